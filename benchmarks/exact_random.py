@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pytest_dp.known.enumerated import Distribution, NotExact
+from pytest_dp.known.enumerated import Distribution
 from pytest_dp.known.enumerating import enumerated
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline
@@ -198,7 +199,7 @@ def main() -> None:
         started = time.perf_counter()
         try:
             distribution = known(mechanism, 1)
-        except NotExact as reason:
+        except CannotInstrument as reason:
             refused[str(reason)] += 1
             continue
         finally:

@@ -20,7 +20,7 @@ from pytest_dp.evidence.clopper_pearson import delta_lower
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
 from pytest_dp.known import KnownPair
-from pytest_dp.known.enumerated import EnumeratedPair, NotExact
+from pytest_dp.known.enumerated import EnumeratedPair
 from pytest_dp.known.enumerating import TOO_MANY, enumerated
 from pytest_dp.known.in_closed_form import compare, outcomes_of
 from pytest_dp.limits import LONG_STEP_TIME, NO_LOSS, REFUTED, RUNS, SHOWN_ALPHA, THOUSAND
@@ -252,20 +252,20 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
     try:
         known = compare(outcomes_of(call, d1, deadline), outcomes_of(call, d2, deadline))
     except CannotInstrument:
-        with suppress(NotExact):
+        with suppress(CannotInstrument):
             return _enumerated(call, d1, d2, deadline)
         raise
     if known.has_few_outputs(THOUSAND):
-        with suppress(NotExact):  # floats as they are drawn, in place of real numbers
+        with suppress(CannotInstrument):  # floats as they are drawn, in place of real numbers
             return _enumerated(call, d1, d2, deadline)
     return known
 
 
 def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
-    """By all outcomes and their probabilities; NotExact if some are not known."""
+    """By all outcomes and their probabilities; CannotInstrument if some are not known."""
     known = EnumeratedPair((enumerated(call, d1, deadline), enumerated(call, d2, deadline)))
     if known.residual:
-        raise NotExact(TOO_MANY)
+        raise CannotInstrument(TOO_MANY)
     return known
 
 

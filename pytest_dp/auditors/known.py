@@ -17,7 +17,7 @@ from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.known import KnownPair, parameter_of
-from pytest_dp.known.enumerated import EnumeratedPair, NotExact
+from pytest_dp.known.enumerated import EnumeratedPair
 from pytest_dp.known.enumerating import TOO_SLOW, enumerated
 from pytest_dp.limits import EQUAL, MANY, REFUTED, SEVERAL, STEP_TIME, THOUSAND
 from pytest_dp.privacy import Guarantee
@@ -131,7 +131,7 @@ def known_of(context: Context) -> Known:
     )
     if reason is None:
         return Known(pairs)
-    if not isinstance(reason, NotExact):  # the mechanism's own error
+    if not isinstance(reason, CannotInstrument):  # the mechanism's own error
         return Known(pairs, f"{type(reason).__name__}: {reason}")
     return Known(pairs or _traced(context), str(reason))
 

@@ -47,6 +47,11 @@ LARGEST: dict[Any, tuple[float, bool]] = {
 """
 
 
+def _by_numpy(function: Any) -> Any:
+    """The method that numpy has a function for."""
+    return lambda self, *args, **keywords: function(self, *args, **keywords)
+
+
 @plain_once_refused
 class TracedArray(np.ndarray):
     """An array of objects, some of which are traced."""
@@ -74,20 +79,9 @@ class TracedArray(np.ndarray):
         to = bool if kind == "b" else int
         return array_of(self.traced, elementwise(lambda value: _converted(value, to), self))
 
-    def round(self, *args: Any, **keywords: Any) -> Any:
-        return np.round(self, *args, **keywords)
-
-    def argmax(self, *args: Any, **keywords: Any) -> Any:
-        return np.argmax(self, *args, **keywords)
-
-    def argmin(self, *args: Any, **keywords: Any) -> Any:
-        return np.argmin(self, *args, **keywords)
-
-    def max(self, *args: Any, **keywords: Any) -> Any:
-        return np.max(self, *args, **keywords)
-
-    def min(self, *args: Any, **keywords: Any) -> Any:
-        return np.min(self, *args, **keywords)
+    argmax, argmin, max, min, round = map(
+        _by_numpy, (np.argmax, np.argmin, np.max, np.min, np.round)
+    )
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()

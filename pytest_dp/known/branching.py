@@ -10,17 +10,19 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import exp, lgamma, log, log1p
+from math import exp, lgamma, log
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator, RandomState
 
 from pytest_dp.known.choices import Choices, PythonDraws
-from pytest_dp.known.monotone import is_draw, of_draws
-from pytest_dp.known.open_draw import BITS, EXPONENTIAL, NORMAL, UNIFORM, UNIFORM_ABOVE_0
+from pytest_dp.known.monotone import elementwise, is_draw, of_draws
+from pytest_dp.known.open_draw import BITS
 from pytest_dp.known.paths import Weight
 from pytest_dp.limits import HUNDREDS, MAX_WORK, NEGLIGIBLE
+from pytest_dp.randomness.catalogue import Standard, kind_of, size_of
+from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.requests import Request
 
 
@@ -29,25 +31,13 @@ def drawn_by_numpy(choices: Choices, request: Request) -> Any:
 
     Raises CannotInstrument if it cannot be enumerated.
     """
-    method = request.method
-    if method in ("random", "random_sample") and not request.args and not request.keywords:
-        return uniform(choices)
-    arguments = dict(request.arguments)
-    if method in ("rand", "randn"):
-        arguments = {"size": tuple(next(iter(arguments.values()), ())) or None}
-        method = "random" if method == "rand" else "standard_normal"
+    method, arguments = request.method, dict(request.arguments)
     if method in WITH_LISTS:
         return WITH_LISTS[method](choices, request, arguments)
     if method not in SCALAR:
         choices.refuse(f"{request.source.name}.{request.method} is not enumerated")
     size = arguments.pop("size", None)
-    for unused in ("dtype", "out"):
-        if arguments.pop(unused, None) not in (None, float, int, np.float64, np.int64):
-            choices.refuse(f"{request} has a {unused} that is not enumerated")
-    scalar = SCALAR[method]
-    if method == "exponential" and request.source.kind is RandomState:
-        scalar = _legacy_exponential
-    return _broadcast(choices, scalar, arguments, size)
+    return _broadcast(choices, SCALAR[method], arguments, size)
 
 
 def _broadcast(
@@ -68,48 +58,6 @@ def _broadcast(
     for place in np.ndindex(shape):
         values[place] = scalar(choices, **{name: array[place] for name, array in wide.items()})
     return of_draws(values)
-
-
-def uniform(choices: Choices) -> Any:
-    """A float in [0, 1)."""
-    return choices.value_from(UNIFORM)
-
-
-def _between(choices: Choices, low: float = 0.0, high: float = 1.0) -> Any:
-    return low + (high - low) * uniform(choices)
-
-
-def _laplace(choices: Choices, loc: float = 0.0, scale: float = 1.0) -> Any:
-    drawn = choices.value_from(UNIFORM_ABOVE_0)
-    return drawn.through(lambda u: _laplace_of(u, loc, scale), None)
-
-
-def _laplace_of(u: float, loc: float, scale: float) -> float:
-    if u >= 0.5:
-        return loc - scale * log(2.0 - u - u)
-    return loc + scale * log(u + u)
-
-
-def _gumbel(choices: Choices, loc: float = 0.0, scale: float = 1.0) -> Any:
-    drawn = 1.0 - choices.value_from(UNIFORM_ABOVE_0)
-    return drawn.through(lambda u: loc - scale * log(-log(u)), None)
-
-
-def _logistic(choices: Choices, loc: float = 0.0, scale: float = 1.0) -> Any:
-    drawn = choices.value_from(UNIFORM_ABOVE_0)
-    return drawn.through(lambda u: loc + scale * log(u / (1.0 - u)), None)
-
-
-def _normal(choices: Choices, loc: float = 0.0, scale: float = 1.0) -> Any:
-    return loc + scale * choices.value_from(NORMAL)
-
-
-def _exponential(choices: Choices, scale: float = 1.0) -> Any:
-    return scale * choices.value_from(EXPONENTIAL)
-
-
-def _legacy_exponential(choices: Choices, scale: float = 1.0) -> Any:
-    return scale * choices.value_from(UNIFORM).through(lambda u: -log1p(-u), None)
 
 
 def weighted_choice(choices: Choices, weights: Sequence[Weight]) -> int:
@@ -151,16 +99,6 @@ def binomial(choices: Choices, n: int, p: float) -> int:
 
 
 SCALAR: dict[str, Callable[..., Any]] = {
-    "random": uniform,
-    "random_sample": uniform,
-    "uniform": _between,
-    "laplace": _laplace,
-    "gumbel": _gumbel,
-    "logistic": _logistic,
-    "normal": _normal,
-    "standard_normal": _normal,
-    "exponential": _exponential,
-    "standard_exponential": _exponential,
     "geometric": _geometric,
     "poisson": _poisson,
     "binomial": binomial,
@@ -293,22 +231,79 @@ WITH_LISTS: dict[str, Callable[..., Any]] = {
 """Methods that take, or return, something else than numbers of one distribution."""
 
 
+def _plain(value: Any) -> Any:
+    """A parameter as a number of Python, as draws of it are."""
+    return value if is_draw(value) else np.asarray(value).item()
+
+
+WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
+"""Types of draws that do not round what is drawn."""
+
+
 class Branching(Choices):
     """Answers each draw by a value that takes every possible value on a path or another."""
+
+    most = MAX_WORK // 2
+    """Draws at once."""
 
     def __init__(self) -> None:
         super().__init__()
         self._python = PythonDraws(self)
 
     def draw(self, request: Request) -> Any:
-        """A value that branches.
+        """A deferred number, an array of them, or one of several branches.
 
-        Raises CannotInstrument if there is no way to enumerate what is asked for.
+        Raises CannotInstrument if there is no way to follow what is asked for.
         """
-        kind = request.source.kind
-        if kind is Generator or kind is RandomState:
+        standard = self._standard(request)
+        if standard is not None:
+            return self._drawn(standard, size_of(request))
+        if request.source.kind in (Generator, RandomState):
             return drawn_by_numpy(self, request)
         method = getattr(self._python, request.method, None)
         if method is None:
             self.refuse(f"{request} is not enumerated")
         return method(*request.args, **request.keywords)
+
+    def takes(self, law: Law) -> bool:
+        """Whether draws of a law are deferred numbers; whole ones are branches."""
+        return not law.lattice
+
+    def _standard(self, request: Request) -> Standard | None:
+        """The law, scale and location of draws that are deferred numbers."""
+        standard_of = kind_of(request).standard
+        if standard_of is None:
+            return None
+        arguments = request.arguments
+        try:
+            standard = standard_of(arguments)
+        except TypeError:
+            self.refuse(f"{request} is not traced")
+        if not self.takes(standard[0]):
+            return None
+        if arguments.get("out") is not None:
+            self.refuse("draws are written into an array of floats")
+        if np.dtype(arguments.get("dtype", float)) not in WIDE:
+            self.refuse(f"draws are converted to {np.dtype(arguments['dtype'])}")
+        return standard
+
+    def _drawn(self, standard: Standard, size: Any) -> Any:
+        law, scale, loc = standard
+        if is_draw(scale) or (isinstance(scale, np.ndarray) and scale.dtype == object):
+            self.refuse("the scale of a draw depends on another draw")
+        shape = () if size is None else np.empty(size, dtype=bool).shape
+        if size is None:
+            shape = np.broadcast(np.empty(np.shape(scale)), np.empty(np.shape(loc))).shape
+        if math.prod(shape) > self.most:
+            self.refuse(f"{math.prod(shape):,} draws at once")
+        if not shape:
+            return self.number(law, _plain(scale), _plain(loc))
+        return self.array(law, scale, loc, np.empty(shape, bool))
+
+    def number(self, law: Law, scale: Any, loc: Any) -> Any:
+        """A draw."""
+        return loc + scale * self.value_of(law)
+
+    def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
+        """Draws, as many as there is room for."""
+        return of_draws(elementwise(lambda by, loc, _: self.number(law, by, loc), scale, loc, room))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 from pytest_dp.known.lazy import Lazy
-from pytest_dp.known.open_draw import EXPONENTIAL, NORMAL, UNIFORM, Domain, Evenly, OpenDraw
+from pytest_dp.known.open_draw import Evenly, OpenDraw, domain_of
 from pytest_dp.known.paths import Path, Weight
 from pytest_dp.limits import MANY, NEGLIGIBLE, SEVERAL
+from pytest_dp.randomness.laws import NORMAL, UNIFORM, Law
+from pytest_dp.randomness.requests import SystemFunctions
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
 
 BYTE_WEIGHTS = [Fraction(1, 256)] * 256
@@ -56,9 +57,9 @@ class Choices(Instrument):
         self.abandoned = True
         raise Abandoned("too rare")
 
-    def value_from(self, domain: Domain) -> Lazy:
-        """A lazy value that may be any of a domain."""
-        return Lazy(OpenDraw(domain, self))
+    def value_of(self, law: Law) -> Any:
+        """A draw of a law that has a density."""
+        return Lazy(OpenDraw(domain_of(law), self))
 
     def integer(self, count: int, low: int = 0) -> Any:
         """One of `count` whole numbers from `low` on, all equally likely."""
@@ -73,7 +74,7 @@ class Choices(Instrument):
         return bytes(self.choose(BYTE_WEIGHTS) for _ in range(count))
 
 
-class PythonDraws(random.Random):
+class PythonDraws(SystemFunctions):
     """The methods of Python's generators, on lazy values.
 
     Methods that Python writes in terms of uniform and whole numbers are inherited.
@@ -87,40 +88,16 @@ class PythonDraws(random.Random):
         self._choices = instrument
 
     def random(self) -> Any:
-        return self._choices.value_from(UNIFORM)
+        return self._choices.value_of(Law(UNIFORM))
 
     def getrandbits(self, k: int, /) -> Any:
         return self._choices.integer(1 << k) if k else 0
 
-    randbits = getrandbits
-
     def _randbelow(self, n: int) -> Any:
-        if n <= 0:
-            raise ValueError("Upper bound must be positive.")
         return self._choices.integer(n)
-
-    randbelow = _randbelow
 
     def randbytes(self, n: int) -> bytes:
         return self._choices.random_bytes(n)
 
-    urandom = randbytes
-
-    def token_bytes(self, nbytes: int | None = None) -> bytes:
-        return self.randbytes(32 if nbytes is None else nbytes)
-
-    def token_hex(self, nbytes: int | None = None) -> str:
-        return self.token_bytes(nbytes).hex()
-
-    def token_urlsafe(self, nbytes: int | None = None) -> str:
-        import base64
-
-        return base64.urlsafe_b64encode(self.token_bytes(nbytes)).rstrip(b"=").decode()
-
-    def expovariate(self, lambd: float = 1.0) -> Any:
-        return self._choices.value_from(EXPONENTIAL) / lambd
-
-    def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
-        return mu + self._choices.value_from(NORMAL) * sigma
-
-    normalvariate = gauss
+    def normalvariate(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
+        return mu + sigma * self._choices.value_of(Law(NORMAL))

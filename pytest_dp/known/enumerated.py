@@ -28,10 +28,6 @@ from pytest_dp.results.estimate import Mode
 NO_EQUALITY = "output without value equality"
 
 
-class NotExact(Exception):  # noqa: N818  a way out, not an error
-    """A mechanism cannot be enumerated; the message says why."""
-
-
 @dataclass(frozen=True)
 class Distribution:
     """Outputs, no two of them equal, and what is known of their probabilities."""
@@ -46,8 +42,6 @@ class Distribution:
     """The probability of outputs that were not enumerated."""
     rounding: float
     """Relative error of any of the weights; 0 where all are fractions."""
-    runs: int
-    """Of the mechanism."""
     only_integers: bool = True
     """Whether all numbers in outputs are whole: others may differ by rounding alone."""
 
@@ -58,15 +52,15 @@ class Distribution:
 
 
 def grouped(
-    outputs: Sequence[Any], weights: Sequence[Weight], residual: Weight, rounding: float, runs: int
+    outputs: Sequence[Any], weights: Sequence[Weight], residual: Weight, rounding: float
 ) -> Distribution:
     """The distribution of the outputs of paths, of which some may be equal.
 
-    Raises NotExact if outputs cannot be compared by value.
+    Raises CannotInstrument if outputs cannot be compared by value.
     """
     table = tabulate(list(outputs))
     if opaque_types(table.levels):
-        raise NotExact(NO_EQUALITY)
+        raise CannotInstrument(NO_EQUALITY)
     marks = hashes(table)
     total: dict[int, Weight] = {}
     outcomes: dict[int, Any] = {}
@@ -79,7 +73,6 @@ def grouped(
         tuple(total.values()),
         float(residual),
         rounding,
-        runs,
         bool((table.numbers[np.isfinite(table.numbers)] % 1 == 0).all()),
     )
 
@@ -126,8 +119,6 @@ class Loss:
     """By outputs that were not enumerated; 0 where all were."""
     error: float
     """Of `upper`, by rounding."""
-    marks: Ints
-    """The outcomes by which it is attained."""
 
 
 def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float, Bools]:
@@ -148,26 +139,24 @@ def eps_at(delta: float, pair: PairProbabilities) -> Loss:
     """
     on_d, on_d2 = pair.residuals
     shrink = 1 - pair.rounding
-    lower, worst = _eps(delta, pair.p * shrink, pair.q / shrink, on_d2)
+    lower = _eps(delta, pair.p * shrink, pair.q / shrink, on_d2)
     extra_delta = on_d + math.exp(min(lower, 700.0)) * on_d2
-    upper, _ = _eps(delta + extra_delta, pair.p, pair.q, 0.0)
-    return Loss(lower, max(upper, lower), extra_delta, 2 * pair.rounding, pair.marks[worst])
+    upper = _eps(delta + extra_delta, pair.p, pair.q, 0.0)
+    return Loss(lower, max(upper, lower), extra_delta, 2 * pair.rounding)
 
 
-def _eps(delta: float, p: Floats, q: Floats, residual: float) -> tuple[float, Bools]:
-    """Logarithm of the largest (P(S) - delta) / (Q(S) + residual), and the set S."""
+def _eps(delta: float, p: Floats, q: Floats, residual: float) -> float:
+    """Logarithm of the largest (P(S) - delta) / (Q(S) + residual) of a set S."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(p > 0, p / q, 0.0)
     order = np.argsort(-ratio, kind="stable")
     numerator, denominator = np.cumsum(p[order]) - delta, np.cumsum(q[order]) + residual
     if not len(p) or not (numerator > 0).any():
-        return 0.0, np.zeros(len(p), bool)
+        return 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.where(numerator > 0, numerator / denominator, 0.0)
-    best = int(np.argmax(quotient))
-    worst = np.zeros(len(p), bool)
-    worst[order[: best + 1]] = True
-    return max(math.log(quotient[best]) if quotient[best] > 0 else 0.0, 0.0), worst
+    largest = float(quotient.max())
+    return max(math.log(largest), 0.0) if largest > 0 else 0.0
 
 
 def evidence_against_distribution(marks: Ints, distribution: Distribution) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_dp.known.branching import Branching
 from pytest_dp.known.conversions import FLOAT, functions_of_draws
-from pytest_dp.known.enumerated import Distribution, NotExact, grouped
+from pytest_dp.known.enumerated import Distribution, grouped
 from pytest_dp.known.lazy import HELD, PLAIN, Lazy
 from pytest_dp.known.paths import Path, Weight, explored
 from pytest_dp.limits import FEW, MAX_WORK, NESTED, ROUNDED, SEVERAL
@@ -71,12 +71,12 @@ def _settled_array(output: Any, depth: int) -> Any:
 def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WORK) -> Distribution:
     """The distribution of a mechanism's outputs on an input, each run being of a new copy.
 
-    What is not enumerated after `max_work` is residual. Raises NotExact if its paths cannot be
-    enumerated, are too many, or take too long.
+    What is not enumerated after `max_work` is residual. Raises CannotInstrument if its paths cannot
+    be enumerated, are too many, or take too long.
     """
     try:
         return _distribution(_Paths(call, data, {}), deadline, max_work)
-    except NotExact as reason:
+    except CannotInstrument as reason:
         if str(reason) != PLAIN:
             raise
     return _distribution(_Paths(call, data, FLOAT), deadline, max_work)  # which takes longer
@@ -90,14 +90,14 @@ def _distribution(paths: _Paths, deadline: Deadline, max_work: int) -> Distribut
                 if paths.are_done(max_work):
                     break
                 if deadline.remaining() <= 0:
-                    raise NotExact(TOO_SLOW)
+                    raise OutOfTime  # noqa: TRY301
         return paths.distribution()
-    except (CannotInstrument, CannotCopy) as reason:
-        raise NotExact(str(reason)) from None
+    except CannotCopy as reason:
+        raise CannotInstrument(str(reason)) from None
     except OutOfTime:
-        raise NotExact(TOO_SLOW) from None
+        raise CannotInstrument(TOO_SLOW) from None
     except (MemoryError, RecursionError) as error:
-        raise NotExact(type(error).__name__) from None
+        raise CannotInstrument(type(error).__name__) from None
 
 
 class _Paths:
@@ -150,18 +150,18 @@ class _Paths:
     def are_done(self, max_work: int) -> bool:
         """Whether enough is known, or no more will be.
 
-        Raises NotExact if too little is known after so much work.
+        Raises CannotInstrument if too little is known after so much work.
         """
         left, work = float(self.left + self.abandoned), self.runs + self.choices / 10
         while work >= self._next[0]:
             if left > ROUNDED and 1 - left < self._next[1]:
-                raise NotExact(self.reason)
+                raise CannotInstrument(self.reason)
             self._next = next(self._steps, (math.inf, 0.0))
         return left <= ROUNDED or work >= max_work
 
     def distribution(self) -> Distribution:
         residual, rounding = max(self.left, 0) + self.abandoned, self.inexact * (ROUNDED / 10)
-        return grouped(self.outputs, self.weights, residual, rounding, self.runs)
+        return grouped(self.outputs, self.weights, residual, rounding)
 
     @property
     def reason(self) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -59,20 +58,22 @@ class Cells:
         return Cells(self.q, self.p, -self.high, -self.low)
 
 
-class Experiment(Protocol):
+class Experiment:
     """A pair of distributions."""
+
+    __slots__ = ()
 
     def largest(self) -> Largest:
         """The suprema of the loss."""
-        ...
+        raise NotImplementedError
 
-    def cells(self, count: int) -> Cells | None:
+    def cells(self, count: int) -> Cells | None:  # noqa: ARG002
         """About so many cells; None if the probabilities of cells have no closed form."""
-        ...
+        return None
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Experiment):
     """A standard draw under P; under Q, the same stretched and moved."""
 
     law: Law
@@ -110,7 +111,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Tailed:
+class Tailed(Experiment):
     """A sum of independent draws, moved; its tails are exponential, so its loss is known."""
 
     shift: float
@@ -120,13 +121,9 @@ class Tailed:
         """No more than that of the draw with the largest scale, and approached far out."""
         return Largest(abs(self.shift), abs(self.shift), 4 * ROUNDED * abs(self.shift))
 
-    def cells(self, count: int) -> Cells | None:  # noqa: ARG002
-        """Its density is not known."""
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Experiment):
     """Finitely many values, with their probabilities."""
 
     p: Floats
@@ -152,7 +149,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Different:
+class Different(Experiment):
     """Distributions whose loss is unbounded."""
 
     overlap: bool = False
@@ -267,7 +264,7 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class Mixture(Experiment):
     """The laws of a number on D and on D', each a mixture over outcomes of comparisons."""
 
     ours: Sequence[Component]
@@ -312,10 +309,6 @@ class Mixture:
             losses = np.where(np.isinf(at), -np.sign(at) * moved.shift, moved.loss(at))
         losses += one.log_rest - other.log_rest
         return Largest(float(losses.max()), float(-losses.min()), 4 * ROUNDED * abs(moved.shift))
-
-    def cells(self, count: int) -> Cells | None:  # noqa: ARG002
-        """Its probabilities have no closed form."""
-        return None
 
     def loss(self, y: float) -> float:
         """The loss of a value; NaN where neither law has a density."""

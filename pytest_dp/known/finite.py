@@ -213,8 +213,7 @@ class TracedDraw:
             return number, number
         law = self._trace.laws[self._number]
         allowed = self._trace.allowed.get(self._number, EVERYWHERE)
-        (low, high), (first, last) = law.family.bulk(law.parameter), law.support
-        low, high = max(2 * low, first), min(2 * high, last)
+        low, high = law.reach
         above, upto = allowed[0][0], min(high, allowed[-1][1])
         start = self._number_of(low)
         if above >= low:

@@ -7,11 +7,14 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, expm1
 from typing import Any, Protocol
+
+import numpy as np
 
 from pytest_dp.known.paths import Weight
 from pytest_dp.limits import MANY
+from pytest_dp.randomness import laws
+from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
 
@@ -97,56 +100,52 @@ class _Uniform(Evenly):
 
 
 UNIFORM = _Uniform(0, 1 << BITS)
-UNIFORM_ABOVE_0 = _Uniform(1, 1 << BITS)
-"""Uniform floats of generators that draw again for a zero."""
-ROOT_2, ROOT_2_PI = math.sqrt(2), math.sqrt(2 * math.pi)
 
 
 @dataclass(frozen=True, slots=True)
 class Smooth:
-    """Floats in an interval, with the masses of a distribution that has a density.
+    """Floats, with the masses of a law that has a density."""
 
-    `below` and `above` are the distribution function and its complement, each accurate where it is
-    small. Beyond `lowest` and `highest` the mass is less than floats hold.
-    """
-
-    below: Callable[[float], float]
-    above: Callable[[float], float]
-    density: Callable[[float], float]
-    lowest: float
-    highest: float
+    law: Law
 
     @property
     def first(self) -> int:
-        return number_of(self.lowest)
+        return number_of(self.law.reach[0])
 
     @property
     def last(self) -> int:
-        return number_of(self.highest) + 1
+        return number_of(self.law.reach[1]) + 1
 
     def value(self, number: int) -> Any:
         return float_of(number)
 
     def mass(self, start: int, stop: int) -> Weight:
-        """By the distribution function, or its complement on the right; or by the density.
+        """By the distribution function; in narrow intervals, where that loses digits, by density.
 
-        The latter in narrow intervals, where Simpson's rule is accurate to 1e-15.
+        Simpson's rule is accurate to 1e-15 there.
         """
-        low = self.value(start)
-        high = math.inf if stop >= self.last else self.value(stop)
-        if high - low < 1e-3:  # differences of distribution functions lose digits here
-            middle = low + (high - low) / 2
-            sides = self.density(low) + self.density(high)
-            return float((high - low) * (sides + 4 * self.density(middle)) / 6)
-        if self.below(low) > 0.5:
-            return max(self.above(low) - self.above(high), 0.0)
-        return max(self.below(high) - self.below(low), 0.0)
+        low = float_of(start)
+        high = math.inf if stop >= self.last else float_of(stop)
+        if high - low < 1e-3:
+            at = self.law.log_density(np.array([low, low + (high - low) / 2, high]))
+            return float(np.exp(at) @ [1, 4, 1]) * (high - low) / 6
+        return math.exp(float(self.law.log_between(np.array(low), np.array(high))))
 
     def middle(self, start: int, stop: int) -> int:
-        """By bisection."""
-        half = self.mass(start, stop) / 2
-        middle = first_where(start, stop, lambda number: self.mass(start, number) >= half)
-        return min(middle, stop - 1)
+        """By bisection, until there is at least a quarter on either side."""
+        low, high, total = start, stop, self.mass(start, stop)
+        while high - low > 1:
+            middle = (low + high) // 2
+            share = self.mass(start, middle) / total
+            if 0.25 <= share <= 0.75:
+                return middle
+            low, high = (middle, high) if share < 0.5 else (low, middle)
+        return min(high, stop - 1)
+
+
+def domain_of(law: Law) -> Domain:
+    """The values of draws with a density."""
+    return UNIFORM if law.family is laws.UNIFORM else Smooth(law)
 
 
 def float_of(number: int) -> float:
@@ -159,23 +158,6 @@ def number_of(value: float) -> int:
     """The number of a float."""
     bits = int(struct.unpack("<q", struct.pack("<d", abs(value)))[0])
     return bits if value >= 0 else -bits
-
-
-NORMAL = Smooth(
-    lambda x: 0.5 * math.erfc(-x / ROOT_2),
-    lambda x: 0.5 * math.erfc(x / ROOT_2),
-    lambda x: exp(-x * x / 2) / ROOT_2_PI,
-    lowest=-40.0,
-    highest=40.0,
-)
-EXPONENTIAL = Smooth(
-    lambda x: -expm1(-x) if x > 0 else 0.0,
-    lambda x: exp(-x) if x > 0 else 1.0,
-    lambda x: exp(-x),
-    lowest=0.0,
-    highest=750.0,
-)
-"""Standard distributions, on the intervals beyond which no float is drawn, or hardly ever."""
 
 
 class Chooser(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -12,28 +11,21 @@ import numpy as np
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.known.affine import Affine
-from pytest_dp.known.arrays import TracedArray, array_of, of_function, of_ufunc
+from pytest_dp.known.arrays import array_of, of_function, of_ufunc
 from pytest_dp.known.branching import Branching
 from pytest_dp.known.conversions import FLOAT, INT, functions_of_draws
 from pytest_dp.known.finite import Finite
 from pytest_dp.known.lazy import Lazy
-from pytest_dp.known.monotone import elementwise, is_draw, objects
-from pytest_dp.known.open_draw import UNIFORM as UNIFORM_FLOATS
-from pytest_dp.known.open_draw import Domain
+from pytest_dp.known.monotone import is_draw, objects
 from pytest_dp.known.paths import Path, Weight, explored
-from pytest_dp.known.trace import Condition, Interval, Trace, Traced, simplest
+from pytest_dp.known.trace import Condition, Interval, Trace, simplest
 from pytest_dp.limits import STEPS, THOUSAND
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.randomness.catalogue import Standard, kind_of, size_of
 from pytest_dp.randomness.laws import INTEGERS, UNIFORM, Law
-from pytest_dp.randomness.requests import Request
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented, run_copy
-
-WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
-"""Types of draws that do not round what is drawn."""
 
 
 class Tracer(Branching):
@@ -47,26 +39,9 @@ class Tracer(Branching):
         super().start(path)
         self.trace = Trace(path, self, of_ufunc, of_function)
 
-    def draw(self, request: Request) -> Any:
-        """A traced number, or an array of them.
-
-        Raises CannotInstrument if the law of the draw is not known.
-        """
-        arguments = request.arguments
-        if arguments.get("out") is not None:
-            self.refuse("draws are written into an array of floats")
-        if np.dtype(arguments.get("dtype", float)) not in WIDE:
-            self.refuse(f"draws are converted to {np.dtype(arguments['dtype'])}")
-        standard_of = kind_of(request).standard
-        if standard_of is None:
-            return super().draw(request)
-        try:
-            standard = standard_of(arguments)
-        except TypeError:
-            self.refuse(f"{request} is not traced")
-        if any(isinstance(value, Traced | TracedArray) for value in standard[1:2]):
-            self.refuse("the scale of a draw depends on another draw")
-        return self._traced(standard, size_of(request))
+    def takes(self, law: Law) -> bool:  # noqa: ARG002
+        """Any law is traced."""
+        return True
 
     def choose(self, weights: Sequence[Weight]) -> int:
         """By a draw that is uniform, and is in one of as many intervals."""
@@ -80,35 +55,19 @@ class Tracer(Branching):
     def integer(self, count: int, low: int = 0) -> Any:
         return Affine(self.trace, {self.trace.new(Law(INTEGERS, count)): 1.0}, float(low))
 
-    def value_from(self, domain: Domain) -> Any:
-        if domain is not UNIFORM_FLOATS:
-            self.refuse("a draw of Python's generators that is not traced")
-        return Affine(self.trace, {self.trace.new(Law(UNIFORM)): 1.0}, 0.0)
-
-    def _traced(self, standard: Standard, size: Any) -> Any:
-        law, scale, loc = standard
-        shape = () if size is None else np.empty(size, dtype=bool).shape
-        if size is None:
-            shape = np.broadcast(np.empty(np.shape(scale)), np.empty(np.shape(loc))).shape
-        if math.prod(shape) + len(self.trace.laws) > STEPS:
+    def value_of(self, law: Law) -> Any:
+        if len(self.trace.laws) >= STEPS:
             self.refuse(f"it takes more than {STEPS:,} draws")
-        if not shape:
-            return self._number(law, scale, loc)
-        room = np.empty(shape, dtype=bool)
-        values = elementwise(
-            lambda a, b, _: self._number(law, a, b), *map(objects, (scale, loc, room))
-        )
-        return array_of(self.trace, values)
+        return Affine(self.trace, {self.trace.new(law): 1.0}, 0.0)
 
-    def _number(self, law: Law, scale: Any, loc: Any) -> Any:
-        if isinstance(scale, Traced):
-            self.refuse("the scale of a draw depends on another draw")
+    def number(self, law: Law, scale: Any, loc: Any) -> Any:
         scale = float(scale)
         if law.family is not UNIFORM and not scale >= 0 and not law.lattice:
             raise ValueError("scale < 0")
-        if scale == 0:
-            return loc
-        return Affine(self.trace, {self.trace.new(law): scale}, 0.0) + loc
+        return self.value_of(law) * scale + loc if scale else loc
+
+    def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
+        return array_of(self.trace, super().array(law, objects(scale), objects(loc), room))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

@@ -94,6 +94,12 @@ class Law:
         return self.family.support(self.parameter)
 
     @property
+    def reach(self) -> tuple[float, float]:
+        """Between these are its values, but for a probability below 1e-30."""
+        (low, high), (first, last) = self.family.bulk(self.parameter), self.support
+        return max(2 * low, first), min(2 * high, last)
+
+    @property
     def edges(self) -> tuple[float, ...]:
         """Where the density is not smooth, or of panels of a quadrature."""
         return self.family.edges(self.parameter)

@@ -174,17 +174,20 @@ def plain(kind: type, words: bytes) -> Any:
         return Generator(Philox(np.frombuffer(words, np.uint32)))
     if kind is RandomState:
         return RandomState(MT19937(np.frombuffer(words, np.uint32)))
-    return _PythonGenerator(words)
+    return SystemFunctions(words)
 
 
-class _PythonGenerator(random.Random):
+class SystemFunctions(random.Random):
     """A generator with the functions of `secrets` and ``os.urandom`` as well."""
 
     def randbelow(self, bound: int) -> int:
         return self.randrange(bound)
 
-    randbits = random.Random.getrandbits
-    urandom = random.Random.randbytes
+    def randbits(self, k: int) -> int:
+        return self.getrandbits(k)
+
+    def urandom(self, size: int) -> bytes:
+        return self.randbytes(size)
 
     def token_bytes(self, size: int | None = None) -> bytes:
         return self.randbytes(size or 32)

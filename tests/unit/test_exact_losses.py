@@ -23,7 +23,7 @@ def random_pair(outcomes, residual=0.0, disjoint=False):
         if disjoint and side:
             weights[0] = 0.0
         kept = [k for k in range(outcomes) if weights[k] > 0]
-        made.append(grouped(kept, [float(weights[k]) for k in kept], residual, 0.0, 1))
+        made.append(grouped(kept, [float(weights[k]) for k in kept], residual, 0.0))
     return pair_probabilities(*made)
 
 
@@ -72,7 +72,7 @@ def test_bounds_are_sure_wherever_the_residual_is():
 
 
 def test_equal_outcomes_are_one():
-    known = grouped([1, (2, 3), 1], [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)], 0, 0.0, 3)
+    known = grouped([1, (2, 3), 1], [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)], 0, 0.0)
     assert dict(zip(known.outcomes, known.weights, strict=True)) == {
         1: Fraction(3, 4),
         (2, 3): Fraction(1, 4),
