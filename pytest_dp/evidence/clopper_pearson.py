@@ -12,7 +12,7 @@ import math
 from scipy.special import betainccinv, betaincinv
 
 from pytest_dp.bisection import bracket
-from pytest_dp.evidence.validation import check_count, check_delta, check_finite, check_level
+from pytest_dp.evidence.validation import check_count, check_eps, check_level
 from pytest_dp.privacy import Guarantee
 
 PRODUCT_ROUNDING = 1e-14
@@ -57,7 +57,6 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
     LowerBound of Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bonferroni joins
     the two bounds: valid for independent and for coupled samples alike, but conservative.
     """
-    check_delta(delta)
     likelier = lower(c1, n1, alpha / 2) - delta
     rarer = upper(c2, n2, alpha / 2)
     if likelier <= rarer:
@@ -67,7 +66,7 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
 
 def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> float:
     """Lower confidence bound on δ at a given ε; 0.0 says that the counts prove nothing."""
-    check_finite(eps)
+    check_eps(eps)
     rarer = upper(c2, n2, alpha / 2)
     return max(lower(c1, n1, alpha / 2) - math.exp(eps) * rarer * (1 + PRODUCT_ROUNDING), 0.0)
 

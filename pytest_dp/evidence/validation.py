@@ -19,18 +19,6 @@ def check_eps(eps: float) -> None:
         raise ValueError(f"Invalid eps, {eps!r}: it must be finite and at least 0.")
 
 
-def check_finite(eps: float) -> None:
-    """Raise ValueError unless `eps` is finite."""
-    if not math.isfinite(eps):
-        raise ValueError(f"Invalid eps, {eps!r}: it must be finite.")
-
-
-def check_delta(delta: float) -> None:
-    """Raise ValueError unless `delta` is at least 0 and below 1."""
-    if not 0 <= delta < 1:
-        raise ValueError(f"Invalid delta, {delta!r}: it must be at least 0 and below 1.")
-
-
 def check_level(name: str, level: float) -> None:
     """Raise ValueError unless `level` lies in (0, 1)."""
     if not 0 < level < 1:

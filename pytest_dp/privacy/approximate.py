@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
@@ -98,15 +99,12 @@ class ApproximateDP(Guarantee):
         """
         if self.delta > 0 or not value > 0:
             return 0.0
-        low, high = 0.0, 1.0
-        while pure_to_renyi(high, order) < value:
-            low, high = high, 2 * high
-            if high > 2 * LARGEST_EPS:
-                return low
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if pure_to_renyi(middle, order) < value else (low, middle)
-        return low
+        most = 2 * LARGEST_EPS
+
+        def is_reached(eps: float) -> bool:
+            return pure_to_renyi(eps, order) >= value
+
+        return bracket(is_reached, 0.0, most, 1e-18, 1e-15)[0] if is_reached(most) else most
 
     def group(self, k: int) -> ApproximateDP:
         eps, delta = self.eps * k, self.delta

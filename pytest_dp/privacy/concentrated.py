@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
+from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import QUANTILES
 from pytest_dp.privacy.guarantees import (
@@ -51,13 +52,13 @@ class ZeroConcentratedDP(Curve):
 
     def delta_at(self, eps: float) -> float:
         """By the exact region of coins; where it is coarse, by the best of all orders alone."""
-        low, high = -25.0, 25.0  # of ln(order - 1), where the exponent is smallest
-        for _ in range(60):
-            middle = (low + high) / 2
-            order = 1 + math.exp(middle)
-            slope = (2 * order - 1) * self.rho - eps + math.log1p(-1 / order)
-            low, high = (low, middle) if slope > 0 else (middle, high)
-        order = 1 + math.exp(high)
+
+        def rises(log: float) -> bool:
+            order = 1 + math.exp(log)
+            return (2 * order - 1) * self.rho - eps + math.log1p(-1 / order) > 0
+
+        # Where the exponent is smallest, as ln(order - 1).
+        order = 1 + math.exp(bracket(rises, -25.0, 25.0, width=1e-14)[1])
         by_order = renyi_to_delta(order, order * self.rho, eps)
         return min(self.region.delta_at(eps), by_order)
 

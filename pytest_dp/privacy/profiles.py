@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats
+from pytest_dp.bisection import bracket
 from pytest_dp.limits import LEVELS, ROUNDED
 
 LARGEST = 600.0
@@ -207,18 +208,9 @@ def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]
     floor = max(delta[-1], 1e-30)
     end = next((eps for eps, value in zip(coarse, delta, strict=True) if value <= floor), ASKED)
     fine = (end * np.linspace(0.0, 1.0, 251)[1:-1] ** 1.5).tolist()
-    fine.append(_end_of_fall(function, floor, end))
+    fine.append(bracket(lambda eps: function(eps) <= floor, 0.0, end, width=1e-13)[1])
     eps = np.array(sorted({*coarse, *fine}))
     return eps, np.array([float(function(at)) for at in eps.tolist()])
-
-
-def _end_of_fall(function: Callable[[float], float], floor: float, end: float) -> float:
-    """The smallest eps from which a profile falls no further."""
-    low, high = 0.0, end
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if function(middle) <= floor else (middle, high)
-    return high
 
 
 def quantiles() -> list[float]:

@@ -280,7 +280,6 @@ def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
         (lambda: clopper_pearson.interval(6, 5, 0.05), "Invalid count, 6"),
         (lambda: clopper_pearson.lower(1, 5, 1.0), "Invalid alpha, 1.0"),
         (lambda: clopper_pearson.upper(1, 5, math.nan), "Invalid alpha, nan"),
-        (lambda: clopper_pearson.eps_lower(1, 5, 1, 5, 0.05, delta=1.0), "Invalid delta, 1.0"),
     ],
 )
 def test_impossible_arguments_are_named(call, message):
