@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral
 from typing import Any, Literal, Self
 
 from pytest_dp.limits import LINE, LONG_TEXT
@@ -186,51 +187,40 @@ class Record:
         if result.beyond is not None:
             told = cls.of(result.beyond, nodeid, path, line, source)
             beyond = replace(told, status="beyond")
-        return cls(
-            nodeid=nodeid or result.name,
-            path=path,
-            line=line,
-            name=_short_name(nodeid or result.name),
-            status=result.verdict,
-            headline=headline(result),
-            claim=promise.guarantee.label,
-            parameter=result.parameter,
-            claimed=_finite(result.claimed),
-            delta=_finite(promise.guarantee.delta) or 0.0,
-            relation="" if promise.relation is None else str(promise.relation),
-            group=int(promise.group),
-            source=source,
-            details=violation(result) if result.violated else "",
-            witness=None if example is None else Witness.of(result, example),
-            strength=result.strength,
-            reason=result.reason,
-            lower=_bound(result.lower),
-            resolution=_finite(result.resolution),
-            samples=int(result.samples),
-            seconds=_finite(result.seconds) or 0.0,
-            method=result.method,
-            alpha=_finite(result.alpha),
-            p_value=_finite(result.p_value),
-            e_value=e_value,
-            log10_e_value=math.log10(e_value) if e_value else None,
-            bet_samples=None if result.bet_samples is None else int(result.bet_samples),
-            seed=numbers.seed(result.seed),
-            replayable=bool(result.replayable),
-            max_samples=None if result.max_samples is None else int(result.max_samples),
-            max_seconds=_finite(result.max_seconds),
-            margin=_finite(result.margin) if result.margin != 1 else None,
-            notes=notes,
-            strongest=str(result.strongest),
-            pairs_tried=int(result.pairs[0]),
-            pairs_available=int(result.pairs[1]),
-            pairs_proposed=int(result.proposed),
-            reproduce=command(result),
-            pictures=drawn,
-            blame=tuple(result.blame),
-            estimate=_told(result.estimate),
-            outside=result.outside,
-            beyond=beyond,
-        )
+        guarantee = promise.guarantee
+        as_they_are = {
+            field.name: _told(getattr(result, field.name))
+            for field in fields(cls)
+            if hasattr(result, field.name)
+        }
+        explained: dict[str, Any] = {
+            "nodeid": nodeid or result.name,
+            "path": path,
+            "line": line,
+            "name": _short_name(nodeid or result.name),
+            "status": result.verdict,
+            "headline": headline(result),
+            "claim": guarantee.label,
+            "delta": _finite(guarantee.delta) or 0.0,
+            "relation": "" if promise.relation is None else str(promise.relation),
+            "group": int(promise.group),
+            "source": source,
+            "details": violation(result) if result.violated else "",
+            "witness": None if example is None else Witness.of(result, example),
+            "lower": _bound(result.lower),
+            "seconds": _finite(result.seconds) or 0.0,
+            "log10_e_value": math.log10(e_value) if e_value else None,
+            "seed": numbers.seed(result.seed),
+            "margin": _finite(result.margin) if result.margin != 1 else None,
+            "notes": notes,
+            "pairs_tried": int(result.pairs[0]),
+            "pairs_available": int(result.pairs[1]),
+            "pairs_proposed": int(result.proposed),
+            "reproduce": command(result),
+            "pictures": drawn,
+            "beyond": beyond,
+        }
+        return cls(**as_they_are | explained)
 
     @property
     def all(self) -> tuple[Record, ...]:
@@ -321,11 +311,14 @@ def _probability(value: float, unknown: float) -> float:
     return unknown if math.isnan(value) else float(min(max(value, 0.0), 1.0))
 
 
-def _told(estimate: Estimate | None) -> Estimate | None:
-    """An estimate; none where it may be off by anything."""
-    if estimate is None or math.isnan(estimate.value) or not math.isfinite(estimate.error):
-        return None
-    return estimate
+def _told(value: Any) -> Any:
+    """A field of a result as it is, but for numbers that JSON does not have, and types of numpy."""
+    if isinstance(value, Estimate):  # none where it may be off by anything
+        known = not math.isnan(value.value) and math.isfinite(value.error)
+        return value if known else None
+    if isinstance(value, float):
+        return _finite(value)
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
 
 
 def _plain(value: Any) -> Any:
