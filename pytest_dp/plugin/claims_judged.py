@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_dp.errors import ClaimsFileError
-from pytest_dp.plugin.claims_seen import Failure, Run, found, ids, numbered
+from pytest_dp.plugin.claims_seen import Failure, Run, found, ids, numbered, record_of
 from pytest_dp.plugin.failure import relative
 from pytest_dp.plugin.selection import BUILTIN, leaves_out, left_out_by_marks, scope
 from pytest_dp.records.entries import Entry
@@ -25,7 +25,6 @@ from pytest_dp.records.judging import (
 )
 from pytest_dp.records.storing import alone, load
 from pytest_dp.records.storing import write as store
-from pytest_dp.report.record import Record
 
 _NUMBER = re.compile(r"#\d+$")
 """Of an audit after the first one of a test."""
@@ -43,8 +42,7 @@ def conclude(run: Run, session: pytest.Session) -> None:
     outcomes: Any = session.config.pluginmanager.get_plugin("dp_outcomes")
     for failure in run.failures:
         place = relative(failure.file, session.config.rootpath)
-        said = failure.message
-        record = Record.of_error(failure.name, place, failure.line, said, status="weakened")
+        record = record_of(failure.name, place, failure.line, failure.message)
         outcomes.reports[failure.name] = SimpleNamespace(dp_records=[record.as_dict()])
 
 

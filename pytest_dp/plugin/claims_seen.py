@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from pytest_dp.plugin.names import AUDITED, MARKER
 
 if TYPE_CHECKING:
     from pytest_dp.records.judging import Collected, Judgement
+    from pytest_dp.report.record import Record
 
 OUTPUT = "dp_claims"
 _GROUP = re.compile(r"@[^\]@]*$")
@@ -169,7 +170,6 @@ class Seen:
         from pytest_dp.plugin.check import place
         from pytest_dp.plugin.failure import decorator_source, represent
         from pytest_dp.records.judging import message
-        from pytest_dp.report.record import Record
 
         path, start = place(item)
         wanted = [re.compile(rf"\b{name}\s*=") for name in told.keywords]
@@ -178,7 +178,7 @@ class Seen:
         error = WeakenedClaim(message(told, self.file.name, hint))
         report.outcome = "failed"
         report.longrepr = represent(error, self.config, item.path, line, start)
-        record = Record.of_error(item.nodeid, path, line, str(error), status="weakened")
+        record = record_of(item.nodeid, path, line, str(error))
         report.__dict__.setdefault("dp_records", []).append(record.as_dict())
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -186,6 +186,14 @@ class Seen:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output[OUTPUT] = json.dumps(self.tests)
+
+
+def record_of(name: str, path: str, line: int, message: str) -> Record:
+    """What reports are told of a claim that is not as on record."""
+    from pytest_dp.report.record import Record
+
+    record = Record.of_error(name, path, line, message, status="weakened")
+    return replace(record, headline=" ".join(message.partition("\n\n")[0].split()))
 
 
 def numbered(name: str, number: int) -> str:

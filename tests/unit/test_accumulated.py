@@ -268,6 +268,7 @@ def writing(root, first):
     return process
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_processes_that_are_killed_while_they_write_lose_nothing(tmp_path):
     rng = np.random.default_rng(1)
