@@ -5,9 +5,9 @@ alternative, with the same seeds, and compared by the samples that they took to 
 that is missed counts as detected with the last sample that was allowed. A constant is patched in
 its module and wherever it is imported by name.
 
-Run with ``python -m benchmarks.ablation auditors.arms.HOPE_ERRORS=0 [--suites known odd]``. The
-module's name goes without ``pytest_dp``; behind the name of a constant, or of a function, is any
-Python expression, in which ``was`` is what stands there now: ``attacks.additive.POOLING=was/2``.
+Run with ``python -m benchmarks.ablation auditors.pair_state.HOPE_ERRORS=0 [--suites known odd]``.
+The module's name goes without ``pytest_dp``; behind the name of a constant, or of a function, is
+any Python expression, in which ``was`` is the present value: ``attacks.additive.POOLING=was/2``.
 Several that belong together are joined by `` & ``. ``--log FILE`` keeps what is done, so that it
 is not done again: it is for one version of the code.
 """

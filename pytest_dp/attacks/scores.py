@@ -9,17 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import Table, tabulate
-
-Intervals = npt.NDArray[np.integer[Any]]
-
-Counted = tuple[Ints, Ints, Ints | None]
-"""How many outputs on D, and on D', score between cuts, and the lower of the scores of pairs."""
 
 
 def scores(model: Posterior, table: Table) -> Floats:
@@ -60,51 +54,6 @@ class Attack:
     def __str__(self) -> str:
         share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
         return f"score(output) > {self.threshold:.4g}{share}"
-
-
-def counted(intervals1: Intervals, intervals2: Intervals, width: int, *, coupled: bool) -> Counted:
-    """Count the places of scores between cuts; if coupled, the k-th outputs make a pair."""
-    counts1, counts2 = (np.bincount(side, minlength=width) for side in (intervals1, intervals2))
-    lower = np.bincount(np.minimum(intervals1, intervals2), minlength=width) if coupled else None
-    return counts1, counts2, lower
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """Places outputs between cut points of the score, and in or outside an event.
-
-    Calling it gives, for each output, 2 k if its score is in the k-th interval between cuts, and
-    one more if it is in the event.
-    """
-
-    model: Posterior
-    cuts: Floats
-    event: Event | None
-
-    def __call__(self, outputs: Outputs) -> Intervals:
-        table = tabulate(outputs)
-        between = np.searchsorted(self.cuts, scores(self.model, table))
-        inside = 0 if self.event is None else self.event.mask(table)
-        return (2 * between + inside).astype(np.int16)
-
-
-@dataclass(frozen=True, slots=True)
-class Profiles:
-    """What profiles say of outputs on D and D'."""
-
-    by_score: Counted
-    """As from `counted`."""
-    inside: tuple[int, int]
-    """How many are in the event, on D and on D'."""
-    both: int | None
-    """How many pairs have both in the event."""
-
-    @classmethod
-    def of(cls, places1: Intervals, places2: Intervals, width: int, *, coupled: bool) -> Profiles:
-        """Count the codes of a `Profile`; if coupled, those at the same place make a pair."""
-        by_score = counted(places1 >> 1, places2 >> 1, width, coupled=coupled)
-        both = int((places1 & places2 & 1).sum()) if coupled else None
-        return cls(by_score, (int((places1 & 1).sum()), int((places2 & 1).sum())), both)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ from typing import Any
 from pytest_dp import clocks
 from pytest_dp.auditors.confirming import confirmed
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.past import NOTHING, Past
+from pytest_dp.auditors.past import NOTHING, Past, note_of
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.auditors.warm_start import note_of
 from pytest_dp.claim import Claim, expand
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError, MechanismError, invalid

@@ -1,4 +1,4 @@
-"""Which pair of inputs a sequential audit draws next: a bandit, whose arms are pairs of inputs.
+"""Which pair of inputs a sequential audit draws next: a bandit, whose arms are pairs.
 
 The pair with the largest edge that is possible by all that is known is next; new ones are looked at
 while less is hoped of those that were. Pairs that a search proposes get a bounded share.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.paired_outputs import PairedOutputs
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.stopping import suspicion_of
@@ -21,7 +21,7 @@ from pytest_dp.privacy import Guarantee
 class Bandit:
     """The pairs of inputs of a game, and which of them is next.
 
-    `arms` are the pairs of the claim, then those that were proposed; `seen` are those of them that
+    `states` are the pairs of the claim, then those that were proposed; `seen` are those that
     were looked at, in the same order. While `inside_only` is set, pairs beyond what the claim gives
     are passed over.
     """
@@ -30,49 +30,51 @@ class Bandit:
         self.source, self.pool, self.guarantee = source, pool, guarantee
         self.claimed = len(source.given)
         """How many pairs the claim gives: the first ones."""
-        self.arms: list[Arm] = []
-        self.seen: list[Arm] = []
+        self.states: list[PairState] = []
+        self.seen: list[PairState] = []
         self.inside_only = False
         for pair in source.pairs:
             self._join(pair)
 
-    def _join(self, pair: Pair) -> Arm:
+    def _join(self, pair: Pair) -> PairState:
         """Add a pair, which is allowed at any time, as bets are made before draws."""
         input1, input2 = map(self.pool.add, pair.inputs)
         outputs = PairedOutputs(max(MIN_ROOM, TOTAL_ROOM // self.claimed))
-        arm = Arm(len(self.arms), pair, input1, input2, [], outputs)
-        self.arms.append(arm)
-        return arm
+        state = PairState(len(self.states), pair, input1, input2, outputs=outputs)
+        self.states.append(state)
+        return state
 
-    def next_arm(self) -> Arm:
+    def next_pair(self, *, eager: bool = False) -> PairState:
         """The pair with the largest edge that is possible by all that is known."""
-        best = max(self._in_play(), key=lambda arm: arm.hope, default=None)
+        if eager and not self.all_seen:
+            return self.states[len(self.seen)]
+        best = max(self._in_play(), key=lambda state: state.hope, default=None)
         if best is None:
-            return self.arms[0]
+            return self.states[0]
         return (self._newcomer() if best.hope < HOPE_UNSEEN else None) or best
 
-    def is_proposed(self, arm: Arm) -> bool:
+    def is_proposed(self, state: PairState) -> bool:
         """Whether a search proposed the pair, not the claim."""
-        return arm.number >= self.claimed
+        return state.number >= self.claimed
 
     @property
-    def accepted(self) -> list[Arm]:
+    def accepted(self) -> list[PairState]:
         """Pairs that were looked at, without those whose inputs the mechanism refuses."""
         return [
-            arm
-            for arm in self.seen
-            if not arm.refused and not (self.inside_only and arm.pair.beyond)
+            state
+            for state in self.seen
+            if not state.refused and not (self.inside_only and state.pair.beyond)
         ]
 
     @property
     def drawn(self) -> int:
         """Pairs of outputs so far."""
-        return sum(arm.drawn for arm in self.seen)
+        return sum(state.drawn for state in self.seen)
 
     @property
     def drawn_for_proposed(self) -> int:
         """Pairs of outputs that were drawn for pairs of inputs which the claim does not give."""
-        return sum(arm.drawn for arm in self.seen[self.claimed :])
+        return sum(state.drawn for state in self.seen[self.claimed :])
 
     @property
     def may_search(self) -> bool:
@@ -81,31 +83,31 @@ class Bandit:
 
     @property
     def all_seen(self) -> bool:
-        return len(self.seen) == len(self.arms)
+        return len(self.seen) == len(self.states)
 
-    def _in_play(self) -> Iterable[Arm]:
+    def _in_play(self) -> Iterable[PairState]:
         """The pairs to choose from: proposed ones while their share lasts or they look broken."""
         if self.drawn_for_proposed <= SMALL_SHARE * self.drawn:
             return self.accepted
         return filter(self._deserves_bets, self.accepted)
 
-    def _deserves_bets(self, arm: Arm) -> bool:
+    def _deserves_bets(self, state: PairState) -> bool:
         return (
-            not self.is_proposed(arm)
-            or arm.hope >= HOPE_UNSEEN
-            or suspicion_of(arm, self.guarantee) > CLEAR_ERRORS
+            not self.is_proposed(state)
+            or state.hope >= HOPE_UNSEEN
+            or suspicion_of(state, self.guarantee) > CLEAR_ERRORS
         )
 
-    def _newcomer(self) -> Arm | None:
+    def _newcomer(self) -> PairState | None:
         """The next pair of inputs to look at, if one is left, and the search has not had its share.
 
         Those that the claim gives come before those that are proposed by what is known of them.
         """
         if not self.all_seen:
-            return self.arms[len(self.seen)]
+            return self.states[len(self.seen)]
         if not self.may_search:
             return None
-        past = [Tried(arm.pair, arm.drawn, arm.hope) for arm in self.seen]
+        past = [Tried(state.pair, state.drawn, state.hope) for state in self.seen]
         pair = self.source.more(past)
         while pair is not None and pair.beyond and self.inside_only:
             pair = self.source.more(past)

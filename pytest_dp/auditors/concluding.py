@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pytest_dp.auditors import divergence, held_out
-from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.known import Known
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
 from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
@@ -45,7 +45,7 @@ def conclude(game: Game, derived: Known) -> AuditResult:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     context = game.context
     bets = _bets(game)
-    known = [arm for arm in game.seen if arm.binnings and not context.only_told(arm.pair)]
+    known = [state for state in game.seen if state.binnings and not context.only_told(state.pair)]
     if not known:
         _note_if_late(game)
         return context.result("inconclusive", **bets)
@@ -74,7 +74,7 @@ def conclude(game: Game, derived: Known) -> AuditResult:
 def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
     """The result of a claim that stands, with what breaks it on inputs beyond what it gives."""
     context = game.context
-    known = [arm for arm in game.seen if arm.binnings and context.only_told(arm.pair)]
+    known = [state for state in game.seen if state.binnings and context.only_told(state.pair)]
     if result.violated or not known or not (game := game.beyond()).refuted:
         return result
     said = len(context.sampler.notes)
@@ -94,9 +94,9 @@ def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
     return replace(result, beyond=beyond, samples=beyond.samples, seconds=beyond.seconds)
 
 
-def _refuted_fields(game: Game, known: list[Arm]) -> dict[str, Any]:
+def _refuted_fields(game: Game, known: list[PairState]) -> dict[str, Any]:
     """Fields of the result of a claim that is refuted on one of these pairs."""
-    broken = max(known, key=lambda arm: arm.earned)
+    broken = max(known, key=lambda state: state.earned)
     shown_of, winner = smallest(game, broken)
     _note_origin(game, broken, winner)
     game.context.broken = winner.pair
@@ -123,7 +123,9 @@ def _bets(game: Game) -> dict[str, Any]:
     }
 
 
-def _not_refuted(game: Game, known: list[Arm], caught: float, bets: dict[str, Any]) -> Verdict:
+def _not_refuted(
+    game: Game, known: list[PairState], caught: float, bets: dict[str, Any]
+) -> Verdict:
     """The verdict on a claim that stands, with notes on what it is worth.
 
     It is inconclusive if no violation would have been caught, if nothing tells inputs apart, which
@@ -145,7 +147,7 @@ def _not_refuted(game: Game, known: list[Arm], caught: float, bets: dict[str, An
     return "no violation"
 
 
-def _shown_fields(game: Game, known: list[Arm], played: Game) -> dict[str, Any]:
+def _shown_fields(game: Game, known: list[PairState], played: Game) -> dict[str, Any]:
     """Fields of the result: the strongest attack, counted on held-out samples, and the bound.
 
     `game` is that of the pair to show, and `known` has only that pair, if the claim was refuted;
@@ -185,12 +187,12 @@ def _pictures(
 ) -> Pictures:
     """What there is to draw of the strongest attack, and of the event that breaks the claim."""
     shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
-    pictures = pictures_of(game.context, best.witness, shown, example, best.arm.outputs.table)
-    joint = best.arm.record.joint
+    pictures = pictures_of(game.context, best.witness, shown, example)
+    joint = best.state.record.joint
     return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 
 
-def _is_blind(game: Game, known: list[Arm], caught: float, *, estimated: bool) -> bool:
+def _is_blind(game: Game, known: list[PairState], caught: float, *, estimated: bool) -> bool:
     """Whether nothing tells the inputs of any pair apart that should; a note says what is wrong.
 
     Not if both always gave the same outputs with the same random numbers, or if the loss is
@@ -199,7 +201,7 @@ def _is_blind(game: Game, known: list[Arm], caught: float, *, estimated: bool) -
     sampler = game.context.sampler
     if tells_apart(known):
         return False
-    if not cannot_be_read(game.pool) and all(arm.outputs.alike() for arm in known):
+    if not cannot_be_read(game.pool) and all(state.outputs.alike() for state in known):
         sampler.note(NO_DIFFERENCE, hinders=True)
     elif not should_tell(known, game.context.guarantee):
         if math.isfinite(caught):
@@ -210,7 +212,7 @@ def _is_blind(game: Game, known: list[Arm], caught: float, *, estimated: bool) -
     return False
 
 
-def _note_origin(game: Game, broken: Arm, shown: Arm) -> None:
+def _note_origin(game: Game, broken: PairState, shown: PairState) -> None:
     """Where the pair comes from that broke the claim, if it holds what the claim does not give."""
     if broken.pair.origin:
         same = broken.pair is shown.pair
@@ -236,7 +238,7 @@ def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int)
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
-    seen = partial(seen_before, best.arm, witness, pairs=bet)
+    seen = partial(seen_before, best.state, witness, pairs=bet)
     show = partial(held_out.counterexample, game.context, game.pool, witness, shown, seen)
     return within(game.context.to_conclude(), show)
 
@@ -259,12 +261,12 @@ def _note_if_late(game: Game) -> None:
 
 def _length_note(game: Game) -> str:
     """Whether inputs that are shorter lose less, by a few more samples; empty if not."""
-    known = [arm for arm in game.seen if arm.binnings]
-    worst = max(known, key=lambda arm: arm.earned)
+    known = [state for state in game.seen if state.binnings]
+    worst = max(known, key=lambda state: state.earned)
     others = shorter(known, worst)
     try:
-        for arm in (worst, *others) if others else ():
-            game.look_closer(arm, 2 * RUNS)
+        for state in (worst, *others) if others else ():
+            game.look_closer(state, 2 * RUNS)
     except OutOfTime:  # it was only to say more
         return ""
     return grows(others, worst)
@@ -281,14 +283,14 @@ def _in_time(game: Game, compute: Callable[[], T]) -> T | None:
         return None
 
 
-def _divergence(game: Game, winner: Arm) -> Distance | None:
+def _divergence(game: Game, winner: PairState) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
     game.look_closer(winner, 4 * THOUSAND)
     alpha = ALPHA_SHARE * game.context.alpha
     return divergence.count(game.context, game.pool, winner, alpha)
 
 
-def _strongest(game: Game, known: list[Arm]) -> Strongest | None:
+def _strongest(game: Game, known: list[PairState]) -> Strongest | None:
     left = game.context.max_samples
     if game.satisfied:
         left = max(SHOWN_OUTPUTS, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_dp.attacks.binning import Reader
-from pytest_dp.auditors.arms import Arm, joints_of
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pair_state import PairState, joints_of
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.evidence.divergence_bets import best_bet
 from pytest_dp.limits import THOUSAND
@@ -19,22 +19,22 @@ from pytest_dp.results.result import Distance
 from pytest_dp.sampling.streams import Purpose
 
 
-def count(context: Context, pool: Pool, arm: Arm, alpha: float) -> Distance | None:
+def count(context: Context, pool: Pool, state: PairState, alpha: float) -> Distance | None:
     """A lower bound on a divergence that the claim bounds; None if nothing can be shown.
 
     `alpha` is the probability that the bound is too high. Raises CannotCouple if outputs were to
     share their random numbers, and turn out not to.
     """
-    guarantee, record = context.guarantee, arm.record
+    guarantee, record = context.guarantee, state.record
     if not guarantee.divergences or len(record.joint[0]) < 2:
         return None
-    pairs = int(np.clip(4 * arm.drawn, 4 * THOUSAND, 50 * THOUSAND))
+    pairs = int(np.clip(4 * state.drawn, 4 * THOUSAND, 50 * THOUSAND))
     pairs = int(min(pairs, context.to_test / 4, context.affordable() / 4))
     if pairs < 2:
         return None
     bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
-    draws, score = arm.draws(pool, pairs, Purpose.DIVERGENCE), arm.binnings[:1]
-    reader = Reader(score, False, arm.outputs.extract)
+    draws, score = state.draws(pool, pairs, Purpose.DIVERGENCE), state.binnings[:1]
+    reader = Reader(score, False, state.outputs.extract)
     parts = context.sampler.measure(draws, reader, context.deadline)
     (joint,) = joints_of(parts, score)
     value = bet.lower(joint, alpha)

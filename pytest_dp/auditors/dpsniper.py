@@ -1,7 +1,8 @@
 """DP-Sniper: learn to tell two inputs apart, and count on held-out samples how well that works.
 
-The search (`dd_search`) ends with one attack, one direction and one pair, sometimes with a readable
-event beside the attack. Both are counted once, on held-out samples (`held_out`).
+A game without stakes ends with one attack, one direction and one pair, sometimes with a readable
+event beside the attack. Both are counted once, on held-out samples (`held_out`). With a fixed `c`
+the search is Algorithm 2 of the paper: equal effort for all pairs, in both directions.
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds are those of
 `pytest_dp.evidence.event_test`; with a fixed `c` those of the paper, two Clopper-Pearson bounds.
@@ -10,19 +11,36 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
+from pytest_dp.arrays import Floats, Outputs
+from pytest_dp.attacks import Posterior
+from pytest_dp.attacks.expected_bounds import likelier_first
+from pytest_dp.attacks.scores import Tally, scores
+from pytest_dp.attacks.threshold import fixed
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.dd_search import find_witness
+from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.pair_state import PairState, learned_model
 from pytest_dp.auditors.picturing import pictures_of
-from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.strongest import most_promising
 from pytest_dp.auditors.two_stage import search_then_test
-from pytest_dp.auditors.witness import Witness
+from pytest_dp.auditors.witness import Witness, with_examples
 from pytest_dp.evidence.counts import as_published, resolution, sharp
-from pytest_dp.limits import HOPE_UNSEEN, SHOWN_OUTPUTS
+from pytest_dp.evidence.event_test import event_test
+from pytest_dp.limits import ENOUGH, HOPE_UNSEEN, SAMPLES_SHARE
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.results.result import Verdict
+from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.streams import Purpose
+
+PUBLISHED_SEARCH_SHARE = 0.35
+"""Of all samples, about what is spent before the last step: given by the paper."""
 
 
 def audit(context: Context) -> AuditResult:
@@ -31,31 +49,93 @@ def audit(context: Context) -> AuditResult:
     The result is ``violated`` exactly if the lower bound exceeds the claim, and ``inconclusive`` as
     for StatDP.
     """
-    return search_then_test(context, find_witness, _test, _conclude)
+    c = context.method.c
+    search = _attack if c is None else partial(_published_attack, c)
+    coupled = context.method.coupled and c is None
+    return search_then_test(context, search, _test, _conclude, coupled=coupled)
 
 
-def _test(context: Context, pool: Pool, witness: Witness) -> held_out.Tested | None:
-    return held_out.count(context, pool, witness, int(min(context.to_test, context.affordable())))
+def _attack(game: Game) -> Witness | None:
+    context = game.context
+    game.play(context.deadline.sooner(2 * SAMPLES_SHARE), SAMPLES_SHARE * context.max_samples)
+    best = most_promising(context, game.learned, _left(context))
+    return None if best is None else with_examples(best, best.state.outputs.examples())
 
 
-def _conclude(
-    context: Context, pool: Pool, witness: Witness, tested: held_out.Tested, pairs: tuple[int, int]
-) -> AuditResult:
-    guarantee, alpha = context.guarantee, context.alpha
+def _left(context: Context) -> int:
+    return int(min(context.to_test, context.affordable()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    model: Posterior
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        return scores(self.model, tabulate(outputs))
+
+
+def _published_attack(c: float, game: Game) -> Witness | None:
+    """Algorithm 2 of the paper: equal effort for all pairs, the same `c` for all attacks."""
+    context = game.context
+    runs = max(2, int(PUBLISHED_SEARCH_SHARE * context.max_samples / len(context.pairs) / 6))
+    if c * runs < ENOUGH:
+        context.sampler.note(
+            f"c={c:g} of {runs:,} samples leaves too few to place a threshold: raise max_samples "
+            "or c, or leave c out",
+            hinders=True,
+        )
+    best: tuple[float, Witness] | None = None
+    for state in game.bandit.states:
+        game.look_first(state, runs, context.deadline)
+        for power, witness in _both_directions(game, state, runs, c):
+            if best is None or power > best[0]:
+                best = power, with_examples(witness, state.outputs.examples())
+    return None if best is None else best[1]
+
+
+def _both_directions(
+    game: Game, state: PairState, runs: int, c: float
+) -> Iterator[tuple[float, Witness]]:
+    """An attack for either direction of a pair, and about how much it shows."""
+    sampler, inputs = game.context.sampler, game.pool.inputs
+    sides = tuple(enumerate((state.input1, state.input2)))
+
+    def draws(purpose: Purpose, *rest: int) -> list[Draw]:
+        return [Draw(inputs[i], runs, (purpose, state.number, side, *rest)) for side, i in sides]
+
+    model = learned_model(game.context, state)
+    drawn = sampler.measure(draws(Purpose.CHOICE), _Scores(model), game.context.deadline)
+    for sign, rarer_side in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
+        attack = fixed(model, sign, np.concatenate(drawn[rarer_side]), c)
+        counted = sampler.measure(
+            draws(Purpose.POWER, rarer_side), Tally(attack, None), game.context.deadline
+        )
+        sums = [np.sum(part, axis=0) for part in counted]
+        chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
+        # As in the paper, probabilities below c are not told from c.
+        likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
+        power = float(event_test(game.context.guarantee).shows(np.array(likelier), np.array(rarer)))
+        yield power, Witness(state, attack, None, sign, likelier, rarer)
+
+
+def _test(game: Game, witness: Witness) -> held_out.Tested | None:
+    return held_out.count(game.context, game.pool, witness, _left(game.context))
+
+
+def _conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditResult:
+    context = game.context
+    guarantee, alpha, c = context.guarantee, context.alpha, context.method.c
     claimed = guarantee.claimed
-    bounds = held_out.bounds(context, tested, sharp if context.method.c is None else as_published)
+    bounds = held_out.bounds(context, tested, sharp if c is None else as_published)
     best = bounds[0]
-    lower = max(best.lower, 0.0)
-    p_value = min(min(bound.p_value * alpha / bound.alpha, 1.0) for bound in bounds)
+    lower, loss = max(best.lower, 0.0), best.loss
     violated = lower > claimed
     if violated:
         held_out.check_independent(context, witness, tested)
-    caught = resolution(best.counts, guarantee, best.alpha, context.method.c)
-    loss = best.loss
+    caught = resolution(best.counts, guarantee, best.alpha, c)
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(caught):
         verdict = "inconclusive"
-        c = context.method.c
         if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
             context.sampler.note(
                 f"an event with c={c:g} cannot show a loss above {-math.log(c):.2g}: give a "
@@ -68,8 +148,8 @@ def _conclude(
             f"{guarantee.written(f'{claimed:g}')}: more noise than needed, or a weak search"
         )
     shown = held_out.shown(bounds, claimed)
-    example = held_out.counterexample(context, pool, witness, shown) if violated else None
-    table = partial(pool.table, witness.rival, stop=SHOWN_OUTPUTS)
+    example = held_out.counterexample(context, game.pool, witness, shown) if violated else None
+    p_value = min(min(bound.p_value * alpha / bound.alpha, 1.0) for bound in bounds)
     return context.result(
         verdict,
         lower=lower,
@@ -78,6 +158,5 @@ def _conclude(
         counterexample=example,
         strongest=held_out.described(best, witness),
         loss=loss,
-        pairs=pairs,
-        pictures=pictures_of(context, witness, shown, example, table),
+        pictures=pictures_of(context, witness, shown, example),
     )

@@ -1,7 +1,7 @@
 """The bets of the sequential auditor, batch by batch.
 
 Each batch is drawn for one pair, which a `bandit` picks, after the bets on it are made: by what the
-batches before have taught (`arms`). Wealth that reaches 1 / alpha refutes the claim
+batches before have taught (`states`). Wealth that reaches 1 / alpha refutes the claim
 (`pytest_dp.evidence.betting`).
 """
 
@@ -16,11 +16,11 @@ import numpy as np
 from pytest_dp import clocks
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader
-from pytest_dp.auditors.arms import Arm, hope, joints_of, learn, make_room
 from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, Proposal
-from pytest_dp.auditors.pace import pace_of
+from pytest_dp.auditors.pair_state import PairState, hope, joints_of, learn, make_room
+from pytest_dp.auditors.past import learned_by, remind
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
@@ -29,7 +29,6 @@ from pytest_dp.auditors.stopping import (
     tells_apart,
     would_catch,
 )
-from pytest_dp.auditors.warm_start import learned_by, remind
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.evidence.resolution import LITTLE
 from pytest_dp.inputs.sources import PairSource
@@ -58,15 +57,15 @@ class Game:
     """An audit under way.
 
     In each round (`play`), a pair of inputs is picked whose edge may be the largest. If it is new,
-    a first batch is only looked at (`_look_first`); otherwise all bets on the next batch are placed
+    a first batch is only looked at (`look_first`); otherwise all bets on the next batch are placed
     before it is drawn (`_bet`). Then what the pair has taught is brought up to date (`_learn`), and
     it is asked whether enough is known (`_knows_enough`).
 
     `key` is the first part of the keys of its samples, and `share` is the part of alpha that it may
-    spend. Where the pairs do not come from the claim, `source` says from where. The verdict is
-    decided by `ledger`: bets on pairs inside the claim, or on all where those beyond are not told
-    by themselves. After each bet `trail` gets the number of samples that were bet on so far, and
-    the logarithm of the e-value.
+    spend: with none, it only searches, until its runs are used up. Where the pairs do not come from
+    the claim, `source` says from where. The verdict is decided by `ledger`: bets on pairs inside
+    the claim, or on all where those beyond are not told by themselves. After each bet `trail` gets
+    the number of samples that were bet on so far, and the logarithm of the e-value.
     """
 
     def __init__(
@@ -88,10 +87,10 @@ class Game:
         self.refuted_before = earlier.refutes(context.alpha)
         before = () if self.refuted_before else earlier.log_e_values  # then, to show it is left
         self.ledger = Ledger(context.guarantee, share * context.alpha, before)
-        self.pace = pace_of(context.guarantee)
+        self.pace = context.pace
         self.late = self.satisfied = False
         self._next_check = 0.0  # pairs of outputs
-        self._doubtful: Arm | None = None
+        self._doubtful: PairState | None = None  # keeps it from ending
         self.learning = 0.0  # seconds
         self.trail: list[tuple[int, float]] = []
 
@@ -106,59 +105,59 @@ class Game:
         context = self.context
         budget = min(max_runs, (1 - RESERVE) * context.max_samples)
         while not self.ledger.refuted:
-            arm = self._doubtful or self.bandit.next_arm()  # doubts keep it from ending
-            size = self._batch_size(arm)
+            state = self._doubtful or self.bandit.next_pair(eager=not self.share)
+            size = self._batch_size(state)
             if context.sampler.runs + 2 * size > budget:
                 size = int(budget - context.sampler.runs) // 2
                 if size < SEVERAL:
                     return
-            if not arm.binnings:
-                self._look_first(arm, size, deadline)
+            if not state.binnings:
+                self.look_first(state, size, deadline)
             else:
-                self._bet(arm, size, deadline)
-            if self._has_outgrown(arm):
-                self._learn(arm, deadline)
-            arm.hope = max(
-                hope(arm.record, context.guarantee, arm.learned), self._proposed_edge(arm)
+                self._bet(state, size, deadline)
+            if self._has_outgrown(state):
+                self._learn(state, deadline)
+            state.hope = max(
+                hope(state.record, context.guarantee, state.learned), self._proposed_edge(state)
             )
-            if arm.hope < least_hope:
+            if state.hope < least_hope:
                 return
             if self._knows_enough():
                 self.satisfied = True
                 return
 
-    def _proposed_edge(self, arm: Arm) -> float:
+    def _proposed_edge(self, state: PairState) -> float:
         """The edge of what was proposed; 0 once it should have won by now."""
-        proposal = self.proposals.get(arm.number)
-        return proposal.edge if proposal is not None and proposal.is_open(arm.drawn) else 0.0
+        proposal = self.proposals.get(state.number)
+        return proposal.edge if proposal is not None and proposal.is_open(state.drawn) else 0.0
 
-    def _has_outgrown(self, arm: Arm) -> bool:
+    def _has_outgrown(self, state: PairState) -> bool:
         """Whether a pair has so many new outputs that its binnings should be made anew."""
-        available, growth = arm.outputs.pairs, self.pace.relearn
-        if available >= arm.learned * (growth if arm.learned > DOZENS // 2 else 4):
+        available, growth = state.outputs.pairs, self.pace.relearn
+        if available >= state.learned * (growth if state.learned > DOZENS // 2 else 4):
             return True
-        no_more_to_come = available < arm.drawn
-        return self.pace.relearn_last and no_more_to_come and arm.learned < available
+        no_more_to_come = available < state.drawn
+        return self.pace.relearn_last and no_more_to_come and state.learned < available
 
-    def _learn(self, arm: Arm, deadline: Deadline) -> None:
+    def _learn(self, state: PairState, deadline: Deadline) -> None:
         """Make new binnings, unless learning has had its share; the first ones in any case."""
         left = deadline.remaining()
-        if arm.binnings:
+        if state.binnings:
             allowed = LONG_STEP_TIME * self.context.settings.max_seconds
             left = min(left, allowed - self.learning)
             if self.learning >= allowed:
                 return
         started = clocks.seconds()
         try:
-            within(left, partial(learn, self.context, arm))
+            within(left, partial(learn, self.context, state))
         except OutOfTime:
-            if not arm.binnings or deadline.remaining() <= 0:
+            if not state.binnings or deadline.remaining() <= 0:
                 raise
             return  # the binnings that there are will do
         finally:
             self.learning += clocks.seconds() - started
-        if arm.coupled and self.ledger.prefers_apart(arm.record):
-            arm.draw_apart()
+        if state.coupled and self.ledger.prefers_apart(state.record):
+            state.draw_apart()
 
     @property
     def e_value(self) -> float:
@@ -193,7 +192,7 @@ class Game:
 
     def _knows_enough(self) -> bool:
         """Whether the claim's margin is reached and nothing is in doubt; asked now and then."""
-        if self.drawn < self._next_check or self.ledger.refuted:
+        if not self.share or self.drawn < self._next_check or self.ledger.refuted:
             return False
         if any(map(self._proposed_edge, self.seen)):
             return False
@@ -202,7 +201,7 @@ class Game:
         searched = bandit.source.exhausted or not bandit.may_search
         may_end = searched and bandit.all_seen and self.drawn >= MIN_AT_MARGIN
         doubts = None
-        if may_end or (shows_progress and all(arm.binnings for arm in self.seen)):
+        if may_end or (shows_progress and all(state.binnings for state in self.seen)):
             level = context.guarantee, self.share * context.alpha
             caught = would_catch(self.seen[: bandit.claimed], bandit.claimed, *level)
             context.sampler.caught = caught
@@ -219,11 +218,11 @@ class Game:
         return (
             tells_apart(self.seen)
             or should_tell(self.seen, self.context.guarantee, LITTLE)
-            or all(arm.outputs.alike() for arm in self.seen)
+            or all(state.outputs.alike() for state in self.seen)
         )
 
     @property
-    def seen(self) -> list[Arm]:
+    def seen(self) -> list[PairState]:
         return self.bandit.seen
 
     @property
@@ -235,8 +234,8 @@ class Game:
         """Bets on pairs beyond what the claim gives, from the first of them on."""
         return Ledger(self.context.guarantee, self.share * self.context.alpha)
 
-    def ledger_of(self, arm: Arm) -> Ledger:
-        return self.ledger_beyond if self.context.only_told(arm.pair) else self.ledger
+    def ledger_of(self, state: PairState) -> Ledger:
+        return self.ledger_beyond if self.context.only_told(state.pair) else self.ledger
 
     def beyond(self) -> Game:
         """The same game, as it stands for pairs beyond what the claim gives."""
@@ -245,14 +244,14 @@ class Game:
         game.ledger, game.refuted_before = ledger, False
         return game
 
-    def _batch_size(self, arm: Arm) -> int:
+    def _batch_size(self, state: PairState) -> int:
         """How many pairs of outputs the next batch has."""
-        bandit, ledger, size = self.bandit, self.ledger_of(arm), DOZENS // 2
-        if arm.drawn:
-            total = bandit.drawn_for_proposed if bandit.is_proposed(arm) else bandit.drawn
-            size = max(size, int(max(GROWTH * arm.drawn, (GROWTH / 5) * total)))
-        if arm.earned > 0:
-            rate = arm.earned / arm.drawn
+        bandit, ledger, size = self.bandit, self.ledger_of(state), DOZENS // 2
+        if state.drawn:
+            total = bandit.drawn_for_proposed if bandit.is_proposed(state) else bandit.drawn
+            size = max(size, int(max(GROWTH * state.drawn, (GROWTH / 5) * total)))
+        if state.earned > 0:
+            rate = state.earned / state.drawn
             missing = ledger.enough - ledger.log_e_value
             enough = OF_THE_MISSING * missing / rate
             size = max(SEVERAL, int(np.clip(enough, self.pace.least_batch * size, size)))
@@ -271,73 +270,93 @@ class Game:
         )
         return min(size, max(SEVERAL, affordable))
 
-    def _look_first(self, arm: Arm, size: int, deadline: Deadline) -> None:
+    def look_first(self, state: PairState, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
         privacy_param, inputs = self.context.privacy_param, self.pool.inputs
         if self.coupled:
-            arm.coupled = self.context.sampler.can_couple(
-                inputs[arm.input1], inputs[arm.input2], deadline
+            state.coupled = self.context.sampler.can_couple(
+                inputs[state.input1], inputs[state.input2], deadline
             )
-            if not self.bandit.is_proposed(arm):
-                self.coupled = arm.coupled
-        self._draw(arm, size, deadline)
-        self.seen.append(arm)
-        self._propose(arm)
+            if not self.bandit.is_proposed(state):
+                self.coupled = state.coupled
+        self._draw(state, size, deadline)
+        self.seen.append(state)
+        self._propose(state)
         source = self.bandit.source
-        remind(arm, self.context.earlier.learned if source is self.context.source else ())
-        is_derived = self.bandit.is_proposed(arm) and source.generated is None
-        arm.refused = is_derived and any(map(all_raised, arm.outputs.sides()))
+        remind(state, self.context.earlier.learned if source is self.context.source else ())
+        is_derived = self.bandit.is_proposed(state) and source.generated is None
+        state.refused = is_derived and any(map(all_raised, state.outputs.sides()))
         if self.bandit.all_seen:
             always_raises(self.context, self.pool)
-        answers = [self.context.sampler.noiseless(d, privacy_param) for d in arm.pair.inputs]
-        arm.references = [answer for answer in answers if answer is not None]
+        answers = [self.context.sampler.noiseless(d, privacy_param) for d in state.pair.inputs]
+        state.references = [answer for answer in answers if answer is not None]
 
-    def _propose(self, arm: Arm) -> None:
+    def _propose(self, state: PairState) -> None:
         """Bet on what breaks the claim by what is known, as long as it may be won."""
         if self.known is None:
             return
         context = self.context
         left = (1 - RESERVE) * context.max_samples / 2 - self.drawn
         level = self.share * context.alpha
-        proposal = self.known.proposal(arm.number, context.guarantee, level, left)
+        proposal = self.known.proposal(state.number, context.guarantee, level, left)
         if proposal is not None:
-            self.proposals[arm.number], arm.proposed = proposal, proposal.binning
+            self.proposals[state.number], state.proposed = proposal, proposal.binning
 
-    def _bet(self, arm: Arm, size: int, deadline: Deadline) -> None:
-        ledger = self.ledger_of(arm)
+    @property
+    def learned(self) -> list[PairState]:
+        """The pairs on which there is something to bet on."""
+        return [state for state in self.seen if state.binnings]
+
+    def draw_up_to(self, state: PairState, pairs: int, deadline: Deadline) -> None:
+        """Bring a pair up to so many outputs, from which nothing is learned."""
+        if not state.drawn:
+            self.look_first(state, pairs, deadline)
+        elif state.drawn < pairs:
+            self._draw(state, pairs - state.drawn, deadline)
+
+    def _bet(self, state: PairState, size: int, deadline: Deadline) -> None:
+        if not self.share:  # nothing is at stake
+            state.record.joint = [
+                old + new
+                for old, new in zip(
+                    state.record.joint, self._draw(state, size, deadline), strict=True
+                )
+            ]
+            return
+        ledger = self.ledger_of(state)
         before = ledger.log_e_value
-        cash = float(max(self.bandit.claimed, arm.number + 1))
-        wager = ledger.wager(arm.record, cash)
-        ledger.settle(wager, arm.record, lambda: self._draw(arm, size, deadline))
-        arm.earned += ledger.log_e_value - before
+        cash = float(max(self.bandit.claimed, state.number + 1))
+        wager = ledger.wager(state.record, cash)
+        ledger.settle(wager, state.record, lambda: self._draw(state, size, deadline))
+        state.earned += ledger.log_e_value - before
         self.trail.append((2 * self.drawn, math.log(self.share) + self.ledger.log_e_value))
         self.bandit.inside_only |= ledger is not self.ledger and ledger.refuted
 
-    def _draw(self, arm: Arm, size: int, deadline: Deadline) -> list[Ints]:
+    def _draw(self, state: PairState, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""
-        outputs = arm.outputs
+        outputs = state.outputs
         if outputs.extract is None and not outputs.has_room(size):
-            within(deadline.remaining(), partial(make_room, self.context, arm))
+            within(deadline.remaining(), partial(make_room, self.context, state))
         keep = outputs.pairs + size <= self.pace.max_kept and outputs.has_room(size)
-        draws = arm.draws(self.pool, size, self.key, arm.batches)
-        arm.batches += 1
-        reader = Reader(arm.binnings, keep, outputs.extract)
+        draws = state.draws(self.pool, size, self.key, state.batches)
+        state.batches += 1
+        reader = Reader(state.binnings, keep, outputs.extract)
         parts = self.context.sampler.measure(draws, reader, deadline)
-        arm.drawn += size
+        state.drawn += size
         if keep:
             batch1, batch2 = (
                 concatenated([table for _, table in part if table is not None]) for part in parts
             )
-            outputs.add(batch1, batch2, coupled=arm.coupled)
-            self.pool.see(arm.input1, batch1)
-            self.pool.see(arm.input2, batch2)
-        return joints_of(parts, arm.binnings)
+            outputs.add(batch1, batch2, coupled=state.coupled)
+            self.pool.see(state.input1, batch1)
+            self.pool.see(state.input2, batch2)
+        return joints_of(parts, state.binnings)
 
-    def look_closer(self, arm: Arm, pairs: int) -> None:
+    def look_closer(self, state: PairState, pairs: int) -> None:
         """Bring a pair up to so many outputs, if that is quick, and learn from them."""
-        size = pairs - arm.drawn
+        size = pairs - state.drawn
         left = self.context.max_samples - self.context.sampler.runs - 2 * (MANY // 2)
         affordable = min(left, self.context.affordable()) / 4
         if 0 < size <= affordable and self._limited_to_time(size) == size:
-            self._draw(arm, size, self.context.deadline)
-            within(self.context.deadline.remaining(), partial(learn, self.context, arm))
+            self._draw(state, size, self.context.deadline)
+            within(self.context.deadline.remaining(), partial(learn, self.context, state))

@@ -230,7 +230,7 @@ def counterexample(
     event: Any = getattr(witness, kind)
     before = None if seen is None else seen(event)
     runs = counts.n1, counts.n2
-    searched = [pool.drawn[i][-1] for i in witness.sides]
+    searched = [pool.last[i] for i in witness.sides]
     hits = (counts.c1, counts.n1), (counts.c2, counts.n2)
     constant1, constant2 = (  # in the search, and as far as the test can tell
         c in (0, n) and is_constant(table) for table, (c, n) in zip(searched, hits, strict=True)

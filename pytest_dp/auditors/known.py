@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.attacks.binning import Binning
-from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.enumerated import EnumeratedPair
@@ -72,7 +72,7 @@ class Known:
         return list(self.pairs[number].excesses(guarantee)) if number in self.pairs else []
 
     def estimate(
-        self, context: Context, pool: Pool, arms: Sequence[Arm], violated: bool
+        self, context: Context, pool: Pool, states: Sequence[PairState], violated: bool
     ) -> tuple[Estimate | None, str]:
         """The loss on the claim's pairs, and else why it is not told.
 
@@ -81,15 +81,15 @@ class Known:
         """
         if not self.pairs:
             return None, self.refusal
-        to_check = [arm for arm in arms if arm.number in self.pairs]
-        enough = [arm for arm in to_check if arm.outputs.pairs >= THOUSAND]
-        broken = max(arms, key=lambda arm: arm.earned) if violated else None
+        to_check = [state for state in states if state.number in self.pairs]
+        enough = [state for state in to_check if state.outputs.pairs >= THOUSAND]
+        broken = max(states, key=lambda state: state.earned) if violated else None
         if broken is not None and broken not in enough:
             if broken not in to_check:
                 return None, "the pair that broke the claim is not known"
             enough.append(broken)
         try:
-            values = [self._checked(context, pool, arm) for arm in enough]
+            values = [self._checked(context, pool, state) for state in enough]
         except (CannotInstrument, Exception) as reason:  # the verdict stands without it
             return None, str(reason)
         if not values:
@@ -101,13 +101,13 @@ class Known:
         rounding = 0.0 if known.mode == "exact" else error
         if value > context.guarantee.claimed * (1 + EQUAL) + rounding and not violated:
             return None, "a loss above the claim that the bets do not confirm"
-        basis = max((self.pairs[arm.number].basis for arm in enough), key=len)
+        basis = max((self.pairs[state.number].basis for state in enough), key=len)
         return Estimate(float(value), error, known.mode, pairs=len(values), basis=basis), ""
 
-    def _checked(self, context: Context, pool: Pool, arm: Arm) -> tuple[float, float]:
+    def _checked(self, context: Context, pool: Pool, state: PairState) -> tuple[float, float]:
         """The claim's parameter on a pair, and its error, if real outputs bear it out."""
-        known = self.pairs[arm.number]
-        for side, outputs in enumerate(_real_outputs(context, pool, arm)):
+        known = self.pairs[state.number]
+        for side, outputs in enumerate(_real_outputs(context, pool, state)):
             if known.evidence_against(side, outputs[: known.checked]) >= REFUTED:
                 raise CannotInstrument("real runs give other outputs than those that are derived")
         return parameter_of(known, context.guarantee)
@@ -176,16 +176,16 @@ def _until_refused(
     return known, None
 
 
-def _real_outputs(context: Context, pool: Pool, arm: Arm) -> tuple[Outputs, Outputs]:
+def _real_outputs(context: Context, pool: Pool, state: PairState) -> tuple[Outputs, Outputs]:
     """Outputs of real runs on both inputs: those that are kept, or new ones if they are too few."""
-    if arm.outputs.pairs >= THOUSAND:
-        return arm.outputs.sides()
+    if state.outputs.pairs >= THOUSAND:
+        return state.outputs.sides()
     seconds = (STEP_TIME / 2) * context.settings.max_seconds
     if min(context.to_test, context.runs_within(seconds, 2 * THOUSAND)) < 2 * THOUSAND:
         raise CannotInstrument(TOO_FEW)
     draws = [
-        Draw(pool.inputs[i], THOUSAND, (Purpose.ANALYSED, arm.number, side))
-        for side, i in enumerate((arm.input1, arm.input2))
+        Draw(pool.inputs[i], THOUSAND, (Purpose.ANALYSED, state.number, side))
+        for side, i in enumerate((state.input1, state.input2))
     ]
     on_d, on_d2 = context.sampler.draw(draws, context.deadline)
     return on_d, on_d2

@@ -6,7 +6,7 @@ What takes longer than the rest, and needs no samples, is added by `completed` o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -55,19 +55,17 @@ def pictures_of(
     witness: Witness,
     bound: Bound | None,
     example: Counterexample | None,
-    outputs: Callable[[], tuple[Table, Bools]],
 ) -> Pictures:
     """The event's error rates, and if it breaks the claim, a histogram of outputs of the search.
 
-    `bound` is None where no effort was left for held-out runs. `outputs` gives as many outputs on
-    either input, and which are on the first.
+    `bound` is None where no effort was left for held-out runs.
     """
     event = None if bound is None else event_of(bound)
     if example is None:
         return Pictures(event=event)
 
     def histogram() -> Histogram | None:
-        table, on_d = outputs()
+        table, on_d = witness.state.outputs.table()
         return outputs_of(example.event, table, on_d if witness.sign > 0 else ~on_d)
 
     with suppress(OutOfTime):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_dp.auditors.arms import Arm, edge
 from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.pair_state import PairState, edge
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs.sources import PairSource
@@ -21,7 +21,7 @@ from pytest_dp.sampling.streams import Purpose
 from pytest_dp.search.shrinking import shrunk
 
 
-def smallest(game: Game, winner: Arm) -> tuple[Game, Arm]:
+def smallest(game: Game, winner: PairState) -> tuple[Game, PairState]:
     """The game that was won on the smallest pair, and that pair; at worst the same game and pair.
 
     `game` refuted the claim, and `winner` is the pair that was bet on best.
@@ -45,7 +45,7 @@ def smallest(game: Game, winner: Arm) -> tuple[Game, Arm]:
 class _Search:
     """Plays for one pair after the other, as long as there is time."""
 
-    def __init__(self, game: Game, winner: Arm) -> None:
+    def __init__(self, game: Game, winner: PairState) -> None:
         context = game.context
         self.context, self.won = context, (game, winner)
         self.raises = _raises(winner)
@@ -65,22 +65,24 @@ class _Search:
         runs = self.context.sampler.runs
         if runs + self.runs > self.max_runs or self.deadline.remaining() <= 0:
             return False
-        game, arm = self.won
+        game, state = self.won
         source = PairSource([pair])
-        trial = Game(self.context, Purpose.SMALLER, game.share, coupled=arm.coupled, source=source)
+        trial = Game(
+            self.context, Purpose.SMALLER, game.share, coupled=state.coupled, source=source
+        )
         if self.only_told:
             trial = trial.beyond()
         try:
             trial.play(self.deadline, runs + self.runs, self.least_hope)
         except (CannotCouple, MechanismError, OutOfTime):
             return False
-        (candidate,) = trial.bandit.arms
+        (candidate,) = trial.bandit.states
         broken = trial.ledger.refuted and _raises(candidate) <= self.raises
         if broken:
             self.won = trial, candidate
         return broken
 
 
-def _raises(arm: Arm) -> bool:
+def _raises(state: PairState) -> bool:
     """Whether any output that was kept was raised: a mechanism may not take a smaller input."""
-    return any(isinstance(output, Raised) for output in arm.outputs.examples().raw)
+    return any(isinstance(output, Raised) for output in state.outputs.examples().raw)

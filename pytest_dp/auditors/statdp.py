@@ -1,8 +1,10 @@
 """StatDP: look for the most suspicious event on some samples, test it on held-out ones.
 
-Algorithm 1 of the paper tests on 500,000 held-out samples. Here they are as many as the search says
-are needed. That, the pair and the event rest on search samples only, and the one event is tested
-once, on samples that nobody has looked at; so the p-value is valid whatever the search did.
+Algorithm 1 of the paper searches 100,000 samples of every pair, and tests on 500,000 held-out ones.
+Here pairs are compared on few samples first, and only the suspicious half goes on; and there are as
+many held-out samples as the search says are needed. That, the pair and the event rest on search
+samples only, and the one event is tested once, on samples that nobody has looked at; so the p-value
+is valid whatever the search did.
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
 Algorithms 1 to 4; the p-value is that of `pytest_dp.evidence.statdp`. For claims of more than ε,
@@ -12,26 +14,39 @@ which the paper does not have, it is that of `pytest_dp.evidence.event_test`.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.attacks.expected_bounds import likelier_first
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.attacks.expected_bounds import apart, likelier_first
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.pair_state import PairState, rank_for
 from pytest_dp.auditors.picturing import pictures_of
-from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.auditors.statdp_search import Suspect, find_suspect, largest_shown
 from pytest_dp.auditors.two_stage import search_then_test
+from pytest_dp.auditors.witness import Witness
+from pytest_dp.counterexample import simplest
 from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence.counts import Bound, classical
 from pytest_dp.evidence.event_test import event_test
-from pytest_dp.limits import SHOWN_OUTPUTS, THOUSAND
+from pytest_dp.limits import ENOUGH, MIN_COUNTED, NEARLY_HALF, THOUSAND
+from pytest_dp.outputs.event_search import RankedEvent, search
+from pytest_dp.outputs.extracts import about_extract
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.table import Table
 from pytest_dp.results.result import Verdict
+from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
+
+DECISIVE = 30.0
+"""Log likelihood ratio beyond luck at which the search is over: larger values search longer,
+smaller ones test what may be luck. Measured."""
+SUGGESTIVE = DECISIVE / 5
+"""The same, for a pair to be preferred over a decisive one because it is simpler."""
 
 
 def audit(context: Context) -> AuditResult:
@@ -40,37 +55,106 @@ def audit(context: Context) -> AuditResult:
     The result is ``violated`` exactly if the p-value is at most alpha, and ``inconclusive`` as by
     `sequential.audit`.
     """
-    return search_then_test(context, find_suspect, _test, _conclude)
+    return search_then_test(context, suspect, _test, _conclude, coupled=False)
 
 
-def _test(context: Context, pool: Pool, best: Suspect) -> held_out.Tested | None:
+def suspect(game: Game) -> Witness | None:
+    """Successive halving: a quick look at all pairs, then equal effort for ever fewer of them.
+
+    Returns the most suspicious event, or None if none is worth a test. The game is satisfied if no
+    more samples were needed to pick it.
+    """
+    context, budget = game.context, NEARLY_HALF * game.context.max_samples
+    known = game.bandit.states[: max(1, int(budget / (4 * MIN_COUNTED)))]
+    deadline = context.deadline.sooner(NEARLY_HALF)
+    a_round = budget / 2 / (math.ceil(math.log2(len(known))) + 1)
+    full = max(1, int(a_round / len(known)))
+    runs = min(THOUSAND // 2, full)
+    found: list[_Suspect] = []
+    while True:
+        try:
+            for state in known:
+                game.draw_up_to(state, runs, deadline)
+        except OutOfTime as out:
+            if out.stack or not game.seen:
+                raise
+            break  # judge by what there is
+        found = [one for state in known for one in _suspects(context, state)]
+        found.sort(key=lambda one: (-one.rank, one.state.number))
+        best = found[0].rank if found else -math.inf
+        if best > DECISIVE:  # among pairs about as suspicious, the first one is the simplest
+            near = [one for one in found if one.rank > max(SUGGESTIVE, 0.4 * best)]
+            found = [min(near, key=lambda one: one.state.number)]
+            game.satisfied = True
+            break
+        if runs < full:
+            runs = min(4 * runs, full)
+        elif len(known) == 1:
+            break
+        else:
+            promising = [one.state for one in found]
+            known = [*promising, *(one for one in known if one not in promising)][: len(known) // 2]
+            runs += int(a_round / len(known))
+    return found[0].witness if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """The most suspicious event of a pair, on so many samples of each input."""
+
+    state: PairState
+    event: RankedEvent
+    runs: int
+
+    @property
+    def rank(self) -> float:
+        return self.event.rank
+
+    @property
+    def witness(self) -> Witness:
+        sign = -1 if self.event.c2 > self.event.c1 else 1
+        p1, p2 = (c / self.runs for c in likelier_first(sign, self.event.c1, self.event.c2))
+        return Witness(self.state, None, self.event.event, sign, p1, p2)
+
+
+def _suspects(context: Context, state: PairState) -> list[_Suspect]:
+    table, on_d = state.outputs.table()
+    rank = rank_for(context.guarantee)(state.outputs.pairs)
+    events = search(table, on_d, rank, state.references, 1, _about(table))
+    return [
+        _Suspect(state, simplest(event, table, on_d, rank), state.outputs.pairs) for event in events
+    ]
+
+
+def _about(table: Table) -> list[Feature] | None:
+    return about_extract(table) if table.is_extract else None
+
+
+def _test(game: Game, witness: Witness) -> held_out.Tested | None:
     """Count the event in held-out samples, as many as the search says are needed."""
-    runs = _runs_of_test(context, best)
+    runs = _runs_of_test(game, witness)
     if runs < 1:
         return None
-    draw1, draw2 = (
-        Draw(pool.inputs[i], runs, (Purpose.TEST, i, side))
-        for side, i in enumerate((best.input1, best.input2))
-    )
-    witness = best.witness
-    return held_out.count_drawn(context, witness, [*likelier_first(witness.sign, draw1, draw2)])
+    draws = [
+        Draw(game.pool.inputs[i], runs, (Purpose.TEST, i, side))
+        for side, i in enumerate(witness.sides)
+    ]
+    return held_out.count_drawn(game.context, witness, draws)
 
 
-def _runs_of_test(context: Context, best: Suspect) -> int:
-    claim, witness = context.guarantee, best.witness
+def _runs_of_test(game: Game, witness: Witness) -> int:
+    context, runs = game.context, witness.state.outputs.pairs
     left = int(min(context.to_test, context.affordable())) // 2
-    if not best.decided:
+    if not game.satisfied:
         return left
-    p1 = clopper_pearson.lower(round(witness.p1 * best.runs), best.runs, 0.01)
-    p2 = clopper_pearson.upper(round(witness.p2 * best.runs), best.runs, 0.01)
-    enough = event_test(claim).classical_runs(p1, p2, context.alpha / 2, left)
+    p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, 0.01)
+    p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, 0.01)
+    enough = event_test(context.guarantee).classical_runs(p1, p2, context.alpha / 2, left)
     return left if enough is None else min(left, max(2 * enough, THOUSAND))
 
 
-def _conclude(
-    context: Context, pool: Pool, best: Suspect, tested: held_out.Tested, pairs: tuple[int, int]
-) -> AuditResult:
-    witness = best.witness
+def _conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditResult:
+    context = game.context
     (bound,) = held_out.bounds(context, tested, classical)
     if bound.counts.c2 > bound.counts.c1:  # StatDP's test looks the other way as well
         bound = replace(bound, counts=bound.counts.swapped())
@@ -78,13 +162,12 @@ def _conclude(
     violated = bound.p_value <= context.alpha or bound.lower > context.guarantee.claimed
     if violated:
         held_out.check_independent(context, witness, tested)
-    resolution = _resolution(bound, largest_shown(best, pool, context.guarantee))
+    resolution = _resolution(bound, _largest_shown(context, witness.state))
     verdict: Verdict = "violated" if violated else "no violation"
     if not violated and math.isinf(resolution):
         verdict = "inconclusive"
     c1, runs, c2, _ = bound.counts.four
-    example = held_out.counterexample(context, pool, witness, bound) if violated else None
-    table = partial(pool.table, witness.rival, stop=SHOWN_OUTPUTS)
+    example = held_out.counterexample(context, game.pool, witness, bound) if violated else None
     return context.result(
         verdict,
         lower=max(bound.lower, 0.0),
@@ -92,8 +175,7 @@ def _conclude(
         resolution=resolution,
         counterexample=example,
         strongest=f"{witness.event}: {c1:,} against {c2:,} of {runs:,}",
-        pairs=pairs,
-        pictures=pictures_of(context, witness, bound, example, table),
+        pictures=pictures_of(context, witness, bound, example),
     )
 
 
@@ -110,3 +192,25 @@ def _resolution(bound: Bound, largest: float) -> float:
     caught = test.classical_resolution(min(c1 / runs, 0.5), runs, bound.alpha)
     chances = (np.array(min((c + 0.5) / runs, 1.0)) for c in (c1, c2))
     return caught * max(1.0, largest / max(float(test.shows(*chances)), 1e-3))
+
+
+def _largest_shown(context: Context, state: PairState) -> float:
+    """The most that any event showed of the claim in the search, less two standard errors."""
+
+    def cautious(c1: Ints, c2: Ints, runs: int) -> tuple[Floats, Floats]:
+        high, low = np.maximum(c1, c2) + 0.5, np.minimum(c1, c2) + 0.5
+        error = np.sqrt(1 / high + 1 / low)
+        return high / runs * np.exp(-error), np.minimum(low / runs * np.exp(error), 1.0)
+
+    table, on_d = state.outputs.table()
+    runs, guarantee = state.outputs.pairs, context.guarantee
+
+    def rank(c1: Ints, c2: Ints) -> Floats:
+        far = apart(*cautious(c1, c2, runs), guarantee)
+        return np.where(np.maximum(c1, c2) >= ENOUGH, far, -np.inf)
+
+    events = search(table, on_d, rank, state.references, 1, _about(table))
+    if not events:
+        return 0.0
+    counts = np.array(events[0].c1), np.array(events[0].c2)
+    return float(event_test(guarantee).shows(*cautious(*counts, runs)))

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.auditors.arms import Arm
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.evidence.event_bets import all_contingencies
 from pytest_dp.evidence.expected_gains import edges, largest_shown, smallest_divergence_scale
@@ -45,46 +45,49 @@ shows as much in one event of 40. Where few samples are left it takes more, as l
 won."""
 
 
-def would_catch(arms: list[Arm], available: int, guarantee: Guarantee, alpha: float) -> float:
+def would_catch(
+    states: list[PairState], available: int, guarantee: Guarantee, alpha: float
+) -> float:
     """The smallest true loss of the mechanism that would have been caught (approximate).
 
-    In the claim's parameter, with 95 % power; infinite if nothing would have been. `arms` are the
+    In the claim's parameter, with 95 % power; infinite if nothing would have been. `states` are the
     pairs that were looked at, of the `available` ones that the claim gives: proposed ones take a
     share that is bounded, and most of them are seen too little to say anything. `alpha` is what
     bets may spend.
     """
-    bets = PlannedBets(guarantee, _pairs_drawn(arms, available), alpha)
-    losses = [largest_shown(arm.record, guarantee) for arm in arms]
+    bets = PlannedBets(guarantee, _pairs_drawn(states, available), alpha)
+    losses = [largest_shown(state.record, guarantee) for state in states]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
     largest: float = losses[order[0]]
-    if largest >= guarantee.claimed and not any(_tells_apart(arm) for arm in arms):
+    if largest >= guarantee.claimed and not any(_tells_apart(state) for state in states):
         return math.inf  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
     return min(
-        _smallest_caught(arms[k], bets) * max(1.0, largest / max(losses[k], NO_LOSS)) for k in order
+        _smallest_caught(states[k], bets) * max(1.0, largest / max(losses[k], NO_LOSS))
+        for k in order
     )
 
 
-def _smallest_caught(arm: Arm, bets: PlannedBets) -> float:
+def _smallest_caught(state: PairState, bets: PlannedBets) -> float:
     """The smallest loss on a pair of inputs that would have been caught.
 
     The largest of three: what a single event shows, if it is as likely as the clearest one; what
     outputs show whose noise has this shape; and what a loss shows that as many places share.
     """
     guarantee = bets.guarantee
-    p1, shared = clearest_event(arm.record)
+    p1, shared = clearest_event(state.record)
     least = smallest_event(p1, bets, shared)
     if guarantee.eps is not None:
-        least = max(least, smallest_shared_loss(_places_sharing(arm), bets, shared))
-    curves = _curves(arm)
-    by_divergences = smallest_divergence_scale(arm.record, bets)
+        least = max(least, smallest_shared_loss(_places_sharing(state), bets, shared))
+    curves = _curves(state)
+    by_divergences = smallest_divergence_scale(state.record, bets)
     times = min(smallest_scale(curves, bets), by_divergences)
     if math.isinf(times):
         return least
     if times == by_divergences:
         least = 0.0  # no single event would have been needed
     # A mechanism that keeps its claim now would lose at most so many times the claim then.
-    now = min(guarantee.claimed, largest_shown(arm.record, guarantee))
+    now = min(guarantee.claimed, largest_shown(state.record, guarantee))
     share = now / guarantee.claimed if guarantee.claimed else 1.0
     then = share * guarantee.with_noise_over(times)
     if guarantee.largest_ratio is not None:
@@ -92,30 +95,32 @@ def _smallest_caught(arm: Arm, bets: PlannedBets) -> float:
     return max(least, then)
 
 
-def tells_apart(arms: list[Arm]) -> bool:
+def tells_apart(states: list[PairState]) -> bool:
     """Whether any event that was tried tells the two inputs of a pair apart, beyond chance."""
-    return told_apart(_events_of(arms))
+    return told_apart(_events_of(states))
 
 
-def should_tell(arms: list[Arm], guarantee: Guarantee, used: float = SEEN) -> bool:
+def should_tell(states: list[PairState], guarantee: Guarantee, used: float = SEEN) -> bool:
     """Whether events would tell inputs apart, if the mechanism used this share of its claim."""
-    drawn = max((float(joint.sum()) for arm in arms for joint in arm.record.joint), default=0.0)
-    return would_show(guarantee, drawn, len(_events_of(arms)), used)
+    drawn = max(
+        (float(joint.sum()) for state in states for joint in state.record.joint), default=0.0
+    )
+    return would_show(guarantee, drawn, len(_events_of(states)), used)
 
 
-def _events_of(arms: list[Arm]) -> Floats:
-    return np.concatenate([all_contingencies(arm.record.joint) for arm in arms])
+def _events_of(states: list[PairState]) -> Floats:
+    return np.concatenate([all_contingencies(state.record.joint) for state in states])
 
 
 def in_doubt(
-    arms: list[Arm],
+    states: list[PairState],
     caught: float,
     left: float,
     guarantee: Guarantee,
     alpha: float,
     margin: float,
     available: int,
-) -> list[Arm]:
+) -> list[PairState]:
     """What has to be looked into before an audit may stop at its margin, the most doubtful first.
 
     That is, once a true loss of `caught`, at most `margin` times the claim, would have been caught:
@@ -127,31 +132,31 @@ def in_doubt(
     # What a pair with the loss that is caught gains, and in proportion one that is at the margin.
     enough = (
         won
-        / math.sqrt(_pairs_drawn(arms, available))
+        / math.sqrt(_pairs_drawn(states, available))
         * (margin - 1)
         / (guarantee.noise_below(caught) - 1)
     )
-    doubts: list[tuple[float, Arm]] = []
-    for arm in arms:
+    doubts: list[tuple[float, PairState]] = []
+    for state in states:
         # Standard errors grow with the root of the samples; chance may have taken one of them away.
-        suspect = max(MIN_SUSPICION, won * math.sqrt(arm.drawn / (arm.drawn + left)) - 1)
-        proposed = arm.number >= available
-        unsure = arm.hope > enough and not proposed
+        suspect = max(MIN_SUSPICION, won * math.sqrt(state.drawn / (state.drawn + left)) - 1)
+        proposed = state.number >= available
+        unsure = state.hope > enough and not proposed
         suspect = max(suspect, CLEAR_ERRORS if proposed else 0.0)
-        suspicion = suspicion_of(arm, guarantee)
-        if unsure or suspicion > suspect or _may_release(arm):
-            doubts.append((suspicion, arm))
-    return [arm for _, arm in sorted(doubts, key=lambda doubt: -doubt[0])]
+        suspicion = suspicion_of(state, guarantee)
+        if unsure or suspicion > suspect or _may_release(state):
+            doubts.append((suspicion, state))
+    return [state for _, state in sorted(doubts, key=lambda doubt: -doubt[0])]
 
 
-def _may_release(arm: Arm) -> bool:
+def _may_release(state: PairState) -> bool:
     """Whether some value that else never recurs came repeatedly on one input, never on the other.
 
     A value released once in a thousand runs says next to nothing yet, and everything later.
     """
-    if arm.outputs.extract is not None:
+    if state.outputs.extract is not None:
         return False
-    table, on_d = arm.outputs.table()
+    table, on_d = state.outputs.table()
     part, sides = first_pairs(table, on_d, MILLION // len(table.places or [0]))
     return any(comes_alone(*part.leaf(place), sides, FEW) for place in table.places)
 
@@ -165,39 +170,39 @@ def runs_to_margin(available: int, guarantee: Guarantee, alpha: float, margin: f
     return 0
 
 
-def _pairs_drawn(arms: list[Arm], available: int) -> float:
+def _pairs_drawn(states: list[PairState], available: int) -> float:
     """Pairs of outputs that the worst pair of inputs would have been given."""
-    return sum(arm.drawn for arm in arms if arm.number < available) / (
+    return sum(state.drawn for state in states if state.number < available) / (
         1 + OTHER_PAIRS_SHARE * (available - 1)
     )
 
 
-def _tells_apart(arm: Arm) -> bool:
-    return any(steps.shift.max(initial=0.0) > 0 for steps in _curves(arm))
+def _tells_apart(state: PairState) -> bool:
+    return any(steps.shift.max(initial=0.0) > 0 for steps in _curves(state))
 
 
-def _curves(arm: Arm) -> list[Curve]:
+def _curves(state: PairState) -> list[Curve]:
     """By the score alone where it has many values; else also by events."""
-    curves = [steps for steps in map(curve, arm.record.joint) if steps is not None]
+    curves = [steps for steps in map(curve, state.record.joint) if steps is not None]
     return curves[:1] if curves and curves[0].continuous else curves
 
 
-def suspicion_of(arm: Arm, guarantee: Guarantee) -> float:
+def suspicion_of(state: PairState, guarantee: Guarantee) -> float:
     """Standard errors by which the best bet gained."""
-    mean, deviation, runs = edges(arm.record, guarantee)
+    mean, deviation, runs = edges(state.record, guarantee)
     return float(np.max(mean / deviation * np.sqrt(runs))) if len(mean) else 0.0
 
 
-def _places_sharing(arm: Arm) -> float:
+def _places_sharing(state: PairState) -> float:
     """As how many places of an output share what is lost."""
-    table, on_d = arm.outputs.table()
+    table, on_d = state.outputs.table()
     places = list(table.places)
     if len(places) < 2:
         return 1.0
     enough = max(MILLION // len(places), THOUSAND)
     table, on_d = first_pairs(table, on_d, enough)
     labels = (_labels(place, table) for place in places)
-    return sharing(((label[on_d], label[~on_d]) for label in labels), arm.coupled)
+    return sharing(((label[on_d], label[~on_d]) for label in labels), state.coupled)
 
 
 def _labels(place: str, table: Table) -> Ints:

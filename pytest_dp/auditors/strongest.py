@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.binning import ByScore
 from pytest_dp.attacks.expected_bounds import (
@@ -22,11 +23,18 @@ from pytest_dp.attacks.expected_bounds import (
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import Cuts, best_cut
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.arms import Arm
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.readable_event import Read, excess_of, read, taken_apart
-from pytest_dp.auditors.witness import Witness, with_examples, witness_of
+from pytest_dp.auditors.witness import (
+    Read,
+    Witness,
+    excess_of,
+    read,
+    taken_apart,
+    with_examples,
+    witness_of,
+)
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import (
     ATTACK_SHARE,
@@ -54,13 +62,13 @@ class Strongest:
     `tested` is None where no effort was left for them, after the claim was refuted.
     """
 
-    arm: Arm
+    state: PairState
     witness: Witness
     tested: held_out.Tested | None
 
 
 def strongest(
-    context: Context, pool: Pool, arms: list[Arm], refuted: bool, max_runs: int
+    context: Context, pool: Pool, states: list[PairState], refuted: bool, max_runs: int
 ) -> Strongest | None:
     """Count the strongest attack on held-out samples; None if there is none.
 
@@ -71,17 +79,17 @@ def strongest(
     if left < 2 and not refuted:
         return None
     if refuted:
-        left = min(left, max(STEPS, 10 * 2 * sum(arm.drawn for arm in arms)))
+        left = min(left, max(STEPS, 10 * 2 * sum(state.drawn for state in states)))
     planned = max(left, RUNS // 2)
-    choices = [_best_threshold(context, arm, planned) for arm in arms]
-    best = max(range(len(arms)), key=lambda i: choices[i].expected)
-    arm, choice = arms[best], choices[best]
-    readable = _read_in_time(context, arm, planned, choice.expected if refuted else -math.inf)
+    choices = [_best_threshold(context, state, planned) for state in states]
+    best = max(range(len(states)), key=lambda i: choices[i].expected)
+    state, choice = states[best], choices[best]
+    readable = _read_in_time(context, state, planned, choice.expected if refuted else -math.inf)
     if refuted:
-        witness = _witness_of_refutation(context, arm, choice, readable)
+        witness = _witness_of_refutation(context, state, choice, readable)
     else:
         event, reading, _ = taken_apart(readable)
-        witness = witness_of(arm, _model_of(arm), choice, event, reading)
+        witness = witness_of(state, _model_of(state), choice, event, reading)
     if witness is None:
         return None
     total = _samples_needed(context, witness, left) if refuted else left
@@ -94,19 +102,30 @@ def strongest(
     if tested is None and not refuted:
         return None
     with contextlib.suppress(OutOfTime):
-        examples = within(context.to_conclude(), arm.outputs.examples)
+        examples = within(context.to_conclude(), state.outputs.examples)
         witness = within(context.to_conclude(), partial(with_examples, witness, examples))
-    return Strongest(arm, witness, tested)
+    return Strongest(state, witness, tested)
 
 
-def _model_of(arm: Arm) -> Posterior:
-    return cast("ByScore", arm.binnings[0]).model
+def most_promising(context: Context, states: list[PairState], planned: int) -> Witness | None:
+    """What promises the largest bound, of so many held-out samples: a cut or a readable event."""
+    if planned < 2 or not states:
+        return None
+    choices = [_best_threshold(context, state, planned, paired=True) for state in states]
+    best = max(range(len(states)), key=lambda i: choices[i].expected)
+    readable = _read_in_time(context, states[best], planned, choices[best].expected)
+    event, reading, _ = taken_apart(readable)
+    return witness_of(states[best], _model_of(states[best]), choices[best], event, reading)
 
 
-def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> Read | None:
+def _model_of(state: PairState) -> Posterior:
+    return cast("ByScore", state.binnings[0]).model
+
+
+def _read_in_time(context: Context, state: PairState, planned: int, learned: float) -> Read | None:
     """A readable event; None if there is none, or if it takes too long to find."""
-    table, on_d = within(context.deadline.remaining(), arm.outputs.table)
-    looking = partial(read, context, arm, table, on_d, planned, learned)
+    table, on_d = within(context.deadline.remaining(), state.outputs.table)
+    looking = partial(read, context, state, table, on_d, planned, learned)
     try:
         return within(LONG_STEP_TIME * context.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
@@ -114,14 +133,14 @@ def _read_in_time(context: Context, arm: Arm, planned: int, learned: float) -> R
 
 
 def _witness_of_refutation(
-    context: Context, arm: Arm, choice: Choice, readable: Read | None
+    context: Context, state: PairState, choice: Choice, readable: Read | None
 ) -> Witness | None:
     """What shows best that the claim is broken: the attack of the largest bound, or the clearest.
 
     Or an event that a person can read, which is worth more.
     """
-    claim, model = context.guarantee, _model_of(arm)
-    clearest = _clearest(arm, claim.hockey_sticks)
+    claim, model = context.guarantee, _model_of(state)
+    clearest = _clearest(state, claim.hockey_sticks)
     event, reading, excess = taken_apart(readable)
     attack: Choice | None = choice
     if choice.expected <= claim.claimed and clearest is not None:
@@ -131,32 +150,41 @@ def _witness_of_refutation(
         attack = None
     elif reading is not None and reading.expected <= claim.claimed:
         event = None
-    witness = witness_of(arm, model, attack, event, reading)
+    witness = witness_of(state, model, attack, event, reading)
     if witness is None:  # so little is left to count that nothing is to be expected
         if event is not None and reading is not None:
-            witness = Witness(arm, None, event, reading.sign, reading.p1, reading.p2)
+            witness = Witness(state, None, event, reading.sign, reading.p1, reading.p2)
         elif clearest is not None:
-            witness = witness_of(arm, model, clearest.choice, None, None)
-    return None if witness is None else replace(witness, middle=_median_event(arm))
+            witness = witness_of(state, model, clearest.choice, None, None)
+    return None if witness is None else replace(witness, middle=_median_event(state))
 
 
-def _best_threshold(context: Context, arm: Arm, left: int) -> Choice:
+def lower_bins(joint: Floats) -> Ints:
+    """How many pairs of outputs have the lower of their two bins in each."""
+    both = np.diag(joint[::-1, ::-1].cumsum(0).cumsum(1))[::-1]
+    return -np.diff(both, append=0.0).astype(int)
+
+
+def _best_threshold(
+    context: Context, state: PairState, left: int, *, paired: bool = False
+) -> Choice:
     """The threshold of the pair's score with the largest bound to expect."""
-    binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
+    binning, joint = cast("ByScore", state.binnings[0]), state.record.joint[0]
     counts1, counts2 = joint.sum(1), joint.sum(0)
-    clearest = _clearest(arm, ALIKE)
+    clearest = _clearest(state, ALIKE)
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
     gaps = np.diff(binning.cuts, prepend=binning.cuts[0] - 0.1, append=binning.cuts[-1] + 0.1)
     levels = np.append(binning.cuts, binning.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
-    cuts = Cuts(arm.learned, binning.cuts, levels)
-    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, context.plan(left))
+    cuts = Cuts(state.learned, binning.cuts, levels)
+    lower = lower_bins(joint) if paired and not state.record.apart else None
+    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, context.plan(left), lower=lower)
     return clearest.choice if best is None or best.expected == -math.inf else best
 
 
-def _median_event(arm: Arm) -> Attack | None:
+def _median_event(state: PairState) -> Attack | None:
     """The event of a score above the middle one of the record."""
-    binning, joint = cast("ByScore", arm.binnings[0]), arm.record.joint[0]
+    binning, joint = cast("ByScore", state.binnings[0]), state.record.joint[0]
     if not len(binning.cuts):
         return None
     below = (joint.sum(0) + joint.sum(1)).cumsum()[:-1] / (2 * joint.sum())
@@ -173,9 +201,9 @@ class _Clearest:
     excess: float
 
 
-def _clearest(arm: Arm, sticks: Sequence[HockeyStick]) -> _Clearest | None:
+def _clearest(state: PairState, sticks: Sequence[HockeyStick]) -> _Clearest | None:
     """The threshold that is beyond one of these constraints by most standard errors, if any."""
-    cuts, joint = cast("ByScore", arm.binnings[0]).cuts, arm.record.joint[0]
+    cuts, joint = cast("ByScore", state.binnings[0]).cuts, state.record.joint[0]
     if not len(cuts):
         return None
     total = float(joint.sum())
@@ -217,29 +245,29 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
     return max(quick, min(needed(claimed, RUNS // 2), left))
 
 
-def seen_before(arm: Arm, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
+def seen_before(state: PairState, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
     """How often an event came among the first `pairs` outputs on either input."""
-    table, on_d = arm.outputs.table()
+    table, on_d = state.outputs.table()
     inside = event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
-    inside &= np.arange(len(on_d)) % arm.outputs.pairs < pairs
+    inside &= np.arange(len(on_d)) % state.outputs.pairs < pairs
     sides = likelier_first(witness.sign, on_d, ~on_d)
     c1, c2 = (int(np.sum(inside & side)) for side in sides)
     return held_out.Seen((c1, c2), (pairs, pairs))
 
 
-def shorter(arms: list[Arm], worst: Arm) -> list[Arm]:
+def shorter(states: list[PairState], worst: PairState) -> list[PairState]:
     """The most promising pairs with inputs shorter than those of the worst."""
     length = length_of(worst)
-    candidates = [arm for arm in arms if (length_of(arm) or math.inf) < (length or 0)]
-    return sorted(candidates, key=lambda arm: -arm.hope)[:FEW]
+    candidates = [state for state in states if (length_of(state) or math.inf) < (length or 0)]
+    return sorted(candidates, key=lambda state: -state.hope)[:FEW]
 
 
-def grows(arms: list[Arm], worst: Arm) -> str:
+def grows(states: list[PairState], worst: PairState) -> str:
     """A sentence if the loss is larger than on shorter inputs; else empty.
 
     By the samples of the past, two standard errors apart (approximate).
     """
-    losses = [loss for loss in map(_loss_interval, arms) if loss is not None]
+    losses = [loss for loss in map(_loss_interval, states) if loss is not None]
     here = _loss_interval(worst)
     if not losses or here is None:
         return ""
@@ -253,17 +281,17 @@ def grows(arms: list[Arm], worst: Arm) -> str:
     )
 
 
-def length_of(arm: Arm) -> int | None:
+def length_of(state: PairState) -> int | None:
     """The length of the first input, if it has one."""
     try:
-        return len(arm.pair.d1)
+        return len(state.pair.d1)
     except TypeError:
         return None
 
 
-def _loss_interval(arm: Arm) -> tuple[float, float] | None:
+def _loss_interval(state: PairState) -> tuple[float, float] | None:
     """Two standard errors around the loss of the cut that tells most; None if it is unknown."""
-    cut = _clearest(arm, ALIKE)
+    cut = _clearest(state, ALIKE)
     if cut is None or min(cut.c1, cut.c2) < MIN_COUNTED:
         return None
     loss, error = math.log(cut.c1 / cut.c2), 2 * math.sqrt(1 / cut.c1 + 1 / cut.c2)

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.held_out import Tested
-from pytest_dp.auditors.pool import BLIND, Contender, Pool, cannot_be_read, never_varies
+from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.witness import Witness
 from pytest_dp.evidence.resolution import told_apart, would_show
+from pytest_dp.inputs.sources import PairSource
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
-
-Best = TypeVar("Best")
+from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.sampling.streams import Purpose
 
 
 def search_then_test(
     context: Context,
-    search: Callable[[Context, Pool], tuple[Sequence[Contender], Best | None]],
-    test: Callable[[Context, Pool, Best], Tested | None],
-    conclude: Callable[[Context, Pool, Best, Tested, tuple[int, int]], AuditResult],
+    search: Callable[[Game], Witness | None],
+    test: Callable[[Game, Witness], Tested | None],
+    conclude: Callable[[Game, Witness, Tested], AuditResult],
+    *,
+    coupled: bool,
 ) -> AuditResult:
     """Run an audit in two stages.
 
-    The search returns the pairs that took part, and what to test, if anything; the test counts on
-    held-out samples, and returns None if there were none left. The last argument of `conclude` is
-    how many pairs took part, and how many there are.
+    The search plays a game without stakes, and returns what is to be tested, if anything; the test
+    counts on held-out samples, and returns None if there were none left. `coupled` is whether the
+    search may run both inputs with the same random numbers.
 
     The result is ``inconclusive`` if time ran out, if nothing could be tested, if nothing tells
     inputs apart, or if nothing was shown while outputs never varied or some pairs were left out.
     Raises MechanismError if every run of the mechanism raises, or if it hangs.
     """
-    pool = Pool()
     try:
-        context.sampler.warm_up(pool.inputs[pool.add(context.pairs[0].inputs[0])], context.deadline)
+        context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
         context.limit_to_time()
-        contenders, best = search(context, pool)
-        tested = test(context, pool, best) if best is not None else None
+        game, witness = _searched(context, search, coupled)
+        tested = test(game, witness) if witness is not None else None
     except OutOfTime as out:
         context.refuse_hung(out)
         context.sampler.note(
@@ -49,28 +53,42 @@ def search_then_test(
             hinders=True,
         )
         return context.result("inconclusive")
-    says_nothing = never_varies(context, pool) or len(contenders) < len(context.pairs)
-    pairs = len(contenders), len(context.pairs)
-    if best is None or tested is None:
+    pairs = len(game.seen), game.bandit.claimed
+    if pairs[0] < pairs[1]:
+        note_left_out(context, pairs[0])
+    says_nothing = never_varies(context, game.pool) or pairs[0] < pairs[1]
+    if witness is None or tested is None:
         return context.result("inconclusive", pairs=pairs)
-    result = conclude(context, pool, best, tested, pairs)
+    result = replace(conclude(game, witness, tested), pairs=pairs)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
-    if result.verdict == "no violation" and _is_blind(context, pool, contenders, tested):
+    if result.verdict == "no violation" and _is_blind(game, tested):
         notes, hindrances = (BLIND, *result.notes), (BLIND, *result.hindrances)
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
         return replace(unknown, verdict="inconclusive", blind=True)
     return result
 
 
-def _is_blind(
-    context: Context, pool: Pool, contenders: Sequence[Contender], tested: Tested
-) -> bool:
+def _searched(
+    context: Context, search: Callable[[Game], Witness | None], coupled: bool
+) -> tuple[Game, Witness | None]:
+    source = PairSource(context.pairs)
+    if coupled:
+        game = Game(context, Purpose.SEARCH, 0.0, coupled=True, source=source)
+        try:
+            return game, search(game)
+        except CannotCouple as reason:
+            context.sampler.note(f"started again without shared random numbers, as {reason}")
+    game = Game(context, Purpose.RESTART, 0.0, coupled=False, source=source)
+    return game, search(game)
+
+
+def _is_blind(game: Game, tested: Tested) -> bool:
     """Whether what was tested does not tell inputs apart that it should, and that do differ."""
     counted = [counts for counts in (tested.attack, tested.event) if counts is not None]
     apart = np.array([counts.apart for counts in counted])
     runs = min(min(counts.n1, counts.n2) for counts in counted)
-    if told_apart(apart) or not would_show(context.guarantee, runs, len(apart)):
+    if told_apart(apart) or not would_show(game.context.guarantee, runs, len(apart)):
         return False
-    agree = pool.agree or all(map(pool.alike, contenders))
-    return not agree or bool(cannot_be_read(pool))
+    agree = all(state.outputs.alike() for state in game.seen)
+    return not agree or bool(cannot_be_read(game.pool))

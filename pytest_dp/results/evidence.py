@@ -31,7 +31,7 @@ class Evidence:
     samples: int = 0
     """How many they bet on."""
     learned: tuple[Any, ...] = ()
-    """What the next run can begin with; see `pytest_dp.auditors.warm_start`."""
+    """What the next run can begin with; see `pytest_dp.auditors.past`."""
 
     @property
     def log_e_value(self) -> float:

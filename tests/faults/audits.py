@@ -9,7 +9,7 @@ WIRING = "unit/test_auditors_wiring.py::"
 FAULTS = (
     Fault(
         "bets-with-one-key",
-        "auditors/arms.py",
+        "auditors/pair_state.py",
         "key = purpose, self.number, *rest",
         "key = purpose, self.number",
         "Every batch is the one before: bets know what they are settled on.",
@@ -98,7 +98,7 @@ FAULTS = (
     Fault(
         "ledgers-mixed",
         "auditors/game.py",
-        "return self.ledger_beyond if self.context.only_told(arm.pair) else self.ledger",
+        "return self.ledger_beyond if self.context.only_told(state.pair) else self.ledger",
         "return self.ledger",
         "What is found beyond the examples turns the claim red.",
         WIRING + "test_what_is_broken_beyond_the_examples_alone_is_told_beside_the_verdict",
@@ -114,7 +114,7 @@ FAULTS = (
     Fault(
         "blind-not-told-of-fixed-tests",
         "auditors/two_stage.py",
-        "if told_apart(apart) or not would_show(context.guarantee, runs, len(apart)):",
+        "if told_apart(apart) or not would_show(game.context.guarantee, runs, len(apart)):",
         "if True:",
         "The same, of audits that search and then test.",
         WIRING + "test_what_tells_no_inputs_apart_is_blind",

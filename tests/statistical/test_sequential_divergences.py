@@ -7,7 +7,6 @@ import pytest
 from boundary import most
 
 from pytest_dp import RenyiDP, Sequential, audit
-from pytest_dp.auditors import divergence, held_out
 from pytest_dp.report.violation import violation
 
 ALPHA = 0.05
@@ -80,25 +79,3 @@ def test_the_report_names_the_divergence():
     text = " ".join(violation(result).split())
     assert "differ by a Kullback-Leibler divergence of at least 0." in text
     assert "and the claim allows 0.125: rho >= 0." in text
-
-
-def test_the_divergence_and_the_counts_share_alpha(monkeypatch):
-    """What is spent on all that is reported of held-out samples adds up to alpha at most."""
-    spent = []
-
-    def count(context, pool, arm, alpha):
-        spent.append(alpha)
-        return counted(context, pool, arm, alpha)
-
-    def bounds(*given):
-        found = bounded(*given)
-        spent.extend(bound.alpha for bound in found)
-        return found
-
-    counted, bounded = divergence.count, held_out.bounds
-    monkeypatch.setattr(divergence, "count", count)
-    monkeypatch.setattr(held_out, "bounds", bounds)
-    assert audited(1, 0.5, True, rho=MU**2 / 2).violated
-    assert len(spent) > 1
-    assert sum(spent) <= ALPHA * (1 + 1e-12)
-    assert sum(spent) > 0.9 * ALPHA

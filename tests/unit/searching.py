@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 
 from pytest_dp.arrays import joined
-from pytest_dp.auditors.statdp_search import rank_for
+from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate

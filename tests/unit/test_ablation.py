@@ -7,13 +7,13 @@ import pytest
 from benchmarks.ablation import all_patched
 from benchmarks.ablation_suites import SUITES
 from pytest_dp.attacks import additive, threshold
-from pytest_dp.auditors import dd_search
+from pytest_dp.auditors import witness
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_constant_is_patched_wherever_it_is_imported():
-    here, there = vars(threshold), vars(dd_search)
+    here, there = vars(threshold), vars(witness)
     with all_patched("limits.NEARLY=was / 2 & attacks.additive.POOLING=7"):
         assert here["NEARLY"] == there["NEARLY"] == 0.97 / 2
         assert vars(additive)["POOLING"] == 7

@@ -99,7 +99,7 @@ from collections import OrderedDict
 from datetime import date
 from decimal import Decimal
 import numpy as np
-from pytest_dp.auditors.warm_start import pair_digest
+from pytest_dp.auditors.past import pair_digest
 from pytest_dp.datasets.relations import Pair
 class Hidden:
     def __reduce__(self):

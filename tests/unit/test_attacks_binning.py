@@ -10,7 +10,7 @@ from pytest_dp.attacks.binning import (
     joint_counts,
 )
 from pytest_dp.attacks.scores import scores
-from pytest_dp.auditors.arms import hope, rescaled
+from pytest_dp.auditors.pair_state import hope, rescaled
 from pytest_dp.auditors.paired_outputs import PairedOutputs, room_of
 from pytest_dp.evidence.betting import Record
 from pytest_dp.outputs.events import Between, Event

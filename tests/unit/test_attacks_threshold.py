@@ -19,11 +19,10 @@ from pytest_dp.attacks.expected_bounds import (
     first_share,
     rough_bounds,
 )
-from pytest_dp.attacks.scores import Attack, Hits, Profile, Profiles, Tally, scores
+from pytest_dp.attacks.scores import Attack, Hits, Tally, scores
 from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_for, fixed
+from pytest_dp.auditors.strongest import lower_bins
 from pytest_dp.evidence.event_test import event_test
-from pytest_dp.outputs.events import Between, Event
-from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 
@@ -82,17 +81,11 @@ def test_outputs_are_counted_where_they_are():
     assert not any(inside)
 
 
-def test_outputs_are_placed_between_cuts_and_paired():
-    event = Event((Between(Feature("output", "leaf", "output"), 0.9, 1.1),))
-    profile = Profile(Itself(), np.array([0.25, 1.5]), event)
-    one, two = profile([0.0, 1.0, 1.0, 2.0, 0.5]), profile([0.0, 0.0, 1.0, 1.0, 9.0])
-    assert one.tolist() == [0, 3, 3, 4, 2]
-    found = Profiles.of(one, two, 3, coupled=True)
-    assert [side.tolist() for side in found.by_score] == [[1, 3, 1], [2, 2, 1], [2, 3, 0]]
-    assert (found.inside, found.both) == ((2, 2), 1)
-    apart = Profiles.of(one, two, 3, coupled=False)
-    assert apart.by_score[0].tolist() == [1, 3, 1]
-    assert (apart.by_score[2], apart.both) == (None, None)
+def test_pairs_are_counted_by_the_lower_of_their_bins():
+    bins = np.random.default_rng(0).integers(0, 5, (2, 40))
+    joint = np.zeros((5, 5))
+    np.add.at(joint, tuple(bins), 1)
+    assert lower_bins(joint).tolist() == np.bincount(bins.min(axis=0), minlength=5).tolist()
 
 
 PURE = ApproximateDP(1.0)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from pytest_dp import Sequential, audit
-from pytest_dp.auditors.statdp_search import Suspect
+from pytest_dp.auditors import statdp
 from pytest_dp.report.violation import violation
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]
 
 MECHANISMS = {
     "no noise": lambda d, rng: len(d),
@@ -27,7 +27,7 @@ MECHANISMS = {
 )
 def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
     ways = set()
-    for most in (*range(120, 260, 40), 2_000):
+    for most in (120, 180, 240, 2_000):
         result = audit(
             MECHANISMS[name],
             eps=1.0,
@@ -53,7 +53,7 @@ def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
 
 
 def test_events_are_as_round_as_they_can_be_without_proving_less():
-    for seed in range(3):
+    for seed in range(2):
         result = audit(
             lambda d, rng: sum(d) + rng.laplace(scale=0.5),
             eps=1.0,
@@ -83,13 +83,13 @@ def test_a_closer_look_leaves_the_samples_that_confirm_a_violation():
 def test_statdp_shows_the_likelier_input_first_whatever_the_search_said(monkeypatch, turned):
     """Its test looks both ways; a search that was wrong costs no more than half of alpha."""
     if turned:
-        witness = Suspect.witness.fget
+        suspect = statdp.suspect
 
-        def wrong(self):
-            said = witness(self)
+        def wrong(game):
+            said = suspect(game)
             return replace(said, sign=-said.sign)
 
-        monkeypatch.setattr(Suspect, "witness", property(wrong))
+        monkeypatch.setattr(statdp, "suspect", wrong)
     result = audit(
         lambda d, rng: len(d) + rng.laplace(scale=0.2),
         eps=1.0,

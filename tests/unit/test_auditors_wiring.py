@@ -23,6 +23,8 @@ from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
 PAIRS = {"pairs": [([1], []), ([1, 1], [1])], "n_jobs": 1, "seed": 1}
 COUNTS = Counts(300, 500, 100, 500, (300, 100), 500)
 

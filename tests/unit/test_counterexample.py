@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.auditors.statdp_search import rank_for
+from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.counterexample import diagnose, simplest, stands_out
 from pytest_dp.limits import KEPT_RANK
 from pytest_dp.outputs.event_search import RankedEvent, pattern_of, search

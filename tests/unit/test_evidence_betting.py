@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.context import OF_RARE_EVENTS, OF_RATIOS, Context
 from pytest_dp.auditors.game import Game
-from pytest_dp.auditors.pace import OF_RARE_EVENTS, OF_RATIOS
 from pytest_dp.bisection import smallest_loss
 from pytest_dp.evidence.attack_bets import soft_attacks
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dp.attacks.feature_bins import bins_of, output_categories
-from pytest_dp.auditors.statdp_search import rank_for
+from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.feature import Feature, leaf

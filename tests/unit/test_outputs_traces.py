@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_dp.attacks.feature_bins import bins_of
-from pytest_dp.auditors.statdp_search import rank_for
+from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import all_features

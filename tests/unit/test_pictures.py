@@ -17,7 +17,6 @@ from pytest_dp.auditors.picturing import (
     outputs_of,
     wealth_of,
 )
-from pytest_dp.auditors.pool import Contender, Pool
 from pytest_dp.evidence.counts import Counts, sharp
 from pytest_dp.evidence.event_test import Apart, InPairs, event_test
 from pytest_dp.limits import HUNDREDS, SEVERAL, SHOWN_OUTPUTS
@@ -126,19 +125,6 @@ def test_many_outputs_are_drawn_by_the_first_of_either_input():
     found = outputs_of(Event((Between(OUTPUT, 5.0),)), table, np.arange(2 * n) < n)
     assert found.runs == (SHOWN_OUTPUTS, SHOWN_OUTPUTS)
     assert sum(bar.inside[0] for bar in found.bars) == SHOWN_OUTPUTS - 5
-
-
-@pytest.mark.parametrize("stop", [1, 3, 4, 6, 8, 9, None])
-def test_the_first_outputs_of_a_pool_are_those_of_its_first_batches(stop):
-    pool = Pool()
-    contender = Contender(0, None, pool.add("d"), pool.add("d'"), [])
-    for start in (0, 3, 6):
-        for which in (0, 1):
-            pool.keep(which, tabulate(100.0 * which + start + np.arange(3)))
-    table, on_d = pool.table(contender, stop=stop)
-    first = np.arange(9.0)[:stop]
-    assert table.numbers[on_d].tolist() == first.tolist()
-    assert table.numbers[~on_d].tolist() == (100 + first).tolist()
 
 
 def test_wealth_is_thinned_out_but_for_its_ends_and_its_height():

@@ -9,7 +9,7 @@ flatter. All of this is past; the next batch is drawn after the bets on it are m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,15 +27,15 @@ from pytest_dp.attacks.binning import (
 )
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pace import pace_of
 from pytest_dp.auditors.paired_outputs import PairedOutputs, first_pairs
-from pytest_dp.auditors.pool import Contender, Pool
-from pytest_dp.auditors.statdp_search import rank_for
+from pytest_dp.auditors.pool import Pool
 from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.event_bets import independent
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.evidence.expected_gains import edges
+from pytest_dp.inputs import Pair
 from pytest_dp.limits import HUNDREDS, OUTPUTS_PER_QUANTITY
-from pytest_dp.outputs.event_search import search
+from pytest_dp.outputs.event_search import Rank, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable
@@ -57,10 +57,28 @@ a pair that gains nothing, and loses nothing, would starve others that were lear
 Larger values bet longer on pairs that are not told apart. Measured."""
 
 
+LUCK = 8.0
+"""Log likelihood ratio that choosing the best of many events gives to a claim that holds. It ranks
+events only: with 0, StatDP takes no more samples, but bets miss what the last digit of a number
+says. Measured."""
+TIE_WEIGHT = 1e-6
+"""Weight of a log likelihood ratio where so few outputs were seen that no bound says anything: it
+only breaks ties. StatDP takes as many samples without it; but the best event of a dozen outputs,
+from which the first bets come, is then missed. Measured."""
+
+
 @dataclass(slots=True, eq=False)
-class Arm(Contender):
+class PairState:
     """A pair of inputs to bet on: what was drawn on it, and what that has taught."""
 
+    number: int
+    pair: Pair
+    input1: int
+    """The position of D in the pool."""
+    input2: int
+    """That of D'."""
+    references: list[Any] = field(default_factory=list)
+    """What the mechanism answers without noise, where that is known."""
     outputs: PairedOutputs = field(default_factory=PairedOutputs)
     """What was drawn on it, as far as there is room."""
     drawn: int = 0
@@ -97,11 +115,11 @@ class Arm(Contender):
         self.record.joint = list(map(independent, self.record.joint))
 
 
-def learn(context: Context, arm: Arm) -> None:
+def learn(context: Context, state: PairState) -> None:
     """Make new binnings from all outputs so far, and a record of what bets would have won."""
-    outputs = arm.outputs
+    outputs = state.outputs
     table, on_d = outputs.table()
-    max_pairs = pace_of(context.guarantee).learned_from
+    max_pairs = context.pace.learned_from
     middle = outputs.pairs // 2
     lower = np.arange(len(on_d)) % outputs.pairs < middle
     paired = min(outputs.coupled, middle), max(outputs.coupled - middle, 0)
@@ -110,39 +128,50 @@ def learn(context: Context, arm: Arm) -> None:
     odds = np.zeros(len(on_d))
     for known, held_out, pairs in ((lower, ~lower, paired[0]), (~lower, lower, paired[1])):
         part, sides = table.rows(known), on_d[known]
-        model, about = _model(context, arm, part, sides, max_pairs, pairs)
+        model, about = _model(context, state, part, sides, max_pairs, pairs)
         unseen = table.rows(held_out)
         odds[held_out] = scores(model, unseen)
-        for event in _events(context, arm, part, sides, about):
+        for event in _events(context, state, part, sides, about):
             by_event = ByEvent(event)
             if by_event not in binnings:
                 binnings.append(by_event)
                 joint.append(_joint_counts(by_event.bins(unseen), on_d[held_out], 2))
-    if arm.proposed is not None:
-        binnings.append(arm.proposed)
-        joint.append(_joint_counts(arm.proposed.bins(table), on_d, arm.proposed.width))
-    model, about = _model(context, arm, table, on_d, 2 * max_pairs, outputs.coupled)
-    if context.method.classifier is not None or context.settings.features is not None:
-        check_by_itself(model, about, outputs.examples())
+    if state.proposed is not None:
+        binnings.append(state.proposed)
+        joint.append(_joint_counts(state.proposed.bins(table), on_d, state.proposed.width))
+    model = learned_model(context, state)
     final = scores(model, table)
     for half in (lower, ~lower):
         odds[half] = rescaled(odds[half], final[half])
-    by_score = ByScore(model, cuts_of(odds, pace_of(context.guarantee).bins))
+    by_score = ByScore(model, cuts_of(odds, context.pace.bins))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
     joint.insert(0, _joint_counts(bins, on_d, by_score.width))
-    record = Record(joint, not arm.coupled, _mean_scores(odds, bins, by_score.cuts))
+    record = Record(joint, not state.coupled, _mean_scores(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
-    arm.binnings, arm.record, arm.learned = (by_score, *binnings), record, outputs.pairs
+    state.binnings, state.record, state.learned = (by_score, *binnings), record, outputs.pairs
 
 
-def make_room(context: Context, arm: Arm) -> None:
+def learned_model(context: Context, state: PairState) -> Posterior:
+    """A model of which input an output came from, learned from all that there is time for.
+
+    Refuses the user's classifier or features if they make an event of several outputs.
+    """
+    table, on_d = state.outputs.table()
+    most = 2 * context.pace.learned_from
+    model, about = _model(context, state, table, on_d, most, state.outputs.coupled)
+    if context.method.classifier is not None or context.settings.features is not None:
+        check_by_itself(model, about, state.outputs.examples())
+    return model
+
+
+def make_room(context: Context, state: PairState) -> None:
     """Keep only the quantities that are learned from: of the outputs so far, and of new ones."""
-    table, on_d = arm.outputs.table()
-    about = quantities(context.settings, table, arm.references, on_d, arm.outputs.coupled)
-    if not arm.outputs.coupled and any(feature.kind == "leaf" for feature in about):
+    table, on_d = state.outputs.table()
+    about = quantities(context.settings, table, state.references, on_d, state.outputs.coupled)
+    if not state.outputs.coupled and any(feature.kind == "leaf" for feature in about):
         places = choose(table, on_d, 0, HUNDREDS).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
-    arm.outputs.keep_only(list(dict.fromkeys(about)))
+    state.outputs.keep_only(list(dict.fromkeys(about)))
 
 
 def rescaled(odds: Floats, scale: Floats) -> Floats:
@@ -168,22 +197,52 @@ def _joint_counts(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
 
 
 def _model(
-    context: Context, arm: Arm, table: Table, on_d: Bools, max_pairs: int, paired: int
+    context: Context, state: PairState, table: Table, on_d: Bools, max_pairs: int, paired: int
 ) -> tuple[Posterior, list[Feature]]:
     table, on_d = first_pairs(table, on_d, max_pairs)
-    about = quantities(context.settings, table, arm.references, on_d, paired)
+    about = quantities(context.settings, table, state.references, on_d, paired)
     about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
     return fit(context.method.classifier, table, on_d, about, context.seed), about
 
 
 def _events(
-    context: Context, arm: Arm, table: Table, on_d: Bools, about: list[Feature]
+    context: Context, state: PairState, table: Table, on_d: Bools, about: list[Feature]
 ) -> list[Event]:
-    table, on_d = first_pairs(table, on_d, pace_of(context.guarantee).learned_from)
+    table, on_d = first_pairs(table, on_d, context.pace.learned_from)
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_for(context.guarantee, rarest=0.0)(len(on_d) // 2)
-    ranked = search(table, on_d, rank, arm.references, MAX_EVENTS, about, rare=True)
+    ranked = search(table, on_d, rank, state.references, MAX_EVENTS, about, rare=True)
     return [candidate.event for candidate in ranked]
+
+
+def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Rank]:
+    """How suspicious counts are; above 0 if they exceed the claim by more than luck explains.
+
+    Up there it is a log likelihood ratio, an inexpensive stand-in for the p-value by which the
+    paper ranks events. Below, events that came out on top by luck would beat those that can prove
+    something, so it is how far a cautious bound on the loss stays from the claim.
+
+    Events have to come at least five times. On D' their probability is `rarest` or more if the
+    claim is used up: the paper's filter, by default.
+    """
+    sticks, test = guarantee.hockey_sticks, event_test(guarantee)
+
+    def of_runs(runs: int) -> Rank:
+        fewest = max(5.0, runs * min(stick.largest_probability(rarest) for stick in sticks))
+
+        def rank(c1: Ints, c2: Ints) -> Floats:
+            high, low = np.maximum(c1, c2), np.minimum(c1, c2)
+            score = test.score(high, low, runs)
+            excess = score - LUCK
+            seldom, often = np.maximum(high - 4 * np.sqrt(high), 0.1), low + 4 * np.sqrt(low) + 4.0
+            allowed = np.min([stick.largest_probability(often, runs) for stick in sticks], axis=0)
+            short = np.minimum(np.log(seldom / allowed), 0.0)
+            ranks = np.where(excess > 0, excess, short - 1.0 + TIE_WEIGHT * score)
+            return np.where(c1 + c2 >= min(fewest, runs), ranks, -np.inf)
+
+        return rank
+
+    return of_runs
 
 
 def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:
