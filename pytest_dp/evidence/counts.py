@@ -206,7 +206,7 @@ def _expected_in_pairs(
     either = p1 + p2 - both
     if p1 <= 0:
         return -math.inf
-    q, b = (p1 - both) / p1, (p2 - both) / either  # as in `paired`
+    q, b = (p1 - both) / p1, (p2 - both) / either  # as in `PairsGrid`
     q = max(q - SPREAD * math.sqrt(q * (1 - q) / (counts.n1 * p1)), 0.0)
     b = min(b + SPREAD * math.sqrt(b * (1 - b) / (counts.n1 * either)), 1.0)
     p1 = either * (1 - b)
