@@ -233,7 +233,7 @@ WITH_LISTS: dict[str, Callable[..., Any]] = {
 
 def _plain(value: Any) -> Any:
     """A parameter as a number of Python, as draws of it are."""
-    return value if is_draw(value) else np.asarray(value).item()
+    return value.item() if isinstance(value, np.generic | np.ndarray) else value
 
 
 WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
@@ -291,6 +291,8 @@ class Branching(Choices):
         law, scale, loc = standard
         if is_draw(scale) or (isinstance(scale, np.ndarray) and scale.dtype == object):
             self.refuse("the scale of a draw depends on another draw")
+        if size is None and isinstance(scale, int | float) and isinstance(loc, int | float):
+            return self.number(law, _plain(scale), _plain(loc))
         shape = () if size is None else np.empty(size, dtype=bool).shape
         if size is None:
             shape = np.broadcast(np.empty(np.shape(scale)), np.empty(np.shape(loc))).shape
@@ -302,7 +304,9 @@ class Branching(Choices):
 
     def number(self, law: Law, scale: Any, loc: Any) -> Any:
         """A draw."""
-        return loc + scale * self.value_of(law)
+        value = self.value_of(law)
+        is_standard = type(scale) is type(loc) is float and (scale, loc) == (1.0, 0.0)
+        return value if is_standard else loc + scale * value
 
     def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
         """Draws, as many as there is room for."""

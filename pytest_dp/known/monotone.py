@@ -114,20 +114,13 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 BINARY = {**COMPARISONS, **ARITHMETIC, **CHOICES}
 """Functions of two arguments, with the operators that they stand for."""
 REFLECTED = {
+    **{name: f"__r{by.__name__}__" for name, by in ARITHMETIC.items()},
     "less": "__gt__",
     "less_equal": "__ge__",
+    "equal": "__eq__",
     "greater": "__lt__",
     "greater_equal": "__le__",
-    "equal": "__eq__",
     "not_equal": "__ne__",
-    "add": "__radd__",
-    "subtract": "__rsub__",
-    "multiply": "__rmul__",
-    "divide": "__rtruediv__",
-    "floor_divide": "__rfloordiv__",
-    "remainder": "__rmod__",
-    "power": "__rpow__",
-    "float_power": "__rpow__",
 }
 """Methods of the right input, where the left one is a number."""
 

@@ -202,4 +202,28 @@ FAULTS = (
         "Paths that were given up are taken for nothing, and a loss for exact.",
         "unit/test_exact_draws.py::test_paths_that_are_given_up_are_counted",
     ),
+    Fault(
+        "branches-of-equal-weight",
+        "known/outcomes.py",
+        "itertools.accumulate(map(float, weights[:-1]))",
+        "itertools.accumulate([1 / len(weights)] * (len(weights) - 1))",
+        "A weighted choice beside continuous noise is taken for an even one.",
+        "unit/test_analytic.py::test_closed_forms",
+    ),
+    Fault(
+        "rounded-to-the-next",
+        "known/finite.py",
+        "return number - 0.5 if self.is_whole",
+        "return number + 0.5 if self.is_whole",
+        "Functions of whole numbers change one too late.",
+        "unit/test_analytic.py::test_closed_forms",
+    ),
+    Fault(
+        "one-sided-values-left-out",
+        "known/experiments.py",
+        "(self.p > self.left_out) | (self.q > self.left_out)",
+        "(self.p > self.left_out) & (self.q > self.left_out)",
+        "A value that only one of the inputs has is no loss.",
+        "unit/test_analytic.py::test_closed_forms",
+    ),
 )

@@ -59,6 +59,13 @@ def hockey_stick(p, q):
     return integrate.quad(excess, -3, 6, points=[-2, 0, 1, 5], limit=500)[0]
 
 
+def test_what_is_compared_is_enumerated():
+    estimate = pytest_dp.estimate(lambda x, rng: bool(noisy(x, rng) > 0), pairs=[(0.0, 1.0)])
+    p, q = (stats.triang(3 / 8, x - 3, 8).cdf(0) for x in (0.0, 1.0))
+    assert estimate.mode == "exact"
+    assert estimate.value == pytest.approx(max(np.log(p / q), np.log((1 - q) / (1 - p))))
+
+
 def test_comparisons_are_integrated():
     def larger(x, rng):
         return bool(x + rng.triangular(-3, 0, 5) > rng.laplace())

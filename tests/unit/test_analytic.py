@@ -137,12 +137,13 @@ MIXED = {
         4 * math.log(2) + 1,
     ),
     "draws of Python": (of_python, 1.0),
+    "rounded or not": (lambda x, rng: np.where(rng.random(2) < 0.5, 0, x), math.inf),
     "a function compared": (
         lambda x, rng: (math.exp(rng.laplace() - x) > 1, x + rng.laplace()),
         1 + math.log(0.5 / math.exp(-1) / 0.5),
     ),
     "a logarithm compared": (lambda x, rng: np.log(rng.random(3)) < -1 - x, 3.0),
-    "half of a whole number": (lambda x, rng: (rng.geometric(0.5) + x) // 2 > 1, math.log(2)),
+    "half of a whole number": (lambda x, rng: (rng.geometric(0.5) + x) // 2 == 1, math.log(2.5)),
 }
 """Mechanisms whose outputs are rounded or chosen, and continuous as well."""
 CLOSED = {
