@@ -23,8 +23,8 @@ from pytest_dp.plugin.names import (
     claims_path,
     has_claims,
     ini,
-    reports,
 )
+from pytest_dp.plugin.outcomes import TOLD, Outcomes, place_to_tell, tell
 
 _MENTION = b"dp_claim"
 _LOOKED_THROUGH = pytest.StashKey[bool]()
@@ -99,7 +99,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Print the evidence that was collected, where that is all that is asked for."""
     if not config.option.dp_evidence:
         return None
-    from pytest_dp.plugin.accumulated import collected
+    from pytest_dp.plugin.earlier import collected
 
     for line in collected(config):
         print(line)  # noqa: T201  as pytest --fixtures does
@@ -130,7 +130,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         configure(config)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Outcomes(config), "dp_outcomes")
+        config.pluginmanager.register(Outcomes(config), "dp_outcomes")
     if claims_on_record(config):
         from pytest_dp.plugin.claims_file import register
 
@@ -147,8 +147,6 @@ def claims_on_record(config: pytest.Config) -> bool:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Hand the seed of this run to each xdist worker, and where to tell what it collected."""
-    from pytest_dp.plugin.crashed import TOLD, place_to_tell
-
     for name in ("seed", "backend"):
         node.workerinput[f"dp_{name}"] = getattr(node.config.option, f"dp_{name}", None)
     node.workerinput[TOLD] = place_to_tell(node.config)
@@ -211,11 +209,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Where evidence is kept: what it is about, before the first run. Workers may crash in one."""
     if hasattr(session.config, "workerinput"):
-        from pytest_dp.plugin.crashed import tell
-
         tell(session.config, session.items)
     if "pytest_dp.plugin.options" in sys.modules:  # as an option was given, or a profile loaded
-        from pytest_dp.plugin.accumulated import look_ahead
+        from pytest_dp.plugin.earlier import look_ahead
 
         look_ahead(session)
 
@@ -292,93 +288,6 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
     if any(record["beyond"] for record in records):
         return "beyond the examples", "b", ("BEYOND", {"yellow": True})
     return None
-
-
-class _Outcomes:
-    """What became of the claims of one session: the last report of each test that audited one."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self.reports: dict[str, pytest.TestReport] = {}
-        self.ended: set[str] = set()
-        self.crashed: dict[str, str] | None = None
-        self.files: list[Path] = []
-        self.problems: list[str] = []
-        self.session: pytest.Session | None = None
-        if reports(config):
-            from pytest_dp.plugin.files import wanted
-
-            files = wanted(config)
-            self.files = [] if config.option.collectonly else files
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self) -> None:
-        """Take reports of earlier runs away: should this one be killed, they are not its own."""
-        if self.files:
-            from pytest_dp.plugin.files import remove
-
-            remove(self.files)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, error: object) -> None:
-        """An xdist worker has ended, or crashed."""
-        if error is not None and self.crashed is None:
-            self.crashed = {}
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """What the worker that crashed was running."""
-        self.crashed = (self.crashed or {}) | {crashitem: str(report.longrepr)}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the report; that of a later rerun takes its place."""
-        if report.when == "teardown":
-            self.ended.add(report.nodeid)
-        if hasattr(report, "dp_records"):
-            self.reports[report.nodeid] = report
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write what is wanted as files, also where no claim was met; call the hook of others."""
-        if self.crashed is not None:
-            from pytest_dp.plugin.crashed import unaudited
-
-            self.reports |= unaudited(session.config, self.crashed, self.ended)
-        if not self.reports and not self.files:
-            return
-        from pytest_dp.plugin.failure import reason
-        from pytest_dp.plugin.summary import records_of
-
-        records = records_of(self.reports.values())
-        try:
-            session.config.hook.pytest_dp_report(records=records, config=session.config)
-        except Exception as error:  # of others; what was found is told in any case
-            self.problems.append(f"pytest_dp_report of another plugin failed: {reason(error)}")
-        if self.files:
-            from pytest_dp.plugin.files import write
-
-            self.problems += write(self.files, records, session.config)
-        self.session = session
-        if self.problems:
-            self.fail(session)
-
-    def fail(self, session: pytest.Session) -> None:
-        """Let the run fail for what could not be told."""
-        if session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """The table of claims; on GitHub, annotations and the job summary as well."""
-        if self.reports:
-            from pytest_dp.plugin.summary import records_of, show
-
-            failed = show(terminalreporter, records_of(self.reports.values()))
-            self.problems += failed
-            if failed and self.session is not None:
-                self.fail(self.session)
-        for file in self.files:
-            if not any(f"--dp-report={file} " in problem for problem in self.problems):
-                terminalreporter.write_line(f"report of the privacy claims: {file}")
-        for problem in self.problems:
-            terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
 
 
 def pytest_unconfigure() -> None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
 
 from pytest_dp.auditors import run
-from pytest_dp.auditors.past import Past
 from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
 from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.keywords import read
-from pytest_dp.plugin.accumulated import Kept
+from pytest_dp.plugin.earlier import Earlier
 from pytest_dp.plugin.failure import relative, represent
-from pytest_dp.plugin.last_violations import remember, remembered
 from pytest_dp.plugin.names import AUDITED, CONTENT, MARKER, reports
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
@@ -41,13 +38,11 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
     ends_early = settings.method.name == "sequential" and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
-    store = Kept(item, number, claim, mechanism, settings)
-    past = Past(partial(remembered, item, number), store.earlier)
+    earlier = Earlier(item, number, claim, mechanism, settings)
     with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
         root = item.config.rootpath
-        result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, past)
-    remember(item, number, result)
-    store.keep(result)
+        result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, earlier.past)
+    earlier.keep(result)
     item.stash.setdefault(AUDITED, []).append((number, mechanism, claim, result))
     return result
 

@@ -44,12 +44,14 @@ def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
     assert (told["level"], told["ruleId"]) == ("note", "dp-claim-broken-beyond-examples")
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("option", ["--dp-beyond=fail", "--dp-strict"])
-def test_red_where_that_is_wanted(project, option):
+@pytest.mark.usefixtures("_without_blame")
+def test_red_where_that_is_wanted(project):
+    assert project.settings("--dp-strict")[0].beyond == "fail"
+    assert project.settings("--dp-beyond=fail")[0].beyond == "fail"
+    assert project.settings("--dp-strict", claim="beyond='off'")[0].beyond == "off"
     project.write("test_a.py", GATE)
-    result = project.run(option)
+    result = project.run("--dp-strict")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -61,20 +63,7 @@ def test_red_where_that_is_wanted(project, option):
 
 
 @pytest.mark.slow
-def test_off_is_off_also_where_an_audit_is_strict(project):
-    project.write("test_a.py", GATE.replace("200_000", '200_000, beyond="off"'))
-    project.run("--dp-strict").assert_outcomes(passed=1)
-
-
-def test_a_value_that_is_none_says_which_there_are(project):
-    project.write("test_a.py", GATE)
-    result = project.run("--dp-beyond=no")
-    result.stderr.fnmatch_lines(
-        ["*--dp-beyond: Invalid beyond='no'. Valid choices: 'tell', 'fail', 'off'.*"]
-    )
-
-
-@pytest.mark.slow
+@pytest.mark.usefixtures("_without_blame")
 def test_the_counterexample_is_shown_in_quiet_runs_too(project):
     project.write("test_a.py", GATE)
     result = project.run("-q")

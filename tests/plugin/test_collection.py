@@ -100,6 +100,7 @@ def test_params_reach_the_mechanism(project):
 @pytest.mark.parametrize(
     "decorators", ["@staticmethod\n    @dp_claim({0})", "@dp_claim({0})\n    @staticmethod"]
 )
+@pytest.mark.usefixtures("_without_blame")
 def test_static_methods(project, decorators):
     project.write(
         "test_a.py",

@@ -103,13 +103,8 @@ assert dp_check(noisy(1.0)).verdict == "no violation\""""
     assert "❌" not in summary
 
 
-def test_only_expected_violations(project):
-    body = "with pytest.raises(PrivacyViolation):\n    dp_check(noisy(0.2))"
-    result = check(project, body)
-    assert project.table(result) == ["broken, as the test expects: test_a"]
-
-
 @pytest.mark.slow
+@pytest.mark.usefixtures("_without_blame")
 def test_an_expected_violation_beside_a_real_one(project):
     body = "with pytest.raises(PrivacyViolation):\n    dp_check(noisy(0.1))\ndp_check(noisy(0.2))"
     result = check(project, body)
@@ -122,19 +117,18 @@ def test_an_expected_violation_beside_a_real_one(project):
     result.stdout.fnmatch_lines(['E*Reproduce:  pytest "test_a.py::test_a" --dp-seed=*'])
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("strict", [False, True])
-def test_xfail(project, strict):
+@pytest.mark.usefixtures("_without_blame")
+def test_xfail(project):
     project.write(
         "test_a.py",
         NOISY,
         f"""
-        @pytest.mark.xfail(raises=PrivacyViolation, strict={strict})
+        @pytest.mark.xfail(raises=PrivacyViolation, strict=True)
         @pytest.mark.dp_claim(eps=1.0, {QUICK})
         def test_a(dp_check): dp_check(noisy(0.2))
 
-        @pytest.mark.xfail(strict={strict})
+        @pytest.mark.xfail
         @dp_claim(eps=1.0, {QUICK})
         def mechanism(d, rng, size): return len(d) + rng.laplace(scale=0.2, size=size)
         """,
@@ -291,31 +285,14 @@ def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
     ("marker", "call", "message"),
     [
         ("1.0", "", "pytest.mark.dp_claim was given 1.0 without a keyword"),
-        ("eps=0, pairs=[(0, 1)]", "", "Invalid eps=0"),
         ("epss=1, pairs=[(0, 1)]", "", "A claim has no keyword 'epss'. Did you mean 'eps'?"),
         ("", "noisy(1)", "A claim needs one of eps"),
         ("eps=1.0", "noisy(1)", "A claim needs inputs= or pairs="),
-        (
-            "eps=1.0, method=DPSniper(classifier='tree'), pairs=[(0, 1)]",
-            "",
-            "Invalid classifier='tree'",
-        ),
-        (
-            "eps=1.0, method=Sequential(coupled=2), pairs=[(0, 1)]",
-            "",
-            "Invalid coupled=2. Allowed: True or False.",
-        ),
         (
             f"eps=1.0, {QUICK}",
             "noisy(1), method=DPSniper(c=2)",
             "Invalid c=2. Allowed: a probability",
         ),
-        (
-            f"eps=1.0, {QUICK}",
-            "noisy(1), coupled=False",
-            "has no keyword 'coupled'. Write method=Seq",
-        ),
-        (f"eps=1.0, {QUICK}", "noisy(1), alpha=1", "Invalid alpha=1. Allowed: a probability"),
         (f"eps=1.0, {QUICK}", "noisy(1), epsi=2", "A claim has no keyword 'epsi'."),
         (f"eps=1.0, {QUICK}", "noisy(1), params={'a': [1, 2]}", "params gives 2 claims"),
         (f"eps=1.0, {QUICK}", "3", "The mechanism is 3, which is not callable"),

@@ -52,8 +52,12 @@ def watched(project, monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 def test_it_is_tried_first_until_it_breaks_the_claim_no_more(watched: Watched) -> None:
-    watched.audit(0.3).assert_outcomes(failed=1)
+    result = watched.audit(0.3)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E   As a test:  pairs=[[](*9*"])
     assert len(watched.first.d1) >= LONG
+    assert watched.audit(0.3, "--dp-beyond=off", inputs=[[1, 2]]).ret == 0
+    assert 9 not in watched.first.d1, "other inputs have a memory of their own"
     assert len(watched.kept) == 1
     watched.audit(0.3).assert_outcomes(failed=1)
     found = watched.first
@@ -66,21 +70,12 @@ def test_it_is_tried_first_until_it_breaks_the_claim_no_more(watched: Watched) -
     assert watched.first != found
 
 
-def test_an_audit_that_is_repeated_by_its_seed_is_the_same(watched: Watched) -> None:
+def test_an_audit_with_a_seed_asks_for_none_and_a_file_that_cannot_be_read_is_forgotten(
+    watched: Watched,
+) -> None:
     watched.audit(0.3)
     watched.audit(0.3, "--dp-seed=1")
-    assert len(watched.first.d1) >= LONG
-
-
-def test_other_inputs_have_a_memory_of_their_own(watched: Watched) -> None:
-    watched.audit(0.3)
-    assert watched.audit(0.3, "--dp-beyond=off", inputs=[[1, 2]]).ret == 0
-    assert 9 not in watched.first.d1
-    assert len(watched.kept) == 1
-
-
-def test_what_cannot_be_read_is_as_good_as_forgotten(watched: Watched) -> None:
-    watched.audit(0.3)
+    assert len(watched.first.d1) >= LONG, "an audit that is repeated by its seed is the same"
     watched.kept[0].write_bytes(b"not a pickle")
     watched.audit(0.3).assert_outcomes(failed=1)
     assert len(watched.first.d1) >= LONG
@@ -111,7 +106,3 @@ def test_a_file_in_place_of_the_cache_changes_no_verdict(watched: Watched) -> No
 def test_without_a_cache_nothing_is_kept(watched: Watched) -> None:
     watched.audit(0.3, "-p", "no:cacheprovider").assert_outcomes(failed=1)
     assert not watched.kept
-
-
-def test_the_pair_can_be_pasted(watched: Watched) -> None:
-    watched.audit(0.3).stdout.fnmatch_lines(["E   As a test:  pairs=[[](*9*"])

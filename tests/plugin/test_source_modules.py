@@ -50,11 +50,9 @@ def test_a_source_file_that_mentions_a_claim_and_cannot_be_imported_is_an_error(
     result.stdout.fnmatch_lines(["*ERROR collecting shop/broken.py*", "*nowhere_to_be_found*"])
 
 
-@pytest.mark.parametrize(
-    "name", ["setup.py", "conftest.py", "shop/conftest.py", "shop/__main__.py"]
-)
-def test_files_that_run_things_when_imported_are_skipped(shop, name):
-    shop.write(name, laplace("noisy", 1.0))
+def test_files_that_run_things_when_imported_are_skipped(shop):
+    for name in ("setup.py", "conftest.py", "shop/conftest.py", "shop/__main__.py"):
+        shop.write(name, laplace("noisy", 1.0))
     assert shop.ids("--dp-modules") == [
         "shop/stats.py::noisy_count[eps=1.0]",
         "tests/test_plain.py::test_plain",

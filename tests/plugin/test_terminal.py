@@ -31,8 +31,9 @@ def block(lines: list[str], title: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_violation_shows_the_claim_the_counterexample_and_where_it_is(shop):
-    lines = block(shop.run().outlines, "broken[eps=1.0]")
+def test_a_violation_shows_the_claim_the_counterexample_where_it_is_and_the_table(shop):
+    result = shop.run()
+    lines = block(result.outlines, "broken[eps=1.0]")
     assert lines[1].startswith("    @dp_claim(eps=1.0, ")
     assert lines[2] == "    def broken(records, rng, size):"
     shown = [line for line in lines[3:] if line.startswith("E")]
@@ -51,15 +52,16 @@ def test_a_violation_shows_the_claim_the_counterexample_and_where_it_is(shop):
     source = shop.root.joinpath("shop/stats.py").read_text().splitlines()
     assert source[8 - 1] == lines[1].strip(), "the line is that of the decorator"
     assert all(len(line) <= 80 for line in shown)
-
-
-@pytest.mark.slow
-def test_the_short_summary_names_the_claim(shop):
-    result = shop.run("-q", "--tb=no")
-    result.stdout.fnmatch_lines(
-        ["FAILED shop/stats.py::broken[[]eps=1.0] - PrivacyViolation: claimed eps = 1*"]
-    )
-    assert "privacy claims" not in result.stdout.str(), "-q leaves the table out"
+    text = result.stdout.str()
+    assert "\x1b" not in text
+    assert "  method " not in text
+    start = next(i for i, line in enumerate(result.outlines) if " privacy claims " in line)
+    table = result.outlines[start:]
+    assert all(len(line) <= 80 for line in table)
+    assert [line.split()[0] for line in table[3:5]] == ["good[eps=1.0]", "broken[eps=1.0]"]
+    assert re.search(r"no violation \((strong|fair|weak)\)$", table[3])
+    assert re.search(r"VIOLATED, eps >= \d", table[4])
+    assert text.index("privacy claims") < text.index("short test summary info")
 
 
 def test_a_long_decorator_is_shown_up_to_the_signature(project):
@@ -90,38 +92,13 @@ def test_a_long_decorator_is_shown_up_to_the_signature(project):
 
 
 @pytest.mark.slow
-def test_the_table_fits_into_80_columns_without_colour(shop):
-    result = shop.run()
-    text = result.stdout.str()
-    assert "\x1b" not in text
-    start = next(i for i, line in enumerate(result.outlines) if " privacy claims " in line)
-    table = result.outlines[start:]
-    assert all(len(line) <= 80 for line in table)
-    assert [line.split()[0] for line in table[3:5]] == ["good[eps=1.0]", "broken[eps=1.0]"]
-    assert re.search(r"no violation \((strong|fair|weak)\)$", table[3])
-    assert re.search(r"VIOLATED, eps >= \d", table[4])
-    assert text.index("privacy claims") < text.index("short test summary info")
-
-
-@pytest.mark.slow
-def test_colours(shop):
-    result = shop.run("--color=yes")
-    result.stdout.fnmatch_lines(["\x1b[[]32mgood*no violation (*)\x1b[[]0m"])
-    result.stdout.fnmatch_lines(["\x1b[[]31m\x1b[[]1mbroken*VIOLATED, eps >= *\x1b[[]0m"])
-
-
-@pytest.mark.slow
-def test_verbose_adds_how_each_claim_was_audited(shop):
-    plain, verbose = shop.run(), shop.run("-v")
-    assert "  method " not in plain.stdout.str()
-    verbose.stdout.fnmatch_lines(
+@pytest.mark.usefixtures("_without_blame")
+def test_verbose_adds_how_each_claim_was_audited_with_the_e_value_of_its_failure(shop):
+    result = shop.run("-v")
+    result.stdout.fnmatch_lines(
         ["good[[]eps=1.0]", "  method *sequential, alpha*", "  strongest *", "  seed *"]
     )
-
-
-@pytest.mark.slow
-def test_verbose_shows_the_e_value_and_a_failure_shows_the_same_one(shop):
-    lines = shop.run("-v").outlines
+    lines = result.outlines
     [good, broken] = [line for line in lines if line.startswith("  e-value ")]
     number = r"[\d,.]+(?:e-?\d+)?"
     assert re.fullmatch(rf"  e-value      {number} after [\d,]+ samples", good)
@@ -130,19 +107,23 @@ def test_verbose_shows_the_e_value_and_a_failure_shows_the_same_one(shop):
     assert shown.split() == ["E", *broken.split()]
     e_value = float(shown.split()[2].replace(",", ""))
     assert e_value >= 1e6, "refuted at 1 / alpha"
-    # The published methods do not bet.
-    text = shop.run("-v", "--dp-method=statdp").stdout.str()
-    assert "  method       statdp, " in text
-    assert "e-value" not in text
 
 
-@pytest.mark.spot(3)
 @pytest.mark.slow
-@pytest.mark.parametrize("style", ["short", "line", "native", "auto", "long"])
-def test_every_traceback_style_shows_the_headline_and_none_of_our_frames(shop, style):
-    text = shop.run(f"--tb={style}").stdout.str()
-    assert "PrivacyViolation: claimed eps = 1.0, but eps >= " in text
-    assert "pytest_dp/" not in text
+@pytest.mark.usefixtures("_without_blame")
+def test_every_traceback_style_shows_the_headline_and_none_of_our_frames(shop):
+    plain = shop.run("-q", "--tb=no")
+    plain.stdout.fnmatch_lines(
+        ["FAILED shop/stats.py::broken[[]eps=1.0] - PrivacyViolation: claimed eps = 1*"]
+    )
+    assert "privacy claims" not in plain.stdout.str(), "-q leaves the table out"
+    for style in ("line", "native"):
+        result = shop.run(f"--tb={style}", "--color=yes")
+        result.stdout.fnmatch_lines(["\x1b[[]32mgood*no violation (*)\x1b[[]0m"])
+        result.stdout.fnmatch_lines(["\x1b[[]31m\x1b[[]1mbroken*VIOLATED, eps >= *\x1b[[]0m"])
+        text = result.stdout.str()
+        assert "PrivacyViolation: claimed eps = 1.0, but eps >= " in text
+        assert "pytest_dp/" not in text
 
 
 class Terminal(io.StringIO):
@@ -247,7 +228,7 @@ def slow(d, rng):
 def test_no_progress_in_logs(project, monkeypatch):
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
     project.write("test_a.py", "import time", SLOW)
-    for options in ([], ["--color=yes"], ["-n", "1"]):
+    for options in (["--color=yes"], ["-n", "1"]):
         assert " samples, " not in project.run(*options).stdout.str()
 
 
@@ -278,4 +259,4 @@ def test_progress_on_a_real_terminal(project):
     assert re.search(r" samples, \d+ of 4 s", line)
     left = Terminal(line)
     left.write(line)
-    assert left.seen().split() == ["test_a.py", ".", "[100%]"]
+    assert re.fullmatch(r"test_a.py [.I] +\[100%\]", left.seen())  # I on a very busy machine

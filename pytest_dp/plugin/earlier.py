@@ -1,8 +1,15 @@
-"""Evidence across runs (``--dp-accumulate``): taken up by an audit, kept after it, and shown."""
+"""What runs leave for later ones: a pair of inputs that broke a claim, and evidence.
+
+The pair is kept in pytest's cache directory, tried first next time on new samples like any other,
+so a claim that was mended passes. As with Hypothesis' example database, it is forgotten once it no
+longer breaks its claim. Evidence adds up across runs with other seeds (``--dp-accumulate``).
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import pickle
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -10,9 +17,12 @@ from typing import Any
 
 import pytest
 
+from pytest_dp.auditors.past import Past
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise
-from pytest_dp.plugin.failure import spared
+from pytest_dp.datasets.relations import Pair
+from pytest_dp.keywords import is_strategy
+from pytest_dp.plugin.failure import reason, spared
 from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import accumulates
 from pytest_dp.records.code import incomparable, of_modules
@@ -21,20 +31,24 @@ from pytest_dp.report import numbers
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.settings import Settings
 from pytest_dp.whose_code import is_project_file
+from pytest_dp.writing import write_whole
+
+_FORMAT = 1
+"""Given with the format of pairs that are kept; other ones are not read."""
 
 
-class Kept:
-    """The evidence on one audit; nothing is read or written unless the run accumulates.
+class Earlier:
+    """What earlier runs left of one audit, and what this one leaves.
 
-    `number` counts the audits of a test.
+    `number` counts the audits of a test. Evidence is read and written only if the run accumulates.
     """
 
     def __init__(
         self, item: pytest.Item, number: int, claim: Claim, mechanism: object, settings: Settings
     ) -> None:
-        self._item, self._claim, self._alpha = item, claim, settings.alpha
-        self._beyond = settings.beyond == "fail"
-        self._about, self._earlier = "", Evidence()
+        self._item, self._number, self._claim = item, number, claim
+        self._alpha, self._beyond = settings.alpha, settings.beyond == "fail"
+        self._about, self._evidence = "", Evidence()
         self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
         self._store = Store(item.config.rootpath) if accumulates(item.config) else None
         if self._store is not None:
@@ -47,25 +61,74 @@ class Kept:
                     "cannot be compared with that of another process",
                 )
 
-    def earlier(self, promise: Promise, seed: int) -> Evidence | None:
-        """What runs with other seeds have shown of this promise; None if nothing is collected."""
-        if self._store is None:
-            return None
-        self._about = identity(promise, self._claim.arguments, self._code, beyond=self._beyond)
-        self._earlier = self._store.earlier(
-            self._name, self._about, numbers.seed(seed), self._alpha
-        )
-        return self._earlier
+    @property
+    def past(self) -> Past:
+        return Past(self._pairs, self._of_other_seeds)
 
     def keep(self, result: AuditResult) -> None:
-        """Add what a run has shown; say what went wrong with that."""
+        """Leave what the audit has shown to later runs."""
+        self._keep_pair(result)
         if self._store is None:
             return
         if result.evidence is not None:
             about = self._name, self._about, numbers.seed(result.seed), self._alpha
-            self._store.add(*about, result.evidence, self._earlier)
+            self._store.add(*about, result.evidence, self._evidence)
         for problem in self._store.problems:
             spared(self._item, problem)
+
+    def _of_other_seeds(self, promise: Promise, seed: int) -> Evidence | None:
+        if self._store is None:
+            return None
+        self._about = identity(promise, self._claim.arguments, self._code, beyond=self._beyond)
+        about = self._name, self._about, numbers.seed(seed), self._alpha
+        self._evidence = self._store.earlier(*about)
+        return self._evidence
+
+    def _pairs(self, promise: Promise) -> list[Pair]:
+        """The pair that broke this promise; none where an audit is repeated by its seed."""
+        if self._item.config.getoption("dp_seed", None) is not None:
+            return []
+        try:
+            file = self._file(promise)
+            if file is None or not file.exists():
+                return []
+            content = pickle.loads(file.read_bytes())  # our own file, in the cache of this project
+            return [Pair(*content["pair"])] if content["format"] == _FORMAT else []
+        except (
+            Exception
+        ):  # unreadable, cut short, or of classes that are gone: as good as forgotten
+            return []
+
+    def _keep_pair(self, result: AuditResult) -> None:
+        """Keep the pair that broke the claim; forget one that does so no more."""
+        example = (result.beyond or result).counterexample
+        try:
+            file = self._file(result.claim.promise)
+            if file is None:
+                return
+            if example is not None and not example.params:
+                pair = example.d1, example.d2, example.difference, "", dict(example.params)
+                write_whole(file, pickle.dumps({"format": _FORMAT, "pair": pair}))
+            elif result.verdict == "no violation":
+                file.unlink(missing_ok=True)
+        except Exception as error:  # a full disk, or inputs that cannot be pickled
+            if result.violated:  # else there was nothing to keep
+                said = f"could not keep the pair that broke the claim: {reason(error)}"
+                spared(self._item, said)
+
+    def _file(self, promise: Promise) -> Path | None:
+        """Where the pair is kept: another place once the claim promises it for other inputs."""
+        cache: Any = getattr(self._item.config, "cache", None)
+        # Explicit pairs are tried in any case; what a strategy yields now is not known by its text.
+        if cache is None or promise.pairs is not None or is_strategy(promise.inputs):
+            return None
+        try:
+            inputs = pickle.dumps((promise.relation, promise.inputs))
+        except Exception:  # nothing tells whether they are the same the next time
+            return None
+        about = f"{self._item.nodeid}#{self._number} ".encode() + inputs
+        name = hashlib.sha256(about).hexdigest()[:20]
+        return Path(cache.mkdir("pytest-dp")) / f"{name}.pickle"
 
 
 def _around(item: pytest.Item) -> list[Any]:

@@ -1,0 +1,161 @@
+"""The outcomes of one session, and which claims a crashed worker of pytest-xdist left without one.
+
+Workers tell what they collected by a file, before they run anything: what a process would tell at
+its end, one that dies does not.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pytest_dp.plugin.names import MARKER, reports
+
+TOLD = "dp_told"
+_PLACE = pytest.StashKey[str | None]()
+
+
+class Outcomes:
+    """What became of the claims of one session: the last report of each test that audited one."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.reports: dict[str, pytest.TestReport] = {}
+        self.ended: set[str] = set()
+        self.crashed: dict[str, str] | None = None
+        self.files: list[Path] = []
+        self.problems: list[str] = []
+        self.session: pytest.Session | None = None
+        if reports(config):
+            from pytest_dp.plugin.summary import wanted
+
+            files = wanted(config)
+            self.files = [] if config.option.collectonly else files
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Take reports of earlier runs away: should this one be killed, they are not its own."""
+        if self.files:
+            from pytest_dp.plugin.summary import remove
+
+            remove(self.files)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, error: object) -> None:
+        """An xdist worker has ended, or crashed."""
+        if error is not None and self.crashed is None:
+            self.crashed = {}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """What the worker that crashed was running."""
+        self.crashed = (self.crashed or {}) | {crashitem: str(report.longrepr)}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the report; that of a later rerun takes its place."""
+        if report.when == "teardown":
+            self.ended.add(report.nodeid)
+        if hasattr(report, "dp_records"):
+            self.reports[report.nodeid] = report
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write what is wanted as files, also where no claim was met; call the hook of others."""
+        if self.crashed is not None:
+            self.reports |= _unaudited(session.config, self.crashed, self.ended)
+        if not self.reports and not self.files:
+            return
+        from pytest_dp.plugin.failure import reason
+        from pytest_dp.plugin.summary import records_of
+
+        records = records_of(self.reports.values())
+        try:
+            session.config.hook.pytest_dp_report(records=records, config=session.config)
+        except Exception as error:  # of others; what was found is told in any case
+            self.problems.append(f"pytest_dp_report of another plugin failed: {reason(error)}")
+        if self.files:
+            from pytest_dp.plugin.summary import write
+
+            self.problems += write(self.files, records, session.config)
+        self.session = session
+        if self.problems:
+            self.fail(session)
+
+    def fail(self, session: pytest.Session) -> None:
+        """Let the run fail for what could not be told."""
+        if session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The table of claims; on GitHub, annotations and the job summary as well."""
+        if self.reports:
+            from pytest_dp.plugin.summary import records_of, show
+
+            failed = show(terminalreporter, records_of(self.reports.values()))
+            self.problems += failed
+            if failed and self.session is not None:
+                self.fail(self.session)
+        for file in self.files:
+            if not any(f"--dp-report={file} " in problem for problem in self.problems):
+                terminalreporter.write_line(f"report of the privacy claims: {file}")
+        for problem in self.problems:
+            terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
+
+
+def place_to_tell(config: pytest.Config) -> str | None:
+    """The file by which workers tell what they collect, for the time of a session, if possible."""
+    if _PLACE not in config.stash:
+        config.stash[_PLACE] = None
+        with suppress(OSError):
+            folder = tempfile.TemporaryDirectory(prefix="pytest-dp-")
+            config.add_cleanup(folder.cleanup)
+            config.stash[_PLACE] = str(Path(folder.name, "claims.json"))
+    return config.stash[_PLACE]
+
+
+def tell(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+    """In a worker: which claims there are, and where they stand; all workers collect the same."""
+    file = config.workerinput.get(TOLD)  # type: ignore[attr-defined]
+    claims = [item for item in items if item.get_closest_marker(MARKER) is not None]
+    if not claims or file is None:
+        return
+    from pytest_dp.plugin.check import place
+    from pytest_dp.writing import write_whole
+
+    places = {item.nodeid: place(item) for item in claims}
+    with suppress(OSError):  # on another machine, or where nothing can be written
+        write_whole(Path(file), json.dumps(places).encode())
+
+
+def _unaudited(
+    config: pytest.Config, crashed: Mapping[str, str], ended: Collection[str]
+) -> dict[str, pytest.TestReport]:
+    """Reports of the claims that did not come to an end, by the ids of their tests.
+
+    `crashed` has what pytest-xdist said of each test in which a worker crashed, `ended` the ids of
+    tests that came to an end.
+    """
+    from pytest_dp.report.record import Record
+
+    try:
+        told = json.loads(Path(config.stash.get(_PLACE, None) or "").read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+    reports = {}
+    for nodeid, (path, line) in told.items():
+        if nodeid in ended:
+            continue
+        message = "This claim was not audited: " + (
+            f"{crashed[nodeid]}. Run it without pytest-xdist to see where: -n 0."
+            if nodeid in crashed
+            else "a worker process of pytest-xdist crashed, and the run ended before this claim "
+            "did. Mend the test that crashed, or allow for more processes: --max-worker-restart."
+        )
+        report = pytest.TestReport(nodeid, (path, line - 1, nodeid), {}, "failed", message, "call")
+        record = Record.of_error(nodeid, path, line, message)
+        report.__dict__["dp_records"] = [record.as_dict()]
+        reports[nodeid] = report
+    return reports
