@@ -50,18 +50,15 @@ def assert_all_new(draws):
         assert not one & other
 
 
-@pytest.mark.parametrize("claimed", [1.0, 0.5])
-def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watched, claimed):
-    result = run("histogram", claimed, 1.0, 3, max_samples=6_000, search=SEARCHES)
-    assert result.violated == (claimed < 1.0)
+def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watched):
+    result = run("histogram", 1.0, 1.0, 3, max_samples=6_000, search=SEARCHES)
+    assert not result.violated
     expected = watched.ledgers[0].p_value / COUPLED_SHARE  # this game has a part of alpha
     assert result.p_value == pytest.approx(min(expected, 1.0))
     assert_all_new(watched.draws)
     bets = [batch for batch in watched.draws if batch[0][0][0] == Purpose.BET]
     looks = result.pairs[0] + result.proposed
-    assert len(bets) >= len(watched.wagers) + looks  # more may be drawn to be shown
-    if not result.violated:
-        assert len(bets) == len(watched.wagers) + looks
+    assert len(bets) == len(watched.wagers) + looks
     for batch in bets:
         assert len({key for key, shared in batch if shared}) == 1
 
@@ -132,13 +129,12 @@ def rejecting(records, scale, rng, size):
     ],
 )
 def test_mechanisms_that_coupling_would_break_are_drawn_independently(mechanism, more, note):
-    for seed in range(2):
-        one = mechanism() if isinstance(mechanism, type) else mechanism
-        common = {"alpha": ALPHA, "max_samples": 6_000, "seed": seed, "n_jobs": 1}
-        result = audit(one, eps=1.0, **COUNTS, **common, **more)
-        assert not result.violated
-        assert any(note in said for said in (*result.notes, ""))
-        assert result.replayable or mechanism is Buffered
+    one = mechanism() if isinstance(mechanism, type) else mechanism
+    common = {"alpha": ALPHA, "max_samples": 6_000, "seed": 0, "n_jobs": 1}
+    result = audit(one, eps=1.0, **COUNTS, **common, **more)
+    assert not result.violated
+    assert any(note in said for said in (*result.notes, ""))
+    assert result.replayable or mechanism is Buffered
 
 
 def test_coupling_can_be_turned_off():

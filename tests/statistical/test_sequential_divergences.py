@@ -52,10 +52,9 @@ CLOSE = {"mu": 0.75, "rho": 0.5, "rdp": 0.4}
 )
 def test_noise_as_claimed_is_no_violation(name, coupled):
     claim, truth = CLAIMS[name]
-    for seed in range(2):
-        result = audited(seed, 1.0, coupled, 2_000, **claim)
-        assert not result.violated
-        assert result.lower <= truth(1.0)
+    result = audited(0, 1.0, coupled, 2_000, **claim)
+    assert not result.violated
+    assert result.lower <= truth(1.0)
 
 
 @pytest.mark.spot(2)

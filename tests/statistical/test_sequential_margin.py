@@ -123,7 +123,7 @@ def test_the_shape_of_the_noise_counts():
 
     at = run(1 / 5, 0).resolution
     assert at < 1.7
-    assert all(run(at, 100 + seed).violated for seed in range(3))
+    assert run(at, 100).violated
 
 
 def test_no_pair_starves():
@@ -134,7 +134,7 @@ def test_no_pair_starves():
 
     pairs = [(k, k + 1) for k in range(20)]
     common = {"eps": 1.0, "pairs": pairs, "vectorized": "size", "n_jobs": 1}
-    assert all(audit(leaks, **common, seed=seed).violated for seed in range(2))
+    assert audit(leaks, **common, seed=0).violated
 
 
 def hashed(value, seed, places=8):
