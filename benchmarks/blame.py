@@ -246,11 +246,13 @@ SETS = {
 def main() -> None:
     """Print what is said, and a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", choices=[*SETS, []], default=list(SETS))
+    parser.add_argument(
+        "sets", nargs="*", metavar="set", help=f"of {', '.join(SETS)}; by default, all"
+    )
     parser.add_argument("--only", default="", help="names that contain this")
     arguments = parser.parse_args()
     rows = []
-    for name in arguments.sets:
+    for name in arguments.sets or SETS:
         outcomes = []
         for outcome in SETS[name]():
             if arguments.only not in outcome.name:

@@ -14,11 +14,11 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.limits import KEPT_RANK, SELDOM
-from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.lattices import Remainder
+from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.table import Table
@@ -183,7 +183,7 @@ def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Ite
 def stands_out(event: Event | None, table: Table) -> bool:
     """Whether an event is one finite number at a place where others hardly ever recur."""
     for condition in event.conditions if event is not None else ():
-        if isinstance(condition, Equals) and condition.feature.kind in ("leaf", "last"):
+        if isinstance(condition, Equals) and condition.feature.of_kind.categories:
             numbers, codes = condition.feature.columns(table)
             others = numbers[(codes == NUMBER) & (numbers != condition.value)]
             others = others[np.isfinite(others)]

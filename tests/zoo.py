@@ -1,6 +1,6 @@
 """Types of outputs and records that are easily mistaken for others, or that do not want to be read.
 
-Mechanisms that return them, each with a leak, are in `statistical/leaks.py`.
+Mechanisms that return them, each with a leak, are in `unit/test_outputs_leaks.py`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import additive, linear
 from pytest_dp.errors import ClaimError
-from pytest_dp.outputs.extracts import about_extract
-from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.features import all_features, features, float_features, user_features
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.settings import Settings

@@ -14,7 +14,7 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.evidence.regression import quantile_levels
 from pytest_dp.limits import FEW
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.extracts import Extract
+from pytest_dp.outputs.feature import Extract
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, tabulate
 

@@ -16,11 +16,19 @@ import numpy.typing as npt
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.regression import quantile_levels
 from pytest_dp.limits import HUNDREDS, MANY, MILLION
-from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.quantities import recurring
-from pytest_dp.outputs.rounding import Clusters, Merging, between, clusters, merged, merging, room
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
+from pytest_dp.outputs.rounding import (
+    Clusters,
+    Merging,
+    between,
+    clusters,
+    merged,
+    merging,
+    recurring,
+    room,
+)
 from pytest_dp.outputs.table import Table
 
 BinCodes = npt.NDArray[np.uint16]

@@ -20,8 +20,8 @@ from pytest_dp.arrays import Bools, Floats
 from pytest_dp.errors import ClaimError
 from pytest_dp.evidence.regression import expit, logit
 from pytest_dp.limits import FAR, MANY
-from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import Table
 
 Flag = tuple[str, Hashable]

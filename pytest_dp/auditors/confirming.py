@@ -43,9 +43,9 @@ from pytest_dp.limits import (
     STARTING_SECONDS,
     STEP_TIME,
 )
-from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import shown

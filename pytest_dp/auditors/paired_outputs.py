@@ -10,8 +10,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Outputs, joined
 from pytest_dp.limits import SEVERAL, STEPS, THOUSAND, TOTAL_ROOM
-from pytest_dp.outputs.extracts import Extract
-from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.feature import Extract, Feature
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, concatenated, tabulate
 

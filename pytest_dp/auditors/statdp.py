@@ -34,8 +34,7 @@ from pytest_dp.evidence.counts import Bound, classical
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import ENOUGH, MIN_COUNTED, NEARLY_HALF, THOUSAND
 from pytest_dp.outputs.event_search import RankedEvent, search
-from pytest_dp.outputs.extracts import about_extract
-from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.table import Table
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.deadline import OutOfTime

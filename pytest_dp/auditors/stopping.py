@@ -30,8 +30,8 @@ from pytest_dp.evidence.resolution import (
 )
 from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
 from pytest_dp.limits import CLEAR_ERRORS, FEW, MILLION, NO_LOSS, THOUSAND
-from pytest_dp.outputs.columns import ABSENT, NUMBER
-from pytest_dp.outputs.quantities import comes_alone
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
+from pytest_dp.outputs.rounding import comes_alone
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 

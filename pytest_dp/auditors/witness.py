@@ -20,10 +20,10 @@ from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.counterexample import simplest
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import CLEARLY, FEW, KEPT_RANK, NEARLY, STEPS
-from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import HockeyStick
 

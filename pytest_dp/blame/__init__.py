@@ -1,8 +1,9 @@
 """Where privacy leaks: after a violation, lines of code and what holds of them.
 
-The mechanism is run on D and D' with the same random numbers, and with some of them changed. Each
-finding was seen to hold in such runs; where nothing holds, there is none. The verdict is known by
-then, and stays as it is.
+The mechanism is run on D and D' with the same random numbers, and with some of them changed. Four
+questions are asked. Is noise missing, or made of a seed? Which draw loses the most? Where does more
+noise help? Where do runs part? Each finding was seen to hold in such runs; where nothing holds,
+there is none. The verdict is known by then, and stays as it is.
 """
 
 from __future__ import annotations
@@ -12,23 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.blame.affine import affine
-from pytest_dp.blame.alignment import alignment
-from pytest_dp.blame.budgets import written_budget
-from pytest_dp.blame.control_flow import control_flow
-from pytest_dp.blame.draw_counts import draw_counts
+from pytest_dp.blame.additive import additive_noise
+from pytest_dp.blame.alignment import alignment, measured_noise
+from pytest_dp.blame.decided import decided
 from pytest_dp.blame.findings import Finding
-from pytest_dp.blame.flow import Flow
-from pytest_dp.blame.insufficient_noise import insufficient_noise
-from pytest_dp.blame.measured_noise import measured_noise
-from pytest_dp.blame.missing_noise import coarse, no_noise, seeded
+from pytest_dp.blame.missing_noise import coarse, no_noise, presence, seeded
 from pytest_dp.blame.more_noise import by_more_noise
-from pytest_dp.blame.origins import function_at
-from pytest_dp.blame.presence import presence
+from pytest_dp.blame.parting import control_flow, draw_counts, shared_draw
 from pytest_dp.blame.runs import Runs, TooLong
-from pytest_dp.blame.selection import by_probabilities, by_uniforms
-from pytest_dp.blame.shared_draw import shared_draw
-from pytest_dp.limits import FEW
+from pytest_dp.blame.source import function_at, written_budget
+from pytest_dp.limits import EQUAL, FEW, NEARLY_EQUAL
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.blame import Blame
@@ -55,7 +49,7 @@ def blamed(
     lines: list[Blame] = []
     with suppress(CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError):
         budget = written_budget(call.mechanism, call.params, claim.claimed)
-        for finding in _findings(Flow(Runs(call, pair, Deadline(seconds))), claim, event, lower):
+        for finding in _findings(Runs(call, pair, Deadline(seconds)), claim, event, lower):
             if finding.certain or not _as_written(finding, budget, claim, lower):
                 blame = _blame(finding, root or Path.cwd())
                 if not any(_near(blame, other) for other in lines):
@@ -66,32 +60,20 @@ def blamed(
 
 
 def _findings(
-    flow: Flow, claim: Guarantee, event: Callable[[Any], Any] | None, lower: float
+    runs: Runs, claim: Guarantee, event: Callable[[Any], Any] | None, lower: float
 ) -> Iterator[Finding]:
-    """The findings of the first check that has any; the most conclusive checks come first."""
-    if not flow.repeats:
+    """The findings of the first check that has any; the most conclusive come first."""
+    if not runs.repeats:
         return
-    checks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        lambda: seeded(flow),
-        lambda: no_noise(flow),
-        lambda: coarse(flow),
-        lambda: presence(flow, claim, lower),
-        lambda: _of_affine(flow, claim),
-        lambda: measured_noise(flow, claim, lower),
-        lambda: by_probabilities(flow, claim),
-        lambda: by_uniforms(flow, claim),
-        lambda: alignment(flow, claim, lower),
-        lambda: control_flow(flow),
-        lambda: shared_draw(flow),
-        lambda: by_more_noise(flow, event, claim, lower) if event is not None else iter(()),
-        lambda: draw_counts(flow),
+    checks: tuple[Iterator[Finding], ...] = (
+        *(seeded(runs), no_noise(runs), coarse(runs), presence(runs, claim, lower)),
+        *(additive_noise(runs, claim), measured_noise(runs, claim, lower)),
+        *(decided(runs, claim), alignment(runs, claim, lower)),
+        *(control_flow(runs), shared_draw(runs)),
+        iter(()) if event is None else by_more_noise(runs, event, claim, lower),
+        draw_counts(runs),
     )
-    yield from next((findings for check in checks if (findings := list(check()))), ())
-
-
-def _of_affine(flow: Flow, claim: Guarantee) -> Iterator[Finding]:
-    leaves = affine(flow)
-    return iter(()) if leaves is None else insufficient_noise(flow, leaves, claim)
+    yield from next((findings for check in checks if (findings := list(check))), ())
 
 
 def _near(one: Blame, other: Blame) -> bool:
@@ -102,7 +84,7 @@ def _near(one: Blame, other: Blame) -> bool:
 def _as_written(finding: Finding, budget: float, claim: Guarantee, lower: float) -> bool:
     """Whether the mechanism may lose no more than its code says, and only its claim says less."""
     loss = max(finding.loss, lower)
-    return budget > claim.claimed * (1 + 1e-9) and loss <= budget * (1 + 1e-6)
+    return budget > claim.claimed * (1 + EQUAL) and loss <= budget * (1 + NEARLY_EQUAL)
 
 
 def _blame(finding: Finding, root: Path) -> Blame:

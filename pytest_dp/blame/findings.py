@@ -1,10 +1,16 @@
-"""Findings: what holds of a line, before the most telling are chosen to be shown."""
+"""Findings: what holds of a line, in words that are short, and as in code."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pytest_dp.randomness.requests import Site
+import numpy as np
+
+from pytest_dp.blame.runs import ABSENT, Leaf
+from pytest_dp.limits import LABEL, SHORT_TEXT
+from pytest_dp.randomness.requests import Request, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +25,53 @@ class Finding:
     """No claim of any size could be kept with it."""
     loss: float = 0.0
     """In the claim's parameter, where it is known."""
+
+
+def format_draw(request: Request) -> str:
+    """A draw as in code: ``rng.laplace(scale=1.0)``."""
+    arguments = [_format_argument(value) for value in request.args]
+    arguments += [
+        f"{name}={_format_argument(value)}"
+        for name, value in request.keywords.items()
+        if name != "size"
+    ]
+    text = f"{request.source.name}.{request.method}({', '.join(arguments)})"
+    return text if len(text) <= SHORT_TEXT else f"{request.source.name}.{request.method}(...)"
+
+
+def _format_argument(value: Any) -> str:
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if isinstance(value, float):
+        return format_number(value)
+    return repr(value) if isinstance(value, bool | int | str) else "..."
+
+
+def format_number(value: float) -> str:
+    """A number to four digits: ``2.0``, ``0.3333``."""
+    text = f"{value:.4g}"
+    return text if set(text) & set(".einf") else f"{text}.0"
+
+
+def format_leaf(leaf: Leaf | None) -> str:
+    """The value of a part of an output."""
+    if isinstance(leaf, float):
+        return format_number(leaf)
+    if leaf is None or leaf == ABSENT:
+        return "not there"
+    text = " ".join(str(part) for part in leaf[1:]) or str(leaf[0])
+    return text if len(text) <= LABEL else f"{text[: LABEL - 3]}..."
+
+
+def format_places(places: Sequence[str]) -> str:
+    """``output[0], output[1] and 8 more``."""
+    if len(places) <= 2:
+        return " and ".join(places)
+    return f"{places[0]}, {places[1]} and {len(places) - 2} more"
+
+
+def together_with(lines: Sequence[Site]) -> str:
+    """``, together with line 3``; empty for no lines."""
+    numbers = sorted({line.line for line in lines})
+    noun = "line" if len(numbers) == 1 else "lines"
+    return f", together with {noun} {', '.join(map(str, numbers[:4]))}" if numbers else ""

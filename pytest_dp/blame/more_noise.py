@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.blame.families import family_of
-from pytest_dp.blame.findings import Finding
-from pytest_dp.blame.flow import Flow, at_line
-from pytest_dp.blame.runs import indices
-from pytest_dp.blame.texts import format_draw
+from pytest_dp.blame.affine import noise_of
+from pytest_dp.blame.findings import Finding, format_draw
+from pytest_dp.blame.runs import Runs, all_at, indices
 from pytest_dp.limits import CLEAR_ERRORS, MANY_RUNS, RUNS, THOUSAND
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
@@ -26,31 +24,29 @@ FIRST_NOISE = 10 * THOUSAND
 
 
 def by_more_noise(
-    flow: Flow, event: Callable[[Any], Any], claim: Guarantee, lower: float
+    runs: Runs, event: Callable[[Any], Any], claim: Guarantee, lower: float
 ) -> Iterator[Finding]:
     """The line of which more noise lowers an event's excess over the claim the most.
 
     The event is too likely on D, and `lower` is what is shown to be lost.
     """
-    lines = [line for line in flow.lines if _is_noise(flow, line)]
+    lines = [line for line in runs.lines if _is_noise(runs, line)]
     if not lines:
         return
 
     def frequencies(line: Site | None, noises: range) -> _Frequencies:
-        return _Frequencies(*_shares(flow, event, line, noises), claim, len(noises))
+        return _Frequencies(*_shares(runs, event, line, noises), claim, len(noises))
 
-    line = lines[0]
     counting = FIRST_NOISE + RUNS
-    if len(lines) > 1:
-        noises = range(FIRST_NOISE, counting)
-        line = min(lines, key=lambda line: frequencies(line, noises).excess)
+    noises = range(FIRST_NOISE, counting)
+    line = min(lines, key=lambda line: frequencies(line, noises).excess)
     noises = range(counting, counting + MANY_RUNS)
     before, after = frequencies(None, noises), frequencies(line, noises)
     error = math.hypot(before.error, after.error)
     if before.excess - after.excess < max(before.excess / 4, CLEAR_ERRORS * error):
         return
     text = (
-        f"with four times the noise of {format_draw(flow.draw_at(line).request)} here, S comes in "
+        f"with four times the noise of {format_draw(runs.draw_at(line).request)} here, S comes in "
         f"{after.here:.2g} of the runs on D and {after.there:.2g} on D', and with the noise as it "
         f"is in {before.here:.2g} and {before.there:.2g} (of {MANY_RUNS} runs each)"
     )
@@ -81,16 +77,16 @@ class _Frequencies:
         return math.hypot(math.sqrt((self.here + least) / self.runs), around)
 
 
-def _is_noise(flow: Flow, line: Site) -> bool:
+def _is_noise(runs: Runs, line: Site) -> bool:
     """Whether all draws of a line are noise that can be made larger."""
-    return all(_centres(draw) is not None for run in flow.all_runs() for draw in run.draws_at(line))
+    return all(_centres(draw) is not None for run in runs.all_runs() for draw in run.draws_at(line))
 
 
 def _centres(draw: Draw) -> Any:
     """The centre of each number of a draw, of its shape; None if it is no known noise."""
-    families = [family_of(draw, index) for index in indices(draw)]
-    centres = [family.centre for family in families if family is not None]
-    if len(centres) < len(families):
+    noises = [noise_of(draw, index) for index in indices(draw)]
+    centres = [noise.centre for noise in noises if noise is not None]
+    if len(centres) < len(noises):
         return None
     return np.reshape(centres, np.shape(draw.value)) if np.ndim(draw.value) else centres[0]
 
@@ -105,13 +101,13 @@ def _larger(draw: Draw, _: Any) -> Any:
 
 
 def _shares(
-    flow: Flow, event: Callable[[Any], Any], line: Site | None, noises: range
+    runs: Runs, event: Callable[[Any], Any], line: Site | None, noises: range
 ) -> tuple[float, float]:
     """The share of runs in which an event comes, on D and on D', with more noise at a line."""
-    replaced = None if line is None else at_line(line, _larger)
+    replaced = None if line is None else all_at(line, _larger)
     shares = []
     for side in (0, 1):
-        outputs = [flow.runs.run(side, noise, replaced).output for noise in noises]
+        outputs = [runs.run(side, noise, replaced).output for noise in noises]
         if isinstance(event, Event):
             shares.append(float(event.mask(tabulate(outputs)).mean()))
         else:

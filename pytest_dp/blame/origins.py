@@ -1,183 +1,188 @@
-"""Where a draw's scale and answer were set: candidates from the source, checked by values."""
+"""Where values were set: lines in which a variable gets the value of a scale, or of an answer."""
 
 from __future__ import annotations
 
-import ast
-import linecache
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from functools import lru_cache
+import math
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain, islice
+from typing import Any
 
-from pytest_dp.blame.findings import Finding
-from pytest_dp.blame.flow import Flow
-from pytest_dp.blame.runs import Leaf
-from pytest_dp.blame.texts import format_number
-from pytest_dp.blame.variables import returning, variables_with
+import numpy as np
+
+from pytest_dp.blame.findings import Finding, format_number
+from pytest_dp.blame.runs import LENGTH, Leaf, Runs
+from pytest_dp.blame.source import added, deciding
+from pytest_dp.limits import MANY, STEPS
+from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
 from pytest_dp.whose_code import is_project_file
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+Observer = Callable[[Site, Mapping[str, Any]], None]
+"""Called with a line that was run, and the variables after it."""
+_RETURNED = "what it returns"
+"""The name under which an observer sees what a function returns."""
 
 
 def origins(
-    flow: Flow, draw: Draw, scale: float | None, answers: tuple[Leaf, Leaf] | None, place: str
+    runs: Runs,
+    draw: Draw,
+    place: str,
+    scale: float | None = None,
+    answers: tuple[float, float] | None = None,
+    loss: float = 0.0,
 ) -> Iterator[Finding]:
     """Lines in which the scale of noise, and the answer that it is added to, were set.
 
-    The scale is None if it is not known. `answers` are what the noise is added to, on D and on D',
-    and `place` is that of the leaf that is their sum.
+    Neither needs to be known. `answers` are what the noise is added to, on D and on D', `place` is
+    that of the leaf that is their sum, and `loss` is that of the draw.
     """
     sites = [site for site in draw.stack if is_project_file(site.file)][:3]
-    for line, name in deciding(sites[0]) if scale is None and sites else ():
-        text = f"`{name}`, by which line {sites[0].line} decides, is set here"
-        yield Finding("scale", line, text)
-    if scale is not None and sites:
-        yield from _scale(flow, sites[0], scale)
+    if not sites:
+        return
+    drawing = sites[0].line
+    if scale is None:
+        for line, name in deciding(sites[0]):
+            text = f"`{name}`, by which line {drawing} decides, is set here"
+            yield Finding("scale", line, text, loss=loss)
+    else:
+        yield from _scale(runs, sites[0], scale, loss)
     if answers is not None:
-        here, there = (format_number(a) if isinstance(a, float) else str(a) for a in answers)
-        with_answers = {name for _, name in variables_with(flow, answers)}
-        for line, name in _last_assignments(sites, _summands):
-            if name in with_answers:
-                text = (
-                    f"`{name}`, {here} on D and {there} on D', is set here: {place} is this plus "
-                    f"the noise of line {sites[0].line}"
-                )
-                yield Finding("answer", line, text)
-                break
+        here, there = map(format_number, answers)
+        known = _variables_with(runs, answers)
+        named = chain.from_iterable(map(added, sites))
+        for line, name in islice(((line, name) for line, name in named if name in known), 1):
+            text = (
+                f"`{name}`, {here} on D and {there} on D', is set here: {place} is this plus the "
+                f"noise of line {drawing}"
+            )
+            yield Finding("answer", line, text, loss=loss)
     for line in sites[1:2]:
-        text = f"the noise of line {sites[0].line}, in {sites[0].function}, is asked for here"
-        yield Finding("called", line, text)
+        text = f"the noise of line {drawing}, in {sites[0].function}, is asked for here"
+        yield Finding("called", line, text, loss=loss)
 
 
-def condition_of(line: Site) -> Site:
-    """The line of the innermost condition that a line stands under; else the line itself."""
-    function = _function(line.file, line.line)
-    tests = [
-        node.test.lineno
-        for node in (ast.walk(function) if function else ())
-        if isinstance(node, ast.If) and node.body[0].lineno <= line.line <= (node.end_lineno or 0)
-    ]
-    return replace(line, line=max(tests)) if tests else line
-
-
-def deciding(line: Site) -> Iterator[tuple[Site, str]]:
-    """Lines that set variables with which something is compared in a line, and their names."""
-    yield from _last_assignments([line], _operands)
-
-
-def _scale(flow: Flow, drawing: Site, scale: float) -> Iterator[Finding]:
+def _scale(runs: Runs, drawing: Site, scale: float, loss: float) -> Iterator[Finding]:
     """The line that sets a variable to the scale, or else a line that returns it."""
     noise = f"the scale of the noise of line {drawing.line}"
     number = format_number(scale)
-    candidates = list(deciding(drawing))
-    with_scale = {name for _, name in variables_with(flow, (scale, scale))}
-    for line, name in candidates:
-        if name in with_scale:
-            yield Finding("scale", line, f"`{name}`, {noise}, is set to {number} here")
+    known = _variables_with(runs, (scale, scale))
+    for line, name in deciding(drawing):
+        if name in known:
+            text = f"`{name}`, {noise}, is set to {number} here"
+            yield Finding("scale", line, text, loss=loss)
             return
-    if float(f"{scale:.2g}") != scale:  # else another function may return the same by chance
-        for line in returning(flow, scale)[-1:]:
-            yield Finding("scale", line, f"{noise} is computed here: {number}")
+    if float(f"{scale:.2g}") == scale:  # another function may return the same by chance
+        return
+    here, there = (_settings(runs, side, _is, scale)[0] for side in (0, 1))
+    returning = [line for line, name in here if name == _RETURNED and (line, name) in there]
+    for line in returning[-1:]:
+        yield Finding("scale", line, f"{noise} is computed here: {number}", loss=loss)
 
 
-def _last_assignments(
-    sites: list[Site], names_in: Callable[[_Function, int], list[str]]
-) -> Iterator[tuple[Site, str]]:
-    """The last line that sets a variable before each of some lines, and its name.
+def _variables_with(runs: Runs, values: tuple[Leaf, Leaf]) -> set[str]:
+    """Variables that get one value on D and the other on D', in the same line."""
+    here, there = (_settings(runs, side, _has, values[side])[0] for side in (0, 1))
+    return {name for line, name in here if (line, name) in there and name != _RETURNED}
 
-    `names_in` says which variables of a line are asked for.
+
+def lines_with(runs: Runs, side: int, place: str, value: Leaf | None, noise: int = 0) -> list[Site]:
+    """Lines that give a variable a leaf's value in a run, in order; else the run's last line.
+
+    For the output's length, lengths of containers are compared.
     """
-    for site in sites:
-        function = _function(site.file, site.line)
-        if function is None:
-            continue
-        end = max([site.line, *(node.lineno for node in _sums(function, site.line))])
-        for name in names_in(function, site.line):
-            lines = [line for line, assigned in _assignments(function) if assigned == name]
-            before = [line for line in lines if line < end]
-            if before:
-                yield Site(site.file, max(before), site.function), name
+    has = _has_length if place == LENGTH else _has
+    settings, last = _settings(runs, side, has, value, noise)
+    lines = [line for line, name in settings if name != _RETURNED or len(settings) == 1]
+    return lines or last
 
 
-def function_at(line: Site) -> str:
-    """The name of the function that a line is in, also where it is in a comprehension."""
-    function = _function(line.file, line.line) if line.function.startswith("<") else None
-    return line.function if function is None else function.name
+def _settings(
+    runs: Runs,
+    side: int,
+    has: Callable[[Any, Leaf | None], bool],
+    value: Leaf | None,
+    noise: int = 0,
+) -> tuple[list[tuple[Site, str]], list[Site]]:
+    """Lines that give a variable a value, with its name; and the run's last line, if known."""
+    settings: list[tuple[Site, str]] = []
+    before: dict[tuple[str, str], bool] = {}
+
+    def observer(line: Site, variables: Mapping[str, Any]) -> None:
+        for name, variable in variables.items():
+            key = line.function, name
+            now = has(variable, value)
+            if now and not before.get(key):
+                settings.append((line, name))
+            before[key] = now
+
+    with traced_lines(observer) as lines:
+        runs.run(side, noise)
+    return settings, lines[-1:]
 
 
-@lru_cache(maxsize=64)  # functions of one violation; beyond, files are parsed again
-def _function(file: str, line: int) -> _Function | None:
-    """The innermost function around a line, if the file can be parsed."""
+def _has(variable: Any, value: Leaf | None) -> bool:
+    """Whether a variable is a value, or contains it."""
+    if isinstance(variable, np.ndarray):
+        variable = variable.reshape(-1)[:MANY].tolist() if variable.dtype.kind in "iuf" else ()
+    members = variable.values() if isinstance(variable, dict) else variable
+    if isinstance(variable, dict | list | tuple):
+        return any(_is(member, value) for member in islice(members, MANY))
+    return _is(variable, value)
+
+
+def _is(variable: Any, value: Leaf | None) -> bool:
+    if is_number(type(variable)):
+        return isinstance(value, float) and math.isclose(as_float(variable), value)
+    if not isinstance(variable, str | bool | type(None) | bytes):
+        return False
+    table = tabulate([variable])
+    is_category = len(table.codes) == 1 and table.codes[0] != NUMBER
+    return is_category and tuple(next(iter(table.levels))) == value
+
+
+def _has_length(variable: Any, value: Leaf | None) -> bool:
+    if isinstance(variable, np.ndarray):
+        return variable.ndim > 0 and ("length", len(variable)) == value
+    return isinstance(variable, list | tuple | dict | set) and ("length", len(variable)) == value
+
+
+@contextmanager
+def traced_lines(observer: Observer | None = None) -> Iterator[list[Site]]:
+    """The project's lines that are run inside, in order; none if a debugger or the like traces."""
+    lines: list[Site] = []
+    if sys.gettrace() is not None:
+        yield lines
+        return
+    before: dict[types.FrameType, Site] = {}
+
+    def enter(frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG001
+        code = frame.f_code
+        ours = is_project_file(code.co_filename) and code.co_filename != "<string>"
+        return step if ours else None
+
+    def step(frame: types.FrameType, event: str, argument: Any) -> Any:
+        if len(lines) > STEPS:
+            return step
+        if observer is not None and frame in before and event != "exception":
+            variables = frame.f_locals
+            if event == "return":
+                variables = {**variables, _RETURNED: argument}
+            observer(before[frame], variables)
+        if event == "line":
+            code = frame.f_code
+            before[frame] = Site(code.co_filename, frame.f_lineno, code.co_name)
+            lines.append(before[frame])
+        elif event == "return":
+            before.pop(frame, None)
+        return step
+
+    sys.settrace(enter)
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, _Function) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    return max(around, key=lambda node: node.lineno, default=None)
-
-
-def _assignments(function: _Function) -> Iterator[tuple[int, str]]:
-    """Lines that set variables, with their names."""
-    for node in ast.walk(function):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
-            targets = [node.target]
-        for target in targets:
-            base = target.value if isinstance(target, ast.Subscript) else target
-            if isinstance(base, ast.Name):
-                yield target.lineno, base.id
-
-
-def _calls(inside: ast.AST, line: int) -> list[ast.Call]:
-    return [
-        node
-        for node in ast.walk(inside)
-        if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-
-
-def _operands(function: _Function, line: int) -> list[str]:
-    """Names that are arguments in a line, or that its draw is compared with."""
-    operands: list[ast.expr] = []
-    for call in _calls(function, line):
-        operands += [*call.args, *(keyword.value for keyword in call.keywords)]
-    for node in ast.walk(function):
-        if isinstance(node, ast.Compare) and node.lineno <= line <= (node.end_lineno or 0):
-            operands += [node.left, *node.comparators]
-    return _names(operands)
-
-
-def _summands(function: _Function, line: int) -> list[str]:
-    """Names that are added to what is drawn in a line."""
-    summands = (side for node in _sums(function, line) for side in (node.left, node.right))
-    return _names(getattr(side, "value", side) for side in summands)  # of x[i], x
-
-
-def _names(nodes: Iterable[ast.AST]) -> list[str]:
-    """The variables among the nodes, each once, in order."""
-    return list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
-
-
-def _sums(function: _Function, line: int) -> list[ast.BinOp]:
-    """Sums of which a part is drawn in a line, or is a variable that is."""
-    drawn = {
-        target.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and node.lineno <= line <= (node.end_lineno or 0)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    sums = []
-    for node in ast.walk(function):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-            names = _names(ast.walk(node))
-            if _calls(node, line) or drawn.intersection(names):
-                sums.append(node)
-    return sums
+        yield lines
+    finally:
+        sys.settrace(None)

@@ -1,17 +1,18 @@
-"""Runs of a mechanism on both inputs of a pair, with random numbers that are known or replaced."""
+"""Runs of a mechanism on D and on D' with the same noise, and with some of its draws replaced."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.limits import THOUSAND
-from pytest_dp.outputs.columns import NUMBER
+from pytest_dp.limits import EQUAL, FAR, LOOK_RUNS, THOUSAND
+from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw, Replaced, Replacement, Seeded, Tape
@@ -31,6 +32,10 @@ ABSENT: Leaf = ("absent",)
 """The value of a leaf in a run whose output does not have it."""
 LENGTH = "len(output)"
 """The place of the leaf that holds an output's length."""
+UNIFORM = {"random", "random_sample", "rand", "ranf", "sample"}
+"""Methods that draw uniformly from [0, 1)."""
+BELOW_ONE = 1 - 2.0**-53
+"""Given: the largest double below 1."""
 
 
 class TooLong(Exception):  # noqa: N818  a way out, not an error
@@ -85,30 +90,103 @@ class Run:
         return draw.value.flat[index] if index < np.size(draw.value) else None
 
 
+@dataclass(frozen=True)
 class Runs:
     """Runs on both inputs of a pair, told by the side (0 for D) and the number of the noise."""
 
-    def __init__(self, call: Call, pair: tuple[Any, Any], deadline: Deadline) -> None:
-        self._call, self.pair, self._deadline = call, pair, deadline
-        self._usual: dict[tuple[int, int], Run] = {}
+    call: Call
+    pair: tuple[Any, Any]
+    deadline: Deadline
+
+    def run(self, side: int, noise: int, replaced: Replaced | None = None) -> Run:
+        """A run with some draws replaced; raises OutOfTime if no time is left."""
+        if self.deadline.remaining() < 0:
+            raise OutOfTime
+        tape = Tape(noise, replaced)
+        output = run_instrumented(self.call, self.pair[side], tape, self.deadline)
+        return Run(output, tape.draws, tape.seeded)
+
+    @cached_property
+    def _usual(self) -> dict[tuple[int, int], Run]:
+        return {}
 
     def usual(self, side: int, noise: int) -> Run:
-        """The run on an input (0 or 1) with the noise of this number."""
+        """The run on an input with the noise of this number; it is made once."""
         key = side, noise
         if key not in self._usual:
             self._usual[key] = self.run(side, noise)
         return self._usual[key]
 
-    def run(self, side: int, noise: int, replaced: Replaced | None = None) -> Run:
-        """A run that is not cached, with some draws replaced.
+    def both(self, noise: int) -> tuple[Run, Run]:
+        """The runs on D and D' with the same noise."""
+        return self.usual(0, noise), self.usual(1, noise)
 
-        Raises OutOfTime if no time is left.
-        """
-        if self._deadline.remaining() < 0:
-            raise OutOfTime
-        tape = Tape(noise, replaced)
-        output = run_instrumented(self._call, self.pair[side], tape, self._deadline)
-        return Run(output, tape.draws, tape.seeded)
+    def all_runs(self) -> Iterator[Run]:
+        """Those which show what differs at all."""
+        return chain.from_iterable(map(self.both, range(LOOK_RUNS)))
+
+    def values(self, side: int, place: str, count: int) -> list[Leaf]:
+        """What a leaf is in so many runs on an input."""
+        return [self.usual(side, noise).leaves.get(place, ABSENT) for noise in range(count)]
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether runs on the same noise give the same output: else not all noise is captured."""
+        return not any(
+            changed(self.usual(side, noise), self.run(side, noise))
+            for side in (0, 1)
+            for noise in (0, 1)
+        )
+
+    @cached_property
+    def differing(self) -> tuple[str, ...]:
+        """Places of leaves that differ between D and D' on the same noise."""
+        places: dict[str, None] = {}  # in order
+        for noise in range(LOOK_RUNS):
+            here, there = (run.leaves for run in self.both(noise))
+            places |= dict.fromkeys(
+                place for place in here | there if differ(here.get(place), there.get(place))
+            )
+        return tuple(places)
+
+    @cached_property
+    def lines(self) -> tuple[Site, ...]:
+        """The lines that draw."""
+        lines = dict.fromkeys(place_of(draw.stack) for run in self.all_runs() for draw in run.draws)
+        return tuple(lines)[: LOOK_RUNS // 2]
+
+    def draw_at(self, line: Site) -> Draw:
+        return next(draw for run in self.all_runs() for draw in run.draws_at(line))
+
+    @cached_property
+    def lines_of_differing(self) -> frozenset[Site]:
+        """The lines of which draws reach a leaf that differs."""
+        return frozenset().union(*map(self.lines_of, self.differing))
+
+    def lines_of(self, place: str) -> frozenset[Site]:
+        """The lines of which draws reach the leaf at a place, on either input."""
+        return self.lines_on(0, place) | self.lines_on(1, place)
+
+    def lines_on(self, side: int, place: str) -> frozenset[Site]:
+        """The same on one input."""
+        return frozenset(self._reaching.get((side, place), ()))
+
+    @cached_property
+    def _reaching(self) -> dict[tuple[int, str], set[Site]]:
+        """The lines of which draws reach a leaf, by the side and the place of the leaf."""
+        reaching = defaultdict(set)
+        ends = extreme(-1), extreme(1)
+        trials: list[tuple[int, Replacement]] = [
+            (noise, redrawn) for noise in range(LOOK_RUNS // 2)
+        ]
+        trials += [(noise, end) for noise in (0, 1) for end in ends]
+        for side in (0, 1):
+            for line in self.lines:
+                for noise, replacement in trials:
+                    run = self.run(side, noise, first_at(line, replacement))
+                    for place in changed(self.usual(side, noise), run):
+                        reaching[side, place].add(line)
+        return dict(reaching)
 
 
 def place_of(stack: tuple[Site, ...]) -> Site:
@@ -119,6 +197,30 @@ def place_of(stack: tuple[Site, ...]) -> Site:
 def indices(draw: Draw) -> Iterable[int | None]:
     """The index of each number of a draw; None for a draw that is one number."""
     return range(np.size(draw.value)) if np.ndim(draw.value) else (None,)
+
+
+def differ(one: Leaf | None, other: Leaf | None) -> bool:
+    """Whether leaves are further apart than rounding can make them."""
+    if isinstance(one, float) and isinstance(other, float):
+        if one == other or (np.isnan(one) and np.isnan(other)):
+            return False
+        return not abs(one - other) <= EQUAL * max(abs(one), abs(other))
+    return one != other
+
+
+def changed(one: Run, other: Run) -> set[str]:
+    """Places of leaves that are not exactly the same."""
+    places = one.leaves.keys() | other.leaves.keys()
+    return {place for place in places if _unlike(one.leaves.get(place), other.leaves.get(place))}
+
+
+def _unlike(one: Leaf | None, other: Leaf | None) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return one != other and not (np.isnan(one) and np.isnan(other))
+    return one != other
+
+
+# --- draws that are replaced ---
 
 
 def by_key(replacement_of: Callable[[Key, Draw], Replacement | None]) -> Replaced:
@@ -133,15 +235,66 @@ def by_key(replacement_of: Callable[[Key, Draw], Replacement | None]) -> Replace
     return replaced
 
 
+def first_at(line: Site, replacement: Replacement) -> Replaced:
+    """Replaces the first draws of a line: a loop may wait for another one; good for one run."""
+    left = LOOK_RUNS
+
+    def replaced(draw: Draw) -> Replacement | None:
+        nonlocal left
+        if place_of(draw.stack) != line or not left:
+            return None
+        left -= 1
+        return replacement
+
+    return replaced
+
+
+def all_at(line: Site, replacement: Replacement) -> Replaced:
+    """Replaces all draws of a line."""
+    return lambda draw: replacement if place_of(draw.stack) == line else None
+
+
+def one_number(element: Element, value_of: Callable[[Any], Any]) -> Replaced:
+    """Replaces one random number by a function of its value; good for one run."""
+    wanted, index = element
+
+    def replacement(draw: Draw, _: Any) -> Any:
+        if index is None:
+            return value_of(draw.value)
+        array = draw.value.copy()
+        array.flat[index] = value_of(array.flat[index])
+        return array
+
+    return by_key(lambda key, _: replacement if key == wanted else None)
+
+
 def redrawn(draw: Draw, other: Any) -> Any:
     """A replacement: another value, drawn in the same way from the streams `other`."""
     return other.of(draw.request, draw.stack)
 
 
-def differ(one: Leaf | None, other: Leaf | None) -> bool:
-    """Whether leaves are further apart than rounding can make them."""
-    if isinstance(one, float) and isinstance(other, float):
-        if one == other or (np.isnan(one) and np.isnan(other)):
-            return False
-        return not abs(one - other) <= 1e-9 * max(abs(one), abs(other))
-    return one != other
+def extreme(sign: int) -> Replacement:
+    """A replacement: a value far out, or another draw where values have no such end."""
+
+    def far(draw: Draw, other: Any) -> Any:
+        value = draw.value
+        if draw.request.method in UNIFORM:
+            edge = 0.0 if sign < 0 else BELOW_ONE
+            return np.full_like(value, edge) if isinstance(value, np.ndarray) else edge
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            return value + sign * FAR * (1 + np.abs(value))
+        if isinstance(value, float):
+            return type(value)(value + sign * FAR * (1 + abs(value)))
+        return redrawn(draw, other)
+
+    return far
+
+
+def halved(
+    low: float, high: float, is_low: Callable[[float], bool], halvings: int
+) -> tuple[float, float]:
+    """The interval around a value up to which `is_low` holds, after so many halvings."""
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_low(middle) else (low, middle)
+    return low, high

@@ -20,7 +20,7 @@ import numpy as np
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.iterators import IteratorElements
-from pytest_dp.outputs.leaves import NUMBERS
+from pytest_dp.outputs.leaves import NUMBERS, named
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
 
@@ -81,14 +81,6 @@ def _length_of(container: Any) -> int | None:
 def kind_of(container: Any) -> str:
     """The name of a container's type; for the elements of an iterator, the iterator's type."""
     return container.kind if isinstance(container, IteratorElements) else named(type(container))
-
-
-def named(kind: type) -> str:
-    """The name of a type; NumPy's types for the same values are named like Python's."""
-    return _PYTHON_NAMES.get(kind, kind.__name__)
-
-
-_PYTHON_NAMES: dict[type, str] = {np.float64: "float", np.int64: "int", np.complex128: "complex"}
 
 
 def _dtype(column: Any) -> str:

@@ -21,7 +21,6 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.limits import COST, DOZENS, FEW, HUNDREDS, RARELY, THRESHOLDS
-from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.events import (
     Between,
     Condition,
@@ -35,18 +34,23 @@ from pytest_dp.outputs.events import (
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.leaves import Category
-from pytest_dp.outputs.quantities import recurring
-from pytest_dp.outputs.rounding import NO_ROOM, Merging, Room, clusters, merged, merging, room
+from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category
+from pytest_dp.outputs.rounding import (
+    NO_ROOM,
+    Merging,
+    Room,
+    clusters,
+    merged,
+    merging,
+    recurring,
+    room,
+)
 from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.text_features import Reading
 from pytest_dp.reprs import shown
 
 Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""
 
-DISCRETE_KINDS = frozenset({"relation", "remainder"})
-"""Kinds that take few values: single ones are what a person would speak of."""
 MAX_CONTEXTS = 6
 """Lengths and counts for which numbers are searched again, among outputs of that length or count.
 Each costs as much time as the search itself; fewer may miss a leak that only shows there.
@@ -108,7 +112,7 @@ def search(
             inner = [
                 block
                 for feature in about
-                if feature.kind in ("leaf", "last")
+                if feature.of_kind.categories
                 for block in _numbers(feature, part, sides)
             ]
             events += _best(inner, rank, (context,), limit, COST["conjunction"])
@@ -167,15 +171,15 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     valid = is_number & ~nan
     if not valid.any():
         return
-    if feature.kind == "test":
-        cost = 0.0 if isinstance(feature.argument, Reading) else COST["form"]
-        for truth in (1.0, 0.0):
-            counts = _count(valid & (numbers == truth), on_d)
-            yield _Block(*counts, lambda _, truth=truth: Equals(feature, truth), cost)  # type: ignore[misc]
+    if feature.of_kind.test:
+        truths = [Equals(feature, truth) for truth in (1.0, 0.0)]
+        both = [_count(valid & (numbers == test.value), on_d) for test in truths]
+        c1, c2 = (np.concatenate(counts) for counts in zip(*both, strict=True))
+        yield _Block(c1, c2, truths.__getitem__, feature.of_kind.cost)
         return
     sides = np.sort(numbers[valid & on_d]), np.sort(numbers[valid & ~on_d])
     around = room(feature, table)
-    if feature.kind in DISCRETE_KINDS:
+    if feature.of_kind.discrete:
         yield from _recurring(feature, *sides, around)
     cuts = thresholds(np.concatenate(sides), around)
     rooms = around.at(cuts)
@@ -200,7 +204,7 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
         lambda k: half_line(low=int(low[k]), high=int(high[k])),
         COST["interval"],
     )
-    if feature.kind not in DISCRETE_KINDS:
+    if not feature.of_kind.discrete:
         yield from _recurring(feature, *sides, around)
 
 
@@ -246,7 +250,7 @@ def thresholds(numbers: Floats, around: Room = NO_ROOM) -> Floats:
 
 def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     """Each category of a feature, and its complement."""
-    if feature.kind not in ("leaf", "last"):
+    if not feature.of_kind.categories:
         return
     codes = feature.columns(table)[1]
     levels = list(table.levels)

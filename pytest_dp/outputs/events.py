@@ -9,9 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
-from pytest_dp.outputs.columns import ABSENT, NUMBER, UNKNOWN, Named
-from pytest_dp.outputs.feature import INTEGER_KINDS, Feature
-from pytest_dp.outputs.leaves import Category, written
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.leaves import ABSENT, NUMBER, UNKNOWN, Category, Named, written
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
 
@@ -40,7 +39,7 @@ class Between:
 
     def __str__(self) -> str:
         text = self.feature.text
-        show = plain if self.feature.kind in INTEGER_KINDS else repr
+        show = plain if self.feature.of_kind.whole else repr
         if self.high is None:
             return f"{text} >= {show(self.low or 0.0)}"
         if self.low is None:
@@ -64,7 +63,7 @@ class Equals:
     def __str__(self) -> str:
         if np.isnan(self.value):
             return f"isnan({self.feature.text})"
-        if self.feature.kind == "test":
+        if self.feature.of_kind.test:
             return self.feature.text if self.value else f"not {self.feature.text}"
         return f"{self.feature.text} == {plain(self.value)}"
 

@@ -1,41 +1,57 @@
-"""A feature: one quantity of an output, as a person would write it, and its values in a table."""
+"""A feature: one quantity of an output, as a person would write it, and its values in a table.
+
+What all features of a kind have in common stands in `KINDS`, in one entry for each kind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.outputs.columns import ABSENT
-from pytest_dp.outputs.quantities import (
-    above,
-    bit,
-    difference,
-    hamming,
-    lowest_bit,
-    numeric,
-    summary,
+from pytest_dp.limits import COST
+from pytest_dp.outputs import forms, quantities
+from pytest_dp.outputs.flatten import EXTRACT
+from pytest_dp.outputs.hashing import HASHES, hashes
+from pytest_dp.outputs.leaves import (
+    ABSENT,
+    NUMBER,
+    UNKNOWN,
+    all_numbers,
+    are_all_numbers,
+    one_name,
 )
 from pytest_dp.outputs.table import Table
 
-OfAPlace = Literal["leaf", "difference"]
-Summary = Literal["mean", "min", "max", "sum", "argmax", "argmin"]
-Count = Literal["len", "count", "hamming", "above"]
-Bits = Literal["bit", "lowest bit"]
-Derived = Literal["reading", "test", "relation", "remainder"]
-"""What an object with ``values(table)`` works out, which is the argument."""
-Kind = OfAPlace | Summary | Count | Bits | Derived | Literal["last", "user"]
-PLACE_KINDS: frozenset[Kind] = frozenset(get_args(OfAPlace))
-"""Kinds of which outputs have one for each place, or pair of places: there may be very many."""
-INTEGER_KINDS: frozenset[Kind] = frozenset(
-    {"argmax", "argmin", "test", *get_args(Count), *get_args(Bits)}
-)
-"""Kinds that are whole numbers."""
-_OF_ALL: frozenset[Kind] = frozenset(get_args(Count) + get_args(Summary))
-"""Kinds that are computed from all leaves of an output; their columns are remembered."""
+Column = tuple[Floats, Ints]
+"""Numbers, and codes as in `Table`, shape (n,) each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What features of one kind have in common."""
+
+    column: Callable[[Any, Table], Column]
+    """By the argument of the feature."""
+    parts: Callable[[Any, Table], list[Floats] | None] = lambda *_: []
+    """Numbers that it is computed from and as inexact as; None if it is exact in any case."""
+    whole: bool = False
+    test: bool = False
+    """Whether it is 0 or 1, for false or true."""
+    categories: bool = False
+    """Whether it may also be a category."""
+    discrete: bool = False
+    """Whether it takes few values: single ones are what a person would speak of."""
+    of_places: bool = False
+    """Whether outputs have one for each place, or pair of places: there may be very many."""
+    of_all: bool = False
+    """Whether it is computed from all leaves of an output: its columns are remembered."""
+    cost: float = 0.0
+    """By how much an event about it is harder to read, in units of rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,65 +60,110 @@ class Feature:
 
     text: str
     """How a person would write it: ``"output[2]"``, ``"len(output)"``."""
-    kind: Kind
+    kind: str
+    """A key of `KINDS`."""
     argument: Any = None
     """The place of a leaf, the category that is counted, the leaves compared with, what is read out
     of a category, ..."""
     exact: bool = False
     """Whether numbers that are equal but for rounding count as different (see `rounding`)."""
 
-    def columns(self, table: Table) -> tuple[Floats, Ints]:
-        """Its value for every output: numbers, and codes as in `Table`, shape (n,) each."""
+    @property
+    def of_kind(self) -> Kind:
+        """What it has in common with others."""
+        return KINDS[self.kind]
+
+    def columns(self, table: Table) -> Column:
+        """Its value for every output: numbers and codes."""
         known = table.results.get(self) if table.results else None
         if known is None:
-            if self.kind in _COLUMNS:
-                known = _COLUMNS[self.kind](self.argument, table)
-            else:
-                known = numeric(_NUMBERS[self.kind](self.argument, table))
-            if self.kind in _OF_ALL:
+            known = self.of_kind.column(self.argument, table)
+            if self.of_kind.of_all:
                 table.results[self] = known
         return known
 
-
-def _lengths(_: Any, table: Table) -> Floats:
-    lengths = [np.nan if s.length is None else s.length for s in table.structures]
-    of_outputs: Floats = np.array(lengths, dtype=np.float64)[table.structure]
-    return of_outputs
+    def parts(self, table: Table) -> list[Floats] | None:
+        """Numbers that it is computed from; None if it is exact."""
+        return None if self.exact else self.of_kind.parts(self.argument, table)
 
 
-def _count(category: Any, table: Table) -> Floats:
-    owners = table.owner[table.codes == table.levels.get(category, ABSENT)]
-    return np.bincount(owners, minlength=len(table)).astype(np.float64)
+def numeric(number: Callable[[Any, Table], Floats]) -> Callable[[Any, Table], Column]:
+    """The column of a number that an output lacks where it is NaN."""
+
+    def column(argument: Any, table: Table) -> Column:
+        numbers = number(argument, table)
+        absent = np.isnan(numbers)
+        if not absent.any():
+            return numbers, all_numbers(len(numbers))
+        return numbers, np.where(absent, ABSENT, NUMBER)
+
+    return column
 
 
-def _user_columns(argument: Any, table: Table) -> tuple[Floats, Ints]:
+def _whole(number: Callable[[Any, Table], Floats], **traits: Any) -> Kind:
+    return Kind(numeric(number), parts=lambda *_: None, whole=True, **traits)
+
+
+def _test(number: Callable[[Any, Table], Floats], cost: float = COST["form"]) -> Kind:
+    return _whole(number, test=True, cost=cost)
+
+
+def _summary(kind: str, **traits: Any) -> Kind:
+    number = partial(quantities.summary, kind)
+    return Kind(numeric(lambda _, table: number(table)), of_all=True, **traits)
+
+
+def _values(what: Any, table: Table) -> Floats:
+    values: Floats = what.values(table)
+    return values
+
+
+def _of_user(argument: Any, table: Table) -> Column:
     function, index = argument
     numbers, codes = function.columns(table)
     return numbers[:, index], codes
 
 
-def _summarised(kind: str) -> Callable[[Any, Table], Floats]:
-    return lambda _, table: summary(table, kind)
+def _of_relation(relation: Any, table: Table) -> list[Floats] | None:
+    return None if relation.digits is not None else _at(relation.places, table)
 
 
-_COLUMNS: dict[str, Callable[[Any, Table], tuple[Floats, Ints]]] = {
-    "leaf": lambda place, table: table.leaf(place),
-    "last": lambda _, table: table.last(),
-    "difference": lambda places, table: difference(table, *places),
-    "user": _user_columns,
+def _at(places: Any, table: Table) -> list[Floats]:
+    return [table.leaf(place)[0] for place in places]
+
+
+def _all(_: Any, table: Table) -> list[Floats]:
+    return [table.numbers]
+
+
+_of_place = Kind(lambda place, table: table.leaf(place), categories=True, of_places=True)
+_position = {"parts": lambda *_: None, "whole": True}
+KINDS: dict[str, Kind] = {
+    "leaf": _of_place,
+    "last": Kind(lambda _, table: table.last(), categories=True),
+    "difference": Kind(quantities.difference, _at, of_places=True),
+    **{kind: _summary(kind, parts=_all) for kind in ("sum", "mean")},
+    **{kind: _summary(kind) for kind in ("min", "max")},
+    **{kind: _summary(kind, **_position) for kind in ("argmin", "argmax")},
+    "len": _whole(quantities.length, of_all=True),
+    "count": _whole(quantities.count, of_all=True),
+    "hamming": _whole(quantities.hamming, of_all=True),
+    "above": _whole(quantities.above, of_all=True),
+    "bit": _whole(quantities.bit),
+    "lowest bit": _whole(quantities.lowest_bit),
+    "reading": Kind(numeric(_values)),
+    "reading that is a test": _test(_values, cost=0.0),
+    "relation": Kind(numeric(_values), _of_relation, discrete=True),
+    "remainder": Kind(numeric(_values), lambda *_: None, discrete=True),
+    "type of the output": _test(forms.is_of_type),
+    "type of a number": _test(forms.has_number_type),
+    "aspect": _test(forms.has_aspect),
+    "position of a key": Kind(numeric(forms.position_of_key)),
+    "reading of a key": Kind(numeric(forms.reading_of_key)),
+    "user": Kind(_of_user),
 }
-"""Numbers and category codes, by kind of feature."""
-_NUMBERS: dict[str, Callable[[Any, Table], Floats]] = {
-    "len": _lengths,
-    "count": _count,
-    "hamming": lambda reference, table: hamming(table, reference),
-    "above": lambda level, table: above(table, level),
-    "bit": lambda which, table: bit(table, *which),
-    "lowest bit": lambda place, table: lowest_bit(table, place),
-    **{kind: _summarised(kind) for kind in get_args(Summary)},
-    **dict.fromkeys(get_args(Derived), lambda what, table: what.values(table)),
-}
-"""Numbers alone, by kind of feature."""
+"""All kinds of features."""
+PLACE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.of_places)
 
 
 def leaf(place: str) -> Feature:
@@ -112,3 +173,41 @@ def leaf(place: str) -> Feature:
 
 LEN = Feature("len(output)", "len")
 LAST = Feature("output[-1]", "last")
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What to keep of every output that is too long to be kept.
+
+    Calling it gives the extract of a table: a table without leaves. It knows the columns of its
+    features, whatever these are, and a hash of every output; all else of the outputs is gone.
+    """
+
+    about: tuple[Feature, ...]
+
+    def __call__(self, table: Table) -> Table:
+        n = len(table)
+        known = {feature: feature.columns(table) for feature in self.about}
+        bits = hashes(table).view(np.float64)  # as numbers, which are never recoded
+        columns: dict[Hashable, Column] = {HASHES: (bits, all_numbers(n))}
+        for feature, (numbers, codes) in known.items():  # copies: views would keep all of it
+            plain = are_all_numbers(codes) or (not table.levels and bool((codes == NUMBER).all()))
+            columns[feature] = numbers.copy(), all_numbers(n) if plain else codes.copy()
+        extract = Table(
+            [EXTRACT],
+            np.zeros(n, np.int64),
+            np.zeros(n + 1, np.int64),
+            np.zeros(0),
+            all_numbers(0),
+            dict(table.levels),
+            one_name(UNKNOWN, 0),
+            one_name(None, n),
+            (),
+        )
+        extract.results.update(columns)
+        return extract
+
+
+def about_extract(table: Table) -> list[Feature]:
+    """The quantities of an extract."""
+    return [feature for feature in table.results if isinstance(feature, Feature)]

@@ -7,25 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import HUNDREDS, MANY, MILLION, SEVERAL, STEPS, THOUSAND
-from pytest_dp.outputs.columns import NUMBER
-from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, Kind, leaf
-from pytest_dp.outputs.forms import Has, OfKind, OfType, observed
-from pytest_dp.outputs.leaves import written
+from pytest_dp.arrays import Bools, Ints
+from pytest_dp.limits import DOZENS, HUNDREDS, MANY, MILLION, POOL, SEVERAL, STEPS, THOUSAND
+from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, leaf
+from pytest_dp.outputs.forms import observed
+from pytest_dp.outputs.lattices import remainders
+from pytest_dp.outputs.leaves import NUMBER, written
+from pytest_dp.outputs.relations import near_relations, relations
 from pytest_dp.outputs.rounding import room_of
 from pytest_dp.outputs.screening import (
     Places,
     affordable_number,
     choose,
     differing,
-    gaps,
     informative,
     leading_rows,
 )
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.text_features import readings
-from pytest_dp.outputs.traces import traces
 from pytest_dp.outputs.user_features import name_of, user_function
 
 
@@ -94,8 +93,8 @@ def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
     For each place that holds numbers, the lowest bit set (see `quantities.lowest_bit`); for the few
     where that differs most between the two sides, all 64 bits. Parameters are those of `features`.
     """
-    lowest = _informative([lowest_bit_of(place) for place in _numeric_places(table)], table, on_d)
-    few = _informative(lowest, table, on_d, SEVERAL)
+    lowest = _telling([lowest_bit_of(place) for place in _numeric_places(table)], table, on_d)
+    few = _telling(lowest, table, on_d, SEVERAL)
     return lowest + [bit for feature in few for bit in bits_of(feature.argument)]
 
 
@@ -124,7 +123,7 @@ def user_features(function: Callable[[Any], Any], table: Table) -> list[Feature]
     return [Feature(f"{text}[{i}]", "user", (wrapped, i)) for i in range(wrapped.width)]
 
 
-def _summaries(table: Table, kinds: tuple[Kind, ...]) -> list[Feature]:
+def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
     containers = [s for s in table.structures if s.length is not None]
     if not any(len(s.places) > 1 for s in containers) or not np.any(table.codes == NUMBER):
         return []
@@ -137,20 +136,15 @@ def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[F
     for feature in leaves if table.levels else ():
         for reading in readings(feature.argument, table):
             group = essential if reading.is_essential else tests if reading.is_test else others
-            kind: Kind = "test" if reading.is_test else "reading"
+            kind = "reading that is a test" if reading.is_test else "reading"
             group.append(Feature(str(reading), kind, reading))
-    groups = [_informative(group, table, on_d, 2 * SEVERAL) for group in (essential, tests, others)]
+    groups = [_telling(group, table, on_d, 2 * SEVERAL) for group in (essential, tests, others)]
     return [feature for group in groups for feature in group]
 
 
 def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
     """Types and orders of keys that vary."""
-    tests = OfKind | OfType | Has
-    aspects = [
-        Feature(str(aspect), "test" if isinstance(aspect, tests) else "reading", aspect)
-        for aspect in observed(table)
-    ]
-    return _informative(aspects, table, on_d, 2 * SEVERAL)
+    return _telling([Feature(*each) for each in observed(table)], table, on_d, 2 * SEVERAL)
 
 
 def _levels(table: Table) -> list[Feature]:
@@ -215,16 +209,25 @@ def _difference(place: str, less: str) -> Feature:
 def _traces(
     table: Table, on_d: Bools | None, known: set[tuple[str, str]], places: Places, paired: int
 ) -> list[Feature]:
-    """Relations and remainders in which the noise cancels, if these outputs have any."""
+    """Relations and remainders in which the noise cancels, if these outputs have any.
+
+    Of two places in `known`, the difference, the one less the other, is looked at anyway.
+    """
     if on_d is None or not np.any(table.codes == NUMBER):
         return []
-    among = list(table.places)
+    among = set(table.places)
     if not places.all and (paired >= SEVERAL or len(among) > 2 * HUNDREDS):
-        among = places.chosen
-    related, on_grids = traces(table, on_d, known, among)
-    relations = [Feature(str(relation), "relation", relation) for relation in related]
-    remainders = [Feature(str(remainder), "remainder", remainder) for remainder in on_grids]
-    return _informative(relations, table, on_d) + _informative(remainders, table, on_d)
+        among = set(places.chosen)
+    affordable_rows = (20 * STEPS) // max(len(among), 1)
+    rows = leading_rows(on_d, int(np.clip(affordable_rows, 2 * DOZENS, POOL)))
+    index, numbers, _ = table.matrix(rows)
+    columns = [i for i, place in enumerate(index) if place in among]
+    numbers = numbers[:, columns] if len(columns) < len(index) else numbers
+    sides = [index[i] for i in columns], numbers[on_d[rows]], numbers[~on_d[rows]]
+    near = [r for r in near_relations(*sides) if r.places[::-1] not in known]
+    related = [Feature(str(one), "relation", one) for one in relations(*sides) + near]
+    on_grids = [Feature(str(one), "remainder", one) for one in remainders(*sides)]
+    return _telling(related, table, on_d) + _telling(on_grids, table, on_d)
 
 
 def _numeric_places(table: Table) -> list[str]:
@@ -247,44 +250,32 @@ def affordable(
     left_out: set[Feature] = set()
     for kind in PLACE_KINDS:
         of_kind = [feature for feature in candidates if feature.kind == kind]
-        limit = affordable_number(on_d, runs_each)
-        if len(of_kind) > limit:
-            rows = leading_rows(on_d, MILLION // len(of_kind))
-            columns = [feature.columns(table) for feature in of_kind]
-            numbers = np.stack([values[rows] for values, _ in columns], axis=1)
-            codes = np.stack([kinds[rows] for _, kinds in columns], axis=1)
-            chosen = informative(numbers, codes, on_d[rows], limit)[0]
-            left_out |= set(of_kind) - {of_kind[i] for i in chosen.tolist()}
+        chosen = _telling(of_kind, table, on_d, affordable_number(on_d, runs_each))
+        left_out |= set(of_kind) - set(chosen)
     return [feature for feature in candidates if feature not in left_out]
 
 
-def _informative(
+def _telling(
     candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MANY
 ) -> list[Feature]:
     """Of very many features, those where the two sides look most different."""
-    if len(candidates) > limit and on_d is not None:
-        candidates = _spread(candidates, 2 * THOUSAND)
-        sample = np.zeros(len(table), dtype=bool)
-        sample[leading_rows(on_d, THOUSAND)] = True
-        part, sides = table.rows(sample), on_d[sample]
-        apart = np.array([_gap(*feature.columns(part), sides) for feature in candidates])
-        order = np.argsort(-apart, kind="stable")[:limit]
-        candidates = [candidates[i] for i in np.sort(order)]
-    return _spread(candidates, limit)
+    if len(candidates) <= limit or on_d is None:
+        return _spread(candidates, limit)
+    sample = np.zeros(len(table), dtype=bool)
+    sample[leading_rows(on_d, min(THOUSAND, MILLION // len(candidates)))] = True
+    part = table.rows(sample)
+    numbers, codes = (
+        np.stack(columns, axis=1)
+        for columns in zip(*(feature.columns(part) for feature in candidates), strict=True)
+    )
+    chosen = informative(numbers, codes, on_d[sample], limit)[0]
+    return [candidates[i] for i in chosen.tolist()]
 
 
 def _spread(candidates: list[Feature], limit: int) -> list[Feature]:
     if len(candidates) <= limit:
         return candidates
     return [candidates[i] for i in np.linspace(0, len(candidates) - 1, limit).astype(int)]
-
-
-def _gap(numbers: Floats, codes: Ints, on_d: Bools) -> float:
-    """How far apart two samples are, as in `gaps`; the larger one is cut to equal size."""
-    rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
-    many = min(len(rows1), len(rows2))
-    rows = np.concatenate([rows1[:many], rows2[:many]])
-    return float(gaps(numbers[rows, None], codes[rows, None])[0])
 
 
 def _is_short_vector(reference: Any) -> bool:

@@ -3,13 +3,16 @@
 First all outputs are opened, then all that was in them, and so on. Then containers are numbered
 from the innermost outwards, so that those of the same types with leaves in the same places have the
 same number, their *shape*. So the time it takes hardly depends on how many outputs there are.
+Outputs with leaves in the same places share a *structure*, which knows how a person would write
+each place down.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -18,10 +21,62 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.limits import DEEP
-from pytest_dp.outputs.columns import Named
-from pytest_dp.outputs.containers import ALL_ELEMENTS, Aspect, Head, in_order, named, opened, order
-from pytest_dp.outputs.leaves import NO_CONTAINERS
-from pytest_dp.outputs.structures import SCALAR, Structure, of_length, structure_of
+from pytest_dp.outputs.containers import (
+    ALL_ELEMENTS,
+    Aspect,
+    Head,
+    in_order,
+    indices,
+    opened,
+    order,
+)
+from pytest_dp.outputs.leaves import NO_CONTAINERS, Named, named
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Where an output has its leaves."""
+
+    kind: str
+    """Type of the output: ``"list"``, ``"ndarray"``, ``"scalar"`` for a bare leaf, ..."""
+    places: tuple[str, ...]
+    """One Python expression for each leaf."""
+    length: int | None = None
+    """``len(output)``, where it has one."""
+    is_flat: bool = False
+    """Whether the leaves are exactly ``output[0], output[1], ...``."""
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Which of the leaves stands at each place."""
+        return {place: i for i, place in enumerate(self.places)}
+
+
+SCALAR = Structure("scalar", ("output",))
+EXTRACT = Structure("extract", ())
+"""Of outputs that are gone, but for some quantities; see `feature.Extract`."""
+
+
+@lru_cache(maxsize=16)
+def of_shape(kind: str, shape: tuple[int, ...]) -> Structure:
+    """The structure of arrays."""
+    labels = indices(shape)
+    if labels is None:
+        return of_length(kind, shape[0])
+    return structure_of(kind, tuple(f"output{label}" for label in labels), shape[0])
+
+
+@lru_cache(maxsize=64)
+def of_length(kind: str, length: int) -> Structure:
+    """The structure of lists, and of the like, without containers in them."""
+    return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
+
+
+def structure_of(kind: str, places: tuple[str, ...], length: int | None) -> Structure:
+    """The structure of outputs of this type that have leaves at these places."""
+    is_flat = length == len(places) and places == of_length(kind, length).places
+    return Structure(kind, places, length, is_flat)
+
 
 _LEAF = -1
 """The head of a leaf, and its shape."""

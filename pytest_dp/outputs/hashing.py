@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Ints
-from pytest_dp.outputs.columns import NUMBER, UNKNOWN, Named
+from pytest_dp.outputs.leaves import NUMBER, UNKNOWN, Named
 from pytest_dp.outputs.table import Table
 
 _Words = npt.NDArray[np.uint64]

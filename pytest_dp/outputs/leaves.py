@@ -1,21 +1,40 @@
-"""Which objects are leaves whatever they hold, and what tells two categories apart."""
+"""Leaves as columns: numbers, codes of categories, and types.
+
+A category is told from others by its type and value, or by its repr. Texts are read without the
+last digits of doubles in them: ``"3.3000000000000003"`` says ``"3.3"``. A double that is written
+out in full has 16 or 17 digits, of which the last ones are errors of rounding, as in
+`pytest_dp.outputs.rounding`. What has more digits was no double, and is left as it is.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.digits import SHORTEST, without_last_digits
+from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import shown
 
+NUMBER = -1
+"""Category code of a leaf that is a number."""
+ABSENT = -2
+"""Category code where an output has no such leaf, given after `NUMBER`."""
+
+MAX_EXACT = 2**53
+"""Given by floats: larger integers, for which they are too coarse, are categories."""
 LITERAL = {bool, str, bytes, type(None), Raised}
 """Types whose objects are categories of their own, told apart by ``==``."""
+_COMPARED_BY_VALUE = {*LITERAL, np.bool_}
+"""Types of categories that can be told apart by ``==``, without `category`."""
 NO_CONTAINERS = frozenset(
     {*LITERAL, int, float, Decimal, Fraction}
     | {np.bool_, np.float64, np.float32, np.int64, np.int32}
@@ -23,8 +42,7 @@ NO_CONTAINERS = frozenset(
 """The commonest types that are never taken apart."""
 NUMBERS = (int, float, np.floating, np.integer, Decimal, Fraction)
 """Types of numbers; of those that NumPy counts among its integers, spans of time are not."""
-
-
+_PYTHON_NAMES: dict[type, str] = {np.float64: "float", np.int64: "int", np.complex128: "complex"}
 Category = tuple[str, Hashable]
 """The type of a leaf that is no number, and its value or its repr."""
 
@@ -62,11 +80,170 @@ def written(category: Category) -> str:
     return value or kind
 
 
-def large_integer(number: Any) -> Category:
-    """The category of a whole number that is too large for a float to hold exactly."""
-    return "int", int(number)
+def named(kind: type) -> str:
+    """The name of a type; NumPy's types for the same values are named like Python's."""
+    return _PYTHON_NAMES.get(kind, kind.__name__)
 
 
 def opaque_types(categories: Iterable[Category]) -> list[str]:
     """Types whose objects are taken for equal, since their repr does not show what they hold."""
     return sorted({kind for kind, value in categories if value == "" and kind != "str"})
+
+
+KEPT, DECIMALS = 14, 12
+"""Significant digits that are kept of a double, and decimals: what is left of numbers that cancel,
+such as ``4.440892098500626e-16``, is 0. Derived from the 15 to 17 digits of a double."""
+_IN_FULL = re.compile(r"(?<![\w.])(-?\d+)\.(\d+)(e[-+]?\d+)?(?![\w.])")
+SHORTEST = 17
+"""Characters of the shortest text with such a number in it. Derived: 16 digits and a point."""
+
+
+def without_last_digits(text: str) -> str:
+    """A text in which each double that is written out in full is written with `KEPT` digits."""
+    return _IN_FULL.sub(_shorter, text) if len(text) >= SHORTEST else text
+
+
+def _shorter(number: re.Match[str]) -> str:
+    digits = len((number[1] + number[2]).lstrip("-0"))
+    if not 16 <= digits <= 17:
+        return number[0]
+    rounded = round(float(f"{float(number[0]):.{KEPT}g}"), DECIMALS)
+    return repr(rounded + 0.0)  # not -0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A name for each of many items, of which only a few are different."""
+
+    names: tuple[Hashable, ...]
+    """The different names."""
+    which: Ints
+    """The position of each item's name in `names`; of a single name, a zero that is repeated
+    without memory."""
+
+    def part(self, keep: Ints | slice) -> Named:
+        if len(self.names) == 1 and not isinstance(keep, slice):
+            return one_name(self.names[0], len(keep))
+        return Named(self.names, self.which[keep])
+
+    @staticmethod
+    def joined(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
+        """The items of several parts; an item that has none of these `names` gets any of them."""
+        if names is None:
+            names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+        if len(names) == 1:
+            return one_name(names[0], sum(len(part.which) for part in parts))
+        at = {name: i for i, name in enumerate(names)}
+        to = (np.array([at.get(name, 0) for name in part.names], np.int64) for part in parts)
+        which = [numbers[part.which] for numbers, part in zip(to, parts, strict=True)]
+        return Named(tuple(names), np.concatenate(which))
+
+
+def one_name(name: Hashable, n: int) -> Named:
+    """The same name for `n` items."""
+    return Named((name,), np.broadcast_to(np.int64(0), n))
+
+
+UNKNOWN = ""
+"""The type of numbers in an array whose first axis is runs.
+
+The array's type is that of the whole batch, and may depend on the outputs of all its runs: nothing
+may be concluded from it about one of them. Of the form of such outputs nothing is known either.
+"""
+
+
+def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Category, int], Named]:
+    """Leaves of these types as columns: numbers, codes, levels and types as in `Table`."""
+    levels: dict[Category, int] = {}
+    others = {kind for kind in types if not is_number(kind)}
+    names = sorted(set(map(named, types - others)))
+    number_types = one_name(names[0] if names else UNKNOWN, len(flat))
+    if len(names) > 1 or (names and others):
+        of = {kind: -1 if kind in others else names.index(named(kind)) for kind in types}
+        which = np.fromiter(map(of.__getitem__, map(type, flat)), np.int64, len(flat))
+        if len(names) > 1:
+            number_types = Named(tuple(names), np.maximum(which, 0))
+    if not others:
+        numbers, codes = _floats(flat), all_numbers(len(flat))
+    elif not names:
+        numbers, codes = np.full(len(flat), np.nan), _codes(flat, others, levels)
+    else:
+        is_numeric = which >= 0
+        numbers, codes = np.full(len(flat), np.nan), np.full(len(flat), NUMBER)
+        numbers[is_numeric] = _floats(list(compress(flat, is_numeric.tolist())))
+        codes[~is_numeric] = _codes(list(compress(flat, (~is_numeric).tolist())), others, levels)
+    integers = {kind for kind in types - others if issubclass(kind, int | np.integer)}
+    with np.errstate(invalid="ignore"):
+        large = np.flatnonzero(np.abs(numbers) >= MAX_EXACT) if integers else np.zeros(0, np.int64)
+    if large.size:
+        codes = codes.copy()
+        for at in large.tolist():
+            if type(flat[at]) in integers:
+                codes[at] = levels.setdefault(("int", int(flat[at])), len(levels))
+                numbers[at] = np.nan
+    return numbers, codes, levels, number_types
+
+
+def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
+    """Codes of leaves that are categories, numbered as they appear; fills `levels`."""
+    code: dict[Any, int] = {}
+    if types <= _COMPARED_BY_VALUE:
+        is_truth = types == {bool}  # which often comes in long lists
+        both = [value for value in (flat[0], not flat[0]) if value in flat] if is_truth else ()
+        for value in both or dict.fromkeys(flat):
+            code[value] = levels.setdefault(category(value), len(levels))
+        if is_truth:
+            truth = np.frombuffer(bytes(flat), np.uint8)
+            return np.array([code.get(False, ABSENT), code.get(True, ABSENT)])[truth]
+        return np.fromiter(map(code.__getitem__, flat), np.int64, len(flat))
+    codes = []
+    for leaf in flat:
+        kind = type(leaf)
+        if kind in _COMPARED_BY_VALUE or (kind in (list, tuple) and not leaf):
+            key = leaf if kind in _COMPARED_BY_VALUE else kind  # which is no key of another leaf
+            if key not in code:
+                code[key] = levels.setdefault(category(leaf), len(levels))
+            codes.append(code[key])
+        else:
+            codes.append(levels.setdefault(category(leaf), len(levels)))
+    return np.array(codes, dtype=np.int64)
+
+
+def picked(codes: Ints, keep: Ints | slice) -> Ints:
+    """The codes of some leaves, without memory where all are numbers."""
+    if isinstance(keep, slice) or not are_all_numbers(codes):
+        return codes[keep]
+    return all_numbers(len(keep))
+
+
+def are_all_numbers(codes: Ints) -> bool:
+    """Whether codes are those of `all_numbers`: else they may be numbers, too."""
+    return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
+
+
+@lru_cache(maxsize=256)
+def all_numbers(leaves: int) -> Ints:
+    """The codes of leaves that all are numbers."""
+    return np.broadcast_to(np.int64(NUMBER), leaves)
+
+
+def is_number(kind: type) -> bool:
+    """Whether objects of this type are numbers."""
+    return issubclass(kind, NUMBERS) and not issubclass(kind, bool | np.timedelta64)
+
+
+def _floats(flat: Outputs) -> Floats:
+    try:
+        return np.array(flat, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        return np.array([as_float(number) for number in flat], dtype=np.float64)
+
+
+def as_float(number: Any) -> float:
+    """The nearest float, which may be infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+    except ValueError:  # Decimal("sNaN")
+        return float("nan")

@@ -1,4 +1,7 @@
-"""Numbers worked out from the leaves of each output; NaN where an output has none to work with."""
+"""Numbers worked out from the leaves of each output, by what is asked and a table.
+
+NaN where an output has none to work with.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import FLOAT_ERRORS, MANY, MOSTLY, NOT_BY_CHANCE, SEVERAL
-from pytest_dp.outputs.columns import ABSENT, NUMBER, all_numbers
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.limits import FLOAT_ERRORS
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import Table
 
 
-def numeric(numbers: Floats) -> tuple[Floats, Ints]:
-    """Numbers and codes of a quantity that an output lacks where it is NaN."""
-    absent = np.isnan(numbers)
-    if not absent.any():
-        return numbers, all_numbers(len(numbers))
-    return numbers, np.where(absent, ABSENT, NUMBER)
-
-
-def summary(table: Table, kind: str) -> Floats:
+def summary(kind: str, table: Table) -> Floats:
     """Over the numbers in each output: sum, mean, min, max, or the position of min or max."""
     is_number = table.codes == NUMBER
     if is_number.all():
@@ -58,7 +53,20 @@ def summary(table: Table, kind: str) -> Floats:
     return summaries
 
 
-def above(table: Table, level: float) -> Floats:
+def length(_: Any, table: Table) -> Floats:
+    """The length of each output; NaN where it has none."""
+    lengths = [np.nan if s.length is None else s.length for s in table.structures]
+    of_outputs: Floats = np.array(lengths, dtype=np.float64)[table.structure]
+    return of_outputs
+
+
+def count(category: Any, table: Table) -> Floats:
+    """How many leaves are of a category."""
+    owners = table.owner[table.codes == table.levels.get(category, ABSENT)]
+    return np.bincount(owners, minlength=len(table)).astype(np.float64)
+
+
+def above(level: float, table: Table) -> Floats:
     """How many numbers in each output are at least as large as a level."""
     with np.errstate(invalid="ignore"):
         high = table.numbers >= level  # NaN, so not where there is no number
@@ -69,15 +77,15 @@ def above(table: Table, level: float) -> Floats:
     return np.bincount(table.owner[high], minlength=len(table)).astype(np.float64)
 
 
-def difference(table: Table, place: str, less: str) -> tuple[Floats, Ints]:
+def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
     """The number at one place less that at another, and codes: absent unless both are numbers."""
-    (numbers, codes), (others, other_codes) = table.leaf(place), table.leaf(less)
+    (numbers, codes), (others, other_codes) = map(table.leaf, places)
     both = (codes == NUMBER) & (other_codes == NUMBER)
     with np.errstate(invalid="ignore", over="ignore"):
         return numbers - others, np.where(both, NUMBER, ABSENT)
 
 
-def hamming(table: Table, keys: tuple[tuple[str, Any], ...]) -> Floats:
+def hamming(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
     """In how many positions each output differs from the reference; NaN for bare leaves."""
     values = np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)
     codes = np.array(
@@ -102,14 +110,15 @@ def hamming(table: Table, keys: tuple[tuple[str, Any], ...]) -> Floats:
     return distance
 
 
-def bit(table: Table, place: str, position: int) -> Floats:
+def bit(which: tuple[str, int], table: Table) -> Floats:
     """One bit of the IEEE 754 double at a place, 0 to 63 from the lowest; NaN has none."""
+    place, position = which
     numbers = table.leaf(place)[0]
     bits = (_words(numbers) >> np.uint64(position)) & np.uint64(1)
     return np.where(np.isnan(numbers), np.nan, bits)
 
 
-def lowest_bit(table: Table, place: str) -> Floats:
+def lowest_bit(place: str, table: Table) -> Floats:
     """The largest k such that the number at a place is a multiple of 2**k; NaN for 0, inf, NaN.
 
     Among doubles, small numbers have finer digits than large ones, and a sum keeps only digits
@@ -129,51 +138,6 @@ def lowest_bit(table: Table, place: str) -> Floats:
     shift = np.frexp(lowest)[1] - 1
     has = (digits > 0) & (exponent < 0x7FF)
     return np.where(has, shift + np.maximum(exponent, 1) - 1075, np.nan)
-
-
-def recurring(counts: Ints, share: float) -> Bools:
-    """Which values come more often than chance explains, by the counts of values in their order.
-
-    Those are values that make up more than a share of all outputs, and among continuous ones any
-    that comes five times, and more than four times as often as its neighbours.
-    """
-    often: Bools = counts > max(NOT_BY_CHANCE - 1, share * counts.sum())
-    candidates = np.flatnonzero(~often & (counts >= NOT_BY_CHANCE))
-    if len(candidates) and len(counts) > 2 * 10:
-        sums = np.concatenate([[0], np.cumsum(counts)])
-        means = []
-        for low, high in ((-10, 0), (1, 10 + 1)):
-            ends = [np.clip(candidates + end, 0, len(counts)) for end in (low, high)]
-            means.append((sums[ends[1]] - sums[ends[0]]) / np.maximum(ends[1] - ends[0], 1))
-        usual = np.maximum(np.minimum(*means), 1.0)  # a neighbour may itself come often
-        often[candidates] = counts[candidates] > (SEVERAL // 2) * usual
-    return often
-
-
-def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
-    """Whether a special value came `times` times on one input, and never on the other.
-
-    Special are a number that recurs where hardly any others do, and NaN and any category where most
-    are numbers.
-    """
-    missing = np.isnan(numbers) & (codes == NUMBER)
-    is_number = (codes == NUMBER) & ~missing
-    if is_number.mean() < MOSTLY:
-        return False
-    special = [
-        missing,
-        *(codes == code for code in np.unique(codes[codes != NUMBER])[:MANY]),
-    ]
-    for side in (on_d, ~on_d):  # outputs on both may share their noise, and be equal
-        values, counts = np.unique(numbers[is_number & side], return_counts=True)
-        if len(values) > MOSTLY * (is_number & side).sum():
-            recur = values[counts >= times]
-            special += [numbers == value for value in recur[:MANY]]
-    for mask in special:
-        c1, c2 = int(np.sum(mask & on_d)), int(np.sum(mask & ~on_d))
-        if min(c1, c2) == 0 and max(c1, c2) >= times:
-            return True
-    return False
 
 
 def _words(numbers: Floats) -> npt.NDArray[np.uint64]:

@@ -1,10 +1,10 @@
-"""Numbers that are equal but for rounding: the last digits of floats are no output of their own.
+"""Values of features: numbers that are equal but for rounding, that recur, or that come alone.
 
-``0.1 + 0.2`` and ``0.3`` are one number to whoever wrote the mechanism, and two doubles. Which of
-them comes out may depend on the input, and so tell two inputs apart that the same mechanism over
-real numbers would not. Unless a claim asks for that (``floating_point=True``), numbers count as
-equal up to `Room`. It is so small that nothing else is lost: some errors of doubles, or of single
-precision where all numbers come from there.
+The last digits of floats are no output of their own: ``0.1 + 0.2`` and ``0.3`` are one number to
+whoever wrote the mechanism, and two doubles. Which of them comes out may depend on the input, and
+so tell two inputs apart that the same mechanism over real numbers would not. Unless a claim asks
+for that (``floating_point=True``), numbers count as equal up to `Room`. It is so small that nothing
+else is lost: some errors of doubles, or of single precision where all numbers come from there.
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import MANY, SEVERAL, SINGLE_ERRORS, THOUSAND
-from pytest_dp.outputs.columns import MAX_EXACT, NUMBER
-from pytest_dp.outputs.feature import INTEGER_KINDS, Feature
+from pytest_dp.limits import MANY, MOSTLY, NOT_BY_CHANCE, SEVERAL, SINGLE_ERRORS, THOUSAND
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.leaves import MAX_EXACT, NUMBER
 from pytest_dp.outputs.table import Table
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
 """Relative errors of one operation, given by doubles and by single precision."""
-_TOTALS = frozenset({"difference", "sum", "mean", "relation"})
-"""Kinds that are as inexact as what they are made of."""
-_ROUNDED = INTEGER_KINDS | {"test", "bit", "lowest bit", "remainder"}
-"""Kinds that are exact, as they are integers or were rounded."""
 _GOLDEN_SECTION = 0.3819660112501051
 """Where to cut between two numbers. Derived: the golden section is on no grid that both lie on."""
 
@@ -48,19 +44,11 @@ NO_ROOM = Room()
 
 def room(feature: Feature, table: Table) -> Room:
     """The distance up to which two values of a feature are equal but for rounding."""
-    if feature.exact or feature.kind in _ROUNDED:
-        return NO_ROOM
-    if feature.kind == "relation" and feature.argument.digits is not None:
+    parts = feature.parts(table)
+    if parts is None:
         return NO_ROOM
     numbers, codes = feature.columns(table)
-    parts = [numbers[codes == NUMBER]]
-    if feature.kind in ("difference", "relation"):
-        places = feature.argument if feature.kind == "difference" else feature.argument.places
-        if not table.is_extract:
-            parts += [table.leaf(place)[0] for place in places]
-    elif feature.kind in _TOTALS and not table.is_extract:
-        parts.append(table.numbers)
-    return room_of(parts[0], *parts[1:])
+    return room_of(numbers[codes == NUMBER], *parts)
 
 
 def room_of(numbers: Floats, *made_of: Floats) -> Room:
@@ -210,3 +198,48 @@ def merged(table: Table, near: Merging) -> Table:
         leaves = table.having(place)[1]
         numbers[leaves] = known.merged(numbers[leaves])
     return replace(table, numbers=numbers)
+
+
+def recurring(counts: Ints, share: float) -> Bools:
+    """Which values come more often than chance explains, by the counts of values in their order.
+
+    Those are values that make up more than a share of all outputs, and among continuous ones any
+    that comes five times, and more than four times as often as its neighbours.
+    """
+    often: Bools = counts > max(NOT_BY_CHANCE - 1, share * counts.sum())
+    candidates = np.flatnonzero(~often & (counts >= NOT_BY_CHANCE))
+    if len(candidates) and len(counts) > 2 * 10:
+        sums = np.concatenate([[0], np.cumsum(counts)])
+        means = []
+        for low, high in ((-10, 0), (1, 10 + 1)):
+            ends = [np.clip(candidates + end, 0, len(counts)) for end in (low, high)]
+            means.append((sums[ends[1]] - sums[ends[0]]) / np.maximum(ends[1] - ends[0], 1))
+        usual = np.maximum(np.minimum(*means), 1.0)  # a neighbour may itself come often
+        often[candidates] = counts[candidates] > (SEVERAL // 2) * usual
+    return often
+
+
+def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
+    """Whether a special value came `times` times on one input, and never on the other.
+
+    Special are a number that recurs where hardly any others do, and NaN and any category where most
+    are numbers.
+    """
+    missing = np.isnan(numbers) & (codes == NUMBER)
+    is_number = (codes == NUMBER) & ~missing
+    if is_number.mean() < MOSTLY:
+        return False
+    special = [
+        missing,
+        *(codes == code for code in np.unique(codes[codes != NUMBER])[:MANY]),
+    ]
+    for side in (on_d, ~on_d):  # outputs on both may share their noise, and be equal
+        values, counts = np.unique(numbers[is_number & side], return_counts=True)
+        if len(values) > MOSTLY * (is_number & side).sum():
+            recur = values[counts >= times]
+            special += [numbers == value for value in recur[:MANY]]
+    for mask in special:
+        c1, c2 = int(np.sum(mask & on_d)), int(np.sum(mask & ~on_d))
+        if min(c1, c2) == 0 and max(c1, c2) >= times:
+            return True
+    return False

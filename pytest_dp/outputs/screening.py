@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.limits import EQUAL, MANY, MILLION, SEVERAL, STEPS
-from pytest_dp.outputs.columns import NUMBER
+from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table
 
 

@@ -20,22 +20,22 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs, joined
-from pytest_dp.outputs.columns import (
+from pytest_dp.outputs.containers import is_plain
+from pytest_dp.outputs.flatten import EXTRACT, SCALAR, Structure, flatten, of_shape
+from pytest_dp.outputs.leaves import (
     ABSENT,
     MAX_EXACT,
     NUMBER,
     UNKNOWN,
+    Category,
     Named,
     all_numbers,
     are_all_numbers,
     leaves_of,
+    named,
     one_name,
     picked,
 )
-from pytest_dp.outputs.containers import is_plain, named
-from pytest_dp.outputs.flatten import flatten
-from pytest_dp.outputs.leaves import Category
-from pytest_dp.outputs.structures import EXTRACT, SCALAR, Structure, of_shape
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.errors import ClaimError
-from pytest_dp.outputs.columns import ABSENT, NUMBER, as_float
+from pytest_dp.outputs.flatten import SCALAR, Structure
+from pytest_dp.outputs.leaves import ABSENT, NUMBER, as_float
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.structures import SCALAR, Structure
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import on_one_line
 

@@ -23,7 +23,7 @@ from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import FEW, MILLION, NESTED, NOTICED_SECONDS, SEVERAL, SLOW, THOUSAND
-from pytest_dp.outputs.columns import as_float
+from pytest_dp.outputs.leaves import as_float
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Input

@@ -20,7 +20,7 @@ from pytest_dp.datasets import key, rebuilt, records_of
 from pytest_dp.datasets.fields import columns_of, fields_of, with_field
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
-from pytest_dp.outputs.columns import as_float
+from pytest_dp.outputs.leaves import as_float
 
 Breaks = Callable[[Pair], bool]
 Rows = tuple[list[Any], list[Any]]

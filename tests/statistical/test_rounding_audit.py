@@ -27,25 +27,9 @@ def tenths(records, rng, size):
     return np.round(sum(records), 1) + np.round(rng.laplace(scale=1.3, size=size), 1)
 
 
-def steps_of_a_third(records, rng, size):
-    step = 1 / 3
-    noise = np.round(rng.laplace(scale=1.6, size=size) / step) * step
-    return np.round(sum(records) / step) * step + noise
-
-
-def quantised(records, rng, size):
-    step = 0.7
-    noise = np.round(rng.laplace(scale=2.1, size=size) / step) * step
-    return np.round(sum(records) / step) * step + noise
-
-
 def single_precision(records, rng, size):
     noise = np.round(rng.laplace(scale=1.3, size=size), 1).astype(np.float32)
     return np.float32(np.round(sum(records), 1)) + noise
-
-
-def single_precision_as_double(records, rng, size):
-    return single_precision(records, rng, size).astype(np.float64).tolist()
 
 
 def far_from_zero(records, rng, size):
@@ -75,17 +59,10 @@ def in_a_message(records, rng):
     return True
 
 
-TOLD_AT_ONCE = [
-    tenths,
-    steps_of_a_third,
-    quantised,
-    single_precision,
-    single_precision_as_double,
-    noise_first,
-]
+TOLD_AT_ONCE = [tenths, single_precision, noise_first]
 CORRECT = [*TOLD_AT_ONCE, as_json, in_a_message, far_from_zero, by_key]
 OFTEN = {"alpha": 1e-3, "samples": 3_000}
-"""Where all digits are compared, the first six alarm after some 1,500 samples."""
+"""Where all digits are compared, the first three alarm after some 1,500 samples."""
 
 
 def audited(mechanism, inputs, samples, **keywords):
@@ -104,7 +81,7 @@ def audited(mechanism, inputs, samples, **keywords):
     )
 
 
-@pytest.mark.spot(5)
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", CORRECT, ids=lambda m: m.__name__)
 def test_equal_decimals_are_equal(mechanism):
     assert not audited(mechanism, TWO_PAIRS, **OFTEN).violated
@@ -127,11 +104,7 @@ def test_unless_their_bits_are_asked_for(mechanism):
     assert audited(mechanism, TWO_PAIRS, **OFTEN, floating_point=True).violated
 
 
-@pytest.mark.spot(2)
-@pytest.mark.parametrize(
-    ("kind", "step"),
-    [(np.float64, 0.1), (np.float64, 0.25), (np.float64, np.pi / 10), (np.float32, 1 / 3)],
-)
+@pytest.mark.parametrize(("kind", "step"), [(np.float64, np.pi / 10), (np.float32, 1 / 3)])
 def test_grids_that_the_data_shift_are_seen(kind, step):
     def noise_is_rounded(records, rng, size):
         noise = step * np.round(rng.laplace(scale=20, size=size) / step)
@@ -142,10 +115,9 @@ def test_grids_that_the_data_shift_are_seen(kind, step):
     assert "%" in str(result.counterexample.event)
 
 
-@pytest.mark.parametrize("unit", [1e-11, 1e-12, 1e9])
-def test_small_differences_are_seen_if_they_are_no_errors(unit):
+def test_small_differences_are_seen_if_they_are_no_errors():
     def released(records, rng):
-        return unit * sum(records) + 1.0 if rng.random() < 0.5 else 2.0
+        return 1e-12 * sum(records) + 1.0 if rng.random() < 0.5 else 2.0
 
     inputs = {"neighbors": "add_remove_one", "inputs": [[1, 0, 1]]}
     assert audited(released, inputs, 10_000).violated

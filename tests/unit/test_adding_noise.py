@@ -9,7 +9,7 @@ from drawing import sampler
 from scipy import integrate, stats
 
 import pytest_dp
-from pytest_dp.blame.families import OTHER, family_of
+from pytest_dp.blame.affine import Noise, noise_of
 from pytest_dp.randomness import catalogue
 from pytest_dp.randomness.catalogue import Arguments, Kind, Standard
 from pytest_dp.randomness.laws import Family, Law
@@ -99,5 +99,4 @@ def test_what_remains_without_noise():
 
 def test_blame_knows_its_scale():
     draw = Draw(0, Request(RNG, "triangular", (-3, 0, 5), {}), (), 0.0)
-    assert family_of(draw, None).scale == 8
-    assert family_of(draw, None).name == OTHER
+    assert noise_of(draw, None) == Noise(Law(TRIANGULAR, 3 / 8), 8, 0)

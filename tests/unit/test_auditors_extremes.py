@@ -12,7 +12,7 @@ import pytest
 from pytest_dp import audit
 from pytest_dp.auditors.concluding import _note_origin
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.blame.budgets import written_budget
+from pytest_dp.blame.source import written_budget
 from pytest_dp.datasets.relations import Pair
 
 HUGE = 10**400

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from searching import check, look, planted
 from zoo import Answer, Broken, BrokenMapping, Colour, Plain, Point, Readable, Unset, Weight, itself
 
-from pytest_dp.counterexample import is_constant, simplest
+from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.event_search import thresholds
 from pytest_dp.outputs.events import Between, Equals, Event
-from pytest_dp.outputs.feature import LEN, Feature, leaf
+from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.features import all_features, features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
@@ -263,17 +263,6 @@ def test_features_against_brute_force(outputs, reference):
             assert got == pytest.approx(want), (text, output)
 
 
-def test_a_summary_is_the_same_alone_and_among_others():
-    """A threshold can be a value that was seen, so not even the last bit may differ."""
-    r = np.random.default_rng(0)
-    outputs = [list(r.normal(size=r.integers(1, 40))) for _ in range(300)]
-    for kind in ("mean", "min", "max"):
-        feature = Feature(kind, kind)
-        together = feature.columns(tabulate(outputs))[0]
-        alone = [feature.columns(tabulate([output]))[0][0] for output in outputs]
-        assert together.tolist() == alone
-
-
 def test_ragged_references_are_no_vectors():
     table = tabulate([[1.0, 2.0], [2.0, 3.0]])
     features(table, [[[1], [1, 2]], {"a": 1}, 3.0, None, "ab", np.zeros((2, 2)), {1, 2}])
@@ -319,17 +308,6 @@ def test_thresholds_of_awkward_numbers(numbers):
 def test_thresholds_are_short():
     cuts = thresholds(np.random.default_rng(0).normal(size=5000))
     assert max(len(repr(float(cut))) for cut in cuts) <= 5
-
-
-# --- constants, dicts ---
-
-
-def test_constants():
-    assert is_constant(tabulate([1.5] * 3))
-    assert is_constant(tabulate([[None, math.nan]] * 3))
-    assert not is_constant(tabulate([1.5, 1.5, 2]))
-    assert not is_constant(tabulate([[1], (1,)]))
-    assert not is_constant(tabulate([]))
 
 
 @pytest.mark.parametrize("narrow", [np.float16, np.float32, np.float64, np.int32, np.int64])

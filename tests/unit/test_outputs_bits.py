@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.features import bits_of, float_features, lowest_bit_of
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import tabulate
 
 pytestmark = pytest.mark.slow
@@ -115,26 +115,3 @@ def test_of_many_numbers_the_telling_ones_have_their_bits_looked_at(width):
     assert len(found) == len(lowest) + 8 * 64
     assert set(bits_of(f"output[{at}]")) <= set(found)
     assert len(float_features(tabulate(outputs))) == len(found)
-
-
-def outputs_below(threshold, outputs):
-    """How many have a lowest bit below a threshold."""
-    event = Event((Between(lowest_bit_of("output"), high=threshold),))
-    return int(event.mask(tabulate(outputs)).sum())
-
-
-def test_noise_in_doubles_leaves_a_trace_of_what_it_was_added_to():
-    r = np.random.default_rng(0)
-    n = 200_000
-    zero, one = (x + r.laplace(scale=10, size=n) for x in (0.0, 1.0))
-    assert outputs_below(-53.0, one) == 0
-    assert outputs_below(-53.0, zero) == pytest.approx(0.0292 * n, rel=0.1)
-
-
-def test_noise_on_a_grid_leaves_none():
-    r = np.random.default_rng(0)
-    n = 200_000
-    zero, one = (np.round((x + r.laplace(scale=10, size=n)) * 2**40) / 2**40 for x in (0.0, 1.0))
-    for threshold in range(-60, 0):
-        c1, c2 = outputs_below(threshold, zero), outputs_below(threshold, one)
-        assert abs(c1 - c2) < 5 * math.sqrt(c1 + c2 + 1), threshold

@@ -8,8 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from pytest_dp.outputs.digits import without_last_digits
-from pytest_dp.outputs.leaves import category
+from pytest_dp.outputs.leaves import category, without_last_digits
 from pytest_dp.outputs.outcome import Raised
 
 

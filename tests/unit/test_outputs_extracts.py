@@ -7,8 +7,7 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.counterexample import is_constant
 from pytest_dp.limits import MANY, MAX_BYTES
 from pytest_dp.outputs.events import Between, Event, Is
-from pytest_dp.outputs.extracts import Extract, about_extract
-from pytest_dp.outputs.feature import Feature, leaf
+from pytest_dp.outputs.feature import Extract, Feature, about_extract, leaf
 from pytest_dp.outputs.features import affordable, all_features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised

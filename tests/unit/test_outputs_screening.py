@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from pytest_dp.limits import MANY
-from pytest_dp.outputs.columns import NUMBER
 from pytest_dp.outputs.features import all_features, features
+from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.screening import choose, differing, gaps, informative
 from pytest_dp.outputs.table import tabulate
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from searching import planted
 
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
@@ -12,39 +11,7 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.text_features import Reading, readings
 
-
-def tokens(seed, n=400):
-    return [np.random.default_rng([seed, i]).bytes(8).hex() for i in range(n)]
-
-
-ONE, TWO = tokens(1), tokens(2)
-LEAKS = {
-    "length": (lambda token, side: token + "-" * side, "len(output)"),
-    "beginning": (lambda token, side: ("abcd", "abxy")[side] + token, "output.startswith("),
-    "end": (lambda token, side: token + ":;"[side], "output"),
-    "word": (lambda token, side: f"{token} is {('good', 'poor')[side]} {token}", " in output"),
-    "number": (lambda token, side: f"{len(token) + side + int(token, 16) / 2**65} %", "numbers"),
-    "count of numbers": (lambda token, side: " ".join(token[: 10 + 6 * side]), "output"),
-    "float": (lambda token, side: str(3 * side + int(token, 16) / 2**64), "float(output)"),
-    "character": (lambda token, side: token[:5] + "xy"[side] + token[6:], "output"),
-    "bytes length": (lambda token, side: bytes.fromhex(token)[side:], "len(output)"),
-    "bytes beginning": (lambda token, side: b"%d" % side + bytes.fromhex(token), "output[0]"),
-    "message": (lambda token, side: Raised("KeyError", "", token + "!" * side), "str(error)"),
-    "number in a message": (
-        lambda token, side: Raised("KeyError", "", f"{side + int(token, 16) / 2**65} is too large"),
-        "numbers(str(error))[0]",
-    ),
-    "kind": (lambda token, side: Raised(("KeyError", "OSError")[side], "", token), "raises "),
-    "in a list": (lambda token, side: [1.0, token + "-" * side], "len(output[1])"),
-    "in a dict": (lambda token, side: {"id": token + "-" * side}, "len(output['id'])"),
-}
-
-
-@pytest.mark.spot(3)
-@pytest.mark.parametrize("kind", LEAKS)
-def test_what_hardly_ever_recurs_is_read(kind):
-    make, text = LEAKS[kind]
-    assert text in planted([make(t, 0) for t in ONE], [make(t, 1) for t in TWO])
+TOKENS = [np.random.default_rng(i).bytes(8).hex() for i in range(100)]
 
 
 def test_texts_that_recur_are_only_categories():
@@ -82,7 +49,7 @@ def test_readings_against_python(what, argument, output, wanted):
 
 
 def test_parts_of_a_table_are_read_as_the_whole():
-    outputs = [*ONE[:50], 1.0, None, *TWO[:50]]
+    outputs = [*TOKENS[:50], 1.0, None, *TOKENS[50:]]
     table = tabulate(outputs)
     part = table.rows(np.arange(len(outputs)) % 3 == 0)
     for reading in readings("output", table):

@@ -16,8 +16,8 @@ from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.lattices import grids, remainders
-from pytest_dp.outputs.quantities import comes_alone, recurring
 from pytest_dp.outputs.relations import near_relations, relations
+from pytest_dp.outputs.rounding import comes_alone, recurring
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 
@@ -69,14 +69,11 @@ def noise(rng, size=None):
 SHARED = {
     "sum and count": lambda d, z, e: {"sum": 3.3 + d + z, "count": 2 + 2 * d + z},
     "subtracted": lambda d, z, e: {"a": d + z, "b": 0.3 - z},
-    "twice as much": lambda d, z, e: {"a": 7.1 * d + 2 * z, "b": d + z},
     "a third": lambda d, z, e: (d + z / 3, 2 * d + z),
-    "a factor": lambda d, z, e: [(4.2 + d) * math.exp(z), 3 * math.exp(z)],
     "a divisor": lambda d, z, e: [(4.2 + d) * math.exp(z / 4), 3 / math.exp(z / 4)],
     "by the data": lambda d, z, e: {"a": (2 + d) * z, "b": 5 + z},
     "apart": lambda d, z, e: [d + z, e[0], 3 * d + z],
     "nested": lambda d, z, e: ((d + z, e[0]), {"x": [e[1], {"y": 3 * d - z}]}),
-    "three of them": lambda d, z, e: (d + z, 4.1 * d + z, 8 * d + z),
     "a total": lambda d, z, e: {"a": e[0], "b": e[1], "all": e[0] + e[1] + d},
     "a matrix": lambda d, z, e: np.array([[d + z, e[0]], [e[1], 1.7 + z]]),
     "single precision": lambda d, z, e: np.array([d + z, e[0], 7.7 + z], dtype=np.float32),
@@ -86,7 +83,6 @@ SHARED = {
 }
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("name", SHARED)
 def test_noise_that_is_shared_is_taken_off(name):
     def draw(d, rng):
@@ -133,7 +129,7 @@ def test_relations_are_found_with_their_coefficients():
 )
 @pytest.mark.parametrize("runs", [12, 200])
 def test_outputs_that_show_no_trace_get_no_features(draw, runs):
-    assert [traces(draw, runs, seed) for seed in range(4)] == [[]] * 4
+    assert [traces(draw, runs, seed) for seed in range(2)] == [[]] * 2
 
 
 def test_numbers_that_go_together_are_compared():
@@ -147,12 +143,11 @@ def test_numbers_that_go_together_are_compared():
     assert sorted(found) == [f"{a} - {b}" for a, b in zip("abcde", "bcdef", strict=True)]
 
 
-STEPS = [0.1, 1.0, 0.25, 1 / 3, 0.001, 10.0, 0.7, 1 / 30, 2.0**-7]
+STEPS = [0.1, 1.0, 1 / 3, 10.0, 2.0**-7]
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("offset", [3.27 + 1.5 + 2.41, 0.0123, math.pi, -41.877])
+@pytest.mark.parametrize("offset", [3.27 + 1.5 + 2.41, -41.877])
 def test_noise_that_is_rounded_shows_its_grid(step, offset):
     def draw(d, rng):
         return offset + 0.31 * step * d + step * round(noise(rng) / step)
@@ -171,16 +166,6 @@ def test_grids_of_a_few_among_many_and_of_factors():
     assert set(mask[:200].tolist()) != set(mask[200:].tolist())
     factor, _ = best(lambda d, rng: (5 + d) * 1.1 ** round(noise(rng)))
     assert "log(abs(output)) %" in factor
-
-
-def test_grids_in_spite_of_special_values():
-    def draw(d, rng):
-        if rng.random() < 0.05:
-            return [math.inf, math.nan, None, 0.0][rng.integers(4)]
-        return max(0.07 + 0.01 * d + round(noise(rng), 1), -5.0)
-
-    found = traces(draw, 200)
-    assert any("% 0.1" in feature.text for feature in found)
 
 
 def test_continuous_numbers_lie_on_no_grid():

@@ -14,13 +14,13 @@ import pytest
 from searching import values
 
 from pytest_dp.errors import ClaimError
-from pytest_dp.outputs.columns import ABSENT, NUMBER
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.features import (
     all_features,
     float_features,
     user_features,
 )
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.pickling import cloudpickle
@@ -63,13 +63,10 @@ class Times:
         (lambda x: x > 1, [0.0, 2.0], {"<lambda>(output)": [0.0, 1.0]}),
         (lambda x: np.array([x, 1]), [0.0], {f"<lambda>(output)[{i}]": [1.0 * i] for i in (0, 1)}),
         (lambda x: np.array([x > 1, True]), [0.0], {"<lambda>(output)[0]": [0.0]}),
-        (lambda x: [x, False], [3.0], {"<lambda>(output)[0]": [3.0], "<lambda>(output)[1]": [0.0]}),
         (lambda x: [x], [3.0], {"<lambda>(output)[0]": [3.0]}),
         (lambda x: Fraction(1, 2), [None], {"<lambda>(output)": [0.5]}),
         (lambda x: np.float32(x), np.array([1, 2]), {"<lambda>(output)": [1.0, 2.0]}),
-        (lambda x: np.array(x), [1.0, 2.0], {"<lambda>(output)": [1.0, 2.0]}),
         (lambda x: 10**400, [1.0], {"<lambda>(output)": [math.inf]}),
-        (lambda x: [1, 2.0][x], [0, 1], {"<lambda>(output)": [1.0, 2.0]}),
         (lambda x: [[True, 1], (0.5, 2)][x], [0, 1], {"<lambda>(output)[0]": [1.0, 0.5]}),
         (functools.partial(math.pow, 2), [3.0], {"pow(output)": [8.0]}),
         (Times(2.0), [3.0], {"Times(output)": [6.0]}),
@@ -119,7 +116,7 @@ def test_a_function_of_the_user_in_an_event():
     assert not event([2.0, 1.0])
 
 
-@pytest.mark.parametrize("result", [None, "3", [1, "a"], [1, None], {"a": 1}, [[1.0]], [], (), 1j])
+@pytest.mark.parametrize("result", [None, "3", [1, "a"], {"a": 1}, [[1.0]], (), 1j])
 @pytest.mark.parametrize("from_the_start", [True, False])
 def test_results_that_are_not_numbers_are_refused(result, from_the_start):
     def odd(output):
@@ -133,12 +130,6 @@ def test_results_that_are_not_numbers_are_refused(result, from_the_start):
     assert type(result).__name__ in said
     assert ("output 1.0" if from_the_start else "output 7.0") in said
     assert "Allowed: a number" in said
-
-
-@pytest.mark.parametrize("result", [np.zeros((2, 2)), np.array(["a"]), {1, 2}, object(), Times(1)])
-def test_other_objects_are_refused(result):
-    with pytest.raises(ClaimError, match=r"The function <lambda> .* Allowed: a number"):
-        user_features(lambda output: result, tabulate([1.0, 2.0]))
 
 
 @pytest.mark.parametrize(

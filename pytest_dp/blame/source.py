@@ -1,0 +1,181 @@
+"""Source code: which variables a line is about, where they were set, and budgets by their names."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import math
+import re
+import textwrap
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from pytest_dp.outputs.leaves import as_float
+from pytest_dp.randomness.requests import Site
+from pytest_dp.search.constants import is_constant, reachable
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
+"""Names of budgets, such as ``EPS_AGE``."""
+
+
+def function_at(line: Site) -> str:
+    """The name of the function that a line is in, also where it is in a comprehension."""
+    function = _function(line.file, line.line) if line.function.startswith("<") else None
+    return line.function if function is None else function.name
+
+
+def condition_of(line: Site) -> Site:
+    """The line of the innermost condition that a line stands under; else the line itself."""
+    function = _function(line.file, line.line)
+    tests = [
+        node.test.lineno
+        for node in (ast.walk(function) if function else ())
+        if isinstance(node, ast.If) and node.body[0].lineno <= line.line <= (node.end_lineno or 0)
+    ]
+    return replace(line, line=max(tests)) if tests else line
+
+
+def deciding(line: Site) -> Iterator[tuple[Site, str]]:
+    """Lines that set variables with which something is compared in a line, and their names.
+
+    Arguments of calls in the line are among them.
+    """
+    return _last_assignments(line, _operands)
+
+
+def added(line: Site) -> Iterator[tuple[Site, str]]:
+    """Lines that set variables to which the draw of a line is added, and their names."""
+    return _last_assignments(line, _summands)
+
+
+def _last_assignments(
+    site: Site, names_in: Callable[[_Function, int], list[str]]
+) -> Iterator[tuple[Site, str]]:
+    """The last line that sets each of some variables before a line uses them, and its name."""
+    function = _function(site.file, site.line)
+    if function is None:
+        return
+    end = max([site.line, *(node.lineno for node in _sums(function, site.line))])
+    for name in names_in(function, site.line):
+        lines = [
+            target.lineno
+            for target, _ in _assignments(function)
+            if _names([_base(target)]) == [name]
+        ]
+        before = [line for line in lines if line < end]
+        if before:
+            yield Site(site.file, max(before), site.function), name
+
+
+@lru_cache(maxsize=64)  # functions of one violation; beyond, files are parsed again
+def _function(file: str, line: int) -> _Function | None:
+    """The innermost function around a line, if the file can be parsed."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    functions = (node for node in ast.walk(tree) if isinstance(node, _Function))
+    around = [function for function in functions if _spans(function, line)]
+    return max(around, key=lambda node: node.lineno, default=None)
+
+
+def _spans(node: ast.expr | ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or 0)
+
+
+def _assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """What is set, and what it is set to."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            yield from ((target, node.value) for target in node.targets)
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            yield node.target, node.value
+
+
+def _base(target: ast.expr) -> ast.expr:
+    """The x of ``x[i]``."""
+    return target.value if isinstance(target, ast.Subscript) else target
+
+
+def _name(target: ast.expr) -> str | None:
+    if isinstance(target, ast.Name):
+        return target.id
+    return target.attr if isinstance(target, ast.Attribute) else None
+
+
+def _names(nodes: Iterable[ast.AST]) -> list[str]:
+    """The variables among the nodes, each once, in order."""
+    return list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
+
+
+def _operands(function: _Function, line: int) -> list[str]:
+    """Names that are arguments in a line, or that its draw is compared with."""
+    operands: list[ast.expr] = []
+    for call in _calls(function, line):
+        operands += [*call.args, *(keyword.value for keyword in call.keywords)]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Compare) and _spans(node, line):
+            operands += [node.left, *node.comparators]
+    return _names(operands)
+
+
+def _calls(inside: ast.AST, line: int) -> list[ast.Call]:
+    return [node for node in ast.walk(inside) if isinstance(node, ast.Call) and _spans(node, line)]
+
+
+def _summands(function: _Function, line: int) -> list[str]:
+    """Names that are added to what is drawn in a line."""
+    return _names(_base(side) for node in _sums(function, line) for side in (node.left, node.right))
+
+
+def _sums(function: _Function, line: int) -> list[ast.BinOp]:
+    """Sums of which a part is drawn in a line, or is a variable that is."""
+    assigned = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
+    drawn = {name for node in assigned if _spans(node, line) for name in _names(node.targets)}
+    return [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add | ast.Sub)
+        and (_calls(node, line) or drawn.intersection(_names(ast.walk(node))))
+    ]
+
+
+def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
+    """The sum of the numbers that are called ``eps``, ``EPS_AGE``, ``budget`` or the like.
+
+    They are arguments of the mechanism, and variables, attributes and defaults that it can reach in
+    the project. Where one of them is what is claimed, it is that; where there is none, 0.
+    """
+    numbers: dict[str, float] = {}
+    for value, place in reachable(mechanism, params):
+        if is_constant(value) and not isinstance(value, str):
+            numbers[place.rpartition(" ")[2]] = as_float(value)
+        elif type(value) is types.FunctionType:
+            with suppress(OSError, TypeError, SyntaxError, ValueError):
+                numbers = dict(_numbers_in_source(value)) | numbers
+    budgets = [value for name, value in numbers.items() if _BUDGET.search(name) and value > 0]
+    is_claimed = any(math.isclose(budget, claimed) for budget in budgets)
+    return claimed if is_claimed else sum(budgets)
+
+
+def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, float]]:
+    """Numbers that have a name in the source of a function, but for those of its claims."""
+    for parameter in inspect.signature(function).parameters.values():
+        if isinstance(parameter.default, int | float):
+            yield parameter.name, as_float(parameter.default)
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = []
+    named = [(_name(target), value) for target, value in _assignments(tree)]
+    named += [(node.arg, node.value) for node in ast.walk(tree) if isinstance(node, ast.keyword)]
+    for name, number in named:
+        if name and isinstance(number, ast.Constant) and type(number.value) in (int, float):
+            yield name, as_float(number.value)
