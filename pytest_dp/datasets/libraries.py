@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.types import OfLibrary
@@ -81,6 +81,15 @@ def _blank(array: Any, numpy: Any) -> None:
         raise TypeError(f"the dtype {array.dtype} has none")
 
 
+class _Table(OfLibrary):
+    """Rows of named columns."""
+
+    title: ClassVar[str]
+
+    def words(self, detail: Any) -> str:
+        return f"{self.title} with the columns {describe(list(detail))}"
+
+
 class _Pandas(OfLibrary):
     library = "pandas"
 
@@ -104,11 +113,11 @@ class _Pandas(OfLibrary):
         raise TypeError(f"the dtype {dtype} has none")
 
 
-class DataFrame(_Pandas):
+class DataFrame(_Pandas, _Table):
     """A data frame."""
 
     class_name = "DataFrame"
-    name, brackets = "DataFrame", ("DataFrame(", ")")
+    name, brackets, title = "DataFrame", ("DataFrame(", ")"), "a data frame"
 
     def columns(self, value: Any) -> list[Any]:
         return list(value.columns)
@@ -131,9 +140,6 @@ class DataFrame(_Pandas):
 
     def missing(self, example: Any) -> Any:
         return tuple(self._missing(dtype) for dtype in example.dtypes)
-
-    def words(self, detail: Any) -> str:
-        return f"a data frame with the columns {describe(list(detail))}"
 
 
 class Series(_Pandas):
@@ -161,6 +167,9 @@ class Series(_Pandas):
 class _Polars(OfLibrary):
     library = "polars"
 
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
+
     def joined(self, datasets: Sequence[Any]) -> Any:
         return self.module.concat(datasets)
 
@@ -168,14 +177,11 @@ class _Polars(OfLibrary):
         return rows[list(positions)] if positions else rows.clear()
 
 
-class PolarsFrame(_Polars):
+class PolarsFrame(_Polars, _Table):
     """A data frame of polars."""
 
     class_name = "DataFrame"
-    name, brackets = "pl.DataFrame", ("pl.DataFrame(", ")")
-
-    def form(self, value: Any) -> Any:
-        return self.detail(value), self.content(value)
+    name, brackets, title = "pl.DataFrame", ("pl.DataFrame(", ")"), "a polars data frame"
 
     def content(self, value: Any) -> str:
         return str(value.schema)
@@ -196,9 +202,6 @@ class PolarsFrame(_Polars):
     def missing(self, example: Any) -> Any:
         return (None,) * example.width
 
-    def words(self, detail: Any) -> str:
-        return f"a polars data frame with the columns {describe(list(detail))}"
-
 
 class PolarsSeries(_Polars):
     """A series of polars."""
@@ -208,9 +211,6 @@ class PolarsSeries(_Polars):
 
     def detail(self, value: Any) -> Any:
         return value.name
-
-    def form(self, value: Any) -> Any:
-        return self.detail(value), self.content(value)
 
     def content(self, value: Any) -> str:
         return str(value.dtype)
@@ -228,11 +228,11 @@ class PolarsSeries(_Polars):
         return f"a polars Series named {detail!r}" if detail else "a polars Series"
 
 
-class ArrowTable(OfLibrary):
+class ArrowTable(_Table):
     """A table of PyArrow."""
 
     library, class_name = "pyarrow", "Table"
-    name, brackets = "pa.Table", ("pa.table(", ")")
+    name, brackets, title = "pa.Table", ("pa.table(", ")"), "a PyArrow table"
 
     def form(self, value: Any) -> Any:
         return self.detail(value), self.content(value)
@@ -266,6 +266,3 @@ class ArrowTable(OfLibrary):
         if full:
             raise TypeError(f"the column {full[0]!r} has none")
         return (None,) * example.num_columns
-
-    def words(self, detail: Any) -> str:
-        return f"a PyArrow table with the columns {describe(list(detail))}"

@@ -288,7 +288,8 @@ def mutated(
     end = at + random.randint(1, SEVERAL)
     match random.choice(("change", "change", "leave out", "repeat", "move", "tail")):
         case "change":
-            choices[at] = _changed(choices[at], drawn.constraints[at], random, constants)
+            options = options_beside(choices[at], drawn.constraints[at], constants)
+            choices[at] = random.choice(options) if options else choices[at]
         case "leave out":
             del choices[at:end]
         case "repeat":
@@ -299,16 +300,6 @@ def mutated(
         case "tail":
             del choices[at:]
     return _drawn(strategy, choices, random, constants)
-
-
-def _changed(
-    choice: Any, constraints: Mapping[str, Any], random: Random, constants: Sequence[Any]
-) -> Any:
-    """Another choice of the same kind."""
-    if type(choice) is bool:
-        return not choice
-    options = options_beside(choice, constraints, constants)
-    return random.choice(options) if options else choice
 
 
 def options_beside(

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from pytest_dp.datasets import describe, is_real, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length
@@ -27,39 +27,26 @@ from pytest_dp.inputs import regularities
 from pytest_dp.limits import NESTED
 
 
-class Bounds(Protocol):
-    """Says what of a pair of inputs is beyond what a claim gives."""
-
-    def beyond(self, pair: Pair) -> str:
-        """What the claim does not give, in words; empty for a pair inside the claim."""
-        ...
-
-    def holds(self, data: Any) -> bool:
-        """Whether an input is inside the claim."""
-        ...
-
-    def to_add(self, pair: Pair) -> tuple[Any, ...]:
-        """Inputs of the pair which, as further examples, take it inside; none where none would."""
-        ...
-
-
-class Everything:
-    """All is inside: pairs that the user states, and what a strategy yields."""
+class Bounds:
+    """What a claim gives; here everything: pairs that the user states, what a strategy yields."""
 
     def beyond(self, pair: Pair) -> str:  # noqa: ARG002
+        """What of a pair the claim does not give, in words; empty for a pair inside the claim."""
         return ""
 
     def holds(self, data: Any) -> bool:  # noqa: ARG002
+        """Whether an input is inside the claim."""
         return True
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002
+        """Inputs of the pair which, as further examples, take it inside; none where none would."""
         return ()
 
 
-EVERYTHING = Everything()
+EVERYTHING = Bounds()
 
 
-class Patterns:
+class Patterns(Bounds):
     """Only these pairs are inside, such as the patterns of queries."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
@@ -76,9 +63,6 @@ class Patterns:
     def holds(self, data: Any) -> bool:
         return key(data) in self._inputs
 
-    def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002  queries() takes no vectors
-        return ()
-
 
 class _Entry(NamedTuple):
     """A record of a dataset: itself, its content, and the values of its fields."""
@@ -90,7 +74,7 @@ class _Entry(NamedTuple):
     is_null: bool
 
 
-class Examples:
+class Examples(Bounds):
     """What examples say of datasets; at least one of them has a record.
 
     The datasets that were `made` count as examples too, where the relation makes nothing else of

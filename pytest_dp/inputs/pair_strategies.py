@@ -249,11 +249,6 @@ def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
 
 
 def _fits(relation: Relation, dataset: Any) -> bool:
-    _check(dataset)
-    return not relation.check(dataset)
-
-
-def _check(dataset: Any) -> None:
     if not kind_of(dataset):
         raise ClaimError(
             f"drew {describe(dataset)}, of type {type(dataset).__name__}, which is no "
@@ -266,6 +261,7 @@ def _check(dataset: Any) -> None:
             f"drew a dataset of {length(dataset):,} records, {describe(dataset)}. At most "
             f"{MILLION:,} are allowed: bound its size, such as by max_size=1_000."
         )
+    return not relation.check(dataset)
 
 
 def drawing(drawn: Iterator[Drawn | None], said: str) -> Drawn | None:

@@ -103,18 +103,6 @@ def test_it_is_red_or_not_looked_for_where_the_claim_says_so():
     assert (off.verdict, off.beyond) == ("no violation", None)
 
 
-@pytest.mark.usefixtures("_without_blame")
-def test_answers_that_are_in_no_pattern_are_beyond_too():
-    from pytest_dp import queries
-
-    def gate(answers, rng):
-        return answers[0] if answers[0] == 41 else answers[0] + rng.laplace()
-
-    result = audit(gate, eps=1.0, neighbors="one_query", inputs=queries(2), seed=1, n_jobs=1)
-    assert result.verdict == "no violation"
-    assert "(the patterns have 0 to 2)" in result.beyond.outside
-
-
 def test_constants_that_were_not_tried_are_named():
     def gate(ages, rng):
         return 0.0 if "root" in ages else len(ages) + rng.laplace()

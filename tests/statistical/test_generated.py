@@ -26,15 +26,6 @@ def rare(records, rng, size, broken):
     return noisy(len(records) + bonus, size, rng)
 
 
-def oldest(records, rng, size, broken):
-    reported = max((age for age, _ in records), default=0) >= 120
-    return noisy(len(records) + 4 * (broken and reported), size, rng)
-
-
-def empty(records, rng, size, broken):
-    return noisy(len(records) if records or not broken else -3, size, rng)
-
-
 def clipped(incomes, rng, size, broken):
     clean = [0.0 if math.isnan(income) else income for income in incomes]
     switched_off = broken and len(incomes) > 0 and math.isnan(min(incomes, key=math.isfinite))
@@ -48,8 +39,6 @@ def one_parameter(records, k, rng, size, broken):
 
 CASES = [
     (rare, {"inputs": VISITS}),
-    (oldest, {"inputs": VISITS}),
-    (empty, {"inputs": VISITS}),
     (clipped, {"inputs": INCOMES}),
     (one_parameter, {"inputs": VISITS, "params": {"k": st.integers(1, 10)}}),
 ]
@@ -63,17 +52,12 @@ def audited(mechanism, claim, seed, samples, *, broken):
     return audit(mechanism_of, seed=seed, max_samples=samples, **EFFORT, **claim)
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(("mechanism", "claim"), CASES, ids=[case[0].__name__ for case in CASES])
-def test_what_leaks_for_some_inputs_only_is_found(mechanism, claim):
+def test_what_leaks_for_some_inputs_only_is_found_and_its_twin_passes(mechanism, claim):
+    """False alarms themselves are counted where audits take less time."""
     result = audited(mechanism, claim, 0, 100_000, broken=True)
     assert result.violated, result
-
-
-@pytest.mark.spot(3)
-@pytest.mark.parametrize(("mechanism", "claim"), CASES, ids=[case[0].__name__ for case in CASES])
-def test_its_corrected_twin_passes(mechanism, claim):
-    """False alarms themselves are counted where audits take less time."""
     result = audited(mechanism, claim, 0, 2_000, broken=False)
     assert not result.violated, result
 

@@ -23,35 +23,9 @@ from pytest_dp.datasets.ordering import representatives
 from pytest_dp.inputs import MAX_PAIRS, Pair, describe, source_of
 
 
-def test_add_remove_one_derives_every_pair():
-    found = pairs(inputs=[[0], [1, 0]], neighbors=ADD_REMOVE)
-    assert {(*map(tuple, pair),) for pair in plain(found)} == {
-        ((0,), ()),
-        ((0,), (0, 0)),
-        ((0,), (0, 1)),
-        ((1, 0), (1,)),
-        ((1, 0), (0,)),
-        ((1, 0), (1, 0, 0)),
-        ((1, 0), (1, 0, 1)),
-    }
-    assert found[0] == Pair([0], [], "one record removed")
-    assert {pair.difference for pair in found} == {"one record removed", "one record added"}
-
-
-def test_replace_one_derives_every_pair():
-    found = pairs(inputs=[[0, 1], [5]], neighbors=REPLACE)
-    assert {(*map(tuple, pair),) for pair in plain(found)} == {
-        ((5,), (0,)),
-        ((5,), (1,)),
-        ((0, 1), (1, 1)),
-        ((0, 1), (5, 1)),
-        ((0, 1), (0, 0)),
-        ((0, 1), (0, 5)),
-    }
-    assert {pair.difference for pair in found} == {"one record replaced"}
-
-
 def test_a_pair_and_its_mirror_image_are_one():
+    found = pairs(inputs=[[0], [1, 0]], neighbors=ADD_REMOVE)
+    assert found[0] == Pair([0], [], "one record removed")
     assert len(pairs(inputs=[[], [1]], neighbors=ADD_REMOVE)) == 2  # [] [1], [1] [1, 1]
     assert len(pairs(inputs=[[0], [1]], neighbors=REPLACE)) == 1
 
@@ -202,27 +176,6 @@ def test_arrays_of_rows():
 def test_only_empty_arrays():
     assert "no pair" in refusal(inputs=[np.array([]), np.array([])], neighbors=ADD_REMOVE)
     assert "no pair" in refusal(inputs=[pd.DataFrame({"a": []})], neighbors=ADD_REMOVE)
-
-
-def test_data_frames():
-    frame = pd.DataFrame({"age": [30, 70], "sex": ["f", "m"]}, index=[7, 7])
-    found = pairs(
-        inputs=[frame, frame[:0], pd.DataFrame(columns=["age", "sex"])], neighbors=ADD_REMOVE
-    )
-    assert len(found) == 2 + 2 + 2
-    for pair in found:
-        for one in (pair.d1, pair.d2):
-            assert list(one.index) == list(range(len(one)))
-            assert (one.dtypes == frame.dtypes).all()
-            assert list(one.columns) == ["age", "sex"]
-    assert found[1].d2.to_dict("list") == {"age": [70], "sex": ["m"]}
-
-
-def test_series():
-    found = pairs(inputs=[pd.Series([1, 2], name="age", index=["x", "y"])], neighbors=REPLACE)
-    assert [pair.d2.tolist() for pair in found] == [[2, 2], [1, 1]]
-    assert found[0].d2.name == "age"
-    assert list(found[0].d2.index) == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -110,17 +110,6 @@ def _apart(pair):
             yield record
 
 
-def test_what_the_strategy_cannot_yield_is_in_no_pair():
-    made = generated(st.lists(st.integers(3, 7), min_size=2, max_size=4, unique=True))
-    for pair in (*made.pairs, *islice(made.propose([]), 50)):
-        for side in (pair.d1, pair.d2):
-            assert 2 <= len(side) <= 4
-            assert len(set(side)) == len(side)
-            assert set(side) <= set(range(3, 8))
-    answers = generated(st.lists(st.integers(0, 3), min_size=3, max_size=3), "one_query")
-    assert all(0 <= n <= 3 for pair in answers.pairs for n in (*pair.d1, *pair.d2))
-
-
 @st.composite
 def numbered(draw):
     return [(at, draw(st.integers(0, 9))) for at in range(draw(st.integers(0, 9)))]

@@ -17,7 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from neighbours import content, pairs, refusal
 
-from pytest_dp import ClaimError, add_remove_one, queries, replace_one, replace_special, values
+from pytest_dp import (
+    ClaimError,
+    add_remove_one,
+    dp_claim,
+    queries,
+    replace_one,
+    replace_special,
+    values,
+)
 from pytest_dp.claim import expand
 from pytest_dp.datasets import key, kind_of, records_of
 from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne, ReplaceSpecial
@@ -383,47 +391,27 @@ def test_what_does_not_go_together(keywords, message):
     assert message in refusal(**keywords)
 
 
-def test_composition_is_of_the_same_units():
-    def claimed(**keywords):
-        from pytest_dp import dp_claim
+@pytest.mark.parametrize(
+    ("part", "whole", "add_up"),
+    [
+        (add_remove_one(unit="user"), add_remove_one(unit="user"), True),
+        (add_remove_one(unit="user"), add_remove_one(unit="user", rows=2), True),
+        (add_remove_one(unit="user", rows=3), add_remove_one(unit="user", rows=2), True),
+        (add_remove_one(unit="user"), add_remove_one(unit="user", group=2), True),
+        ("add_remove_one", add_remove_one(unit="user"), False),
+        (add_remove_one(unit="user"), "add_remove_one", False),
+        (add_remove_one(unit="user", rows=2), add_remove_one(unit="user"), False),
+        (add_remove_one(unit="user", rows=2), add_remove_one(unit="user", rows=3), False),
+    ],
+)
+def test_composition_is_of_the_same_units(part, whole, add_up):
+    @dp_claim(eps=0.5, inputs=[[{"user": 1}]], neighbors=part)
+    def mechanism(data):
+        return data
 
-        @dp_claim(eps=0.5, inputs=[[{"user": 1}]], **keywords)
-        def part(data):
-            return data
-
-        return part
-
-    def whole(part, **keywords):
-        expand(
-            {
-                "eps": 1.0,
-                "inputs": [[{"user": 1}]],
-                "composes": [part],
-                **keywords,
-            }
-        )
-
-    whole(claimed(neighbors=add_remove_one(unit="user")), neighbors=add_remove_one(unit="user"))
-    whole(
-        claimed(neighbors=add_remove_one(unit="user")),
-        neighbors=add_remove_one(unit="user", rows=2),
-    )
-    whole(
-        claimed(neighbors=add_remove_one(unit="user", rows=3)),
-        neighbors=add_remove_one(unit="user", rows=2),
-    )
-    whole(
-        claimed(neighbors=add_remove_one(unit="user")),
-        neighbors=add_remove_one(unit="user", group=2),
-    )
-    for part, neighbors in (
-        (claimed(neighbors="add_remove_one"), add_remove_one(unit="user")),
-        (claimed(neighbors=add_remove_one(unit="user")), "add_remove_one"),
-        (claimed(neighbors=add_remove_one(unit="user", rows=2)), add_remove_one(unit="user")),
-        (
-            claimed(neighbors=add_remove_one(unit="user", rows=2)),
-            add_remove_one(unit="user", rows=3),
-        ),
-    ):
-        with pytest.raises(ClaimError, match="Losses add up for the same neighbours only"):
-            whole(part, neighbors=neighbors)
+    claim = {"inputs": [[{"user": 1}]], "composes": [mechanism], "neighbors": whole}
+    if add_up:
+        assert expand({"eps": 1.0, **claim})
+        return
+    with pytest.raises(ClaimError, match="Losses add up for the same neighbours only"):
+        expand({"eps": 1.0, **claim})

@@ -113,6 +113,6 @@ def test_no_flags_no_nan_no_docstring():
     assert values_of(mechanism) == ["nan"]
 
 
-@pytest.mark.parametrize("value", [0, 1, -1, 127, 128, 255, 256, 32767, 32768, 2**31])
-def test_ends_of_small_integers_are_corners(value):
-    assert value in [constant.value for constant in corner_values()]
+def test_ends_of_small_integers_are_corners():
+    ends = {0, 1, -1, 127, 128, 255, 256, 32767, 32768, 2**31}
+    assert ends <= {constant.value for constant in corner_values()}

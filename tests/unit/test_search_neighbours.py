@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pytest_dp import add_remove_one, replace_one
+from pytest_dp import add_remove_one, queries, replace_one
 from pytest_dp.claim import expand
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs import resolved, source_of
@@ -35,6 +35,7 @@ CLAIMS = [
     {"neighbors": "replace_one", "inputs": [[3.5, float("nan"), 2.0]]},
     {"neighbors": "add_remove_one", "inputs": [{3, 1}, {2}]},
     {"neighbors": "add_remove_one", "inputs": [np.array([3, 255], dtype=np.uint8)]},
+    {"neighbors": "one_query", "inputs": queries(3)},
 ]
 
 
@@ -70,6 +71,9 @@ def test_it_is_what_the_claim_speaks_of(keywords: dict[str, Any]) -> None:
     assert pairs
     for pair in pairs:
         assert not relation.fault(pair.d1, pair.d2), pair
+        if relation.name == "one_query":
+            assert min(*pair.d1, *pair.d2) >= 0, "counts are not negative"
+            assert "(the patterns have 0 to 2)" in pair.beyond
         for data in (pair.d1, pair.d2):
             if getattr(relation, "rows", None):
                 assert max(Counter(data["user_id"]).values(), default=0) <= 3
