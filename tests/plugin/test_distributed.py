@@ -79,12 +79,15 @@ def pytest_collection_modifyitems(items):
 """
 
 
-def test_xdist_gives_the_same_numbers_and_table(alone, shared):
+def test_xdist_gives_the_same_numbers_table_and_failure(alone, shared):
     assert shared.outcomes == alone.outcomes == {"passed": 2, "failed": 3}
     assert shared.facts == alone.facts
     assert len(alone.facts) == 5
     assert shared.table == alone.table
     assert len(alone.table) == 7
+    assert shared.failure == alone.failure
+    assert len(alone.failure) > 10
+    assert shared.junit.count("PrivacyViolation: claimed eps = 1.0, but eps &gt;= ") >= 3
 
 
 def test_order_and_selection_change_nothing(shop, alone):
@@ -103,15 +106,6 @@ def test_the_evidence_is_the_same_whoever_collects_it(shop, alone, shared):
     for lines in alone.told:
         assert [line for line in lines if "  method       sequential, " in line]
         assert [line for line in lines if re.fullmatch(rf"  e-value +{number} after .*", line)]
-
-
-def test_a_violation_in_a_worker_shows_the_same_failure(alone, shared):
-    assert shared.failure == alone.failure
-    assert len(alone.failure) > 10
-
-
-def test_junit_under_xdist_holds_the_headline(shared):
-    assert shared.junit.count("PrivacyViolation: claimed eps = 1.0, but eps &gt;= ") >= 3
 
 
 BUSY = """

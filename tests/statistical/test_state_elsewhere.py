@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -113,6 +114,7 @@ def test_no_more_than_a_few_processes_wait_and_none_is_left(monkeypatch):
     assert 0 < sum(map(is_alive, forked)) <= 4
     made.clear()
     del mechanism
+    gc.collect()
     assert not any(map(is_alive, forked))
 
 
