@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from drawing import outputs
-from pytest_dp.auditors.statdp_search import rank_for
+from pytest_dp.auditors.pair_state import rank_for
 from searching import check, look, planted
 from zoo import (
     Answer,
