@@ -19,7 +19,6 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from drawing import outputs
-from pytest_dp.auditors.pair_state import rank_for
 from searching import check, look, planted
 from zoo import (
     Answer,
@@ -35,6 +34,7 @@ from zoo import (
     Slotted,
 )
 
+from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
