@@ -87,6 +87,10 @@ def _of(names: str, rows: Rows) -> dict[str, Kind]:
 
 _UNIFORM = Kind(lambda _: (Law(UNIFORM), 1.0, 0.0), "bound")
 NUMPY: dict[str, Kind] = {
+    # Laws that are not known come first: an entry below takes their place.
+    **_of("lognormal rayleigh multivariate_normal", "free"),
+    **_of("standard_cauchy standard_t standard_gamma gamma chisquare beta weibull", "bound"),
+    **_of("dirichlet multinomial choice binomial negative_binomial poisson", "bound"),
     "laplace": _located(LAPLACE),
     "normal": _located(NORMAL),
     "logistic": _located(LOGISTIC),
@@ -100,12 +104,13 @@ NUMPY: dict[str, Kind] = {
     **dict.fromkeys(("sample", "ranf"), Kind(_UNIFORM.standard)),
     **dict.fromkeys(("integers", "randint"), Kind(_integers_of_numpy, "bound")),
     "geometric": Kind(_geometric, "bound"),
-    **_of("lognormal rayleigh multivariate_normal", "free"),
-    **_of("standard_cauchy standard_t standard_gamma gamma chisquare beta weibull", "bound"),
-    **_of("dirichlet multinomial choice binomial negative_binomial poisson", "bound"),
 }
 """Methods of numpy's generators."""
 PYTHON: dict[str, Kind] = {
+    # Laws that are not known come first: an entry below takes their place.
+    **_of("lognormvariate triangular weibullvariate paretovariate", "free"),
+    **_of("betavariate gammavariate vonmisesvariate binomialvariate", "bound"),
+    **_of("randbytes choice choices sample", "bound"),
     "random": _UNIFORM,
     "uniform": _between("a", "b"),
     **dict.fromkeys(("gauss", "normalvariate"), _located(NORMAL, "free", "sigma", "mu")),
@@ -113,9 +118,6 @@ PYTHON: dict[str, Kind] = {
     "randint": Kind(lambda given: _integers(given["a"], given["b"] + 1), "bound"),
     "randrange": Kind(_randrange, "bound"),
     "getrandbits": Kind(lambda given: _integers(0, 2 ** given["k"]), "bound"),
-    **_of("lognormvariate triangular weibullvariate paretovariate", "free"),
-    **_of("betavariate gammavariate vonmisesvariate binomialvariate", "bound"),
-    **_of("randbytes choice choices sample", "bound"),
 }
 """Methods of Python's generators."""
 _UNKNOWN = Kind()
