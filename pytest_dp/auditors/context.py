@@ -44,6 +44,8 @@ class Pace:
     """Pairs of outputs that are kept of a pair of inputs, at most."""
     least_batch: float
     """Share of a batch to which it is cut where less should do to win."""
+    sharper: bool = False
+    """Whether a model of outputs that share their random numbers may have steeper slopes."""
 
 
 OF_RATIOS = Pace(8, False, 24, 20_000, 100_000, 1.0)
@@ -53,7 +55,7 @@ OF_RARE_EVENTS = Pace(3, True, 40, 100_000, 200_000, 0.1)
 """
 
 
-OF_BOUNDS = Pace(8, True, 200, 200_000, 400_000, 1.0)
+OF_BOUNDS = Pace(8, True, 200, 200_000, 400_000, 1.0, sharper=True)
 """A test of fixed size counts one cut: where it lies has to be known more finely."""
 
 

@@ -57,7 +57,8 @@ def audit(context: Context) -> AuditResult:
 
 def _attack(game: Game) -> Witness | None:
     context = game.context
-    game.play(context.deadline.sooner(2 * SAMPLES_SHARE), SAMPLES_SHARE * context.max_samples)
+    most = context.sampler.runs + SAMPLES_SHARE * context.max_samples
+    game.play(context.deadline.sooner(2 * SAMPLES_SHARE), most)
     best = most_promising(context, game.learned, _left(context))
     return None if best is None else with_examples(best, best.state.outputs.examples())
 

@@ -82,7 +82,7 @@ class Known:
         if not self.pairs:
             return None, self.refusal
         to_check = [state for state in states if state.number in self.pairs]
-        enough = [state for state in to_check if state.outputs.pairs >= THOUSAND]
+        enough = [state for state in to_check if state.outputs.kept >= THOUSAND]
         broken = max(states, key=lambda state: state.earned) if violated else None
         if broken is not None and broken not in enough:
             if broken not in to_check:
@@ -101,7 +101,8 @@ class Known:
         rounding = 0.0 if known.mode == "exact" else error
         if value > context.guarantee.claimed * (1 + EQUAL) + rounding and not violated:
             return None, "a loss above the claim that the bets do not confirm"
-        basis = max((self.pairs[state.number].basis for state in enough), key=len)
+        texts = [self.pairs[state.number].basis for state in enough]
+        basis = max(texts, key=lambda text: (len(text), text))  # the most outcomes
         return Estimate(float(value), error, known.mode, pairs=len(values), basis=basis), ""
 
     def _checked(self, context: Context, pool: Pool, state: PairState) -> tuple[float, float]:
@@ -178,7 +179,7 @@ def _until_refused(
 
 def _real_outputs(context: Context, pool: Pool, state: PairState) -> tuple[Outputs, Outputs]:
     """Outputs of real runs on both inputs: those that are kept, or new ones if they are too few."""
-    if state.outputs.pairs >= THOUSAND:
+    if state.outputs.kept >= THOUSAND:
         return state.outputs.sides()
     seconds = (STEP_TIME / 2) * context.settings.max_seconds
     if min(context.to_test, context.runs_within(seconds, 2 * THOUSAND)) < 2 * THOUSAND:

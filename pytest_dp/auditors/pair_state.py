@@ -202,7 +202,8 @@ def _model(
     table, on_d = first_pairs(table, on_d, max_pairs)
     about = quantities(context.settings, table, state.references, on_d, paired)
     about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
-    return fit(context.method.classifier, table, on_d, about, context.seed), about
+    sharper = context.pace.sharper and paired > 0
+    return fit(context.method.classifier, table, on_d, about, context.seed, paired=sharper), about
 
 
 def _events(

@@ -62,6 +62,11 @@ class PairedOutputs:
         half = len(raw) // 2
         return raw[:half], raw[half:]
 
+    @property
+    def kept(self) -> int:
+        """Pairs of outputs that were kept themselves."""
+        return len(self.examples().raw) // 2
+
     def alike(self) -> bool:
         """Whether, with the same random numbers, both inputs always gave the same outputs."""
         marks = hashes(self.table()[0])

@@ -43,7 +43,7 @@ def search_then_test(
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
         context.limit_to_time()
-        game, witness = _searched(context, search, coupled)
+        game, witness, agree = _searched(context, search, coupled)
         tested = test(game, witness) if witness is not None else None
     except OutOfTime as out:
         context.refuse_hung(out)
@@ -54,7 +54,7 @@ def search_then_test(
         )
         return context.result("inconclusive")
     pairs = len(game.seen), game.bandit.claimed
-    if pairs[0] < pairs[1]:
+    if pairs[0] < pairs[1] > 1:
         note_left_out(context, pairs[0])
     says_nothing = never_varies(context, game.pool) or pairs[0] < pairs[1]
     if witness is None or tested is None:
@@ -62,7 +62,7 @@ def search_then_test(
     result = replace(conclude(game, witness, tested), pairs=pairs)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
-    if result.verdict == "no violation" and _is_blind(game, tested):
+    if result.verdict == "no violation" and _is_blind(game, tested, agree):
         notes, hindrances = (BLIND, *result.notes), (BLIND, *result.hindrances)
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
         return replace(unknown, verdict="inconclusive", blind=True)
@@ -71,24 +71,32 @@ def search_then_test(
 
 def _searched(
     context: Context, search: Callable[[Game], Witness | None], coupled: bool
-) -> tuple[Game, Witness | None]:
-    source = PairSource(context.pairs)
+) -> tuple[Game, Witness | None, bool]:
+    """The game that was played, what it found, and whether both inputs gave the same outputs.
+
+    Where they did with the same random numbers, nothing can be learned from such outputs.
+    """
+    source, agree = PairSource(context.pairs), False
     if coupled:
         game = Game(context, Purpose.SEARCH, 0.0, coupled=True, source=source)
         try:
-            return game, search(game)
+            witness = search(game)
         except CannotCouple as reason:
             context.sampler.note(f"started again without shared random numbers, as {reason}")
+        else:
+            agree = bool(game.seen) and all(state.outputs.alike() for state in game.seen)
+            if witness is not None or not agree:
+                return game, witness, agree
     game = Game(context, Purpose.RESTART, 0.0, coupled=False, source=source)
-    return game, search(game)
+    return game, search(game), agree
 
 
-def _is_blind(game: Game, tested: Tested) -> bool:
+def _is_blind(game: Game, tested: Tested, agree: bool) -> bool:
     """Whether what was tested does not tell inputs apart that it should, and that do differ."""
     counted = [counts for counts in (tested.attack, tested.event) if counts is not None]
     apart = np.array([counts.apart for counts in counted])
     runs = min(min(counts.n1, counts.n2) for counts in counted)
     if told_apart(apart) or not would_show(game.context.guarantee, runs, len(apart)):
         return False
-    agree = all(state.outputs.alike() for state in game.seen)
+    agree = agree or all(state.outputs.alike() for state in game.seen)
     return not agree or bool(cannot_be_read(game.pool))

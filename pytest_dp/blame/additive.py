@@ -27,18 +27,13 @@ from pytest_dp.known.profiles import gaussian, profile
 from pytest_dp.limits import NEARLY_EQUAL
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.laws import (
-    EXPONENTIAL,
-    GEOMETRIC,
+    DIFFERENCES,
     LAPLACE,
     NORMAL,
-    TWO_SIDED_GEOMETRIC,
     Law,
 )
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
-
-_DIFFERENCES = {EXPONENTIAL: LAPLACE, GEOMETRIC: TWO_SIDED_GEOMETRIC}
-"""By the family of two independent draws, that of their difference."""
 
 
 def additive_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
@@ -192,7 +187,7 @@ def _independent(leaves: Affine) -> list[_Independent]:
     numbers: list[_Independent] = []
     for column, drawn in enumerate(leaves.drawn):
         draw, noise, times = drawn.draws[0], drawn.noises[0], leaves.times[0][:, column]
-        two_sided = _DIFFERENCES.get(noise.law.family)
+        two_sided = DIFFERENCES.get(noise.law.family)
         twins = (
             i
             for i, other in enumerate(numbers)

@@ -279,7 +279,7 @@ def told_apart(counts: Floats) -> bool:
 
 
 def errors_of_chance(events: int) -> float:
-    """Standard errors that one of so many events exceeds by chance, at most `BY_CHANCE` times."""
+    """Standard errors that one of so many events exceeds by chance, at most `RARELY` times."""
     return float(-ndtri(RARELY / max(events, 1)))
 
 

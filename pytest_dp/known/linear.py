@@ -17,13 +17,8 @@ from pytest_dp.known.experiments import Different, Experiment, Moved, Tailed
 from pytest_dp.known.outcomes import Outcome
 from pytest_dp.limits import EQUAL, ROUNDED
 from pytest_dp.randomness.laws import (
-    EXPONENTIAL,
-    GEOMETRIC,
-    GUMBEL,
-    LAPLACE,
-    LOGISTIC,
+    DIFFERENCES,
     NORMAL,
-    TWO_SIDED_GEOMETRIC,
     UNIFORM,
     Law,
 )
@@ -199,10 +194,6 @@ def linear_of(outcome: Outcome, at: Sequence[int]) -> Linear:
     return Linear(matrix, np.array([leaf.constant for leaf in leaves], float), noises)
 
 
-_DIFFERENCES = {EXPONENTIAL: LAPLACE, GUMBEL: LOGISTIC, GEOMETRIC: TWO_SIDED_GEOMETRIC}
-"""Families of the difference of two draws of one law."""
-
-
 def _added(parts: list[tuple[Law, float]]) -> tuple[tuple[Law, float], ...]:
     """The sum of draws, as a single one where the sum's law is known."""
     normal = [by for law, by in parts if law.family is NORMAL]
@@ -212,7 +203,7 @@ def _added(parts: list[tuple[Law, float]]) -> tuple[tuple[Law, float], ...]:
     if len(rest) == 2:
         (law, by), (other, against) = rest
         if law == other and math.isclose(by, -against, rel_tol=1e-12):
-            difference = _DIFFERENCES.get(law.family)
+            difference = DIFFERENCES.get(law.family)
             if difference is not None:
                 return ((Law(difference, law.parameter), abs(by)),)
     return tuple((law, abs(by) if law.symmetric else by) for law, by in rest)

@@ -91,6 +91,8 @@ class Seen:
         self.config, self.file, self.update = config, file, update
         self.tests: dict[str, dict[str, Any]] = {}
         self._recorded: dict[str, Any] | None = None
+        self._looked_up = False
+        self._known: dict[str, str] = {}
         self._announced: set[int] = set()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -142,7 +144,9 @@ class Seen:
         recorded = self._on_record()
         if recorded is None:
             return
-        known = ids(self.file, self.config.rootpath, self.tests)
+        if len(self._known) != len(self.tests):
+            self._known = ids(self.file, self.config.rootpath, self.tests)
+        known = self._known
         if item.nodeid not in known:
             return
         for number, entry, expected in audits:
@@ -158,7 +162,8 @@ class Seen:
         from pytest_dp.errors import ClaimsFileError
         from pytest_dp.records.storing import load
 
-        if self._recorded is None and self.file.exists():
+        if not self._looked_up and self.file.exists():
+            self._looked_up = True
             with suppress(ClaimsFileError):  # which is told once, at the end of the run
                 self._recorded = load(self.file)
         return self._recorded

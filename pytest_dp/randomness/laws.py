@@ -259,3 +259,7 @@ INTEGERS = Family(
     support=lambda count: (0.0, float(count - 1)),
     bulk=lambda count: (0.0, float(count - 1)),
 )
+
+
+DIFFERENCES = {EXPONENTIAL: LAPLACE, GUMBEL: LOGISTIC, GEOMETRIC: TWO_SIDED_GEOMETRIC}
+"""By the family of two independent draws of one law, that of their difference."""

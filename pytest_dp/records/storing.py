@@ -18,7 +18,13 @@ from pytest_dp.writing import write_whole
 
 VERSION = 1
 """Given with the format; what a newer one says is not guessed at."""
-_PLAIN: Entry = {"promise": {"eps": 1.0}, "effort": {}}
+_PLAIN: Entry = {
+    "promise": {"eps": 1.0},
+    "examples": [],
+    "effort": {},
+    "profiles": {"": {}},
+    "chosen": {"profile": "", "usual": {}},
+}
 """With which each entry that makes sense can be compared."""
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)
 

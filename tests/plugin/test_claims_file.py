@@ -258,6 +258,14 @@ DAMAGES = {
         json.dumps({"claims": {COUNT: {"promise": {"eps": 1.0}, "effort": 3}}, "version": 1}),
         "cannot be compared with: ",
     ),
+    "examples that are none": (
+        json.dumps({"claims": {COUNT: {"promise": {"eps": 1.0}, "examples": 5}}, "version": 1}),
+        "cannot be compared with: ",
+    ),
+    "examples that are no texts": (
+        json.dumps({"claims": {COUNT: {"promise": {"eps": 1.0}, "examples": [1]}}, "version": 1}),
+        "cannot be compared with: ",
+    ),
     "no text": ("\udcff", "cannot be read"),
 }
 

@@ -9,5 +9,5 @@ def _verdict_only(monkeypatch, _without_blame):
 
     The verdict of a sequential audit is known by then. For tests that ask for nothing else.
     """
-    monkeypatch.setattr("pytest_dp.auditors.concluding.smallest", lambda game, arm: (game, arm))
+    monkeypatch.setattr("pytest_dp.auditors.concluding.smallest", lambda game, state: (game, state))
     monkeypatch.setattr("pytest_dp.auditors.concluding._strongest", lambda *_: None)

@@ -455,3 +455,11 @@ def test_less_is_needed_to_learn_from_pairs():
 
     assert median(True) > 0.06
     assert median(False) < 0.03
+
+
+def test_inputs_that_make_no_difference_are_searched_again_independently():
+    common = {"eps": 1.0, "pairs": [([1, 0], [1])], "method": "dpsniper", "max_samples": 20_000}
+    result = audit(lambda records, rng: rng.laplace(), **common, seed=1)
+    assert result.verdict == "no violation"
+    assert 1.0 < result.resolution < 2.0
+    assert result.samples <= 20_000
