@@ -279,13 +279,14 @@ def _sampled(
     """The loss of an attack that is learned on some samples, and counted on others."""
     keywords = {**keywords, "eps": NO_LOSS, "method": "dpsniper"}
     result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
-    low, high = result.loss or (0.0, 0.0)
+    low, high = result.loss or (0.0, math.inf)
     low = max(low, 0.0)
     example = result.counterexample
     pair = (None, None) if example is None else (example.d1, example.d2)
     deltas = (partial(_counted_delta, example, keywords["alpha"]),)
     high = max(high, low)
-    return LossEstimate((low + high) / 2, (high - low) / 2, "sampled", pair, reason, deltas)
+    middle = (low + high) / 2 if math.isfinite(high) else low
+    return LossEstimate(middle, high - middle, "sampled", pair, reason, deltas)
 
 
 def _counted_delta(example: Counterexample | None, alpha: float, eps: float) -> tuple[float, float]:

@@ -16,6 +16,7 @@ Nothing here can make a violation, so it takes nothing from the validity of one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -54,6 +55,7 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.forked import heeded_files
+from pytest_dp.sampling.sharing import surprise
 
 
 def confirmed(context: Context, result: AuditResult) -> AuditResult:
@@ -190,7 +192,7 @@ def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(items)]
             drawn.append(sampler.forked(sampler.origin, keyed, runs, deadline))
     for outputs in map(list, zip(*drawn, strict=True)):
-        if len(outputs) > 1 and _keep(outputs):
+        if len(outputs) > 1 and _keep(outputs) and not _by_chance(outputs):
             _refuse(context, f"it repeats what it gave before ({_examples_of(outputs)})")
         if len({hashes(tabulate(of_one)).tobytes() for of_one in outputs}) == len(outputs) > 1:
             _check_copies(context, _copied(outputs, runs), event)
@@ -263,6 +265,12 @@ def _keep(outputs: list[Outputs]) -> bool:
     """Whether each copy gives one answer again and again, and not all give the same."""
     texts = [[shown(output) for output in copy] for copy in outputs]
     return all(len(set(copy)) == 1 for copy in texts) and len({copy[0] for copy in texts}) > 1
+
+
+def _by_chance(outputs: list[Outputs]) -> bool:
+    """Whether independent runs might repeat what each copy gave first: a coin soon does."""
+    first = surprise([shown(copy[0]) for copy in outputs])
+    return (len(outputs[0]) - 1) * first < -math.log(NOT_IID)
 
 
 def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, int]) -> None:

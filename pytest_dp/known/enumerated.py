@@ -16,7 +16,7 @@ from pytest_dp.attacks.binning import ByOutcomes
 from pytest_dp.evidence.assumptions import log_e_value
 from pytest_dp.known import Excess, larger
 from pytest_dp.known.paths import Weight
-from pytest_dp.limits import EQUAL, FLOAT_ERRORS
+from pytest_dp.limits import EQUAL, FLOAT_ERRORS, NEARLY_EQUAL
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
@@ -197,6 +197,8 @@ class EnumeratedPair:
         return f"{count:,} outcome{'' if count == 1 else 's'}{missing}"
 
     def eps_at(self, delta: float) -> tuple[float, float]:
+        if not delta and self.residual and any(map(_grows_in_the_tail, self.ways)):
+            raise CannotInstrument("outcomes in the tails lose more than likelier ones")
         losses = [eps_at(delta, way) for way in self.ways]
         beside, error = max(loss.extra_delta for loss in losses), max(loss.error for loss in losses)
         if beside > EQUAL or error > 100 * EQUAL:
@@ -226,3 +228,11 @@ class EnumeratedPair:
             if isinstance(outcome, Raised) and mark not in marks:
                 raise CannotInstrument(f"enumerated, it {outcome!r}, which no real run does")
         return evidence_against_distribution(marks, distribution)
+
+
+def _grows_in_the_tail(way: PairProbabilities) -> bool:
+    """Whether rare outcomes lose more than others: then what was left out may lose anything."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.abs(np.log(way.p) - np.log(way.q))
+    likely = loss[np.maximum(way.p, way.q) > EQUAL]
+    return float(np.nanmax(loss)) > float(np.nanmax(likely, initial=0.0)) + NEARLY_EQUAL

@@ -19,7 +19,7 @@ from pytest_dp.known.conditioned import log_weight
 from pytest_dp.known.outcomes import Outcome
 from pytest_dp.known.parts import Part
 from pytest_dp.known.trace import EVERYWHERE
-from pytest_dp.limits import DOZENS, EQUAL, GRID, ROUNDED
+from pytest_dp.limits import DOZENS, EQUAL, GRID, NEARLY_EQUAL, ROUNDED
 from pytest_dp.randomness.laws import LAPLACE, NORMAL, TWO_SIDED_GEOMETRIC, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
@@ -132,13 +132,21 @@ class Table(Experiment):
     """Probability up to which values are left out: of draws whose tails were not followed."""
 
     def largest(self) -> Largest:
-        """By all values that either can have."""
-        possible = (self.p > self.left_out) | (self.q > self.left_out)
+        """By all values that either can have.
+
+        Raises CannotInstrument where the loss still grows in a tail that was not followed.
+        """
+        ends = self._ends(self.left_out)
+        if self.left_out and np.any(np.abs(ends) > np.abs(self._ends(EQUAL)) + NEARLY_EQUAL):
+            raise CannotInstrument("a draw is rounded whose tails lose more than other values")
+        return Largest(*ends, 1e-13)
+
+    def _ends(self, least: float) -> tuple[float, float]:
+        """The largest loss on either side, of values that are likelier than `least`."""
+        possible = (self.p > least) | (self.q > least)
         with np.errstate(divide="ignore"):
             loss = np.log(self.p[possible]) - np.log(self.q[possible])
-        if not loss.size:
-            return Largest(0.0, 0.0)
-        return Largest(float(loss.max()), float(-loss.min()), 1e-13)
+        return (float(loss.max()), float(-loss.min())) if loss.size else (0.0, 0.0)
 
     def cells(self, count: int) -> Cells:  # noqa: ARG002
         """One for each value."""

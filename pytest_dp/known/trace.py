@@ -90,8 +90,13 @@ class Trace:
         ]
 
     def probability(self, draw: int, intervals: Sequence[Interval]) -> float:
-        """That a draw lies in any of the intervals, whatever is allowed on this path."""
+        """That a draw lies in any of the intervals, whatever is allowed on this path.
+
+        A continuous draw is no single number: floats that are cut off by rounding are no outcome.
+        """
         law = self.laws[draw]
+        if not law.lattice:
+            intervals = [(low, high) for low, high in intervals if high > math.nextafter(low, high)]
         return math.fsum(
             math.exp(float(law.log_between(np.array(low), np.array(high))))
             for low, high in intervals

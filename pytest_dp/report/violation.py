@@ -12,6 +12,7 @@ import shlex
 from textwrap import wrap
 from typing import Any
 
+from pytest_dp.evidence.event_test import SHOWN_AT
 from pytest_dp.limits import FEW, LINE
 from pytest_dp.report import numbers
 
@@ -314,12 +315,20 @@ def _sketched(output: Any) -> str:
     return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda match: f"{float(match[0]):.4g}", text)
 
 
+def _p_value(result: Result, example: Counterexample) -> str:
+    """StatDP's; of pairs, and of claims of more than ε, one that says nothing below a level."""
+    if example.both is None and result.claim.promise.guarantee.largest_ratio is not None:
+        return f"StatDP p-value {numbers.p_value(example.p_value)}"
+    whose = "p-value" if example.both is None else "paired p-value"
+    below = example.p_value < SHOWN_AT
+    return f"{whose} < {numbers.p_value(SHOWN_AT)}" if below else f"{whose} {numbers.p_value(example.p_value)}"
+
+
 def _evidence(result: Result, example: Counterexample | None = None) -> list[str]:
     said = []
     if example is not None and not _by_bets(result, example):
         bound = example.eps_clopper_pearson
-        whose = "StatDP" if example.both is None else "paired"
-        parts = [f"{whose} p-value {numbers.p_value(example.p_value)}"]
+        parts = [_p_value(result, example)]
         if result.eps_lower is not None:
             parts.append(f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}")
         if result.e_value is None:

@@ -176,3 +176,38 @@ def test_a_mechanism_that_always_raises_is_refused():
 
     with pytest.raises(MechanismError, match="raised in all"):
         estimate(raises, pairs=[([0.0], [1.0])])
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        lambda x, rng: rng.normal(),
+        lambda x, rng: rng.gumbel() - rng.gumbel() * 0,
+        lambda x, rng: rng.laplace(scale=1 + x),
+    ],
+    ids=["normal", "gumbel", "laplace of another scale"],
+)
+def test_rounded_noise_whose_tails_lose_more_is_not_known_by_likely_values(noise):
+    """The loss has no bound; a table of likely values has one."""
+    found = estimate(lambda x, rng: round(x + noise(x, rng)), pairs=[(0, 1)], max_seconds=4, seed=1)
+    assert found.mode == "sampled" or math.isinf(found.value)
+
+
+def test_a_continuous_draw_is_no_single_number():
+    def sign(x, rng):
+        return np.sign(x - 0.5 + rng.laplace())
+
+    found = estimate(sign, pairs=[(0, 1)], max_seconds=20, seed=1)
+    above = [1 - math.exp(-0.5) / 2, math.exp(-0.5) / 2]
+    assert found.mode == "analytic"
+    assert found.value == pytest.approx(math.log(above[0] / above[1]), rel=1e-9)
+
+
+def test_an_audit_that_tells_nothing_is_no_loss_of_zero():
+    def slow(x, rng):
+        time.sleep(0.2)
+        z = rng.laplace()
+        return x + z**2 + (z > 0)
+
+    found = estimate(slow, pairs=[(0, 1)], max_seconds=1, seed=1)
+    assert math.isinf(found.error)

@@ -321,3 +321,11 @@ def test_reproduce_survives_the_shell():
 def test_own_words_are_ascii():
     assert violation(LONG).isascii()
     assert all(line.isascii() for line, _ in table(rows()))
+
+
+def test_a_p_value_that_says_nothing_below_a_level_shows_the_level():
+    claim = Claim(Promise(ApproximateDP(1.0, 1e-6)))
+    example = replace(BROKEN.counterexample, p_value=1.1e-11)
+    said = violation(replace(BROKEN, claim=claim, counterexample=example))
+    assert "  p-value < 1e-09 | " in said
+    assert "StatDP" not in said

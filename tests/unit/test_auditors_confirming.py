@@ -1,0 +1,42 @@
+"""What counts as an answer that is kept."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from pytest_dp.auditors.confirming import _by_chance, _keep
+
+
+def repeated(answers, runs):
+    outputs = [[answer] * runs for answer in answers]
+    assert _keep(outputs)
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("answers", "runs"), [((1, -1, -1), 2), ((True, False), 4), (tuple("aabbc"), 3)]
+)
+def test_a_coin_may_repeat_itself(answers, runs):
+    assert _by_chance(repeated(answers, runs))
+
+
+@pytest.mark.parametrize(
+    ("answers", "runs"),
+    [(np.random.default_rng(1).laplace(size=2).tolist(), 2), ((1, -1, -1, 1), 16)],
+    ids=["noise that comes twice", "a coin that falls alike sixteen times"],
+)
+def test_noise_does_not(answers, runs):
+    assert not _by_chance(repeated(answers, runs))
+
+
+def test_how_often_a_fair_coin_counts_as_kept():
+    """Were it counted without a level, some 9 in 100 processes of two runs would."""
+    rng = random.Random(1)
+    kept = 0
+    for _ in range(5_000):
+        outputs = [[rng.random() < 0.5 for _ in range(2)] for _ in range(3)]
+        kept += _keep(outputs) and not _by_chance(outputs)
+    assert not kept
