@@ -16,7 +16,7 @@ from pytest_dp.attacks.binning import ByOutcomes
 from pytest_dp.evidence.assumptions import log_e_value
 from pytest_dp.known import Excess, larger
 from pytest_dp.known.paths import Weight
-from pytest_dp.limits import EQUAL, FLOAT_ERRORS, NEARLY_EQUAL
+from pytest_dp.limits import EQUAL, FLOAT_ERRORS
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
@@ -26,6 +26,11 @@ from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Mode
 
 NO_EQUALITY = "output without value equality"
+
+
+CLEARLY_GROWS = 1.05
+"""Derived: between outcomes of these probabilities, the loss of rounded Gaussian noise grows by a
+quarter; that of exponential tails is known to a part in ten thousand."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,11 @@ class EnumeratedPair:
         return f"{count:,} outcome{'' if count == 1 else 's'}{missing}"
 
     def eps_at(self, delta: float) -> tuple[float, float]:
-        if not delta and self.residual and any(map(_grows_in_the_tail, self.ways)):
+        if (
+            not delta
+            and self.residual
+            and any(_grows_in_the_tail(way, self.residual) for way in self.ways)
+        ):
             raise CannotInstrument("outcomes in the tails lose more than likelier ones")
         losses = [eps_at(delta, way) for way in self.ways]
         beside, error = max(loss.extra_delta for loss in losses), max(loss.error for loss in losses)
@@ -230,9 +239,13 @@ class EnumeratedPair:
         return evidence_against_distribution(marks, distribution)
 
 
-def _grows_in_the_tail(way: PairProbabilities) -> bool:
-    """Whether rare outcomes lose more than others: then what was left out may lose anything."""
+def _grows_in_the_tail(way: PairProbabilities, residual: float) -> bool:
+    """Whether rare outcomes lose more than others: then what was left out may lose anything.
+
+    Of those that are so rare that the rest would matter, no loss is known.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.abs(np.log(way.p) - np.log(way.q))
-    likely = loss[np.maximum(way.p, way.q) > EQUAL]
-    return float(np.nanmax(loss)) > float(np.nanmax(likely, initial=0.0)) + NEARLY_EQUAL
+    often = np.maximum(way.p, way.q) / residual
+    rare, likely = (np.nanmax(loss[often > least], initial=0.0) for least in (1e4, 1e7))
+    return bool(rare > CLEARLY_GROWS * likely)

@@ -221,9 +221,17 @@ FAULTS = (
     Fault(
         "one-sided-values-left-out",
         "known/experiments.py",
-        "(self.p > self.left_out) | (self.q > self.left_out)",
-        "(self.p > self.left_out) & (self.q > self.left_out)",
+        "(self.p > least) | (self.q > least)",
+        "(self.p > least) & (self.q > least)",
         "A value that only one of the inputs has is no loss.",
         "unit/test_analytic.py::test_closed_forms",
+    ),
+    Fault(
+        "tails-lose-no-more",
+        "known/experiments.py",
+        "np.any(np.abs(ends) > np.abs(self._ends(EQUAL)) + NEARLY_EQUAL)",
+        "np.any(np.abs(ends) > np.inf)",
+        "Rounded Gaussian noise is told to have the loss of its likely values.",
+        "unit/test_estimating.py::test_rounded_noise_whose_tails_lose_more_is_not_known_by_likely_values",
     ),
 )
