@@ -27,7 +27,7 @@ from pytest_dp.attacks.expected_bounds import (
 )
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.evidence.regression import expit, logistic, quantile_levels
-from pytest_dp.limits import HUNDREDS, NEARLY
+from pytest_dp.limits import HUNDREDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,13 @@ def best_cut(
     profile2: Ints,
     cuts: Cuts,
     plan: PlannedTest,
-    favoured: int = 0,
     lower: Ints | None = None,
 ) -> Choice | None:
     """The threshold, and the direction, with the largest expected bound; None if there is no cut.
 
     The profiles, of shape (k + 1,), say how many held-out outputs on D, and on D', score between
     the cuts. If outputs on D and D' were drawn in pairs, with the same random numbers, `lower` says
-    how many pairs have the lower of their two scores there. A direction that is `favoured` (1 or
-    -1) is taken if nearly as much is to be expected of it as of the other.
+    how many pairs have the lower of their two scores there.
     """
     if not len(cuts.at):
         return None
@@ -91,8 +89,7 @@ def best_cut(
     ]
     best = [int(np.argmax(side.expected)) for side in bounds]
     up, down = (float(side.expected[k]) for side, k in zip(bounds, best, strict=True))
-    leads = {1: up >= NEARLY * down, -1: up * NEARLY > down}
-    if leads.get(favoured, up >= down):
+    if up >= down:
         return bounds[0].choice(best[0], 1, float(cuts.at[best[0]]))
     return bounds[1].choice(best[1], -1, -float(cuts.at[best[1]]))
 

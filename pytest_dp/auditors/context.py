@@ -132,9 +132,9 @@ class Context:
         speed = 1 + 0.6 * (self.sampler.n_jobs - 1) if cost * self.max_samples > 5 else 1.0
         return math.inf if cost == 0 else 0.5 * speed * max(self.deadline.remaining(), 0) / cost
 
-    def plan(self, runs: float, share: float = 1.0) -> PlannedTest:
-        """A test of the claim with so many samples, at a share of alpha."""
-        return PlannedTest(self.guarantee, runs, share * self.alpha)
+    def plan(self, runs: float) -> PlannedTest:
+        """A test of the claim with so many samples."""
+        return PlannedTest(self.guarantee, runs, self.alpha)
 
     def to_conclude(self) -> float:
         """Seconds left to show a verdict that is known already."""

@@ -160,3 +160,14 @@ def test_outputs_of_a_vectorised_mechanism_are_compared_too():
     result = audit(noise, eps=1.0, pairs=[(0, 1)], vectorized="size", seed=1, max_samples=20_000)
     assert result.estimate.mode == "exact"
     assert result.estimate.value == 0.0
+
+
+def test_no_loss_is_told_where_what_was_left_out_loses_more():
+    """Of rounded Gaussian noise it has no bound; that of what was enumerated is 2.2."""
+
+    def rounded(data, rng):
+        return round(data + rng.normal(scale=3.0))
+
+    result = audit(rounded, eps=2.8, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=20_000)
+    assert result.estimate is None
+    assert "tails" in result.not_exact

@@ -200,15 +200,10 @@ def test_both_directions_are_mirror_images():
     assert (a.p1, a.p2, a.expected) == pytest.approx((b.p1, b.p2, b.expected), rel=1e-4)
 
 
-def test_of_directions_that_are_as_good_one_can_be_favoured():
+def test_a_rare_event_is_worth_more_than_a_frequent_one():
     cuts = Cuts(100_000, np.array([0.0]), np.array([-1.0, 1.0]))
-    one, two = np.array([2_000, 6_010]), np.array([6_000, 2_000])
-    for favoured in (1, -1):
-        assert best_cut(one, two, cuts, plan(1e4, 0.01), favoured).sign == favoured
-    # Not against the evidence: only on D is there an event that is rare on the other input.
     one, two = np.array([7_000, 1_000]), np.array([7_990, 10])
-    for favoured in (1, 0, -1):
-        assert best_cut(one, two, cuts, plan(1e4, 0.01), favoured).sign == 1
+    assert best_cut(one, two, cuts, plan(1e4, 0.01)).sign == 1
 
 
 def test_nothing_to_cut():
