@@ -14,9 +14,8 @@ HUNDREDS = 256  # each takes a look
 MAX_PAIRS = 512  # pairs of inputs: no audit has samples for more
 POOL = 200  # drawn, or found, to choose from
 PATIENCE = 40  # mutations in a row that may show nothing new
-IN_VAIN = 1_000  # draws in a row that may give nothing
 STEPS = 20_000  # of one run or one search, each of which is quick
-THOUSAND = 1_000  # objects in memory, or draws in vain, of which there may be no end
+THOUSAND = 1_000  # objects in memory, or draws in a row in vain, of which there may be no end
 DEEP = 20  # levels of containers, some of which hold themselves
 NESTED = 5  # levels of containers inside of which each number counts
 MILLION = 1_000_000  # numbers that are worked through at a time
@@ -100,6 +99,7 @@ KEPT_RANK = 0.8  # of how clearly an event breaks the claim, if it is simpler
 
 # What refutes. Smaller values refute by chance, larger ones miss what is wrong.
 REFUTED = math.log(1_000)  # log of an e-value: a true law is refuted once in a thousand
+SHOWN_AT = 1e-9  # the p-value around which a shown one is sharpest: those of violations are small
 SHOWN_ALPHA = 0.05  # error of a bound that is shown and decides nothing
 
 # Shares of outputs. Larger ones take what is common for rare, or miss what holds with exceptions.

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence.event_test import (
-    SHOWN_AT,
     SPREAD,
     Apart,
     EventTest,
@@ -18,6 +17,7 @@ from pytest_dp.evidence.event_test import (
     event_test,
     unlucky,
 )
+from pytest_dp.limits import SHOWN_AT
 from pytest_dp.privacy import Guarantee
 
 ATTAINED = 0.95

@@ -26,6 +26,7 @@ from pytest_dp.bisection import MAX_EXCESS, smallest
 from pytest_dp.evidence import boundary, clopper_pearson, region, statdp
 from pytest_dp.evidence.region import BETA, LOG_MARGIN, MIN_LEVEL
 from pytest_dp.evidence.validation import check_count, check_level
+from pytest_dp.limits import SHOWN_AT
 from pytest_dp.privacy import Guarantee
 
 ANY_SHARE = 0.02
@@ -35,9 +36,6 @@ hand; it changes little of what is shown."""
 MANY = 1e6
 """Runs at which probabilities are compared with 0 and 1 where errors are compared: any large number
 would do."""
-SHOWN_AT = 1e-9
-"""A p-value that is only shown is computed with a level; it is sharpest for p-values around this:
-small, as those of violations are. By hand."""
 SPREAD = 2.326 / math.sqrt(2)
 """Standard errors that either of two frequencies is taken to be off: by chance, less than 1 % of
 all bounds are lower than what is then expected. It is the normal quantile of 99 %, shared by two

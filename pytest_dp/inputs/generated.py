@@ -22,7 +22,7 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, shrunk
 from pytest_dp.inputs.pair_strategies import Pairs, drawing
 from pytest_dp.inputs.sources import Tried, content
-from pytest_dp.limits import CLEARLY, DOZENS, IN_VAIN, MILLION, POOL, SEVERAL
+from pytest_dp.limits import CLEARLY, DOZENS, MILLION, POOL, SEVERAL, THOUSAND
 
 
 class Generated:
@@ -59,7 +59,7 @@ class Generated:
     def _new(self, drawn: Iterator[Drawn | None]) -> Iterator[Pair]:
         """Pairs that were not drawn before, until many draws in a row give none."""
         in_a_row = 0
-        while in_a_row < IN_VAIN:
+        while in_a_row < THOUSAND:
             pair = drawing(drawn, self._said)
             if pair is not None and self._keep(pair):
                 in_a_row = 0

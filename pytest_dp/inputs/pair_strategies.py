@@ -36,13 +36,13 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import stated_pair
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade, traced
 from pytest_dp.inputs.edits import Edits, made_of
-from pytest_dp.limits import DOZENS, HUNDREDS, IN_VAIN, MILLION, POOL, SEVERAL
+from pytest_dp.limits import DOZENS, HUNDREDS, MILLION, POOL, SEVERAL, THOUSAND
 from pytest_dp.reprs import on_one_line
 
 Draw = Callable[[SearchStrategy[Any]], Any]
 
 REJECTED = (
-    f"the strategy rejected {IN_VAIN:,} draws in a row. Write one with fewer .filter(...) and "
+    f"the strategy rejected {THOUSAND:,} draws in a row. Write one with fewer .filter(...) and "
     "assume(...), such as st.lists(st.integers(0, 5)), and with few rows for each unit where the "
     "claim says rows=."
 )
@@ -108,7 +108,7 @@ def neighbours(
         )
     if isinstance(relation, AnyTwo | Neighbours):  # whose inputs may be anything
         none = (
-            f"in {IN_VAIN:,} draws in a row, none had a neighbour under {relation}. Write "
+            f"in {THOUSAND:,} draws in a row, none had a neighbour under {relation}. Write "
             "neighbors= so that it holds for many of the inputs, or a strategy of pairs, pairs=."
         )
         return Pairs(neighbouring(datasets, relation), none)
@@ -227,7 +227,7 @@ def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
     lengths: list[int] = []
     records, last = 0, None
     drawn = draws(datasets, seed)
-    for _ in range(IN_VAIN):
+    for _ in range(THOUSAND):
         dataset = drawing(drawn, said)
         if dataset is None:
             continue

@@ -12,7 +12,7 @@ from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds
-from pytest_dp.limits import IN_VAIN
+from pytest_dp.limits import THOUSAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def checked(
         refused = 0 if fits else refused + 1
         if fits:
             yield pair
-        elif refused >= IN_VAIN:
+        elif refused >= THOUSAND:
             return
 
 
@@ -154,7 +154,7 @@ class PairSource:
 
     def _new(self, proposed: Iterator[Pair]) -> Pair | None:
         """The next one that is not known yet."""
-        for _, pair in zip(range(IN_VAIN), proposed, strict=False):
+        for _, pair in zip(range(THOUSAND), proposed, strict=False):
             known = content(pair)
             if known not in self._known:
                 self._known.add(known)

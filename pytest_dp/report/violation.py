@@ -12,8 +12,7 @@ import shlex
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.evidence.event_test import SHOWN_AT
-from pytest_dp.limits import FEW, LINE
+from pytest_dp.limits import FEW, LINE, SHOWN_AT
 from pytest_dp.report import numbers
 
 TYPE_CHECKING = False

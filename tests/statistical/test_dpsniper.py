@@ -15,8 +15,8 @@ from benchmarks.cases import CORPUS
 from pytest_dp import ClaimError, DPSniper, audit, queries, values
 from pytest_dp.auditors import held_out
 from pytest_dp.evidence import clopper_pearson
-from pytest_dp.evidence.event_test import SHOWN_AT, Apart, InPairs, event_test
-from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE
+from pytest_dp.evidence.event_test import Apart, InPairs, event_test
+from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE, SHOWN_AT
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+import pytest_dp.estimating
 from benchmarks.ablation import all_patched
 from benchmarks.ablation_suites import SUITES
-from pytest_dp.attacks import additive, threshold
-from pytest_dp.auditors import witness
+from pytest_dp.attacks import additive
+from pytest_dp.auditors import stopping
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_constant_is_patched_wherever_it_is_imported():
-    here, there = vars(threshold), vars(witness)
-    with all_patched("limits.NEARLY=was / 2 & attacks.additive.POOLING=7"):
-        assert here["NEARLY"] == there["NEARLY"] == 0.97 / 2
+    here, there = vars(pytest_dp.estimating), vars(stopping)
+    with all_patched("limits.NO_LOSS=was / 2 & attacks.additive.POOLING=7"):
+        assert here["NO_LOSS"] == there["NO_LOSS"] == 1e-3 / 2
         assert vars(additive)["POOLING"] == 7
-    assert here["NEARLY"] == there["NEARLY"] == 0.97
+    assert here["NO_LOSS"] == there["NO_LOSS"] == 1e-3
     assert vars(additive)["POOLING"] == 2
 
 

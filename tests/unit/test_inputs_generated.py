@@ -174,7 +174,7 @@ def test_entries_of_a_dict_keep_their_order():
 
 
 def test_no_neighbour_in_the_strategy(monkeypatch):
-    monkeypatch.setattr("pytest_dp.inputs.generated.IN_VAIN", 100)
+    monkeypatch.setattr("pytest_dp.inputs.generated.THOUSAND", 100)
     message = refusal(inputs=summing(), neighbors="replace_one")
     for part in ("with 3 to 6 records, none has a neighbour", "no part of the promise", "pairs="):
         assert part in message
