@@ -50,7 +50,7 @@ QUIET_SECONDS = 2.0  # before progress is shown
 NOTICED_SECONDS = 0.25  # work that is worth another process, or makes an input slow
 SLOW = 20.0  # times the quickest run: slow inputs are not proposed
 BLAME_SECONDS = 3.0
-MAX_SECONDS = 10.0  # for a smaller counterexample
+TOLD_SECONDS = 5.0  # for what is shown of a violation that was soon found
 HUNG_SECONDS = 5.0  # for a run that stands still, or a worker beyond its deadline
 MOMENT = 0.1  # which nobody notices
 START_WORKERS_FROM = 5.0  # of work: it takes as long to start them
@@ -59,7 +59,7 @@ START_WORKERS_FROM = 5.0  # of work: it takes as long to start them
 STEP_TIME = 0.05  # for a step beside the bets
 SEARCH_TIME = 0.1  # for looking for inputs, and at them
 LONG_STEP_TIME = 0.5  # for a step without which the rest is worth little
-TIME_SHARE = 0.2  # for one batch, or a smaller counterexample
+TIME_SHARE = 0.2  # for one batch, or of the time spent, for what is shown of a violation
 RERUN_SHARE = 0.02  # runs made again, which show that some depend on others
 
 # How many times as much, or how many standard errors, counts as more. Larger values miss what is

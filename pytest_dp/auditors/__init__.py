@@ -20,7 +20,7 @@ from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import BLAME_SECONDS, STEP_TIME
+from pytest_dp.limits import BLAME_SECONDS
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.calling import prepare
@@ -200,7 +200,7 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
     from pytest_dp.blame import blamed  # only loaded where something is violated
 
     pair = Pair(example.d1, example.d2, params=example.params).inputs
-    seconds = min(BLAME_SECONDS, STEP_TIME * context.settings.max_seconds)
+    seconds = min(BLAME_SECONDS, context.to_conclude())
     try:
         lower, event = result.lower, example.event
         blame = blamed(context.call, pair, context.guarantee, lower, event, seconds, root)

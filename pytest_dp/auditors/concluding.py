@@ -96,6 +96,7 @@ def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
 
 def _refuted_fields(game: Game, known: list[PairState]) -> dict[str, Any]:
     """Fields of the result of a claim that is refuted on one of these pairs."""
+    game.context.refuted()
     broken = max(known, key=lambda state: state.earned)
     shown_of, winner = smallest(game, broken)
     _note_origin(game, broken, winner)

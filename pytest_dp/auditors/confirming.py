@@ -35,14 +35,14 @@ from pytest_dp.inputs import Pair
 from pytest_dp.limits import (
     DOZENS,
     HUNDREDS,
+    HUNG_SECONDS,
     MANY,
     MAX_WORK,
     MILLION,
     NOT_IID,
+    NOTICED_SECONDS,
     SAMPLES_SHARE,
     SEVERAL,
-    STARTING_SECONDS,
-    STEP_TIME,
 )
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.hashing import hashes
@@ -66,12 +66,16 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     """
     if not result.violated:
         return result
+    if context.told is None:
+        context.refuted()
     example = result.counterexample
     pair, event = context.broken or context.pairs[0], None
     if example:
         pair, event = Pair(example.d1, example.d2, params=example.params), example.event
     items = [Input(data) for data in pair.inputs]
-    deadline = Deadline(max(context.deadline.remaining(), STEP_TIME * context.settings.max_seconds))
+    # A process that was forked may wait for a thread, which is to be told from one that is slow.
+    to_hang = 2 * HUNG_SECONDS if context.sampler.forks else 0.0
+    deadline = Deadline(_left(context) + to_hang)
     try:
         with heeded_files() as files:
             both = _copied_outputs(context, items, _runs_wanted(context, result), deadline)
@@ -168,11 +172,17 @@ def _elsewhere(context: Context, item: Input) -> Iterator[list[list[str]]]:
     for before in (sampler.before_all(), sampler.before_all(forks=True)):
         with suppress(CannotCopy, OutOfTime):
             if before is not None:
-                deadline = Deadline(STARTING_SECONDS)
+                deadline = Deadline(_left(context))
                 yield fresh_process.repeated(before, item, DOZENS, deadline)
     if sampler.keeps_data:
-        copies = DOZENS
+        copies = context.runs_within(_left(context) / 2, DOZENS)
         yield fresh_process.imported_anew(context.call, item.live, context.seed, copies) or []
+
+
+def _left(context: Context) -> float:
+    """Seconds for runs that start afresh: a few of them in any case."""
+    a_few = 2 * SEVERAL * (context.sampler.seconds_a_run or 0.0)
+    return max(context.to_conclude(), a_few, NOTICED_SECONDS)
 
 
 def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
@@ -181,7 +191,7 @@ def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
     Processes that all draw alike, from a generator that nobody could seed, tell nothing.
     """
     sampler = context.sampler
-    deadline = Deadline(STEP_TIME * context.settings.max_seconds)
+    deadline = Deadline(context.to_conclude())
     left = (context.max_samples - sampler.runs) // 2
     # a few runs too many are better than a red build for answers that are kept
     wanted = max(min(SEVERAL * MANY, left), min(2 * MANY, int(context.to_confirm / 6)))
@@ -204,10 +214,8 @@ def _runs_wanted(context: Context, result: AuditResult) -> int:
     # a third for processes that are forked
     allowed = min(max(SAMPLES_SHARE * left, context.to_confirm / 3), left / 3)
     wanted = min(max(result.bet_samples or MAX_WORK, HUNDREDS), MAX_WORK, allowed)
-    return max(
-        context.runs_within(STEP_TIME * context.settings.max_seconds, int(wanted)),
-        MANY // 2,
-    )
+    seconds = context.seconds_to_confirm(_left(context)) / 4  # half of it for either input
+    return max(context.runs_within(seconds, int(wanted)), SEVERAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,15 @@ from pytest_dp.claim import Claim
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import HUNDREDS, RESERVE, SEVERAL, STEP_TIME
+from pytest_dp.limits import (
+    HUNDREDS,
+    LONG_STEP_TIME,
+    RESERVE,
+    SEVERAL,
+    STEP_TIME,
+    TIME_SHARE,
+    TOLD_SECONDS,
+)
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
@@ -70,7 +78,8 @@ class Context:
     """One claim to audit: the mechanism, its inputs, and the effort allowed.
 
     `earlier` is evidence of runs of the same audit with other random numbers; None if nobody
-    collects it. `broken` is the pair on which the claim was refuted, once it was.
+    collects it. Once the claim was refuted, `broken` is the pair on which it was, and what is found
+    has to be told by `told`.
     """
 
     def __init__(
@@ -98,6 +107,7 @@ class Context:
         explicit = settings.jobs is not None and n_jobs > 1
         self.sampler = Sampler(call, self.seed, n_jobs, explicit, progress)
         self.broken: Pair | None = None
+        self.told: Deadline | None = None
 
     @property
     def call(self) -> Call:
@@ -136,8 +146,26 @@ class Context:
         """A test of the claim with so many samples."""
         return PlannedTest(self.guarantee, runs, self.alpha)
 
+    def refuted(self) -> None:
+        """Tell soon of a claim that is refuted: all that is left to do gets a part of the time.
+
+        That is a share of what was spent, and at least a few seconds. Runs that confirm the
+        violation come first, so that the `deadline` of everything else leaves them time.
+        """
+        spent = clocks.seconds() - self.started
+        left = min(max(TOLD_SECONDS, TIME_SHARE * spent), self.to_conclude())
+        self.told, self.deadline = Deadline(left), Deadline(left - self.seconds_to_confirm(left))
+
+    def seconds_to_confirm(self, left: float) -> float:
+        """Of the seconds `left`, those that copies which start afresh may take."""
+        cost = self.sampler.seconds_a_run or 0.0
+        fewest, most = 2 * SEVERAL * cost, 2 * HUNDREDS * cost
+        return min(most, max(fewest, LONG_STEP_TIME * left))
+
     def to_conclude(self) -> float:
         """Seconds left to show a verdict that is known already."""
+        if self.told is not None:
+            return self.told.remaining()
         return self.deadline.remaining() + STEP_TIME * self.settings.max_seconds
 
     def runs_within(self, seconds: float, wanted: int) -> int:

@@ -13,7 +13,7 @@ from pytest_dp.auditors.pair_state import PairState, edge
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.errors import MechanismError
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import MAX_SECONDS, SAMPLES_SHARE, THOUSAND, TIME_SHARE
+from pytest_dp.limits import HUNDREDS, LONG_STEP_TIME, SAMPLES_SHARE, THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
@@ -30,7 +30,7 @@ def smallest(game: Game, winner: PairState) -> tuple[Game, PairState]:
     drawer = game.context.source.generated
     if drawer is not None:  # what its strategy cannot yield is no part of the promise
         search = _Search(game, winner)
-        drawer.shrunk(winner.pair, search.breaks, MAX_SECONDS)
+        drawer.shrunk(winner.pair, search.breaks, search.deadline.remaining())
         return search.won
     is_proposed = game.bandit.is_proposed(winner)
     if promise.pairs is not None or promise.relation is None:
@@ -51,8 +51,10 @@ class _Search:
         self.raises = _raises(winner)
         self.only_told = context.only_told(winner.pair)
         self.least_hope = 0.5 * edge(winner.record, context.guarantee)
-        seconds = min(MAX_SECONDS, TIME_SHARE * context.settings.max_seconds)
-        self.deadline = Deadline(min(seconds, context.deadline.remaining()))
+        # What it leaves has to do for as many runs as the proof took, which show what it is worth.
+        to_count = max(HUNDREDS, 2 * winner.drawn) * (context.sampler.seconds_a_run or 0.0)
+        left = context.deadline.remaining()
+        self.deadline = Deadline(min(LONG_STEP_TIME * left, left - to_count))
         left = max(context.max_samples - context.sampler.runs, 0)
         self.max_runs = context.sampler.runs + SAMPLES_SHARE * left
         self.runs = max(2 * THOUSAND, 4 * 2 * winner.drawn)

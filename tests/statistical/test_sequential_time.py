@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from pytest_dp import audit
+from pytest_dp import audit, clocks
+from pytest_dp.auditors.context import Context
 
 SECONDS = 2.0
 ASLEEP = 0.02
@@ -109,3 +110,25 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
     monkeypatch.setattr(concluding, "strongest", cut_off)
     result, _ = timed(broken_count)
     assert result.violated
+
+
+@pytest.mark.parametrize("cost", [0.05, 0.2])
+def test_a_violation_is_told_in_a_fifth_of_the_time_that_it_took(monkeypatch, cost):
+    """By a clock that each run moves on, and nothing else."""
+    now, proved = [0.0], []
+    monkeypatch.setattr(clocks, "seconds", lambda: now[0])
+    refuted = Context.refuted
+    monkeypatch.setattr(
+        Context, "refuted", lambda context: (proved.append(now[0]), refuted(context))
+    )
+
+    def slow(records, rng):
+        now[0] += cost
+        return sum(records) + rng.laplace(scale=0.1)
+
+    result = audit(slow, eps=1.0, inputs=[[1, 0, 1]], neighbors="add_remove_one", seed=1, n_jobs=1)
+    (when,) = proved
+    assert result.violated
+    assert now[0] - when <= max(5.0, 0.2 * when) + 2 * cost
+    example = result.counterexample
+    assert min(example.runs) > 0, "confirming runs come before a smaller pair"
