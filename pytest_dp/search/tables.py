@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pytest_dp.datasets import is_real, key, rebuilt, records_of
 from pytest_dp.datasets.fields import columns_of, fields_of, with_field
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import COPIES, LONG_DATASET, SEVERAL
+from pytest_dp.limits import COPIES, LARGEST_NUMBER, LONG_DATASET, SEVERAL
 from pytest_dp.search.constants import Constant
 from pytest_dp.search.spaces import Candidate, Space, Walk, any_of, beside, choice, described
 
@@ -42,6 +43,18 @@ class _Column:
         numbers = beside(constant.value, whole=self.kind == "whole")
         low, high = self.values[0], self.values[-1]
         return [number for number in numbers if not constant.ordinary or low <= number <= high]
+
+    def far(self) -> list[Any]:
+        """Numbers far above and below those of the examples, which show a clip that is missing.
+
+        The next power of ten but one, which a reader takes for what it is.
+        """
+        if self.kind not in ("whole", "number"):
+            return []
+        largest = max(abs(self.values[0]), abs(self.values[-1]), 1)
+        far = 10 * 10 ** math.ceil(math.log10(largest))
+        far = far if self.kind == "whole" else float(far)
+        return [far, -far] if far <= LARGEST_NUMBER else []
 
     def mutated(self, value: Any, rng: np.random.Generator) -> Any:
         if self.kind not in ("whole", "number") or not is_real(value) or rng.random() < 0.3:
@@ -80,6 +93,11 @@ class Tables(Space):
     def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:
         """No record, one, many of the same, all with the same value at one place, and extremes."""
         yield from self._alike()
+        for at, column in self._columns.items():
+            for value in column.far():
+                yield from self._holding(
+                    at, value, (f"{value!r}, far outside of the examples", value)
+                )
         for constant in values:
             for at, column in self._columns.items():
                 for value in column.beside(constant)[:1]:

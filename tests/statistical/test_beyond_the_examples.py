@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -59,6 +60,40 @@ CORRECT = {
     "adults": (adults, [[18, 90, 35]]),
 }
 BROKEN_BEYOND = ("codes", "roles", "halves", "of_unique", "adults")
+
+
+def clipped_mean(ages, rng):
+    return np.mean(np.clip(ages, 0, 100)) + rng.laplace(scale=100 / len(ages))
+
+
+def mean_not_clipped(ages, rng):
+    return np.mean(ages) + rng.laplace(scale=100 / len(ages))
+
+
+def pay_clipped_from_below(rows, rng):
+    return sum(max(row["pay"], 0.0) for row in rows) + rng.laplace(scale=5_000)
+
+
+@pytest.mark.usefixtures("_without_blame")
+@pytest.mark.parametrize(
+    ("mechanism", "relation", "example", "beyond"),
+    [
+        (clipped_mean, "replace_one", [0, 100, 40], ""),
+        (mean_not_clipped, "replace_one", [0, 100, 40], r"-?\d{3,4} \(they have 0 to 100\)"),
+        (
+            pay_clipped_from_below,
+            ADD,
+            [{"pay": 5_000.0, "age": 30}, {"pay": 1_000.0, "age": 40}],
+            r"pay = \d{5,6}\.0 \(they have 1000.0 to 5000.0\)",
+        ),
+    ],
+    ids=["clipped", "not clipped", "from below"],
+)
+def test_a_clip_that_is_missing_is_told(mechanism, relation, example, beyond):
+    claim = {"eps": 1.0, "neighbors": relation, "inputs": [example]}
+    result = audit(mechanism, **claim, seed=1, n_jobs=1)
+    assert result.verdict == "no violation"
+    assert re.fullmatch(beyond, "" if result.beyond is None else result.beyond.outside)
 
 
 @pytest.mark.spot(4)
