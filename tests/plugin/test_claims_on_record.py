@@ -177,7 +177,6 @@ def test_what_is_stronger_or_renamed_passes_with_a_note(shop):
 @pytest.mark.parametrize(
     ("options", "failing"),
     [
-        (["-n", "1"], [COUNT, TOTAL]),
         (["-k", "visitors"], [TOTAL]),
         ([TESTS_FILE], []),
         ([SHOP_FILE], [COUNT, TOTAL]),

@@ -44,6 +44,7 @@ def test_a_broken_claim_shows_its_counterexample(project):
     assert all(len(line) <= 80 for line in failure(result))
 
 
+@pytest.mark.nightly
 def test_an_attack_is_shown_with_examples(project):
     project.write("test_a.py", SPREAD)
     result = project.run()

@@ -164,7 +164,7 @@ def test_no_verdict_depends_on_what_can_be_written(stats, monkeypatch, way):
     result.stdout.fnmatch_lines([f"*{said[way]}*"])
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "table", "github"])
 def test_one_format_that_fails_costs_nothing_else(stats, monkeypatch, kind):

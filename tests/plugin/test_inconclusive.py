@@ -60,6 +60,7 @@ def test_reruns_workers_and_junit(mixed):
     assert result.ret == 0
     assert result.parseoutcomes() == COUNTS
     assert result.outlines.count(REASON) == 2
+    result.stdout.fnmatch_lines(["*InconclusiveWarning: test_a.py::few*inconclusive: could not*"])
     suite = ET.parse(mixed.root / "report.xml").getroot()[0]
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == list("4000")
     verdicts = {

@@ -140,6 +140,7 @@ def test_a_lost_claim_is_an_error_at_its_line(project, prefix):
         assert f"{file}:{line}: ClaimError" in text, name
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("prefix", ["test", "shop"])
 def test_claims_that_are_tested_or_meant_to_go_are_none(project, prefix):
     files = {f"{prefix}_{n}.py": name for n, name in enumerate((*KEPT, *GONE))}
@@ -160,6 +161,7 @@ def test_other_claims_of_the_module_can_still_be_selected(project):
     assert len(lost(project)) == 1
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [["-n", "1"], ["--import-mode=importlib", "--doctest-modules"]])
 def test_it_is_one_failure_under(project, options):

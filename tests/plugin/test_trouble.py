@@ -98,7 +98,7 @@ def gone(project) -> bool:
     return not project.alive()
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(3)
 @needs_proc
 @pytest.mark.parametrize(
     ("jobs", "when", "seconds"),

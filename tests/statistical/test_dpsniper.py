@@ -161,7 +161,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_mechanisms_are_caught(name):
     mechanism, keywords, lowest, truth = BROKEN[name]
@@ -175,7 +175,7 @@ def test_broken_mechanisms_are_caught(name):
         assert any("not shared between inputs" in note for note in result.notes)
 
 
-@pytest.mark.spot(5)
+@pytest.mark.spot(10)
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_every_mechanism_of_the_paper_runs(case):
     keywords = {**case.keywords(0.5, many=True), "max_samples": 800}
@@ -332,7 +332,7 @@ def test_a_claim_far_above_all_that_was_found_is_noted():
     assert not any("more noise" in note for note in near.notes)
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("c", [None, 0.05, 0.2])
 def test_the_resolution_is_what_would_have_been_caught(c):
     """0.95 are expected; 0.7 of them would do in one of three tests."""
@@ -351,6 +351,7 @@ def test_an_event_that_is_too_likely_says_so():
 # -- Pairs that share their random numbers --------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_little_is_lost_where_most_noise_is_shared():
     def gap(coupled):
         bounds = [
@@ -431,6 +432,7 @@ def test_what_proves_unfit_in_the_search_is_searched_again(monkeypatch):
     assert result.samples <= 100_000
 
 
+@pytest.mark.nightly
 def test_a_mechanism_with_one_draw_a_call():
     def scalar(records, rng):
         return len(records) + rng.laplace(scale=10.0)

@@ -54,6 +54,7 @@ def worst_level(p_values: np.ndarray, weights: np.ndarray) -> float:
     return float((reached[:, last] / levels[last]).max(initial=0))
 
 
+@pytest.mark.spot(2)
 @of_claims
 @pytest.mark.parametrize(("n1", "n2", "alpha"), [(12, 6, 0.2), (14, 14, 0.05)])
 def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha):

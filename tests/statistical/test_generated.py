@@ -52,7 +52,7 @@ def audited(mechanism, claim, seed, samples, *, broken):
     return audit(mechanism_of, seed=seed, max_samples=samples, **EFFORT, **claim)
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(3)
 @pytest.mark.parametrize(("mechanism", "claim"), CASES, ids=[case[0].__name__ for case in CASES])
 def test_what_leaks_for_some_inputs_only_is_found_and_its_twin_passes(mechanism, claim):
     """False alarms themselves are counted where audits take less time."""

@@ -81,8 +81,8 @@ def test_a_leak_in_a_long_output_is_found_and_its_twin_passes(case, coupled):
 @pytest.mark.parametrize(
     ("kind", "cells", "place"),
     [
-        (np.asarray, 10_000, "output[321]"),
         (lambda counts: counts.reshape(20, 20), 400, "output[16, 1]"),
+        (np.asarray, 10_000, "output[321]"),
         (by_name, 400, "output['cell 321']"),
     ],
 )

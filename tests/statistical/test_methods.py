@@ -60,7 +60,7 @@ OUTPUTS = {
 }
 
 
-@pytest.mark.spot(4)
+@pytest.mark.spot(6)
 @pytest.mark.parametrize("method", [*METHODS[:3], DPSniper(classifier="logistic")], ids=str)
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_outputs_of_any_kind(kind, method):
@@ -71,7 +71,7 @@ def test_outputs_of_any_kind(kind, method):
     assert result.verdict == "no violation"
 
 
-@pytest.mark.spot(5)
+@pytest.mark.spot(7)
 @every_method
 @pytest.mark.parametrize(
     ("leak", "event"),
@@ -155,6 +155,7 @@ def test_pairs_left_out_are_told(method):
     assert any("tried" in note for note in few.notes)
 
 
+@pytest.mark.spot(2)
 @every_method
 def test_the_pair_that_breaks_the_claim_is_found(method):
     def leaks_sevens(records, rng, size):
@@ -204,7 +205,7 @@ def blocks(records, rng, size):
     return np.where(rng.random(size) < 0.5, np.repeat(shared, 100)[:size], own)
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(5)
 @every_method
 @pytest.mark.parametrize("mechanism", [shared_noise, half_shared, blocks])
 def test_rows_that_are_not_independent_are_no_violation(mechanism, method):
@@ -239,7 +240,7 @@ def test_a_budget_that_is_used_up_is_no_leak(method):
         audit(accountant, eps=1.0, **COUNTS, n_jobs=1, seed=1, method=method)
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(7)
 @usual_methods
 @pytest.mark.parametrize("form", ["list", "views", "array", "one by one"])
 def test_memory_that_is_reused_hides_nothing(form, method):

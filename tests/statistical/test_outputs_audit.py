@@ -63,6 +63,7 @@ def types_and_orders(data, rng):
     return {key: draw if rng.random() < 0.5 else float(draw) for key in keys}
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     "correct",
     [

@@ -81,12 +81,13 @@ def audited(mechanism, inputs, samples, **keywords):
     )
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(5)
 @pytest.mark.parametrize("mechanism", CORRECT, ids=lambda m: m.__name__)
 def test_equal_decimals_are_equal(mechanism):
     assert not audited(mechanism, TWO_PAIRS, **OFTEN).violated
 
 
+@pytest.mark.nightly
 def test_of_many_pairs_too():
     assert not audited(tenths, DATA, 2_500, search=()).violated
 

@@ -32,7 +32,7 @@ def test_searched_pairs_make_no_false_alarms(audits):
     assert red <= most(audits * len(CLAIMS), ALPHA)
 
 
-@pytest.mark.spot(6)
+@pytest.mark.spot(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("gated", GATED, ids=lambda gated: gated.name)
 def test_what_leaks_behind_a_gate_only_is_found(gated):

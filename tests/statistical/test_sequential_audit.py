@@ -37,7 +37,7 @@ def test_false_alarms_at_the_claim_stay_below_alpha():
             assert result.eps_lower < 1.5
 
 
-@pytest.mark.spot(2)
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "true", "audits"), [("laplace", 0.6, 4), ("histogram", 2.0, 2)])
 def test_the_bound_stays_below_the_truth(name, true, audits):
@@ -55,7 +55,7 @@ def test_the_bound_stays_below_the_truth(name, true, audits):
             assert all(result.eps_lower <= claimed or result.violated for result in results)
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(4)
 # Pairs that no test can do without on average (design.md), for noise 1.5 or 2 times too small.
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
@@ -169,6 +169,7 @@ def test_one_bad_pair_among_many_is_found():
 # Effort
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_loss_at_the_resolution_is_caught():
     """Were only 0.8 of them caught instead of 0.95, one of six such tests would not notice."""

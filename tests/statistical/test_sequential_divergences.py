@@ -57,7 +57,7 @@ def test_noise_as_claimed_is_no_violation(name, coupled):
     assert result.lower <= truth(1.0)
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(4)
 @pytest.mark.parametrize(
     ("name", "coupled"), [("mu", True), ("rho", True), ("rho", False), ("rdp", True)]
 )

@@ -64,7 +64,7 @@ def often_missing(records, eps, rng, size):
     return np.where(missing, np.nan, rng.laplace(size=size))
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(4)
 @pytest.mark.parametrize(
     ("mechanism", "inputs"),
     [

@@ -32,6 +32,7 @@ ELSEWHERE = [
 ]
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("make", ELSEWHERE)
 def test_a_memo_where_copies_do_not_reach_is_no_violation(make):
     assert verdict(make, "sequential", seed=0) == "error"
@@ -44,6 +45,7 @@ def test_a_response_that_is_kept_where_copies_do_not_reach_is_no_violation():
     assert "error" in found
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_nor_is_it_of_other_methods(method):
     assert verdict(state_zoo.memo_in_a_library, method, seed=0) == "error"
@@ -71,6 +73,7 @@ def test_a_memo_of_half_the_noise_is_an_error():
     assert verdict(lambda: kept_by(states.half_the_noise), "sequential", seed=1) == "error"
 
 
+@pytest.mark.spot(2)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize("name", ["missing", "fixed_seed", "half_the_noise"])
 def test_what_a_run_leaves_in_a_library_hides_no_bug(name):
@@ -141,6 +144,7 @@ audit(mechanism, eps=1.0, neighbors="add_remove_one", inputs=[[1]], n_jobs=1, ma
 """
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     "ends", ["os._exit(1)", "os.kill(os.getpid(), signal.SIGTERM)", "os.abort()", "0"]
 )

@@ -104,6 +104,7 @@ def connected():
     return mechanism
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("kept", ["json", "database", "lines"])
 def test_an_answer_in_a_file_is_no_violation(kept, tmp_path):
     """Files are no part of a process: nothing can start afresh there."""
