@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from numbers import Integral
+from textwrap import fill
 from typing import Any
 
 from pytest_dp.datasets.relations import RELATIONS, Relation, of_function
 from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
-from pytest_dp.limits import MAX_PAIRS
+from pytest_dp.limits import LINE, MAX_PAIRS
 from pytest_dp.reprs import shortened
 from pytest_dp.settings import FIELDS, Check, Settings, choice, read_field, whole
 
@@ -22,18 +23,25 @@ NUMBERS = ("eps", "delta", "rho", "mu")
 """What is promised, as numbers or the names of parameters that carry them."""
 PRIVACY = (*NUMBERS, "guarantee")
 """The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
-MOVED = {
-    "rdp": "guarantee=RenyiDP({8: 0.5})",
-    "profile": "guarantee=PrivacyProfile(f)",
-    "tradeoff": "guarantee=TradeOff(g)",
-    "group": "neighbors=add_remove_one(group=3)",
-    "unit": "neighbors=add_remove_one(unit='user_id')",
-    "rows_per_unit": "neighbors=add_remove_one(unit='user_id', rows=3)",
-    "classifier": "method=Sequential(classifier='mlp')",
-    "coupled": "method=Sequential(coupled=False)",
-    "c": "method=DPSniper(c=0.01)",
+
+
+def _is_a(kind: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kind)
+
+
+MOVED: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
+    "rdp": ("guarantee=RenyiDP({})", "{8: 0.5}", _is_a(Mapping)),
+    "profile": ("guarantee=PrivacyProfile({})", "f", callable),
+    "tradeoff": ("guarantee=TradeOff({})", "g", callable),
+    "group": ("neighbors=add_remove_one(group={})", "3", _is_a(int)),
+    "unit": ("neighbors=add_remove_one(unit={})", "'user_id'", _is_a(str)),
+    "rows_per_unit": ("neighbors=add_remove_one(unit='user_id', rows={})", "3", _is_a(int)),
+    "classifier": ("method=Sequential(classifier={})", "'mlp'", _is_a(str)),
+    "coupled": ("method=Sequential(coupled={})", "False", _is_a(bool)),
+    "c": ("method=DPSniper(c={})", "0.01", _is_a(float)),
 }
-"""What to write in place of keywords that there were once."""
+"""What to write in place of keywords that there were once, an example of its value, and whether a
+value that was given can be written there."""
 _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) is None]
 
 
@@ -71,19 +79,23 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
             f"dp_claim was given {shortened(keywords[UNNAMED])} without a keyword. Write the name: "
             "@dp_claim(eps=1.0, ...)."
         )
-    for name in keywords:
+    for name, value in keywords.items():
         if name not in KEYWORDS:
-            raise unknown(name, KEYWORDS, "A claim has no keyword", "Valid keywords")
+            raise unknown(name, value, KEYWORDS, "A claim has no keyword", "Valid keywords")
 
 
-def unknown(name: str, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
-    """The error for a name that is not known, saying what to write instead."""
+def unknown(name: str, value: Any, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
+    """The error for a name that is not known, saying what to write instead of what was given."""
     if name in MOVED:
-        value = MOVED[name].partition("=")[2].partition("(")[0]
+        new, example, is_apt = MOVED[name]
+        own = getattr(value, "__name__", None) or shortened(value)
+        written = new.format(own if is_apt(value) else example)
+        needed = new.partition("=")[2].partition("(")[0]
         return ClaimError(
-            f"{has_no} {name!r}. Write {MOVED[name]}, with {value} imported from pytest_dp."
+            f"{has_no} {name!r}. Write {written}, with {needed} imported from pytest_dp."
         )
-    return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)} {valid}: {', '.join(known)}.")
+    names = fill(f"{valid}: {', '.join(known)}.", LINE, subsequent_indent="  ")
+    return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
 
 
 def _parameter(name: str, value: Any, true_means: str | None = None) -> str | None:

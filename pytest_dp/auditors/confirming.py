@@ -192,13 +192,14 @@ def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
     """
     sampler = context.sampler
     deadline = Deadline(context.to_conclude())
-    left = (context.max_samples - sampler.runs) // 2
+    left = context.left // 2
     # a few runs too many are better than a red build for answers that are kept
     wanted = max(min(SEVERAL * MANY, left), min(2 * MANY, int(context.to_confirm / 6)))
     runs = max(context.runs_within(deadline.allowed / 4, wanted) // SEVERAL, 2)
+    processes = min(SEVERAL, max(wanted // runs, 2))
     drawn: list[list[Outputs]] = []
     with suppress(CannotCopy, OutOfTime):  # then the others are all that can be told
-        while sampler.origin is not None and len(drawn) < SEVERAL:
+        while sampler.origin is not None and len(drawn) < processes:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(items)]
             drawn.append(sampler.forked(sampler.origin, keyed, runs, deadline))
     for outputs in map(list, zip(*drawn, strict=True)):
@@ -210,7 +211,7 @@ def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
 
 def _runs_wanted(context: Context, result: AuditResult) -> int:
     """Runs on each input: a cache shows in about as many as it took to look like a leak."""
-    left = context.max_samples - context.sampler.runs
+    left = context.left
     # a third for processes that are forked
     allowed = min(max(SAMPLES_SHARE * left, context.to_confirm / 3), left / 3)
     wanted = min(max(result.bet_samples or MAX_WORK, HUNDREDS), MAX_WORK, allowed)

@@ -128,7 +128,12 @@ class Context:
     @property
     def to_test(self) -> int:
         """Samples that are left for a test; a violation takes some more to be confirmed."""
-        return max(int(self.max_samples - self.to_confirm) - self.sampler.runs, 0)
+        return max(int(self.left - self.to_confirm), 0)
+
+    @property
+    def left(self) -> int:
+        """Runs that are left in all."""
+        return self.max_samples - self.sampler.runs - self.sampler.looked
 
     @property
     def to_confirm(self) -> float:

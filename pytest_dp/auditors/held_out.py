@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,16 +75,20 @@ def count(context: Context, pool: Pool, witness: Witness, total: int) -> Tested 
 
 def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> Tested | None:
     """Count in so many pairs of outputs, each drawn with the same random numbers."""
-    pairs = int((1 - RESERVED_FOR_RERUNS) * pairs)
+    sides = witness.sides
+    drawn = partial(_paired_draws, pool, sides)
+    allowed, pairs = 2 * pairs, int((1 - RESERVED_FOR_RERUNS) * pairs)
+    while pairs > 0:
+        cost = sum(context.sampler.cost_of(draw) for draw, _ in drawn(pairs))
+        if cost <= allowed:
+            break
+        pairs = min(pairs - 1, int(pairs * allowed / cost))
     if pairs < 1:
         return None
-    sides = witness.sides
     hits = Hits(_tally(witness))
     joint = np.zeros((4, 3), int)  # on both inputs, on the likelier one, on the other
     groups: tuple[list[Ints], list[Ints]] = ([], [])
-    for batch, start in enumerate(range(0, pairs, MAX_BATCH)):
-        key, size = (Purpose.PAIRED_TEST, *sides, batch), min(MAX_BATCH, pairs - start)
-        draws = [Draw(pool.inputs[i], size, key, shared=True) for i in sides]
+    for draws in drawn(pairs):
         parts = context.sampler.measure(draws, hits, context.deadline)
         hits1, hits2 = (np.concatenate(part, axis=1) for part in parts)
         joint += np.stack([(hits1 & hits2).sum(1), hits1.sum(1), hits2.sum(1)], axis=1)
@@ -100,6 +105,15 @@ def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> 
     )
     varying_shares = _varying_shares([np.array(group) for group in groups])
     return Tested(attack, event, varying_shares, PAIRED_SHARE)
+
+
+def _paired_draws(pool: Pool, sides: tuple[int, int], pairs: int) -> list[list[Draw]]:
+    """Both inputs' draws of each batch of so many pairs in all."""
+    batches = []
+    for batch, start in enumerate(range(0, pairs, MAX_BATCH)):
+        key, size = (Purpose.PAIRED_TEST, *sides, batch), min(MAX_BATCH, pairs - start)
+        batches.append([Draw(pool.inputs[i], size, key, shared=True) for i in sides])
+    return batches
 
 
 def _tally(witness: Witness) -> Tally:

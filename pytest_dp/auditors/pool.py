@@ -18,6 +18,7 @@ from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.sampler import used_up
 
 BLIND = (
     "nothing that was tried tells the two inputs of any pair apart, so a leak may have gone "
@@ -81,6 +82,8 @@ def always_raises(context: Context, pool: Pool) -> None:
     if pool.returned:
         return
     raised, *others = [table.raw[0] for table in pool.first.values()]
+    if context.sampler.worked:
+        raise used_up(context.short_name, "when it was tried out", raised)
     other = next((outcome for outcome in others if outcome.kind != raised.kind), None)
     raise MechanismError(
         f"{context.short_name} raised in all {pool.runs:,} runs, so there is nothing to audit. The "

@@ -17,7 +17,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.known import Known, known_of
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.limits import COUPLED_SHARE, RESERVE
+from pytest_dp.limits import COUPLED_SHARE, RESERVE, TRIAL_RUNS
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
@@ -39,6 +39,7 @@ def audit(context: Context) -> AuditResult:
     except OutOfTime as out:
         context.refuse_hung(out)
     known = known_of(context)
+    context.sampler.looked += 2 * TRIAL_RUNS  # which were traced
     if not context.method.coupled:
         return _play_and_conclude(Game(context, Purpose.BET, 1.0, known, coupled=False), known)
     try:

@@ -48,6 +48,17 @@ def same_in_all_chunks(
     return float(chdtrc(len(runs) - 1, statistic)), (counts / runs).tolist()
 
 
+def all_come_before(last: int, hits: int, runs: int) -> float:
+    """The probability that none of the `last` runs is a hit, of so many hits in `runs` runs.
+
+    Exact for runs that are exchangeable: C(runs - last, hits) / C(runs, hits).
+    """
+    if hits > runs - last:
+        return 0.0
+    ways = [gammaln(n + 1) - gammaln(n - hits + 1) for n in (runs - last, runs)]
+    return float(np.exp(ways[0] - ways[1]))
+
+
 def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
     """Fisher's exact test, two-sided (twice the smaller tail), that both have the same frequency.
 

@@ -174,17 +174,23 @@ def draw_row_aligned(
 
     Raises CannotCouple if a draw uses more than its row of the noise, or if that cannot be told.
     """
-    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     log = Log(sequence, count)
     with _guarded_sources(call, sequence) as runs:
         outputs, digest = _logged_call(call, data, log, runs)
-    if choose.random() < SMALL_SHARE:
+    choose = check_of(sequence)
+    if choose is not None:
         copied, data = call.spare(data)
         replaced = _half(count, choose)
         with _guarded_sources(copied, sequence) as runs:
             again, _ = _logged_call(copied, data, log.replacing(replaced), runs)
         _check_rows(outputs, again, ~replaced)
     return outputs, digest
+
+
+def check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
+    """What chooses rows that get other noise where a chunk is drawn once more; None elsewhere."""
+    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
+    return choose if choose.random() < SMALL_SHARE else None
 
 
 def try_row_aligned(

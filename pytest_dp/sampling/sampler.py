@@ -12,8 +12,16 @@ from typing import TypeVar
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.limits import CHUNK, NOTICED_SECONDS, RUNS, SEVERAL, START_WORKERS_FROM, TRIAL_RUNS
-from pytest_dp.outputs.outcome import all_raised
+from pytest_dp.limits import (
+    CHUNK,
+    NOT_IID,
+    NOTICED_SECONDS,
+    RUNS,
+    SEVERAL,
+    START_WORKERS_FROM,
+    TRIAL_RUNS,
+)
+from pytest_dp.outputs.outcome import Raised, all_raised
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import (
@@ -32,8 +40,9 @@ from pytest_dp.sampling.chunks import (
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE
+from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE, check_of
 from pytest_dp.sampling.sharing import OUT_OF_REACH, CannotShare, Comparison
+from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.subject import Subject
 
 T = TypeVar("T")
@@ -120,13 +129,31 @@ class Sampler(Subject):
         shared = [draw for draw in draws if draw.shared]
         if self.call.size is None or len(shared) < 2:
             return
-        rows = max(chunk.count for d in shared for chunk in self.chunks(d))
-        if rows < (2 * SEVERAL) * self._rows:
+        rows = self._rows_to_try(shared[0])
+        if not rows:
             return
         self._rows = rows
         for draw, following in pairwise(shared):
             if not self.can_couple(draw.dataset, following.dataset, deadline, rows):
                 raise CannotCouple(self._refused)
+
+    def _rows_to_try(self, draw: Draw) -> int:
+        """How large calls of a shared draw are, if larger ones than all before; else 0.
+
+        Small draws are not worth it: to try a call takes as many runs as some of them have.
+        """
+        rows = max(chunk.count for chunk in self.chunks(draw))
+        return rows if (2 * SEVERAL) * self._rows <= rows <= draw.count // 4 else 0
+
+    def cost_of(self, draw: Draw) -> int:
+        """Runs that a draw takes which two inputs share, with those by which it is checked.
+
+        Where outputs come one by one, the latter are some 5 %, and not counted here.
+        """
+        if self.call.size is None:
+            return 2 * draw.count
+        checked = (c.count for c in self.chunks(draw) if check_of(stream(self.seed, *c.key)))
+        return 2 * (draw.count + sum(checked)) + 4 * self._rows_to_try(draw)
 
     def _decide_if_slow(self) -> None:
         """Decide, once and for all, whether the mechanism is slow; workers start up meanwhile.
@@ -298,14 +325,21 @@ class Sampler(Subject):
         worked, raised = worked + summary.worked, raised + summary.raised
         streak = summary.streak + (0 if summary.worked else streak)
         self._worked[dataset] = worked, raised, streak
-        # Half of the runs worked before: independent runs would end like this once in 1e10 audits.
-        if summary.last is not None and streak >= RUNS and worked >= max(50, raised - streak):
-            raise MechanismError(
-                f"{self.name} worked {worked:,} times and then raised {summary.last.kind} in every "
-                "run: it keeps state between runs, such as a privacy budget that is used up. Claim "
-                "a function that starts afresh each time it is called.\n"
-                f"{summary.last.trace}".rstrip()
-            )
+        if summary.last is None or streak < RUNS:
+            return
+        from pytest_dp.evidence.assumptions import all_come_before  # it loads SciPy
+
+        if all_come_before(streak, worked, worked + raised) < NOT_IID**2:  # it is asked often
+            raise used_up(self.name, f"{worked:,} times", summary.last)
+
+
+def used_up(name: str, worked: str, raised: Raised) -> MechanismError:
+    """The error of a mechanism that worked so often, and then raised in every run."""
+    return MechanismError(
+        f"{name} worked {worked} and then raised {raised.kind} in every run: it keeps state "
+        "between runs, such as a privacy budget that is used up. Claim a function that starts "
+        f"afresh each time it is called.\n{raised.trace}".rstrip()
+    )
 
 
 def _identity(outputs: Outputs) -> Outputs:

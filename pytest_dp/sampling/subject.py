@@ -39,9 +39,10 @@ _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 class Subject:
     """A mechanism that is tried out: the one that a `Sampler` draws from.
 
-    `runs` counts those of copies too. `seconds` is what they took, those apart that do not tell
-    what a run costs. `replayable` says whether the same random numbers give the same outputs, as
-    far as is known. The `notes` and `hindrances` are those of `note`.
+    `runs` counts those of copies too, apart from a few that were only `looked` at. `seconds` is
+    what they took, those apart that do not tell what a run costs. `replayable` says whether the
+    same random numbers give the same outputs, as far as is known. The `notes` and `hindrances` are
+    those of `note`.
     """
 
     def __init__(self, call: Call, seed: int) -> None:
@@ -50,11 +51,12 @@ class Subject:
         call = replace(call, pristine=self._pristine, made=Made())
         self.call = call.of(call.mechanism, call.params)
         self.seed = seed
-        self.runs = self._timed_runs = 0
+        self.runs = self._timed_runs = self.looked = 0
         self.seconds = 0.0
         self._fastest = math.inf
         self._at_a_time = MANY * CHUNK
         self.replayable = True
+        self.worked = False  # when it was tried out
         self._copies = False
         self.origin: Origin | None = None  # waits since before the first run
         self.forks = False  # as it cannot be copied
@@ -178,8 +180,11 @@ class Subject:
             started = clocks.seconds()
             with interruptible(deadline, None):
                 outputs = used.draw(dataset.live, count, runs.rng, restart)
+            self.worked |= not all_raised(outputs)
             if used.made is self.call.made:
                 self._count(used.made.runs - made, clocks.seconds() - started)
+            else:
+                self.looked += count
             return outputs, bool(runs.used_since(starts))
 
     def can_couple(
@@ -222,6 +227,7 @@ class Subject:
         """The answer without noise, or None; only of mechanisms that replay and have some."""
         if not self.replayable or not self._draws:
             return None
+        self.looked += TRIAL_RUNS
         return noiseless(self.call, data, privacy_param)
 
     def afresh(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -27,6 +28,7 @@ from pytest_dp import (
 )
 from pytest_dp.claim import distinct_labels, expand
 from pytest_dp.keywords import KEYWORDS, MOVED
+from pytest_dp.limits import LINE
 from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judged
@@ -48,8 +50,8 @@ def coin(x):
 
 @pytest.mark.parametrize("old", MOVED)
 def test_an_old_keyword_says_what_to_write_now(old):
-    new = MOVED[old]
-    message = f"A claim has no keyword '{old}'. Write {new}, with "
+    new, example, _ = MOVED[old]
+    message = f"A claim has no keyword '{old}'. Write "
     for refused in (
         lambda: expand(dp_claim(**{old: 1})(lambda data: 0).__dp_claims__[0].keywords),
         lambda: audit(len, eps=1.0, **PAIRS, **{old: 1}),
@@ -58,7 +60,33 @@ def test_an_old_keyword_says_what_to_write_now(old):
         with pytest.raises(ClaimError) as caught:
             refused()
         assert str(caught.value).startswith(message)
-    assert eval(f"dict({new})", vars(pytest_dp) | {"f": gaussian, "g": coin}).keys() < set(KEYWORDS)
+    new = new.format(example)
+    names = {name: getattr(pytest_dp, name) for name in pytest_dp.__all__}
+    assert eval(f"dict({new})", names | {"f": gaussian, "g": coin}).keys() < set(KEYWORDS)
+
+
+@pytest.mark.parametrize(
+    ("given", "new"),
+    [
+        ({"rdp": {2: 0.5}}, "guarantee=RenyiDP({2: 0.5})"),
+        ({"rdp": 2}, "guarantee=RenyiDP({8: 0.5})"),
+        ({"tradeoff": coin}, "guarantee=TradeOff(coin)"),
+        ({"unit": "owner"}, "neighbors=add_remove_one(unit='owner')"),
+        ({"c": 0.02}, "method=DPSniper(c=0.02)"),
+    ],
+)
+def test_an_old_keyword_is_answered_with_what_was_given(given, new):
+    with pytest.raises(ClaimError, match=re.escape(f"Write {new}, with ")):
+        expand(given)
+
+
+def test_an_unknown_keyword_is_answered_in_lines_that_can_be_read():
+    with pytest.raises(ClaimError) as caught:
+        expand({"epsilom": 1.0})
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("A claim has no keyword 'epsilom'. Did you mean 'eps")
+    assert max(map(len, lines)) <= LINE
+    assert all(keyword in str(caught.value) for keyword in KEYWORDS)
 
 
 @pytest.mark.parametrize("old", ["classifier", "coupled", "c"])

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from pytest_dp.evidence.assumptions import (
+    all_come_before,
     log_e_value,
     pairs_agree,
     same_in_all_chunks,
@@ -119,3 +120,11 @@ def test_it_grows_where_the_truth_is_another():
     known = np.array([0.5, 0.3, 0.2])
     assert log_e_value(np.array([1_000, 600, 400]), known, 0, 0.0) < 0
     assert log_e_value(np.array([860, 740, 400]), known, 0, 0.0) > math.log(1_000)
+
+
+@pytest.mark.parametrize(("last", "hits", "runs"), [(2, 2, 6), (3, 1, 7), (4, 3, 6), (0, 2, 5)])
+def test_that_no_hit_is_among_the_last_runs_by_all_orders(last, hits, runs):
+    orders = list(itertools.combinations(range(runs), hits))
+    early = [order for order in orders if max(order) < runs - last]
+    by_all = len(early) / len(orders)
+    assert all_come_before(last, hits, runs) == pytest.approx(by_all, abs=1e-12)
