@@ -56,19 +56,35 @@ def conclude(game: Game, derived: Known) -> AuditResult:
         shown = _refuted_fields(game, known)
     else:
         _note_searched(game)
-        shown = _shown_fields(game, known, game)
+        shown = (
+            {"lower": game.ledger.lower}
+            if game.bearing_out.runs
+            else _shown_fields(game, known, game)
+        )
     bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
     # last, as it may take some of the samples that are left
-    bets["estimate"], bets["not_exact"] = derived.estimate(context, game.pool, game.seen, violated)
+    if game.bearing_out.runs and not violated:
+        bets["estimate"] = game.bearing_out.estimate
+    else:
+        bets["estimate"], bets["not_exact"] = derived.estimate(
+            context, game.pool, game.seen, violated
+        )
     _note_if_late(game)
     verdict: Verdict = "violated" if violated else _not_refuted(game, known, caught, bets)
     return context.result(
         verdict,
         p_value=context.agreeing(min(game.p_value, 1.0), violated),
-        resolution=math.inf if bets.get("blind") else caught,
+        resolution=_resolution(game, caught, blind=bool(bets.get("blind"))),
         **bets,
         **shown,
     )
+
+
+def _resolution(game: Game, caught: float, *, blind: bool) -> float:
+    """What would have been caught, or in its place the loss itself where it is known."""
+    if game.bearing_out.runs and not game.refuted:
+        return game.bearing_out.estimate.value
+    return math.inf if blind else caught
 
 
 def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
@@ -136,6 +152,12 @@ def _not_refuted(
     context = game.context
     if never_varies(context, game.pool):  # it notes why
         bets["estimate"] = None
+        return "inconclusive"
+    if game.bearing_out.runs:
+        return "no violation"
+    if game.bearing_out.is_suspect(game.seen):
+        bets["estimate"] = game.bearing_out.estimate
+        context.sampler.note(game.bearing_out.suspicion, hinders=True)
         return "inconclusive"
     bets["blind"] = _is_blind(game, known, caught, estimated=bets["estimate"] is not None)
     if bets["blind"] or math.isinf(caught):

@@ -17,6 +17,7 @@ from pytest_dp import clocks
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.bandit import Bandit
+from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, Proposal
 from pytest_dp.auditors.pair_state import PairState, hope, joints_of, learn, make_room
@@ -81,6 +82,7 @@ class Game:
         self.key, self.share = key, share
         self.context, self.pool, self.coupled = context, Pool(), coupled
         self.known = known
+        self.bearing_out = BearingOut(context, known or Known())
         self.proposals: dict[int, Proposal] = {}
         self.bandit = Bandit(source or context.source, self.pool, context.guarantee)
         earlier = context.earlier if source is None else Evidence()
@@ -197,6 +199,8 @@ class Game:
         if any(map(self._proposed_edge, self.seen)):
             return False
         context, bandit = self.context, self.bandit
+        if bandit.source.exhausted and bandit.all_seen and self.bearing_out.is_enough(self.seen):
+            return True
         shows_progress = context.sampler.progress is not None
         searched = bandit.source.exhausted or not bandit.may_search
         may_end = searched and bandit.all_seen and self.drawn >= MIN_AT_MARGIN
@@ -250,6 +254,8 @@ class Game:
         if state.drawn:
             total = bandit.drawn_for_proposed if bandit.is_proposed(state) else bandit.drawn
             size = max(size, int(max(GROWTH * state.drawn, (GROWTH / 5) * total)))
+            if bandit.source.exhausted and self.share:
+                size = max(size, self.bearing_out.missing(state))
         if state.earned > 0:
             rate = state.earned / state.drawn
             missing = ledger.enough - ledger.log_e_value

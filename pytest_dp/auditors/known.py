@@ -19,7 +19,7 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.enumerated import EnumeratedPair
 from pytest_dp.known.enumerating import TOO_SLOW, enumerated
-from pytest_dp.limits import EQUAL, MANY, REFUTED, SEVERAL, STEP_TIME, THOUSAND
+from pytest_dp.limits import EQUAL, MANY, MOMENT, REFUTED, SEARCH_TIME, SEVERAL, STEP_TIME, THOUSAND
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Estimate
@@ -122,9 +122,10 @@ def known_of(context: Context) -> Known:
 
     Outcomes are enumerated as far as they can be; where none can, draws are traced.
     """
+    cost = context.sampler.quickest_run
+    if cost > MOMENT:  # too slow for many ways
+        return Known(_traced(context), TOO_SLOW)
     deadline = Deadline(STEP_TIME * context.settings.max_seconds)
-    if (context.sampler.seconds_a_run or 0.0) > deadline.remaining() / 2:
-        return Known(refusal=TOO_SLOW)
     pairs, reason = _until_refused(
         context,
         lambda data: enumerated(context.call, data, deadline),
@@ -140,8 +141,8 @@ def known_of(context: Context) -> Known:
 def _traced(context: Context) -> dict[int, KnownPair]:
     from pytest_dp.known import in_closed_form  # loaded where it is of use
 
-    deadline = Deadline((STEP_TIME / 2) * context.settings.max_seconds)
-    if (context.sampler.seconds_a_run or 0.0) > deadline.remaining() / 2:
+    deadline = Deadline(SEARCH_TIME * context.settings.max_seconds)
+    if 2 * context.sampler.quickest_run > deadline.remaining():
         return {}
 
     def traced(data: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import os
 import random
 import secrets
 import threading
+import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -159,6 +160,42 @@ def _functions() -> Replacements:
         for name, function in list(vars(module).items())
         if getattr(function, "__self__", None) is owner
     )
+
+
+def are_originals() -> bool:
+    """Whether the functions that draw are Python's and numpy's own, and not others put there.
+
+    As far as their places tell, also where they were replaced before this module was imported.
+    """
+    bound = [
+        getattr(vars(module)[name], "__self__", None) is owner
+        for module, owner, names in (
+            (np.random, np.random.mtrand._rand, NUMPY.draws - {"sample", "ranf"}),  # noqa: SLF001
+            (random, random._inst, PYTHON),  # noqa: SLF001
+        )
+        for name in names & vars(module).keys()
+    ]
+    compiled = [vars(np.random)[name] for name in ("sample", "ranf", "Generator", "RandomState")]
+    compiled += [os.urandom, np.random.default_rng]
+    python = [
+        vars(cls)[name]
+        for cls in (random.Random, random.SystemRandom)
+        for name in {*PYTHON, "_randbelow", "_randbelow_with_getrandbits"} & vars(cls).keys()
+    ]
+    python += [vars(secrets)[name] for name in SYSTEM & vars(secrets).keys()]
+    return all(bound) and all(map(_is_own, [*compiled, *python]))
+
+
+def _is_own(function: Any) -> bool:
+    """Whether a function or class is compiled, or written where Python's own are."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None:
+        return code.co_filename.endswith(".pyx") or _files_of_python(code.co_filename)
+    return isinstance(function, type | types.BuiltinFunctionType | types.MethodDescriptorType)
+
+
+def _files_of_python(file: str) -> bool:
+    return file in {random.__file__, secrets.__file__}
 
 
 @functools.cache

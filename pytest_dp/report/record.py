@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Given with what is written to files: it grows when a field goes, or means something else."""
-STRENGTHS = ("strong", "fair", "weak")
+STRENGTHS = ("exact", "analytic", "strong", "fair", "weak")
 """What a pass is worth, as in `Result.strength`."""
 Status = Literal["violated", "weakened", "no violation", "inconclusive", "error", "beyond"]
 

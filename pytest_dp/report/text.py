@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from textwrap import wrap
 
-from pytest_dp.limits import LINE
+from pytest_dp.limits import LINE, SHOWN_ALPHA, THOUSAND
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
 from pytest_dp.report.violation import e_value, field
+from pytest_dp.results.estimate import Estimate
 
 _HEAD = (
     ("", "would", "", ""),
@@ -94,6 +95,12 @@ def legend(records: Iterable[Record]) -> list[str]:
             "20 such runs would find it; less may go unseen. A pass is strong if it sees noise "
             "1.25 times too small, fair if 2 times. No test can prove privacy."
         )
+    for grade, by in (("exact", "all outcomes"), ("analytic", "densities of the noise")):
+        if any(record.strength == grade for record in records):
+            said.append(
+                f"{grade}: the loss on all pairs of the claim is known by {by}, and stands in "
+                "place of what would be caught; so many runs look as derived."
+            )
     if "inconclusive" in states:
         said.append("inconclusive: the audit could tell nothing, neither good nor bad.")
     if any(record.strength == "blind" for record in records):
@@ -129,7 +136,18 @@ def estimated(record: Record) -> str:
     beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
     value = "infinity" if math.isinf(known.value) else f"{known.value:.{_digits(known.error)}f}"
-    return f"{known.mode} on {where}: {record.parameter} = {value}{beside}{basis}"
+    return f"{known.mode} on {where}: {record.parameter} = {value}{beside}{basis}{_borne(known)}"
+
+
+def _borne(known: Estimate) -> str:
+    """How many runs bear it out, and what they would not have shown if they are few."""
+    if not known.runs:
+        return ""
+    said = f", as {numbers.count(known.runs)} runs bear out"
+    if known.runs >= THOUSAND:
+        return said
+    seldom = math.floor(1 / -math.expm1(math.log(SHOWN_ALPHA) / known.runs))
+    return f"{said}; what happens in less than 1 of {seldom} runs may go unseen"
 
 
 def _digits(error: float) -> int:

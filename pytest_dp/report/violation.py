@@ -43,6 +43,8 @@ def headline(result: Result) -> str:
         if result.blind:
             return f"inconclusive (blind): nothing tells the inputs apart, in {effort}{beyond}"
         return f"inconclusive: could not test {claim} with {effort}{beyond}"
+    if result.strength in ("exact", "analytic"):
+        return f"no violation of {claim}: {result.worth} ({result.strength}){beyond}"
     if not math.isfinite(result.resolution):
         return f"no violation of {claim} found, but this run could have caught nothing{beyond}"
     caught = guarantee.true(numbers.upper(result.resolution))

@@ -25,3 +25,5 @@ class Estimate:
     """Pairs of inputs on which it holds, of those that the claim gives."""
     basis: str = field(default="", kw_only=True)
     """What it rests on, such as ``"32 outcomes"``."""
+    runs: int = field(default=0, kw_only=True)
+    """Real runs that bear it out, where a pass rests on it and nothing is in doubt; else 0."""

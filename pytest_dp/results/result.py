@@ -140,7 +140,8 @@ class Result:
         Wall-clock time.
     resolution : float
         The smallest true `parameter` that this run would have caught with 95 % power on the pairs
-        and events that it tried (approximate); infinite if it could have caught nothing.
+        and events that it tried (approximate); infinite if it could have caught nothing. Of a pass
+        that is exact or analytic, the loss itself.
     seed : int
         Replays this audit.
     counterexample : Counterexample or None
@@ -237,7 +238,7 @@ class Result:
             return f"{self.name} violates {claim}; {self.more} {effort}"
         if self.verdict == "inconclusive":
             return f"{self.name}: inconclusive on {claim}; {self.reason} {effort}"
-        caught = f"{self.strength}: would have caught {self.resolution:.3g}"
+        caught = f"{self.strength}: {self.worth}"
         said = f"{self.name}: no violation of {claim}; {caught} {effort}"
         return (
             said
@@ -282,13 +283,26 @@ class Result:
     def strength(self) -> str:
         """What ``"no violation"`` is worth; empty for the other verdicts, unless it was `blind`.
 
-        ``"strong"`` if noise that is 1.25 times too small would have been caught, ``"fair"`` if
-        noise of half the size would, else ``"weak"``; ``"blind"`` of an inconclusive one.
+        ``"exact"`` if the loss on all pairs of the claim is known by all outcomes and their
+        probabilities, and ``"analytic"`` if it is by densities of the noise; real runs bear it out,
+        so many as `estimate` says. Else ``"strong"`` if noise that is 1.25 times too small would
+        have been caught, ``"fair"`` if noise of half the size would, else ``"weak"``; ``"blind"``
+        of an inconclusive one.
         """
         if self.verdict != "no violation":
             return "blind" if self.blind else ""
+        if self.estimate is not None and self.estimate.runs:
+            return self.estimate.mode
         times = self.claim.promise.guarantee.noise_below(self.resolution)
         return "strong" if times <= STRONG * (1 + EQUAL) else "fair" if times <= FAIR else "weak"
+
+    @property
+    def worth(self) -> str:
+        """What a pass rests on: ``"would have caught 1.25"``, or the loss that is known."""
+        if self.estimate is not None and self.estimate.runs:
+            known = f"{self.parameter} = {self.estimate.value:.3g}"
+            return f"{known} on these pairs, as {self.estimate.runs:,} runs bear out"
+        return f"would have caught {self.resolution:.3g}"
 
     @property
     def more(self) -> str:

@@ -75,6 +75,11 @@ class Pristine:
         """Bytes that it takes."""
         return len(self._written)
 
+    @property
+    def content(self) -> bytes:
+        """The object in writing: the same as long as nothing in it changes."""
+        return self._written
+
     @classmethod
     def refused(cls, reason: str) -> Pristine:
         """Of an object that is not to be copied, for this reason."""

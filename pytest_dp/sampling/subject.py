@@ -73,6 +73,11 @@ class Subject:
         return getattr(self.call.mechanism, "__name__", None) or "the mechanism"
 
     @property
+    def quickest_run(self) -> float:
+        """Seconds a run, in the quickest chunk of runs; 0 if there was none yet."""
+        return self._fastest if math.isfinite(self._fastest) else 0.0
+
+    @property
     def keeps_data(self) -> bool:
         """Whether the mechanism may have kept something before this audit."""
         return self._pristine.holds or bool(self._pristine.reason)

@@ -234,4 +234,28 @@ FAULTS = (
         "Rounded Gaussian noise is told to have the loss of its likely values.",
         "unit/test_estimating.py::test_rounded_noise_whose_tails_lose_more_is_not_known_by_likely_values",
     ),
+    Fault(
+        "replay-without-what-is-left",
+        "known/replay.py",
+        "if not _follows(output, outcome, numbers):",
+        "if not outcome.leaves:",
+        "A run with plain numbers may put out anything, and the trace counts as borne out.",
+        "unit/test_bearing_out.py::test_whatever_is_done_with_plain_numbers_alone_is_found",
+    ),
+    Fault(
+        "passes-by-trace-above-the-claim",
+        "auditors/bearing_out.py",
+        "self.loss[0] <= claimed * (1 + EQUAL) + self.loss[1]",
+        "self.loss[0] <= 2 * claimed * (1 + EQUAL) + self.loss[1]",
+        "A loss of twice the claim is a pass by trace.",
+        "unit/test_bearing_out.py::test_a_loss_above_the_claim_is_suspect_where_runs_are_few",
+    ),
+    Fault(
+        "state-is-no-doubt",
+        "known/doubts.py",
+        "or content_of(copied) != before",
+        "",
+        "A mechanism that counts its runs is taken for one that does not.",
+        "unit/test_bearing_out.py::test_what_may_differ_between_runs_is_in_doubt",
+    ),
 )

@@ -36,7 +36,9 @@ def test_a_pass_with_its_loss():
     result = audited(laplace, eps=1.0)
     assert result.verdict == "no violation"
     assert (result.estimate.value, result.estimate.mode) == (pytest.approx(1.0), "analytic")
-    assert estimated(Record.of(result)) == "analytic on these pairs: eps = 1.000000"
+    assert result.strength == "analytic"
+    borne_out = f", as {result.estimate.runs:,} runs bear out"
+    assert estimated(Record.of(result)) == f"analytic on these pairs: eps = 1.000000{borne_out}"
 
 
 def test_rounded_and_continuous_outputs_together():
@@ -72,7 +74,8 @@ def test_what_only_a_traced_run_raises_is_no_error():
     assert result.verdict == "no violation"
 
 
-def test_a_loss_above_the_claim_that_is_not_confirmed_is_not_told():
+def test_a_loss_above_the_claim_that_is_not_confirmed_is_suspect():
     result = audited(laplace, eps=0.98)
-    assert result.verdict == "no violation"
-    assert result.estimate is None
+    assert result.verdict == "inconclusive"
+    assert result.reason.startswith("suspect: analytic eps = 1, above the claim of 0.98")
+    assert result.estimate.runs == 0

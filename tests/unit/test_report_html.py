@@ -172,7 +172,7 @@ def test_a_run_without_claims_says_so():
 def test_pictures_are_named_and_told_in_words(drawn):
     violated, passed = (Page(page([record], RAN, NOW)) for record in drawn)
     assert violated.tags["svg"] == violated.tags["figcaption"] == 4
-    assert passed.tags["svg"] == 2
+    assert passed.tags["svg"] == 1  # its loss is known: no attack is counted
     assert violated.of("role").count("img") == 4
     assert violated.tags["title"] == 5
     for heading in (

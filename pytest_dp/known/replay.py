@@ -1,0 +1,202 @@
+"""Runs with given numbers in place of draws, held against what was traced: they have to agree.
+
+A traced run shows what a mechanism does with objects that stand for draws. Here it gets plain
+numbers, of the types that real generators give, on every way that the trace went, and has to put
+out what follows from the trace. All runs are of one copy, so that what it keeps from run to run
+shows as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_left
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, default_rng
+
+from pytest_dp.known.affine import Affine
+from pytest_dp.known.branching import Branching
+from pytest_dp.known.finite import Finite
+from pytest_dp.known.outcomes import Outcome, opened
+from pytest_dp.known.paths import Path, Weight
+from pytest_dp.known.trace import EVERYWHERE, Interval
+from pytest_dp.limits import EQUAL, MANY, RARE, THOUSAND
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.randomness.catalogue import kind_of
+from pytest_dp.randomness.laws import INTEGERS, UNIFORM, Law
+from pytest_dp.randomness.requests import RNG, Request, Source, answered
+from pytest_dp.randomness.stand_ins import CannotInstrument, drawn_past_methods, stand_in
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.instrumented import instrumented
+
+OTHERWISE = "with plain numbers it does something else than with draws that are traced"
+SEEDED = "it makes a generator of a seed of its own"
+
+
+class Forced(Branching):
+    """Answers draws by numbers that were chosen before, in the types of real draws."""
+
+    def begin(self, laws: Sequence[Law], numbers: Sequence[float]) -> None:
+        """Begin a run whose draws have these laws, and in their standard form these values."""
+        self.start(Path())
+        self._laws, self._numbers, self._used = laws, numbers, 0
+
+    @property
+    def left(self) -> int:
+        """Draws that were not asked for."""
+        return len(self._laws) - self._used
+
+    def takes(self, law: Law) -> bool:  # noqa: ARG002
+        """Any law."""
+        return True
+
+    def value_of(self, law: Law) -> Any:
+        """The next number, if it is of this law."""
+        if self._used >= len(self._laws) or self._laws[self._used] != law:
+            self.refuse(OTHERWISE)
+        self._used += 1
+        number = self._numbers[self._used - 1]
+        return round(number) if law.lattice else number
+
+    def integer(self, count: int, low: int = 0) -> Any:
+        return low + self.value_of(Law(INTEGERS, count))
+
+    def choose(self, weights: Sequence[Weight]) -> int:
+        """The branch that the next number falls into, as in a trace."""
+        cuts = list(itertools.accumulate(map(float, weights[:-1])))
+        return bisect_left(cuts, self.value_of(Law(UNIFORM)))
+
+    def number(self, law: Law, scale: Any, loc: Any) -> Any:
+        return loc + scale * self.value_of(law) if scale else loc
+
+    def draw(self, request: Request) -> Any:
+        """A number, or an array of them, as a real generator would give it."""
+        value = super().draw(request)
+        if kind_of(request).standard is None:
+            return value
+        real = answered(self.plain(request.source.kind), request)
+        if isinstance(real, np.ndarray):
+            return np.asarray(value, real.dtype).reshape(real.shape)
+        return type(real)(value)
+
+    def created(self, source: Source, seed: tuple[Any, ...]) -> None:  # noqa: ARG002
+        if seed:
+            self.refuse(SEEDED)
+
+
+def replayed(
+    call: Call, data: Any, outcomes: Sequence[Outcome], runs: int, deadline: Deadline
+) -> int:
+    """How many runs on an input gave what follows from its traced outcomes.
+
+    There is at least one run for each outcome that numbers were found for, unless there are more
+    than `runs`; these are the likeliest. Raises CannotInstrument if a run gives something else.
+    """
+    generator = default_rng(len(outcomes))
+    plans = []
+    rounds = -(-runs // len(outcomes))
+    for outcome in itertools.chain.from_iterable([outcomes[:runs]] * rounds):
+        numbers = _numbers(outcome, generator)
+        if numbers is not None:
+            plans.append((outcome, numbers))
+    forced, item = Forced(), Input(data)
+    done = 0
+    with instrumented(forced, deadline):
+        copied, inputs = call.copy_alone(*(item.fresh() for _ in plans))
+        for (outcome, numbers), fresh in zip(plans, inputs, strict=True):
+            forced.begin(outcome.laws, numbers)
+            draw = copied.draw if call.size is None else copied.rows
+            (output,) = draw(fresh, 1, stand_in(forced, RNG))
+            if drawn_past_methods() or forced.refusal or forced.left:
+                raise CannotInstrument(forced.refusal or OTHERWISE)
+            if not _follows(output, outcome, numbers):
+                raise CannotInstrument(OTHERWISE)
+            done += 1
+            if deadline.remaining() <= 0:
+                break
+    return done
+
+
+def _follows(output: Any, outcome: Outcome, numbers: Sequence[float]) -> bool:
+    """Whether an output is what an outcome says of these draws."""
+    leaves: list[Any] = []
+    structure: Hashable = None if isinstance(output, Raised) else opened(output, leaves)
+    if structure != outcome.structure or len(leaves) != len(outcome.leaves):
+        return False
+    return all(map(_agree, leaves, (_at(leaf, numbers) for leaf in outcome.leaves)))
+
+
+def _at(leaf: Any, numbers: Sequence[float]) -> tuple[Any, float]:
+    """The value of a leaf, and how large the numbers are of which it is made."""
+    if isinstance(leaf, Affine):
+        terms = [by * numbers[draw] for draw, by in leaf.terms.items()]
+        size = math.fsum(map(abs, [leaf.constant, *terms]))
+        return math.fsum([leaf.constant, *terms]), size
+    if isinstance(leaf, Finite):
+        number = 0
+        for draw, cuts in leaf.cuts.items():
+            number = number * (len(cuts) + 1) + bisect_left(cuts, numbers[draw])
+        leaf = leaf.values[number]
+    leaf = leaf.item() if isinstance(leaf, np.generic) else leaf
+    return leaf, abs(leaf) if isinstance(leaf, int | float | complex) else 0.0
+
+
+def _agree(real: Any, traced: tuple[Any, float]) -> bool:
+    value, size = traced
+    plain = isinstance(real, int | float) and isinstance(value, int | float)
+    if plain and isinstance(real, bool) == isinstance(value, bool):
+        if math.isnan(real) or math.isnan(value):
+            return math.isnan(real) and math.isnan(value)
+        return bool(real == value or abs(real - value) <= EQUAL * size)
+    return bool(type(real) is type(value) and real == value)
+
+
+def _numbers(outcome: Outcome, generator: Generator) -> list[float] | None:
+    """Draws on the way of an outcome; None if none were found."""
+    count = 1 if not outcome.conditions else THOUSAND
+    if count * len(outcome.laws) > 100 * THOUSAND:
+        return None
+    columns = [
+        _within(law, outcome.allowed.get(draw, EVERYWHERE), count, generator)
+        for draw, law in enumerate(outcome.laws)
+    ]
+    holds = np.ones(count, bool)
+    for condition in outcome.conditions:
+        total = sum(by * columns[draw] for draw, by in condition.terms.items())
+        holds &= total > -condition.constant
+    if not holds.any():
+        return None
+    at = int(np.argmax(holds))
+    return [float(column[at]) for column in columns]
+
+
+def _within(law: Law, allowed: Sequence[Interval], count: int, generator: Generator) -> Any:
+    """Draws that lie in some intervals: some of many, or by the distribution function."""
+    values = law.draws(generator, max(count, MANY))
+    inside = np.logical_or.reduce([(values > low) & (values <= high) for low, high in allowed])
+    if inside.any():
+        return np.resize(values[inside], count)
+    return np.array([_far_out(law, allowed, generator) for _ in range(min(count, MANY))] * count)[
+        :count
+    ]
+
+
+def _far_out(law: Law, allowed: Sequence[Interval], generator: Generator) -> float:
+    """A draw in the likeliest of some intervals, by halving it."""
+    first, last = law.reach
+    ends = [(max(low, first), min(high, last)) for low, high in allowed]
+    low, high = max(ends, key=lambda end: float(law.log_between(*map(np.array, end))))
+    start = np.array(low)
+    target = float(law.log_between(start, np.array(high))) + math.log(generator.uniform(RARE, 1))
+    for _ in range(MANY):
+        middle = (low + high) / 2
+        if float(law.log_between(start, np.array(middle))) < target:
+            low = middle
+        else:
+            high = middle
+    return math.floor(high) if law.lattice else high

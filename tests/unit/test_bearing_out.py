@@ -1,0 +1,181 @@
+"""Passes by trace: what is known and borne out ends early, what is in doubt does not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import math
+import random
+import time
+
+import numpy as np
+import pytest
+from exact import call_of
+
+from pytest_dp import audit
+from pytest_dp.known.doubts import doubt_about
+from pytest_dp.known.outcomes import outcomes_of
+from pytest_dp.known.replay import replayed
+from pytest_dp.randomness.modules import are_originals
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.sampling.deadline import Deadline
+
+
+def laplace(x, rng):
+    return x + rng.laplace()
+
+
+def response(x, rng):
+    return bool(x) ^ (rng.random() < 1 / (1 + math.e))
+
+
+def sparse(x, rng):
+    threshold = 1 + rng.laplace()
+    return next((k for k in range(3) if x + rng.laplace() > threshold), None)
+
+
+def chosen(x):
+    return x + random.choice([-1, 0, 1]) + random.gauss(0, 1)
+
+
+def clipped(x, rng):
+    return [max(0.0, min(x + rng.laplace(), 3.0)), int(rng.integers(0, 5)) + rng.binomial(2, 0.5)]
+
+
+def replayed_on(mechanism, data, runs=12):
+    call = call_of(mechanism)
+    outcomes = outcomes_of(call, data, Deadline(5.0))
+    return replayed(call, data, outcomes, runs, Deadline(5.0))
+
+
+@pytest.mark.parametrize("mechanism", [laplace, response, sparse, chosen, clipped])
+def test_runs_with_given_numbers_follow_the_trace(mechanism):
+    assert replayed_on(mechanism, 1) >= 12
+
+
+def by_type(x, rng):
+    noise = rng.laplace()
+    return x + (noise if type(noise) is float else 2 * noise)
+
+
+def by_attribute(x, rng):
+    noise = rng.laplace()
+    try:
+        noise.hex()
+    except AttributeError:
+        noise = 1.001 * noise
+    return x + noise
+
+
+def far_out(x, rng):
+    noise = rng.laplace()
+    return x if noise > 20 and type(noise) is float else x + noise
+
+
+def seeds(x):
+    return x + np.random.default_rng(random.randrange(1000)).laplace()
+
+
+counted = [0]
+
+
+def counts(x, rng):
+    counted[0] += 1
+    return x + rng.laplace() + (counted[0] == 5)
+
+
+@pytest.mark.parametrize("mechanism", [by_type, by_attribute, far_out, seeds, counts])
+def test_whatever_is_done_with_plain_numbers_alone_is_found(mechanism):
+    with pytest.raises(CannotInstrument):
+        replayed_on(mechanism, 1)
+
+
+def by_the_clock(x, rng):
+    return x + rng.laplace() + (time.time() < 0)
+
+
+def by_the_hidden_clock(x, rng):
+    return x + rng.laplace() + (getattr(dt, "date" + "time").now().year < 0)
+
+
+def by_another_hidden_clock(x, rng):
+    return x + rng.laplace() + (vars_of[0]() < 0)
+
+
+vars_of = [time.perf_counter]
+
+
+@functools.lru_cache
+def looked_up(x):
+    return x
+
+
+def cached(x, rng):
+    return looked_up(x) + rng.laplace()
+
+
+kept = []
+
+
+def keeps(x, rng):
+    kept.append(1)
+    return x + rng.laplace()
+
+
+def setting():
+    runs = 0
+
+    def counted_inside(x, rng):
+        nonlocal runs
+        runs += 1
+        return x + rng.laplace()
+
+    return counted_inside
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [by_the_clock, by_the_hidden_clock, by_another_hidden_clock, cached, keeps, setting()],
+)
+def test_what_may_differ_between_runs_is_in_doubt(mechanism):
+    assert doubt_about(call_of(mechanism), 1, Deadline(5.0))
+
+
+@pytest.mark.parametrize("mechanism", [laplace, response, sparse, chosen, clipped])
+def test_what_only_draws_is_not_in_doubt(mechanism):
+    assert not doubt_about(call_of(mechanism), 1, Deadline(5.0))
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(np.random, "laplace"), (random, "gauss"), (random.Random, "gauss"), (np.random, "sample")],
+)
+def test_functions_that_were_replaced_are_noticed(monkeypatch, owner, name):
+    assert are_originals()
+    monkeypatch.setattr(owner, name, lambda *_: 0.0)
+    assert not are_originals()
+
+
+def half_the_noise(x, rng):
+    return x + rng.laplace(scale=0.5)
+
+
+def test_a_known_loss_ends_an_audit_early():
+    result = audit(laplace, eps=1.0, pairs=[(0, 1)], seed=1, n_jobs=1)
+    assert (result.verdict, result.strength) == ("no violation", "analytic")
+    assert result.estimate.runs <= 20_000
+    assert "analytic: eps = 1 on these pairs" in str(result)
+
+
+def test_a_pair_that_is_not_known_keeps_it_going():
+    def by_input(x, rng):
+        return x + rng.laplace(scale=4) if x < 2 else x + rng.gamma(1) - rng.gamma(1) - 1
+
+    result = audit(by_input, eps=1.0, pairs=[(0, 1), (2, 1.5)], seed=1, n_jobs=1, max_samples=4_000)
+    assert result.strength not in ("exact", "analytic")
+
+
+def test_a_loss_above_the_claim_is_suspect_where_runs_are_few():
+    result = audit(half_the_noise, eps=1.0, pairs=[(0, 1)], seed=1, n_jobs=1, max_samples=60)
+    assert result.verdict == "inconclusive"
+    assert result.reason.startswith("suspect: analytic eps = 2, above the claim of 1")
