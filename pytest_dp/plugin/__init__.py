@@ -201,7 +201,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Find claims that no test audits."""
     marked = config.stash.get(_MARKED, [])
     if marked:
-        from pytest_dp.plugin.check import refuse_unaudited
+        from pytest_dp.plugin.markers import refuse_unaudited
 
         refuse_unaudited(marked, items)
 
@@ -211,9 +211,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if hasattr(session.config, "workerinput"):
         tell(session.config, session.items)
     if "pytest_dp.plugin.options" in sys.modules:  # as an option was given, or a profile loaded
-        from pytest_dp.plugin.earlier import look_ahead
+        from pytest_dp.plugin.options import accumulates
 
-        look_ahead(session)
+        if accumulates(session.config):
+            from pytest_dp.plugin.earlier import look_ahead
+
+            look_ahead(session)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -240,7 +243,7 @@ def pytest_make_collect_report(
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One item for each claim of a marked test, where there are several."""
     if "dp_check" in metafunc.fixturenames and metafunc.definition.get_closest_marker(MARKER):
-        from pytest_dp.plugin.check import parametrize
+        from pytest_dp.plugin.markers import parametrize
 
         parametrize(metafunc)
 

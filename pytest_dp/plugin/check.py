@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +11,10 @@ from pytest_dp.auditors import run
 from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
 from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
-from pytest_dp.keywords import read
 from pytest_dp.plugin.earlier import Earlier
-from pytest_dp.plugin.failure import relative, represent
-from pytest_dp.plugin.names import AUDITED, CONTENT, MARKER, reports
+from pytest_dp.plugin.failure import represent
+from pytest_dp.plugin.markers import UNAUDITED, claimed, place, read_marker, takes_dp_check
+from pytest_dp.plugin.names import AUDITED, MARKER, reports
 from pytest_dp.plugin.options import settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.records.code import source_digest
@@ -27,8 +26,6 @@ from pytest_dp.sampling.streams import claim_seed
 _RECORDS = pytest.StashKey[list[tuple[Record, AuditResult]]]()
 _CALLS = pytest.StashKey[int]()
 _UNUSED = pytest.StashKey[bool]()
-_UNAUDITED = pytest.StashKey[str]()
-"""Of a test: the module or class around it with a marker that no test makes use of."""
 
 
 def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) -> AuditResult:
@@ -70,7 +67,7 @@ def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
 def checker(request: pytest.FixtureRequest) -> Any:
     """The function that the fixture ``dp_check`` gives to a test."""
     item: pytest.Item = request.node
-    _, markers = _claimed(item)
+    _, markers = claimed(item)
     if not markers:
         pytest.fail(
             "dp_check audits the claim of the test's marker, and this test has none. Write "
@@ -97,98 +94,22 @@ def checker(request: pytest.FixtureRequest) -> Any:
     return check
 
 
-def parametrize(metafunc: pytest.Metafunc) -> None:
-    """One item for each claim, if the markers of a test make several."""
-    variations: list[tuple[dict[str, Any], str]] = []
-    for marker in reversed(_claimed(metafunc.definition)[1]):  # the topmost first
-        try:
-            claims = variants(_read(marker))
-        except ClaimError:
-            return  # `before` shows it when the test is run
-        for arguments, label in claims:
-            keywords = dict(marker.kwargs)
-            if arguments.params or arguments.drawn:
-                params = {name: [value] for name, value in arguments.params.items()}
-                keywords["params"] = params | dict(arguments.drawn)
-            variations.append((keywords, label))
-    if len(variations) > 1:
-        metafunc.parametrize(
-            "dp_check",
-            [k for k, _ in variations],
-            ids=[label or None for _, label in variations],
-            indirect=True,
-        )
-
-
 def before(item: pytest.Item) -> None:
     """Forget earlier runs of a marked test, and refuse a marker that makes no sense."""
     item.stash[_RECORDS] = []
     item.stash[AUDITED] = []
     item.stash[_CALLS] = 0
     item.stash[_UNUSED] = False
-    whose = item.stash.get(_UNAUDITED, "")
+    whose = item.stash.get(UNAUDITED, "")
     if not hasattr(item, "declaration"):  # a generated item has a marker of its own
         for marker in (marker for marker in item.own_markers if marker.name == MARKER):
-            variants(_read(marker))
-            whose = whose if _takes_dp_check(item) else "This test"
+            variants(read_marker(marker))
+            whose = whose if takes_dp_check(item) else "This test"
     if whose:
         raise ClaimError(
             f"{whose} has the marker dp_claim but never audits anything. Take the fixture dp_check "
             "as an argument and call dp_check(mechanism)."
         )
-
-
-def refuse_unaudited(marked: Sequence[pytest.Collector], items: Sequence[pytest.Item]) -> None:
-    """Let a test fail for each marker of a module or a class that none of its tests audits.
-
-    A class that inherits the marker may leave the audit to others that inherit it.
-    """
-    by_owner: dict[int, list[pytest.Collector]] = {}
-    for node in marked:
-        by_owner.setdefault(id(_written_on(node)[0]), []).append(node)
-    for owner, nodes in by_owner.items():
-        tests = [test for node in nodes for test in _tests(node)]
-        if not any(test is None or _audits(test, owner) for test in tests):
-            first = next((item for item in items if item in tests), None)
-            if first is not None:
-                first.stash[_UNAUDITED] = nodes[0].name
-
-
-def _tests(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item | None]:
-    """All tests in a module or a class, also those not asked for; None for what is not known."""
-    if isinstance(node, pytest.Item):
-        yield node
-        return
-    content = node.stash.get(CONTENT, None)
-    for child in (None,) if content is None else content:
-        yield from (None,) if child is None else _tests(child)
-
-
-def _audits(item: pytest.Item, owner: int) -> bool:
-    """Whether a test audits the claim that is written on the object of this identity."""
-    return _takes_dp_check(item) and id(_claimed(item)[0]) == owner
-
-
-def _claimed(item: pytest.Item) -> tuple[object, list[pytest.Mark]]:
-    """The closest test, class or module with markers, and these."""
-    written = map(_written_on, reversed(item.listchain()))
-    return next(((owner, marks) for owner, marks in written if marks), (item, []))
-
-
-def _written_on(node: Any) -> tuple[object, list[pytest.Mark]]:
-    """The markers of a test, class or module, and what they are written on: maybe a base class."""
-    own = [marker for marker in node.own_markers if marker.name == MARKER]
-    for kind in getattr(getattr(node, "obj", None), "__mro__", ()):
-        marks = vars(kind).get("pytestmark", ())
-        listed = [getattr(m, "mark", m) for m in (marks if isinstance(marks, list) else [marks])]
-        here = [marker for marker in own if any(marker is mark for mark in listed)]
-        if here:
-            return kind, here
-    return node, own
-
-
-def _takes_dp_check(item: pytest.Item) -> bool:
-    return "dp_check" in getattr(item, "fixturenames", ())
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -227,16 +148,6 @@ def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) ->
     return records
 
 
-def _read(marker: pytest.Mark) -> dict[str, Any]:
-    """What a marker says of a claim; ``dp_check`` may be given the rest."""
-    if marker.args:
-        raise ClaimError(
-            f"pytest.mark.dp_claim was given {marker.args[0]!r} without a keyword. "
-            "Write the name: @pytest.mark.dp_claim(eps=1.0, ...)."
-        )
-    return read(marker.kwargs)
-
-
 def _one_claim(keywords: dict[str, Any], overrides: dict[str, Any]) -> Claim:
     merged = {**keywords, **overrides}
     for given, other in (("pairs", "inputs"), ("inputs", "pairs")):
@@ -249,9 +160,3 @@ def _one_claim(keywords: dict[str, Any], overrides: dict[str, Any]) -> Claim:
             "parameter one value, or put the list into the marker for one test each."
         )
     return claims[0]
-
-
-def place(item: pytest.Item) -> tuple[str, int]:
-    """Path, relative to the root, and line of a test."""
-    _, line, _ = item.reportinfo()
-    return relative(item.path, item.config.rootpath), (line or 0) + 1

@@ -172,8 +172,8 @@ class Seen:
         self, item: pytest.Item, report: pytest.TestReport, told: Judgement, hint: str
     ) -> None:
         from pytest_dp.errors import WeakenedClaim
-        from pytest_dp.plugin.check import place
         from pytest_dp.plugin.failure import decorator_source, represent
+        from pytest_dp.plugin.markers import place
         from pytest_dp.records.judging import message
 
         path, start = place(item)
@@ -222,7 +222,7 @@ def found(
 
 def _described(item: pytest.Item, state: str) -> dict[str, Any]:
     from pytest_dp.claim import Claim
-    from pytest_dp.plugin.check import place
+    from pytest_dp.plugin.markers import place
 
     path, line = place(item)
     claim = getattr(item, "claim", None)

@@ -17,7 +17,6 @@ import pytest
 from pytest_dp.claim import Claim, distinct_labels, expand
 from pytest_dp.declaration import ATTRIBUTE, DECLARED, Declaration
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
-from pytest_dp.plugin.check import conclude, run_audit
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.names import MARKER, has_claims
 
@@ -49,6 +48,8 @@ class ClaimItem(pytest.Function):
     def runtest(self) -> None:
         if isinstance(self.claim, ClaimError):
             raise self.claim
+        from pytest_dp.plugin.check import conclude, run_audit  # with all that audits load
+
         conclude(self, self.mechanism, run_audit(self, self.mechanism, self.claim))
 
     def reportinfo(self) -> tuple[Path, int, str]:

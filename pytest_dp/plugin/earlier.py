@@ -149,10 +149,9 @@ def _around(item: pytest.Item) -> list[Any]:
 
 def look_ahead(session: pytest.Session) -> None:
     """Look at the modules of all claims before any is audited: runs may leave something in them."""
-    if accumulates(session.config):
-        for item in session.items:
-            if item.get_closest_marker(MARKER) is not None:
-                of_modules(getattr(item, "mechanism", None), *_around(item))
+    for item in session.items:
+        if item.get_closest_marker(MARKER) is not None:
+            of_modules(getattr(item, "mechanism", None), *_around(item))
 
 
 def collected(config: pytest.Config) -> Iterator[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
-from pytest_dp.auditors.result import PrivacyViolation
 from pytest_dp.errors import InconclusiveWarning, PytestDPError
 
 _WITHOUT_CONFIDENCE = re.compile(r" \([^()]* confidence\)$")
@@ -29,6 +28,8 @@ def represent(
     from an xdist worker, give the line of the short summary and the JUnit message, and are coloured
     like any other failure.
     """
+    from pytest_dp.auditors.result import PrivacyViolation  # it loads NumPy
+
     shown = relative(path, config.rootpath)
     kind = type(error).__name__
     message = f"{kind}: {error}"

@@ -122,7 +122,7 @@ def tell(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
     claims = [item for item in items if item.get_closest_marker(MARKER) is not None]
     if not claims or file is None:
         return
-    from pytest_dp.plugin.check import place
+    from pytest_dp.plugin.markers import place
     from pytest_dp.writing import write_whole
 
     places = {item.nodeid: place(item) for item in claims}

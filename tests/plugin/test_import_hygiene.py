@@ -129,3 +129,34 @@ def test_only_modules_that_are_being_imported_enter_their_claims(python, tmp_pat
     print(*DECLARED)
     """
     assert python(code, cwd=tmp_path) == "shop"
+
+
+AUDITS = """
+import pytest_dp, sys
+def pytest_collection_finish():
+    heavy = ("numpy", "scipy", "joblib", "pytest_dp.auditors", "pytest_dp.sampling")
+    with open("loaded", "w") as file:
+        print(*(name for name in heavy if name in sys.modules), file=file)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "1"], ["--dp-profile=dev"]])
+def test_collecting_claims_loads_nothing_that_only_audits_need(project, options):
+    project.write("conftest.py", AUDITS, imports="")
+    project.write(
+        "test_a.py",
+        """
+        import pytest
+        from pytest_dp import PrivacyProfile, RenyiDP, add_remove_one, dp_claim, queries
+        @dp_claim(eps=1.0, delta=1e-5, inputs=queries(3), params={"scale": [1.0, 2.0]})
+        @dp_claim(guarantee=RenyiDP({2: 0.5}), inputs=[[1, 2]], neighbors=add_remove_one())
+        @dp_claim(eps=None)
+        def noisy(records, scale=1.0): return 0.0
+        @pytest.mark.dp_claim(mu=1.0, pairs=[(0, 1)], params={"n": [1, 2]})
+        def test_marked(dp_check): dp_check(lambda data, n, rng: data + rng.normal())
+        """,
+        imports="",
+    )
+    result = project.run_apart("-p", "no:cacheprovider", "--co", *options)
+    assert "test_marked" in result.stdout.str() or "-n" in options
+    assert (project.root / "loaded").read_text().split() == []
