@@ -120,12 +120,6 @@ def test_runs_without_it_touch_nothing(stats):
     assert not (stats.root / ".dp").exists()
 
 
-def test_workers_keep_it_too(stats):
-    stats.write("test_other.py", laplace("sums", 1.0))
-    nightly(stats, "-n", "1")
-    assert len(files(stats)) == 2
-
-
 def test_damaged_evidence_is_told_and_the_test_judged(stats):
     nightly(stats)
     files(stats)[0].write_text("{")

@@ -184,7 +184,7 @@ def test_what_is_stronger_or_renamed_passes_with_a_note(shop):
         (["--dp-claims=off"], []),
         (["--ignore", SHOP_FILE], []),
         ([f"{SHOP_FILE}::visitors", "--dp-max-samples=200"], []),
-        ([TESTS_FILE, "--dp-profile=dev", "-n", "1"], []),
+        pytest.param([TESTS_FILE, "--dp-profile=dev", "-n", "1"], [], marks=pytest.mark.nightly),
     ],
 )
 def test_only_what_a_run_is_about_is_judged(shop, options, failing):

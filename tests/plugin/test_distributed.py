@@ -165,6 +165,19 @@ def test_processes_and_order_change_no_number_anywhere(project, monkeypatch):
         assert several > 1
 
 
+def test_what_a_worker_sees_is_kept_and_told_by_the_run(shop, monkeypatch):
+    """It is told the profile and the seed; evidence, annotations and reports come of its claims."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = shop.run("-n", "1", "--dp-profile=nightly", "--dp-report=dp.json", "test_b.py")
+    result.assert_outcomes(passed=1, failed=1)
+    claims = json.loads((shop.root / "dp.json").read_text())["claims"]
+    assert {claim["status"] for claim in claims} == {"no violation", "violated"}
+    [seed] = {claim["seed"] for claim in claims}
+    result.stdout.fnmatch_lines([f"dp: seed {seed}; repeat this run *"])
+    assert len(list(shop.root.glob(".dp/**/*.json"))) == 2, "the profile accumulates"
+    assert len([line for line in result.outlines if line.startswith("::error")]) == 1
+
+
 @pytest.mark.nightly
 def test_workers_share_a_random_seed_and_audit_in_one_process_each(project):
     project.write(

@@ -109,6 +109,7 @@ def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
 KINDS = ("json", "sarif", "gitlab.json", "html")
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
 def test_no_report_of_an_earlier_run_stands_while_another_runs(project, workers):

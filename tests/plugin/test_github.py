@@ -51,11 +51,6 @@ def test_annotations_and_the_summary_of_a_job(shop):
     assert summary.count("\n| ✅ no violation (") == 1
 
 
-@pytest.mark.slow
-def test_under_xdist(shop):
-    assert len(annotations(shop.run("backend", "--dp-modules", "-n", "1", "-k", "not few"))) == 3
-
-
 def test_a_passing_run_says_so(shop):
     shop.run("backend", "--dp-modules", "-k", "good")
     assert (shop.root / "summary.md").read_text().startswith("## ✅ Privacy claims: no violation")

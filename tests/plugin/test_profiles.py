@@ -148,24 +148,6 @@ def test_the_header_shows_what_is_not_usual(project):
     assert "dp: profile" not in project.run("--dp-profile=default").stdout.str()
 
 
-PROBE = """
-def test_probe(request):
-    with open("seen", "w") as file:
-        print(request.config.option.dp_profile, request.config.option.dp_seed, file=file)
-"""
-
-
-@pytest.mark.slow
-def test_workers_have_the_profile_and_one_seed(project):
-    project.write("conftest.py", "from pytest_dp import load_profile", imports="")
-    project.write("test_a.py", PROBE)
-    result = project.run("-n", "1", "--dp-profile=nightly")
-    result.assert_outcomes(passed=1)
-    profile, seed = (project.root / "seen").read_text().split()
-    assert profile == "nightly"
-    result.stdout.fnmatch_lines([f"dp: seed {seed}; repeat this run *"])
-
-
 def test_a_profile_of_the_ini_file_that_is_none_is_a_usage_error(project):
     message = r"ini key dp_profile: There is no profile 'xyz'\. Registered: 'default', 'dev'"
     with pytest.raises(pytest.UsageError, match=message):

@@ -226,12 +226,13 @@ def slow(d, rng):
 """
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
-def test_no_progress_in_logs(project, monkeypatch):
+@pytest.mark.parametrize("options", [["--color=yes"], ["-n", "1"]])
+def test_no_progress_in_logs(project, monkeypatch, options):
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
     project.write("test_a.py", "import time", SLOW)
-    for options in (["--color=yes"], ["-n", "1"]):
-        assert " samples, " not in project.run(*options).stdout.str()
+    assert " samples, " not in project.run(*options).stdout.str()
 
 
 @pytest.mark.slow

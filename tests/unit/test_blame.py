@@ -536,7 +536,7 @@ NOTIONS = {
 }
 
 
-@pytest.mark.spot(4)
+@pytest.mark.spot(8)
 @pytest.mark.parametrize(
     ("step", "notion"),
     [

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.slow
 def _few(monkeypatch):
     """What is chosen from a pool is the same matter for a smaller one, and takes less time."""
     monkeypatch.setattr("pytest_dp.inputs.generated.POOL", 60)
+    monkeypatch.setattr("pytest_dp.inputs.pair_strategies.POOL", 40)
 
 
 PATIENTS = st.lists(st.tuples(st.integers(0, 120), st.sampled_from("abcd")))
@@ -135,7 +136,7 @@ def one_apart(d1, d2):
     return len(d1) == len(d2) and sum(abs(a - b) for a, b in zip(d1, d2, strict=True)) == 1
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(5)
 @pytest.mark.parametrize(
     ("datasets", "claim", "holds"),
     [
