@@ -20,10 +20,18 @@ from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
 from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.shrinking import smallest
-from pytest_dp.auditors.stopping import runs_to_margin, should_tell, tells_apart, would_catch
+from pytest_dp.auditors.stopping import (
+    Caught,
+    could_see_delta,
+    runs_to_margin,
+    should_tell,
+    tells_apart,
+    would_catch,
+)
 from pytest_dp.auditors.strongest import Strongest, grows, seen_before, shorter, strongest
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence.counts import Bound
+from pytest_dp.evidence.resolution import DELTAS
 from pytest_dp.limits import ALPHA_SHARE, FEW, RESERVE, RUNS, SHOWN_OUTPUTS, THOUSAND
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
@@ -70,11 +78,13 @@ def conclude(game: Game, derived: Known) -> AuditResult:
             context, game.pool, game.seen, violated
         )
     _note_if_late(game)
-    verdict: Verdict = "violated" if violated else _not_refuted(game, known, caught, bets)
+    if not violated and not game.bearing_out.runs:
+        bets |= _of_delta(game, known[:claimed], caught)
+    verdict: Verdict = "violated" if violated else _not_refuted(game, known, caught.if_kept, bets)
     return context.result(
         verdict,
         p_value=context.agreeing(min(game.p_value, 1.0), violated),
-        resolution=_resolution(game, caught, blind=bool(bets.get("blind"))),
+        resolution=_resolution(game, caught.at, blind=bool(bets.get("blind"))),
         **bets,
         **shown,
     )
@@ -168,6 +178,24 @@ def _not_refuted(
             "been caught"
         )
     return "no violation"
+
+
+def _of_delta(game: Game, known: list[PairState], caught: Caught) -> dict[str, Any]:
+    """Fields of the result of a claim that stands: what it may lose now, and rare leaks."""
+    context = game.context
+    fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
+    if caught.sees(context.guarantee):
+        return fields
+    runs = context.settings.max_samples
+    if context.sampler.seconds_a_run:
+        runs = min(runs, int(context.settings.max_seconds / context.sampler.seconds_a_run))
+    level = context.guarantee, game.share * context.alpha
+    times = runs / max(2 * game.drawn, 1)
+    fields["misses_delta"] = could_see_delta(known, game.bandit.claimed, *level, times)
+    said = f"leaks {DELTAS} times as likely as delta={context.guarantee.delta:g} may go unseen: "
+    more = "more runs would show them" if fields["misses_delta"] else "no affordable number of"
+    context.sampler.note(said + more + ("" if fields["misses_delta"] else " runs could show them"))
+    return fields
 
 
 def _shown_fields(game: Game, known: list[PairState], played: Game) -> dict[str, Any]:

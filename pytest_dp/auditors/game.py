@@ -25,6 +25,7 @@ from pytest_dp.auditors.past import learned_by, remind
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
+    Caught,
     in_doubt,
     should_tell,
     tells_apart,
@@ -37,6 +38,7 @@ from pytest_dp.limits import (
     CHECK_GROWTH,
     DOZENS,
     GROWTH,
+    HUNG_SECONDS,
     LONG_STEP_TIME,
     MANY,
     RESERVE,
@@ -92,6 +94,7 @@ class Game:
         self.pace = context.pace
         self.late = self.satisfied = False
         self._next_check = 0.0  # pairs of outputs
+        self._at_margin = 0  # the same, where noise would have been caught that is too small
         self._doubtful: PairState | None = None  # keeps it from ending
         self.learning = 0.0  # seconds
         self.trail: list[tuple[int, float]] = []
@@ -208,14 +211,27 @@ class Game:
         if may_end or (shows_progress and all(state.binnings for state in self.seen)):
             level = context.guarantee, self.share * context.alpha
             caught = would_catch(self.seen[: bandit.claimed], bandit.claimed, *level)
-            context.sampler.caught = caught
+            context.sampler.caught = caught.at
             margin = context.settings.margin
-            if may_end and context.guarantee.noise_below(caught) <= margin and self._sees():
+            if may_end and self._reaches(margin, caught) and self._sees():
                 left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
-                doubts = in_doubt(bandit.accepted, caught, left, *level, margin, bandit.claimed)
+                doubts = in_doubt(
+                    bandit.accepted, caught.if_kept, left, *level, margin, bandit.claimed
+                )
         self._doubtful = doubts[0] if doubts else None
         self._next_check = 0.0 if doubts else CHECK_GROWTH * self.drawn
         return doubts == []
+
+    def _reaches(self, margin: float, caught: Caught) -> bool:
+        """Whether the margin is reached; under a delta, or all that may be spent on the rest."""
+        context, guarantee = self.context, self.context.guarantee
+        if guarantee.noise_below(caught.at) <= margin and caught.sees(guarantee):
+            return True
+        if not guarantee.delta or guarantee.noise_below(caught.if_kept) > margin:
+            return False
+        self._at_margin = self._at_margin or self.drawn
+        beyond = context.runs_within(HUNG_SECONDS, context.max_samples)
+        return 2 * (self.drawn - self._at_margin) >= beyond
 
     def _sees(self) -> bool:
         """Whether inputs are told apart, or would be if the mechanism used some of its claim."""

@@ -7,6 +7,7 @@ looking for a violation, and what is said about a claim that stands; never that 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,14 +15,17 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.evidence.event_bets import all_contingencies
-from pytest_dp.evidence.expected_gains import edges, largest_shown, smallest_divergence_scale
+from pytest_dp.evidence.expected_gains import edges, smallest_divergence_scale
+from pytest_dp.evidence.losing_now import may_lose, would_lose
 from pytest_dp.evidence.resolution import (
+    DELTAS,
     OTHER_PAIRS_SHARE,
     SEEN,
     Curve,
     PlannedBets,
     clearest_event,
     curve,
+    rarest_leak,
     smallest_event,
     smallest_scale,
     told_apart,
@@ -45,31 +49,71 @@ shows as much in one event of 40. Where few samples are left it takes more, as l
 won."""
 
 
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """What an audit would have caught, and what it knows of the mechanism as it is (approximate).
+
+    In the claim's parameter.
+    """
+
+    by_bets: float
+    """The smallest true loss that would have been caught; infinite if nothing would have been."""
+    if_kept: float
+    """The same, were the claim known to be kept now: what effort goes by where the claim has a
+    delta, beside which a loss is seen late."""
+    now: float
+    """The largest that the mechanism may have now."""
+    rarest: float
+    """The smallest probability of an event that comes on one input only, and would be seen."""
+
+    @property
+    def at(self) -> float:
+        """The smallest loss of which a pass may say that it would have been caught."""
+        return max(self.by_bets, self.now)
+
+    def sees(self, guarantee: Guarantee) -> bool:
+        """Whether leaks would be seen that are a few times as likely as a claim's delta."""
+        return not guarantee.delta or self.rarest <= DELTAS * guarantee.delta
+
+
 def would_catch(
     states: list[PairState], available: int, guarantee: Guarantee, alpha: float
-) -> float:
-    """The smallest true loss of the mechanism that would have been caught (approximate).
+) -> Caught:
+    """What would have been caught, with 95 % power.
 
-    In the claim's parameter, with 95 % power; infinite if nothing would have been. `states` are the
-    pairs that were looked at, of the `available` ones that the claim gives: proposed ones take a
-    share that is bounded, and most of them are seen too little to say anything. `alpha` is what
-    bets may spend.
+    `states` are the pairs that were looked at, of the `available` ones that the claim gives:
+    proposed ones take a share that is bounded, and most of them are seen too little to say
+    anything. `alpha` is what bets may spend.
     """
     bets = PlannedBets(guarantee, _pairs_drawn(states, available), alpha)
-    losses = [largest_shown(state.record, guarantee) for state in states]
+    losses = [may_lose(state.record, guarantee) for state in states]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
-    largest: float = losses[order[0]]
-    if largest >= guarantee.claimed and not any(_tells_apart(state) for state in states):
-        return math.inf  # too few outputs to say anything
+    now: float = losses[order[0]]
+    rarest = rarest_leak(bets)
+    if now >= guarantee.claimed and not any(_tells_apart(state) for state in states):
+        return Caught(math.inf, math.inf, now, rarest)  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
-    return min(
-        _smallest_caught(states[k], bets) * max(1.0, largest / max(losses[k], NO_LOSS))
+    then = [
+        np.array(_smallest_caught(states[k], bets, losses[k]))
+        * (max(1.0, now / max(losses[k], NO_LOSS)) if losses[k] < now < math.inf else 1.0)
         for k in order
-    )
+    ]
+    by_bets, if_kept = np.min(then, axis=0).tolist()
+    return Caught(by_bets, if_kept, now, rarest)
 
 
-def _smallest_caught(state: PairState, bets: PlannedBets) -> float:
-    """The smallest loss on a pair of inputs that would have been caught.
+def could_see_delta(
+    states: list[PairState], available: int, guarantee: Guarantee, alpha: float, times: float
+) -> bool:
+    """Whether so many times the runs would see leaks that are a few times as likely as delta."""
+    bets = PlannedBets(guarantee, times * _pairs_drawn(states, available), alpha)
+    return rarest_leak(bets) <= DELTAS * guarantee.delta
+
+
+def _smallest_caught(state: PairState, bets: PlannedBets, now: float) -> tuple[float, float]:
+    """The smallest loss on a pair of inputs that would have been caught, as it may lose `now`.
+
+    And the same were the claim kept now.
 
     The largest of three: what a single event shows, if it is as likely as the clearest one; what
     outputs show whose noise has this shape; and what a loss shows that as many places share.
@@ -83,16 +127,14 @@ def _smallest_caught(state: PairState, bets: PlannedBets) -> float:
     by_divergences = smallest_divergence_scale(state.record, bets)
     times = min(smallest_scale(curves, bets), by_divergences)
     if math.isinf(times):
-        return least
+        return least, least
     if times == by_divergences:
         least = 0.0  # no single event would have been needed
-    # A mechanism that keeps its claim now would lose at most so many times the claim then.
-    now = min(guarantee.claimed, largest_shown(state.record, guarantee))
-    share = now / guarantee.claimed if guarantee.claimed else 1.0
-    then = share * guarantee.with_noise_over(times)
+    then = would_lose(state.record, guarantee, times)
     if guarantee.largest_ratio is not None:
         then = min(then, max(steps.loss(times) for steps in curves))
-    return max(least, then)
+    kept = then * min(guarantee.claimed / max(now, NO_LOSS), 1.0)
+    return max(least, then), max(least, kept)
 
 
 def tells_apart(states: list[PairState]) -> bool:

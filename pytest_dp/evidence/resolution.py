@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betaincinv, ndtri
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.bisection import smallest, smallest_loss
@@ -33,6 +33,9 @@ LEARNING_COST = 6.0
 """Log wealth that bets lose, about, while they learn what to bet on. Larger: the reported
 resolution says less than the audit can do, and audits that pass take longer; smaller: it is missed
 more often. By hand."""
+DELTAS = 10
+"""How many times a claim's delta a leak may have that a strong pass would have seen. Larger: passes
+say less of delta; smaller: hardly any is strong. By hand."""
 OTHER_PAIRS_SHARE = 0.35
 """Samples that every other pair of inputs gets, as a share of those that the best pair gets. Larger
 or smaller: what many pairs cost is over- or underestimated. By hand."""
@@ -200,6 +203,24 @@ def smallest_event(p1: float, bets: PlannedBets, shared: float = 0.0) -> float:
 
     loss = smallest_loss(caught, bets.guarantee.largest_ratio or 0.0)
     return bets.guarantee.shown_by(p1, p1 * math.exp(-loss)) if math.isfinite(loss) else loss
+
+
+def rarest_leak(bets: PlannedBets) -> float:
+    """The smallest probability of an event that never comes on the other input, and is seen.
+
+    With 95 % power: by the best stake, so many hits win ``1 / alpha`` and what is lost while bets
+    learn; so often it comes but once in 20 audits. 1.0 if no such event would be seen.
+    """
+    runs, seen = bets.runs, 1.0
+    needed = LEARNING_COST - math.log(bets.alpha)
+    for eps, delta in bets.guarantee.hockey_sticks:
+        stakes = STAKES / (math.exp(eps) + delta)
+        lost = -np.log1p(-stakes * delta)
+        hits = np.ceil((needed + runs * lost) / (np.log1p(stakes * (1 - delta)) + lost))
+        fewest = float(hits.min())
+        if 0 < fewest <= runs:
+            seen = min(seen, float(betaincinv(fewest, runs - fewest + 1, 1 - SHOWN_ALPHA)))
+    return seen
 
 
 def clearest_event(record: Record) -> tuple[float, float]:

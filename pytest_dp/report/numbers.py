@@ -234,3 +234,17 @@ def _significant(value: Decimal, digits: int, rounding: Rounding) -> str:
         sign = f"-{-exponent:02d}" if exponent < 0 else str(exponent)
         return f"{scaled:f}e{sign}"
     return _plain(_places(value, max(digits - 1 - exponent, 0), rounding))
+
+
+def seldom(p: float) -> str:
+    """How seldom something comes of at least this probability: 1 in ``4,100``, two digits of it."""
+    often = math.floor(1 / p)
+    unit = 10 ** max(len(str(often)) - 2, 0)
+    return count(often // unit * unit)
+
+
+def may_lose(largest: float | None, parameter: str) -> str:
+    """What is not excluded of a mechanism: ``it may lose up to eps = 1.7 now``; None: anything."""
+    if largest is None or math.isinf(largest):
+        return f"it may lose any {parameter} now"
+    return f"it may lose up to {parameter} = {upper(largest)} now"

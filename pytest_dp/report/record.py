@@ -131,6 +131,12 @@ class Record:
     """What was proven of the parameter; 0.0 if nothing was shown, None if it is infinite."""
     resolution: float | None = None
     """The smallest true parameter that would have been caught; None if nothing would have been."""
+    may_lose: float | None = None
+    """The largest parameter that the mechanism may have now; None if unknown, or infinite."""
+    over_now: bool = False
+    """Whether that is clearly above the claim."""
+    rarest: float | None = None
+    """The smallest probability of an output of one input only that would have been seen."""
     samples: int = 0
     seconds: float = 0.0
     method: str = ""

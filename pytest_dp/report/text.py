@@ -76,6 +76,10 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     for record, name, values, state in zip(records, names, columns, states, strict=True):
         lines.append((line(name, values, state), record.status))
         lines += [(f"  {text}", "inconclusive") for text in wrap(record.reason, width - 2)]
+        if record.over_now:
+            lines.append(
+                (f"  {numbers.may_lose(record.may_lose, record.parameter)}", "inconclusive")
+            )
         lines += [(f"  {text}", "") for text in wrap(estimated(record), width - 2)]
         if record.beyond is not None:
             lines += [(f"  {text}", "beyond") for text in wrap(record.beyond.headline, width - 2)]
@@ -101,6 +105,11 @@ def legend(records: Iterable[Record]) -> list[str]:
                 f"{grade}: the loss on all pairs of the claim is known by {by}, and stands in "
                 "place of what would be caught; so many runs look as derived."
             )
+    if any(record.over_now for record in records):
+        said.append(
+            "may lose now: no violation is proven, but the outputs leave room for so much; more "
+            "samples tell more."
+        )
     if "inconclusive" in states:
         said.append("inconclusive: the audit could tell nothing, neither good nor bad.")
     if any(record.strength == "blind" for record in records):
@@ -172,6 +181,7 @@ def facts(record: Record) -> dict[str, str]:
         ),
         "strongest": record.strongest,
         "known": estimated(record),
+        "rare leaks": _rare_leaks(record),
         "p-value": _p_value(record),
         "e-value": (
             e_value(record.e_value, record.bet_samples)
@@ -187,6 +197,15 @@ def facts(record: Record) -> dict[str, str]:
         "seed": record.seed,
         "reason": record.reason,
     }
+
+
+def _rare_leaks(record: Record) -> str:
+    if record.status != "no violation" or record.rarest is None:
+        return ""
+    if record.rarest >= 1:
+        return "an output that comes on one input only might go unseen, however often"
+    often = numbers.seldom(record.rarest)
+    return f"an output that comes on one input only would be seen from 1 run in {often}"
 
 
 def _method(record: Record) -> str:

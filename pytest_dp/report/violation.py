@@ -40,19 +40,20 @@ def headline(result: Result) -> str:
     beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
     if result.verdict == "inconclusive":
         effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
-        if result.blind:
-            return f"inconclusive (blind): nothing tells the inputs apart, in {effort}{beyond}"
-        return f"inconclusive: could not test {claim} with {effort}{beyond}"
+        why = " (blind): nothing tells the inputs apart, in" if result.blind else ""
+        return f"inconclusive{why or f': could not test {claim} with'} {effort}{beyond}"
+    found = f"no violation of {claim}"
     if result.strength in ("exact", "analytic"):
-        return f"no violation of {claim}: {result.worth} ({result.strength}){beyond}"
+        return f"{found}: {result.worth} ({result.strength}){beyond}"
+    now = numbers.may_lose(result.may_lose, guarantee.parameter) if result.over_now else ""
     if not math.isfinite(result.resolution):
-        return f"no violation of {claim} found, but this run could have caught nothing{beyond}"
+        return f"{found} found, but {now or 'this run could have caught nothing'}{beyond}"
     caught = guarantee.true(numbers.upper(result.resolution))
     if guarantee.largest_ratio is None:
         too_small = 100 * (1 - 1 / guarantee.noise_below(result.resolution))
         caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
-    found = f"no violation of {claim} found"
-    return f"{found}; {caught} would have been caught ({result.strength}){beyond}"
+    worth = f"{caught} would have been caught" + (f", but {now}" if now else "")
+    return f"{found} found; {worth} ({result.strength}){beyond}"
 
 
 def shown_more(result: Result) -> str:

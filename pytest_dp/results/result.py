@@ -140,8 +140,18 @@ class Result:
         Wall-clock time.
     resolution : float
         The smallest true `parameter` that this run would have caught with 95 % power on the pairs
-        and events that it tried (approximate); infinite if it could have caught nothing. Of a pass
-        that is exact or analytic, the loss itself.
+        and events that it tried (approximate); infinite if it could have caught nothing. At least
+        `may_lose`. Of a pass that is exact or analytic, the loss itself.
+    may_lose : float or None
+        The largest `parameter` that the mechanism may have now on the pairs that were tried, with
+        room for chance (approximate); infinite where a claim with a delta may be broken beside any
+        eps. None where the claim is violated, and from auditors that do not tell.
+    rarest : float or None
+        The smallest probability of an output that comes on one of two inputs only, and would have
+        been seen with 95 % power; from auditors that bet.
+    misses_delta : bool
+        Whether leaks ten times as likely as the claim's delta would not have been seen, while the
+        effort that is allowed could see them.
     seed : int
         Replays this audit.
     counterexample : Counterexample or None
@@ -229,6 +239,9 @@ class Result:
     beyond: Result | None = None
     outside: str = ""
     to_add: tuple[Any, ...] = ()
+    may_lose: float | None = None
+    rarest: float | None = None
+    misses_delta: bool = False
 
     def __str__(self) -> str:
         """The outcome in a line."""
@@ -286,15 +299,27 @@ class Result:
         ``"exact"`` if the loss on all pairs of the claim is known by all outcomes and their
         probabilities, and ``"analytic"`` if it is by densities of the noise; real runs bear it out,
         so many as `estimate` says. Else ``"strong"`` if noise that is 1.25 times too small would
-        have been caught, ``"fair"`` if noise of half the size would, else ``"weak"``; ``"blind"``
-        of an inconclusive one.
+        have been caught, and leaks ten times as likely as delta, if any effort that is allowed
+        could; ``"fair"`` if noise of half the size would, else ``"weak"``, as it is where noise may
+        be 1.25 times too small now; ``"blind"`` of an inconclusive one.
         """
         if self.verdict != "no violation":
             return "blind" if self.blind else ""
         if self.estimate is not None and self.estimate.runs:
             return self.estimate.mode
-        times = self.claim.promise.guarantee.noise_below(self.resolution)
-        return "strong" if times <= STRONG * (1 + EQUAL) else "fair" if times <= FAIR else "weak"
+        below = self.claim.promise.guarantee.noise_below
+        if self.over_now or below(self.resolution) > FAIR:
+            return "weak"
+        is_strong = below(self.resolution) <= STRONG * (1 + EQUAL) and not self.misses_delta
+        return "strong" if is_strong else "fair"
+
+    @property
+    def over_now(self) -> bool:
+        """Whether the mechanism may lose clearly more than its claim now, though none is shown."""
+        if self.may_lose is None or self.verdict != "no violation":
+            return False
+        below = self.claim.promise.guarantee.noise_below
+        return below(self.may_lose) > STRONG * (1 + EQUAL)
 
     @property
     def worth(self) -> str:

@@ -53,8 +53,8 @@ FAULTS = (
     Fault(
         "fair-called-strong",
         "results/result.py",
-        'return "strong" if times <= STRONG * (1 + EQUAL) else',
-        'return "strong" if times <= FAIR * (1 + EQUAL) else',
+        "is_strong = below(self.resolution) <= STRONG *",
+        "is_strong = below(self.resolution) <= FAIR *",
         "A pass is given a better grade than it is worth.",
         "unit/test_report_records.py::test_the_strength_of_a_pass",
     ),

@@ -251,4 +251,28 @@ FAULTS = (
         "The resolution is that of a loss that fewer places share: too good.",
         "unit/test_evidence_resolution.py::test_a_loss_is_harder_to_catch_the_more_places_share_it",
     ),
+    Fault(
+        "losing-now-without-room-for-chance",
+        "evidence/losing_now.py",
+        "_shown(*side.half_lines(1.0, ERRORS), guarantee)",
+        "_shown(*side.half_lines(1.0, 0.0), guarantee)",
+        "A pass says that a mechanism loses less than it does.",
+        "unit/test_evidence_losing_now.py::test_under_a_delta_it_is_that_of_the_whole_profile",
+    ),
+    Fault(
+        "rare-leak-with-half-the-power",
+        "evidence/resolution.py",
+        "betaincinv(fewest, runs - fewest + 1, 1 - SHOWN_ALPHA)",
+        "betaincinv(fewest, runs - fewest + 1, 0.5)",
+        "A pass says that it sees leaks which every other audit misses.",
+        "unit/test_evidence_losing_now.py::test_the_rarest_leak_is_won_in_19_of_20_audits",
+    ),
+    Fault(
+        "caught-below-what-is-lost-now",
+        "auditors/stopping.py",
+        "return max(self.by_bets, self.now)",
+        "return self.by_bets",
+        "A pass says that it would have caught what the mechanism may lose.",
+        "unit/test_evidence_losing_now.py::test_what_is_lost_now_is_not_caught",
+    ),
 )
