@@ -27,6 +27,8 @@ from pytest_dp.errors import ClaimsFileError
 from pytest_dp.plugin.claims_seen import id_of
 from pytest_dp.records.storing import load
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
 
 def test_the_file_is_easy_to_read_and_to_merge(shop):
     text = (shop.root / "dp-claims.json").read_text()

@@ -11,6 +11,8 @@ from projects import QUICK, laplace
 
 from pytest_dp.report import files
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
 STATED = f"eps=1.0, {QUICK}"
 STATS = laplace("good", 1.0), laplace("broken", 0.2)
 

@@ -73,7 +73,7 @@ def pytest_unconfigure():
 """
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-modules"], ["-n", "1"], ["--dp-modules", "--co"]])
 def test_a_run_without_claims_loads_nothing_of_it(project, options):

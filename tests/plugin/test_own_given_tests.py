@@ -15,7 +15,7 @@ MODULE = """
     counts = st.lists(st.integers(0, 10**6))
 
     @dp_claim(eps=1.0, inputs=counts, neighbors="add_remove_one", params={"k": st.integers(1, 3)},
-              max_samples=12_000, margin=3.0)
+              max_samples=8_000, margin=3.0)
     def noisy_count(records, k, rng):
         return len(records) + rng.laplace(scale=1.0)
 

@@ -7,6 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from projects import QUICK, laplace
 
+pytestmark = pytest.mark.usefixtures("_without_blame")
+
 MARKED = f"""
 @pytest.mark.dp_claim(eps=1.0, {QUICK})
 def test_vendor(dp_check):
@@ -69,7 +71,6 @@ def test_last_failed(mixed):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_without_blame")
 def test_junit(mixed):
     mixed.write("test_b.py", "@dp_claim(eps=-1, pairs=[(0, 1)])", "def bad(d): return 0")
     mixed.run("--junitxml=report.xml")

@@ -50,11 +50,11 @@ def adults(ages, rng):
 
 
 CORRECT = {
+    "halves": (halves, [[2, 4, 8], [6]]),
     "one_hot": (one_hot, [[(1, 0, 0), (0, 1, 0), (0, 0, 1)]]),
     "lengths": (lengths, [[(1, 5), (3, 20), (8, 9)]]),
     "codes": (codes, [[0, 9, 9, 0]]),
     "roles": (roles, [["a", "b"], ["b", "b"]]),
-    "halves": (halves, [[2, 4, 8], [6]]),
     "of_sorted": (of_sorted, [[1, 4, 9], [2, 3, 5]]),
     "of_unique": (of_unique, [[7, 3, 5], [8, 9]]),
     "adults": (adults, [[18, 90, 35]]),
@@ -96,7 +96,7 @@ def test_a_clip_that_is_missing_is_told(mechanism, relation, example, beyond):
     assert re.fullmatch(beyond, "" if result.beyond is None else result.beyond.outside)
 
 
-@pytest.mark.spot(4)
+@pytest.mark.spot(8)
 @pytest.mark.usefixtures("_without_blame")
 @pytest.mark.parametrize("name", CORRECT)
 def test_what_keeps_its_claim_on_the_examples_is_not_red(name):

@@ -78,6 +78,7 @@ def test_the_bound_of_the_paper_holds_too(c, audits):
     assert np.median(reached) > (0.5 if c == 0.1 else 0.0)
 
 
+@pytest.mark.nightly
 def test_rare_outcomes_do_not_raise_the_bound_above_the_truth():
     """Outcomes ever rarer, on either input, with the same loss: the rarest look best by luck."""
     chances = 0.5 ** np.arange(1, 15)
@@ -190,7 +191,7 @@ OF_SKLEARN = {
 }
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(5)
 @pytest.mark.parametrize("classifier", ["additive", "logistic", "mlp", *OF_SKLEARN])
 def test_every_classifier_tells_something(classifier):
     """Also where it errs in the tails: to a linear model far-off outputs tell ever more."""
@@ -247,6 +248,7 @@ def on_a_grid(answer, rng, size):
     return np.round((answer + rng.laplace(scale=10, size=size)) / step) * step
 
 
+@pytest.mark.nightly
 def test_the_bits_of_naive_noise_betray_it_and_those_of_rounded_noise_do_not():
     attacked = sniped(naive, 0.1, **NUMBERS, floating_point=True)
     assert attacked.violated

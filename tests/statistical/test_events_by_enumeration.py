@@ -25,6 +25,23 @@ PLACES = np.concatenate(([1e-6, 1e-4, 1e-3, 0.999, 1.0], np.linspace(0.005, 0.99
 of_claims = pytest.mark.parametrize("claim", CLAIMS, ids=str)
 
 
+def by_turns(names: str, *cases: tuple) -> pytest.MarkDecorator:
+    """Each claim with one of the cases; with the others at night."""
+    return pytest.mark.parametrize(
+        f"claim, {names}",
+        [
+            pytest.param(
+                claim,
+                *case,
+                id="-".join(map(str, (*case, claim))),
+                marks=() if (k + j) % len(cases) == 0 else pytest.mark.nightly,
+            )
+            for j, case in enumerate(cases)
+            for k, claim in enumerate(CLAIMS)
+        ],
+    )
+
+
 @pytest.fixture(autouse=True)
 def _coarse(monkeypatch, request):
     """Cells ten times as wide: as valid, and quicker by far."""
@@ -54,9 +71,7 @@ def worst_level(p_values: np.ndarray, weights: np.ndarray) -> float:
     return float((reached[:, last] / levels[last]).max(initial=0))
 
 
-@pytest.mark.spot(2)
-@of_claims
-@pytest.mark.parametrize(("n1", "n2", "alpha"), [(12, 6, 0.2), (14, 14, 0.05)])
+@by_turns("n1, n2, alpha", (12, 6, 0.2), (14, 14, 0.05))
 def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha):
     """At the boundary and inside, at every level, though tests are sharpest at `alpha`."""
     p_values = at_counts(lambda seen: event_test(claim).p_value(seen, alpha), n1, n2)
@@ -68,8 +83,7 @@ def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha
     assert max(worst) >= 0.15 or not (p_values <= alpha).any()
 
 
-@of_claims
-@pytest.mark.parametrize(("n1", "n2", "alpha"), [(5, 12, 0.05), (16, 16, 0.1)])
+@by_turns("n1, n2, alpha", (5, 12, 0.05), (16, 16, 0.1))
 def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha):
     sharp = at_counts(lambda seen: event_test(claim).lower(seen, alpha), n1, n2)
     published = at_counts(lambda seen: clopper_pearson.claim_lower(*seen, claim, alpha), n1, n2)
@@ -157,8 +171,7 @@ def outcomes(total: int) -> np.ndarray:
     return all_of_them[all_of_them.sum(axis=1) <= total]
 
 
-@of_claims
-@pytest.mark.parametrize(("pairs", "alpha"), [(4, 0.3), (9, 0.1)])
+@by_turns("pairs, alpha", (4, 0.3), (9, 0.1))
 def test_bounds_of_pairs_hold(claim, pairs, alpha):
     counts = outcomes(pairs)
     test = event_test(claim)

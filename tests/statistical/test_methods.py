@@ -39,7 +39,7 @@ def slow_enough(records, rng):
     return len(records) + rng.laplace(scale=0.8)
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(4)
 @every_method
 def test_the_same_seed_gives_the_same_result_for_any_number_of_processes(method):
     one, two, other = (
@@ -134,7 +134,7 @@ def test_hardly_any_samples(max_samples, inputs, method):
     assert result.samples <= max_samples + 3 * 64  # warming up comes on top
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("method", [StatDP(), DPSniper(coupled=False)], ids=str)
 @pytest.mark.parametrize("scale", [0.5, 20.0])
 def test_all_runs_stay_within_max_samples(scale, method):
@@ -170,7 +170,7 @@ def test_the_pair_that_breaks_the_claim_is_found(method):
     assert 7 in [*result.counterexample.d1, *result.counterexample.d2]
 
 
-@pytest.mark.spot(4)
+@pytest.mark.spot(8)
 @every_method
 @pytest.mark.parametrize("rare", [0, 1])
 def test_either_input_can_be_the_likelier_one(rare, method):

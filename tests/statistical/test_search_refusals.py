@@ -115,5 +115,7 @@ def test_sentinels_of_a_library_are_the_same_in_copies() -> None:
 
 def test_what_an_example_repeats_is_promised() -> None:
     inputs = [*IDS, [(1, 30), (1, 30)]]
-    result = audit(unique_records, eps=1.0, neighbors="add_remove_one", inputs=inputs, seed=1)
+    result = audit(
+        unique_records, eps=1.0, neighbors="add_remove_one", inputs=inputs, seed=1, n_jobs=1
+    )
     assert result.violated

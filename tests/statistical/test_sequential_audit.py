@@ -124,6 +124,7 @@ def test_correct_mechanisms_of_the_literature_pass(name):
     assert result.counterexample is None
 
 
+@pytest.mark.nightly
 def test_a_correct_mechanism_with_outputs_of_two_kinds_passes():
     case = BY_NAME["NumericalSVT"]
     keywords = {**case.keywords(0.7, many=True), "max_samples": 2_500, "search": ()}
@@ -152,6 +153,7 @@ def test_a_loss_that_grows_with_the_length_is_said_to_do_so():
     assert any("grows with the length" in said for said in result.counterexample.diagnosis)
 
 
+@pytest.mark.nightly
 def test_one_bad_pair_among_many_is_found():
     def spends(records, rng, size):
         scale = 0.2 if sum(records) == 77 else 1.0

@@ -94,7 +94,7 @@ def test_more_noise_does_not_make_it_worse(noise):
     assert 1.2 < result.resolution < 2.2
 
 
-@pytest.mark.spot(2)
+@pytest.mark.nightly
 @pytest.mark.parametrize("coupled", [True, False])
 def test_one_place_of_many_that_loses_is_told_from_many_that_lose_a_little(coupled):
     """With five times the noise: a histogram, of which one cell moves, and ten sums that all do."""

@@ -107,7 +107,7 @@ def test_a_counterexample_holds_on_samples_of_its_own():
 NINE = [(name, 0.7) for name in STATDP] + [("histogram, scale eps", 1.5), ("iSVT3", 1.5)]
 
 
-@pytest.mark.spot(3)
+@pytest.mark.spot(6)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "eps0"), NINE)
 def test_the_nine_cases_of_the_paper(name, eps0):

@@ -162,6 +162,7 @@ def kept_below_noise(folder):
     return mechanism
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("make", [kept_in_names, kept_below_noise])
 def test_an_answer_in_a_folder_or_below_noise_is_no_violation(make, tmp_path):
     result = audit(make(tmp_path), eps=1.0, seed=1, n_jobs=1, max_samples=2_000, **RECORDS)
@@ -199,6 +200,7 @@ def waits_for_a_thread():
     return lambda data, rng: pool.submit(sum, data).result()
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("make", "why"),
     [

@@ -80,6 +80,6 @@ def test_pairs_that_join_late_are_bet_on() -> None:
 @pytest.mark.slow
 def test_an_audit_ends_at_its_margin_once_proposals_have_had_their_share() -> None:
     proposer = Listed(*[[pair(n)] for n in range(1000, 2000)])
-    context, verdict = audited(proposer, margin=4.0)
+    context, verdict = audited(proposer)
     assert verdict == "no violation"
     assert 5 < len(context.source.pairs) < 100

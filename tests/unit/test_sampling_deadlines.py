@@ -299,6 +299,7 @@ def test_nothing_is_raised_in_what_ends_an_object(compute, unraisable):
     assert not unraisable
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     "callback",
     [
