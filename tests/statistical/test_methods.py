@@ -72,7 +72,7 @@ def test_outputs_of_any_kind(kind, method):
     assert result.verdict == "no violation"
 
 
-@pytest.mark.spot(7)
+@pytest.mark.spot(11)
 @every_method
 @pytest.mark.parametrize(
     ("leak", "event"),
@@ -206,7 +206,7 @@ def blocks(records, rng, size):
     return np.where(rng.random(size) < 0.5, np.repeat(shared, 100)[:size], own)
 
 
-@pytest.mark.spot(5)
+@pytest.mark.spot(12)
 @every_method
 @pytest.mark.parametrize("mechanism", [shared_noise, half_shared, blocks])
 def test_rows_that_are_not_independent_are_no_violation(mechanism, method):

@@ -37,6 +37,7 @@ def message(data, rng):
     return noisy(data, rng)
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(("leak", "samples"), [(drawn_while_read, 1_000), (message, 4_000)])
 def test_a_leak_is_found(leak, samples):
     assert run(leak, max_samples=samples).violated

@@ -81,7 +81,7 @@ def audited(mechanism, inputs, samples, **keywords):
     )
 
 
-@pytest.mark.spot(5)
+@pytest.mark.spot(7)
 @pytest.mark.parametrize("mechanism", CORRECT, ids=lambda m: m.__name__)
 def test_equal_decimals_are_equal(mechanism):
     assert not audited(mechanism, TWO_PAIRS, **OFTEN).violated

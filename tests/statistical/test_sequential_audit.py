@@ -55,7 +55,7 @@ def test_the_bound_stays_below_the_truth(name, true, audits):
             assert all(result.eps_lower <= claimed or result.violated for result in results)
 
 
-@pytest.mark.spot(4)
+@pytest.mark.spot(5)
 # Pairs that no test can do without on average (design.md), for noise 1.5 or 2 times too small.
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(

@@ -358,7 +358,7 @@ def test_a_failure_inside_leaves_the_violation_as_it_is(monkeypatch):
 
     monkeypatch.setattr("pytest_dp.blame.runs.Runs.both", fails)
     bare = audit(half_the_noise, **claim)
-    assert (bare.blame, bare.verdict, bare.lower) == ((), "violated", whole.lower)
+    assert (bare.blame, bare.verdict, bare.e_value) == ((), "violated", whole.e_value)
 
 
 @pytest.mark.parametrize(
