@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.pair_state import PairState
@@ -33,7 +34,15 @@ from pytest_dp.evidence.resolution import (
     would_show,
 )
 from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
-from pytest_dp.limits import CLEAR_ERRORS, FEW, MILLION, NO_LOSS, THOUSAND
+from pytest_dp.limits import (
+    CHECK_GROWTH,
+    CLEAR_ERRORS,
+    FEW,
+    MILLION,
+    NO_LOSS,
+    SHOWN_ALPHA,
+    THOUSAND,
+)
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import comes_alone
 from pytest_dp.outputs.table import Table
@@ -43,10 +52,6 @@ MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. Derived: a value that is released
 once in a thousand runs comes a `FEW` times in so many, with a probability of 99 %.
 """
-MIN_SUSPICION = 2.0
-"""Standard errors from which a gain has to be looked into before an audit may stop. Derived: chance
-shows as much in one event of 40. Where few samples are left it takes more, as less could not be
-won."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +186,7 @@ def in_doubt(
     doubts: list[tuple[float, PairState]] = []
     for state in states:
         # Standard errors grow with the root of the samples; chance may have taken one of them away.
-        suspect = max(MIN_SUSPICION, won * math.sqrt(state.drawn / (state.drawn + left)) - 1)
+        suspect = max(by_chance(state), won * math.sqrt(state.drawn / (state.drawn + left)) - 1)
         proposed = state.number >= available
         unsure = state.hope > enough and not proposed
         suspect = max(suspect, CLEAR_ERRORS if proposed else 0.0)
@@ -189,6 +194,17 @@ def in_doubt(
         if unsure or suspicion > suspect or _may_release(state):
             doubts.append((suspicion, state))
     return [state for _, state in sorted(doubts, key=lambda doubt: -doubt[0])]
+
+
+def by_chance(state: PairState) -> float:
+    """Standard errors of a gain that is looked into: chance shows as much in one of 20 audits.
+
+    Of all looks together, as alpha is spent: the k-th gets a share of 1 / (k (k + 1)), and of it
+    each binning as much, whose events are all alike.
+    """
+    looks = 1 + max(math.log(max(state.drawn, 1) / MIN_AT_MARGIN, CHECK_GROWTH), 0.0)
+    share = SHOWN_ALPHA / (looks * (looks + 1))
+    return float(-ndtri(share / max(len(state.record.joint), 1)))
 
 
 def _may_release(state: PairState) -> bool:
