@@ -197,6 +197,8 @@ class BearingOut:
         """Whether the loss is larger than the claim, by all that is known and that runs show."""
         if self.loss is None or self.is_within or self.doubt:
             return False
+        if self.known.by_rounding and not self.context.settings.floating_point:
+            return False
         seen = [state for state in states if state.number in self.known.pairs]
         try:
             return not self._against(seen)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pytest_dp.auditors import divergence, held_out
+from pytest_dp.auditors.bearing_out import OTHER_OUTPUTS
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pair_state import PairState
@@ -77,6 +78,9 @@ def conclude(game: Game, derived: Known) -> AuditResult:
         bets["estimate"], bets["not_exact"] = derived.estimate(
             context, game.pool, game.seen, violated
         )
+        known_loss = bets["estimate"]
+        if known_loss is not None and shown["lower"] > known_loss.value + known_loss.error:
+            bets["estimate"], bets["not_exact"] = None, OTHER_OUTPUTS
     _note_if_late(game)
     if not violated and not game.bearing_out.runs:
         bets |= _of_delta(game, known[:claimed], caught)

@@ -97,13 +97,21 @@ class Known:
         value, error = max(value for value, _ in values), max(error for _, error in values)
         if math.isinf(error):
             return None, "a search may have missed a larger loss"
+        claimed = context.guarantee.claimed
+        if value > claimed and self.by_rounding and not context.settings.floating_point:
+            return None, "outputs that differ by rounding alone count as different there"
         known = self.pairs[enough[0].number]
         rounding = 0.0 if known.mode == "exact" else error
-        if value > context.guarantee.claimed * (1 + EQUAL) + rounding and not violated:
+        if value > claimed * (1 + EQUAL) + rounding and not violated:
             return None, "a loss above the claim that the bets do not confirm"
         texts = [self.pairs[state.number].basis for state in enough]
         basis = max(texts, key=lambda text: (len(text), text))  # the most outcomes
         return Estimate(float(value), error, known.mode, pairs=len(values), basis=basis), ""
+
+    @property
+    def by_rounding(self) -> bool:
+        """Whether on some pair outputs count as different that differ by rounding alone."""
+        return any(pair.by_rounding for pair in self.pairs.values())
 
     def _checked(self, context: Context, pool: Pool, state: PairState) -> tuple[float, float]:
         """The claim's parameter on a pair, and its error, if real outputs bear it out."""

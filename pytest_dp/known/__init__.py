@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from pytest_dp.arrays import Outputs
+import numpy as np
+
+from pytest_dp.arrays import Floats, Outputs
 from pytest_dp.attacks.binning import Binning
+from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Mode
@@ -41,6 +44,14 @@ class KnownPair(Protocol):
         """How many real outputs it can be held against at most."""
         ...
 
+    @property
+    def by_rounding(self) -> bool:
+        """Whether outputs are counted as different that differ by rounding alone.
+
+        Such as 0.3 and 0.1 + 0.2: the true loss may be smaller.
+        """
+        ...
+
     def eps_at(self, delta: float) -> tuple[float, float]:
         """The smallest ε in nats with which the pair is (ε, δ)-private, and its error.
 
@@ -72,6 +83,14 @@ def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
         raise CannotInstrument(f"a claim of {guarantee.parameter}")
     value = known.mu if guarantee.parameter == "mu" else known.mu**2 / 2
     return value, 1e-11 * value
+
+
+def differ_by_rounding(numbers: Floats) -> bool:
+    """Whether any two of the numbers are equal but for errors of floating point."""
+    ordered = np.unique(numbers[np.isfinite(numbers)])
+    if not len(ordered) or (ordered % 1 == 0).all():
+        return False
+    return bool((np.diff(ordered) <= EQUAL * np.abs(ordered).max()).any())
 
 
 def larger(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.attacks.binning import ByOutcomes
 from pytest_dp.evidence.assumptions import log_e_value
-from pytest_dp.known import Excess, larger
+from pytest_dp.known import Excess, differ_by_rounding, larger
 from pytest_dp.known.paths import Weight
 from pytest_dp.limits import EQUAL, FLOAT_ERRORS
 from pytest_dp.outputs.hashing import hashes
@@ -47,8 +47,6 @@ class Distribution:
     """The probability of outputs that were not enumerated."""
     rounding: float
     """Relative error of any of the weights; 0 where all are fractions."""
-    only_integers: bool = True
-    """Whether all numbers in outputs are whole: others may differ by rounding alone."""
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -78,7 +76,6 @@ def grouped(
         tuple(total.values()),
         float(residual),
         rounding,
-        bool((table.numbers[np.isfinite(table.numbers)] % 1 == 0).all()),
     )
 
 
@@ -201,6 +198,11 @@ class EnumeratedPair:
         missing = f", all but a probability of {residual:.0e}" if residual else ""
         return f"{count:,} outcome{'' if count == 1 else 's'}{missing}"
 
+    @cached_property
+    def by_rounding(self) -> bool:
+        outcomes = [o for distribution in self.distributions for o in distribution.outcomes]
+        return any(map(differ_by_rounding, tabulate(outcomes).numbers.T))
+
     def eps_at(self, delta: float) -> tuple[float, float]:
         if (
             not delta
@@ -220,7 +222,7 @@ class EnumeratedPair:
         return max(lower, 0.0), min(max(upper, 0.0), 1.0)
 
     def excesses(self, guarantee: Guarantee) -> Iterator[Excess]:
-        if not all(distribution.only_integers for distribution in self.distributions):
+        if self.by_rounding:
             return  # 0.3 and 0.1 + 0.2 are no leak, unless their bits are asked for
         for stick, way in itertools.product(guarantee.hockey_sticks, self.ways):
             delta, _, worst = delta_of(stick, way)

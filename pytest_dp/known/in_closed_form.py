@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from pytest_dp.arrays import Outputs
-from pytest_dp.known import Excess, larger
+from pytest_dp.known import Excess, differ_by_rounding, larger
 from pytest_dp.known.agreement import evidence_against
 from pytest_dp.known.comparing import Case, compared, largest_of
 from pytest_dp.known.experiments import Largest, Table
+from pytest_dp.known.finite import Finite
 from pytest_dp.known.outcomes import Outcome, outcomes_of
 from pytest_dp.known.profiles import Profile, eps_at, gaussian, profile
 from pytest_dp.limits import EQUAL, NEARLY_EQUAL, STEPS, THOUSAND
@@ -48,6 +51,18 @@ class PairInClosedForm:
     @cached_property
     def mu(self) -> float | None:
         return gaussian(self.cases)
+
+    @cached_property
+    def by_rounding(self) -> bool:
+        values: dict[tuple[Hashable, int], list[float]] = {}
+        for outcome in (*self.outcomes[0], *self.outcomes[1]):
+            for at, leaf in enumerate(outcome.leaves):
+                found = leaf.values if isinstance(leaf, Finite) else [leaf]
+                numbers = [
+                    float(value) for value in found if isinstance(value, float | np.floating)
+                ]
+                values.setdefault((outcome.structure, at), []).extend(numbers)
+        return any(differ_by_rounding(np.array(numbers)) for numbers in values.values())
 
     @property
     def checked(self) -> int:

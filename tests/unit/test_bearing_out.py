@@ -179,3 +179,27 @@ def test_a_loss_above_the_claim_is_suspect_where_runs_are_few():
     result = audit(half_the_noise, eps=1.0, pairs=[(0, 1)], seed=1, n_jobs=1, max_samples=60)
     assert result.verdict == "inconclusive"
     assert result.reason.startswith("suspect: analytic eps = 2, above the claim of 1")
+
+
+def rounded_steps(x, rng):
+    """Its loss is the claim's, but 1 - 0.7 and 0.3 are different doubles."""
+    return x + round(rng.laplace(), 1)
+
+
+def far_but_known(x, rng):
+    noise = rng.laplace()
+    return x + noise if noise < 7 else 5 * x + noise
+
+
+def enumerated_steps(x, rng):
+    return 0.1 * (x + int(rng.geometric(1 - math.exp(-1)) - rng.geometric(1 - math.exp(-1))))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "suspect"),
+    [(rounded_steps, False), (enumerated_steps, False), (far_but_known, True)],
+)
+def test_what_differs_by_rounding_alone_is_not_suspect(mechanism, suspect):
+    result = audit(mechanism, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=30_000)
+    assert any(note.startswith("suspect: ") for note in result.notes) == suspect
+    assert result.verdict == ("inconclusive" if suspect else "no violation")
