@@ -64,8 +64,8 @@ def register_profile(name: str, parent: str | None = None, **settings: Any) -> N
         The profile whose settings hold where `settings` says nothing; by default ``"default"``.
     **settings
         ``alpha``, ``max_samples``, ``max_seconds``, ``margin``, ``method``, ``features``,
-        ``search``, ``floating_point`` and ``beyond`` as in a claim; ``jobs``, ``strict`` and
-        ``accumulate`` as the options; ``seed``, a whole number or ``"random"``.
+        ``search``, ``floating_point`` and ``beyond`` as in a claim; ``jobs``, ``strict``,
+        ``accumulate`` and ``changed`` as the options; ``seed``, a whole number or ``"random"``.
 
     Raises
     ------
@@ -163,7 +163,7 @@ _loaded: list[str] = []
 """The name that `load_profile` was given last, if any."""
 
 register_profile("default")
-register_profile("dev", margin=1.5, max_seconds=20)
+register_profile("dev", margin=1.5, max_seconds=20, changed=True)
 register_profile("ci")  # today's defaults; a name for what a project wants to differ there
 register_profile("nightly", margin=None, seed="random", accumulate=True)
 _OWN = dict(_PROFILES)

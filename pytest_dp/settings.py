@@ -327,6 +327,7 @@ FIELDS: Mapping[str, Field] = {
     "seed": Field(_seed, _hexadecimal, of_runs=True),
     "strict": Field(flag, of_runs=True),
     "accumulate": Field(flag, of_runs=True),
+    "changed": Field(flag, of_runs=True),
 }
 _OF_METHODS: Mapping[str, Check] = {
     "classifier": _classifier,

@@ -66,6 +66,7 @@ _OPTIONS = (
         "settings by a name: default, dev, ci, nightly, or one that conftest.py registers",
     ),
     ("accumulate", "bool", "keep evidence, for runs with random seeds to add to"),
+    ("changed", "bool", "audit only claims that have not passed with the same code and settings"),
     (
         "claims",
         "string",
@@ -211,10 +212,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if hasattr(session.config, "workerinput"):
         tell(session.config, session.items)
     if "pytest_dp.plugin.options" in sys.modules:  # as an option was given, or a profile loaded
-        from pytest_dp.plugin.options import accumulates
+        from pytest_dp.plugin.options import accumulates, only_changed
 
-        if accumulates(session.config):
-            from pytest_dp.plugin.earlier import look_ahead
+        if accumulates(session.config) or only_changed(session.config):
+            from pytest_dp.plugin.unchanged import look_ahead
 
             look_ahead(session)
 
@@ -288,6 +289,8 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
     records = getattr(report, "dp_records", ())
     if any(record["status"] == "inconclusive" for record in records):
         return "inconclusive", "I", ("INCONCLUSIVE", {"yellow": True})
+    if records and all(record["status"] == "unchanged" for record in records):
+        return "unchanged", "u", ("UNCHANGED", {"green": True})
     if any(record["beyond"] for record in records):
         return "beyond the examples", "b", ("BEYOND", {"yellow": True})
     return None

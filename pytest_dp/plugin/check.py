@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dp.auditors import run
-from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
 from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
-from pytest_dp.plugin.earlier import Earlier
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.markers import UNAUDITED, claimed, place, read_marker, takes_dp_check
 from pytest_dp.plugin.names import AUDITED, MARKER, reports
-from pytest_dp.plugin.options import settings_of, strict
+from pytest_dp.plugin.options import only_changed, settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.records.code import source_digest
 from pytest_dp.report.alarms import properties
@@ -23,13 +20,39 @@ from pytest_dp.report.record import Record
 from pytest_dp.report.violation import headline, violation
 from pytest_dp.sampling.streams import claim_seed
 
-_RECORDS = pytest.StashKey[list[tuple[Record, AuditResult]]]()
+if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
+    from pytest_dp.auditors.result import AuditResult
+    from pytest_dp.plugin.unchanged import Unchanged
+
+_RECORDS = pytest.StashKey[list[tuple[Record, "AuditResult | Unchanged"]]]()
 _CALLS = pytest.StashKey[int]()
 _UNUSED = pytest.StashKey[bool]()
 
 
+def audit_or_look_up(item: pytest.Item, mechanism: Any, claim: Claim) -> None:
+    """Audit a claim, unless it passed before and nothing has changed since, if that is wanted."""
+    __tracebackhide__ = True
+    if not only_changed(item.config):
+        conclude(item, mechanism, run_audit(item, mechanism, claim))
+        return
+    from pytest_dp.plugin.unchanged import Looked
+
+    looked = Looked(item, mechanism, claim, place(item))
+    if looked.record is not None:
+        item.stash.setdefault(AUDITED, []).append((1, mechanism, claim, looked.result))
+        item.stash.setdefault(_RECORDS, []).append((looked.record, looked.result))
+        item.user_properties += properties(looked.record)
+        return
+    conclude(item, mechanism, run_audit(item, mechanism, claim))
+    ((record, _),) = item.stash[_RECORDS]
+    looked.keep(record)
+
+
 def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) -> AuditResult:
     """Audit a claim with the settings of this run; `number` counts the audits of a test."""
+    from pytest_dp.auditors import run
+    from pytest_dp.plugin.earlier import Earlier
+
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
@@ -47,6 +70,8 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
 def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
+    from pytest_dp.auditors.result import InconclusiveAudit, PrivacyViolation
+
     path, line = place(item)
     drawn = any(file.name.lower().endswith(".html") for file in reports(item.config))
     source = source_digest(mechanism)
@@ -130,7 +155,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         return
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm
     records = _of_results(item, error, passed)
-    if unaudited and not isinstance(error, PrivacyViolation | InconclusiveAudit):
+    if unaudited and not (ours and hasattr(error, "result")):
         path, line = place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
@@ -143,7 +168,7 @@ def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) ->
     """Records of what was audited; violations that fail no test are expected ones."""
     records = []
     for record, result in item.stash.get(_RECORDS, []):
-        raised = isinstance(error, PrivacyViolation) and error.result is result
+        raised = getattr(error, "result", None) is result
         records.append(replace(record, expected=result.violated and (passed or not raised)))
     return records
 

@@ -23,14 +23,13 @@ from pytest_dp.claim import Claim, Promise
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.keywords import is_strategy
 from pytest_dp.plugin.failure import reason, spared
-from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import accumulates
+from pytest_dp.plugin.unchanged import around
 from pytest_dp.records.code import incomparable, of_modules
 from pytest_dp.records.evidence import Run, Store, at_most, identity
 from pytest_dp.report import numbers
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.settings import Settings
-from pytest_dp.whose_code import is_project_file
 from pytest_dp.writing import write_whole
 
 _FORMAT = 1
@@ -52,7 +51,7 @@ class Earlier:
         self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
         self._store = Store(item.config.rootpath) if accumulates(item.config) else None
         if self._store is not None:
-            about = (mechanism, dict(claim.arguments.params), *_around(item))
+            about = (mechanism, dict(claim.arguments.params), *around(item))
             self._code, unknown = of_modules(*about), incomparable(*about)
             if unknown:
                 spared(
@@ -129,29 +128,6 @@ class Earlier:
         about = f"{self._item.nodeid}#{self._number} ".encode() + inputs
         name = hashlib.sha256(about).hexdigest()[:20]
         return Path(cache.mkdir("pytest-dp")) / f"{name}.pickle"
-
-
-def _around(item: pytest.Item) -> list[Any]:
-    """The test, and conftest.py and plugins of the project: fixtures may change a mechanism."""
-    manager: Any = item.config.pluginmanager
-    test = [] if hasattr(item, "declaration") else [getattr(item, "function", None)]
-    files = {plugin: getattr(plugin, "__file__", None) for plugin in manager.get_plugins()}
-    above = {Path(str(parent.path)) for parent in item.listchain()}
-    plugins = (
-        plugin
-        for plugin, file in files.items()
-        if isinstance(file, str)
-        and is_project_file(file)
-        and (Path(file).name != "conftest.py" or Path(file).parent in above)
-    )
-    return [*test, *sorted(plugins, key=lambda plugin: str(files[plugin]))]
-
-
-def look_ahead(session: pytest.Session) -> None:
-    """Look at the modules of all claims before any is audited: runs may leave something in them."""
-    for item in session.items:
-        if item.get_closest_marker(MARKER) is not None:
-            of_modules(getattr(item, "mechanism", None), *_around(item))
 
 
 def collected(config: pytest.Config) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.plugin.names import PROFILE, asked, ini
 from pytest_dp.plugin.selection import TYPED, command_line
-from pytest_dp.profiles import Profile, chosen, of_ci
+from pytest_dp.profiles import Profile, chosen, in_ci, of_ci
 from pytest_dp.settings import FIELDS, Settings, read_field
 
 
@@ -27,6 +27,7 @@ def configure(config: pytest.Config) -> None:
     _of_file(config)
     strict(config)
     accumulates(config)
+    only_changed(config)
     given = getattr(config, "workerinput", {})
     backend = given.get("dp_backend") or asked(config, "backend")
     if backend:
@@ -141,6 +142,12 @@ def strict(config: pytest.Config) -> bool:
 def accumulates(config: pytest.Config) -> bool:
     """Whether evidence is kept, for later runs to add to."""
     return _switched_on(config, "accumulate")
+
+
+def only_changed(config: pytest.Config) -> bool:
+    """Whether claims that passed are not audited again while nothing has changed; never in CI."""
+    never = in_ci() or profile_of(config).name == "ci" or accumulates(config)
+    return not never and _switched_on(config, "changed")
 
 
 def _switched_on(config: pytest.Config, name: str) -> bool:

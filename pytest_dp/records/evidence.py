@@ -110,10 +110,7 @@ class Store:
                 "log_e_values": list((before or of_run).log_e_values),
                 **({"reached": reached} if math.isfinite(reached) else {}),
             }
-            place.mkdir(parents=True, exist_ok=True)
-            ignore = self.folder / ".gitignore"
-            if not ignore.exists():
-                write_whole(ignore, b"# Evidence is cached, not committed.\n*\n")
+            self.prepare(place)
             write_whole(file, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
         except Exception as error:  # a folder that cannot be written, a full disk
             why = getattr(error, "strerror", None) or error
@@ -127,10 +124,15 @@ class Store:
         for place in sorted((self.folder / "evidence").glob("*/")):
             yield from self._runs_in(place)
 
+    def prepare(self, place: Path) -> None:
+        """Make a folder below; raises OSError if that is not possible."""
+        place.mkdir(parents=True, exist_ok=True)
+        ignore = self.folder / ".gitignore"
+        if not ignore.exists():
+            write_whole(ignore, b"# Evidence is cached, not committed.\n*\n")
+
     def _place(self, claim: str, identity: str) -> Path:
-        readable = re.sub(r"[^\w.=+-]+", "-", claim)[-60:].strip("-")
-        name = hashlib.sha256(claim.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-        return self.folder / "evidence" / f"{readable}-{name}-{identity}"
+        return self.folder / "evidence" / f"{file_name(claim)}-{identity}"
 
     def _runs_in(self, place: Path) -> list[Run]:
         runs: list[Run | None] = []
@@ -175,6 +177,13 @@ class Store:
             self.problems.append(
                 f"{place / _LEARNED} could not be written, so the next run begins anew: {error}"
             )
+
+
+def file_name(claim: str) -> str:
+    """A name of a file for a claim: the end of its id, and a digest."""
+    readable = re.sub(r"[^\w.=+-]+", "-", claim)[-60:].strip("-")
+    name = hashlib.sha256(claim.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return f"{readable}-{name}"
 
 
 def identity(

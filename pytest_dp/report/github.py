@@ -58,7 +58,7 @@ def summary(records: Sequence[Record]) -> str:
     room = LIMIT - len(table.encode())
     left_out = 0
     for record in (told for claimed in ordered for told in claimed.all):
-        if record.status == "no violation":
+        if record.status in ("no violation", "unchanged"):
             continue
         block = _failure(record)
         room -= len(block.encode())
@@ -107,9 +107,12 @@ def heading(records: Sequence[Record]) -> str:
 
 def _passed(records: Sequence[Record]) -> str:
     """All records, with what they are worth."""
-    strengths = [record.strength for record in records]
+    fresh = [record for record in records if record.status != "unchanged"]
+    strengths = [record.strength for record in fresh]
     counted = [f"{strengths.count(word)} {word}" for word in STRENGTHS if word in strengths]
-    return f"no violation found in {len(records)}" + (f" ({', '.join(counted)})" if counted else "")
+    said = f"no violation found in {len(fresh)}" + (f" ({', '.join(counted)})" if counted else "")
+    same = len(records) - len(fresh)
+    return ", ".join([said] * bool(fresh) + [f"{same} unchanged"] * bool(same))
 
 
 def _failure(record: Record) -> str:

@@ -149,7 +149,9 @@ def _place(record: Record) -> str:
 
 def _folded(number: int, record: Record) -> str:
     """All that is known of a claim; open at once if something is wrong with it."""
-    is_open = "" if record.status == "no violation" and not record.beyond else " open"
+    is_open = (
+        "" if record.status in ("no violation", "unchanged") and not record.beyond else " open"
+    )
     return (
         f"<details{is_open}><summary>"
         f"{_marked('span', record)} {_name(record.name)}</summary>\n"

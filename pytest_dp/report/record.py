@@ -28,7 +28,9 @@ VERSION = 1
 """Given with what is written to files: it grows when a field goes, or means something else."""
 STRENGTHS = ("exact", "analytic", "strong", "fair", "weak")
 """What a pass is worth, as in `Result.strength`."""
-Status = Literal["violated", "weakened", "no violation", "inconclusive", "error", "beyond"]
+Status = Literal[
+    "violated", "weakened", "no violation", "unchanged", "inconclusive", "error", "beyond"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,9 @@ class Record:
     """The test without its file."""
     status: Status
     """One that is ``"weakened"`` is less than ``dp-claims.json`` has on record, hidden, gone, or
-    not on record; whether it stands is told by another record, if it was audited. ``"beyond"`` is
-    only that of what is `beyond` of another record."""
+    not on record; whether it stands is told by another record, if it was audited. One that is
+    ``"unchanged"`` was not audited again: an earlier run passed, and nothing has changed since.
+    ``"beyond"`` is only that of what is `beyond` of another record."""
     headline: str
     """The outcome in one line."""
     claim: str = ""
@@ -168,6 +171,8 @@ class Record:
     outside: str = ""
     beyond: Record | None = None
     """What breaks the claim beyond its inputs, told beside its own status."""
+    unchanged_since: str = ""
+    """When the audit passed that this record tells of, in ISO 8601, if that was an earlier run."""
 
     @classmethod
     def of(

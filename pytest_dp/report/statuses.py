@@ -83,6 +83,7 @@ STATUSES = {
     "no violation": Shown(
         *("no violation", "No violation found", "✓", "✅", "good", {"green": True})
     ),
+    "unchanged": Shown(*("unchanged", "Unchanged", "✓", "✅", "good", {"green": True})),
     "beyond": Shown(
         *("broken beyond your examples", "Beyond your examples", "!", "⚠️", "warn"),
         {"yellow": True},

@@ -46,7 +46,8 @@ def outcome(record: Record) -> str:
         if lower <= claimed:
             return f"violated, {what} > {numbers.claimed(claimed)}{unit}"
         return f"violated, {what} >= {numbers.claim_and_bound(claimed, lower)[1]}{unit}"
-    said = f"{record.status} ({record.strength})" if record.strength else record.status
+    since = f" since {record.unchanged_since[:10]}" if record.unchanged_since else ""
+    said = record.status + since + (f" ({record.strength})" if record.strength else "")
     return said if record.beyond is None else f"{said}; {record.beyond.headline}"
 
 
@@ -118,6 +119,11 @@ def legend(records: Iterable[Record]) -> list[str]:
         said.append(
             "beyond your examples: the claim is broken on inputs that they do not give, such as "
             "other values; they decide what the claim speaks of, so that nothing fails."
+        )
+    if "unchanged" in states:
+        said.append(
+            "unchanged: not audited in this run. It passed then, as the line tells, and its code, "
+            "claim, settings and packages are the same; files that it reads are not looked at."
         )
     if "error" in states:
         said.append("ERROR: the audit did not run, so nothing is known about this claim.")
@@ -232,7 +238,7 @@ def _spent(record: Record) -> str:
 
 
 def _catches(record: Record) -> str:
-    if record.status != "no violation":
+    if record.status not in ("no violation", "unchanged"):
         return "-"
     return "nothing" if record.resolution is None else numbers.upper(record.resolution)
 

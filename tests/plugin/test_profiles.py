@@ -176,4 +176,4 @@ def test_a_bad_profile_says_what_is_allowed(project, given, message):
 
 def test_none_leaves_a_setting_open_again(project):
     register_profile("child", parent="dev", max_seconds=None)
-    assert profile("child").values == {"margin": 1.5}
+    assert profile("child").values == {"margin": 1.5, "changed": True}
