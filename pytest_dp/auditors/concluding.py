@@ -29,11 +29,27 @@ from pytest_dp.auditors.stopping import (
     tells_apart,
     would_catch,
 )
-from pytest_dp.auditors.strongest import Strongest, grows, seen_before, shorter, strongest
+from pytest_dp.auditors.strongest import (
+    Strongest,
+    grows,
+    length_of,
+    seen_before,
+    shorter,
+    strongest,
+)
 from pytest_dp.errors import MechanismError
 from pytest_dp.evidence.counts import Bound
 from pytest_dp.evidence.resolution import DELTAS
-from pytest_dp.limits import ALPHA_SHARE, FEW, RESERVE, RUNS, SHOWN_OUTPUTS, THOUSAND
+from pytest_dp.limits import (
+    ALPHA_SHARE,
+    FEW,
+    LONG_DATASET,
+    RESERVE,
+    RUNS,
+    SHOWN_OUTPUTS,
+    THOUSAND,
+)
+from pytest_dp.report import numbers
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
@@ -311,7 +327,25 @@ def _note_if_late(game: Game) -> None:
         )
         if context.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
-            context.sampler.note(f"the margin takes about {about:,} runs, {context.a_run} each")
+            takes = numbers.seconds(about * (context.sampler.seconds_a_run or 0.0))
+            refusal = game.known.refusal if game.known is not None else ""
+            traced = f"No loss was found by tracing a few runs ({refusal}). " if refusal else ""
+            context.sampler.note(
+                f"the margin takes about {about:,} runs, {takes} of work in one process. {traced}"
+                f"What may help: {_quicker(game)}"
+            )
+
+
+def _quicker(game: Game) -> str:
+    """What makes audits of such a mechanism quicker."""
+    longest = max((length_of(state) or 0 for state in game.seen), default=0)
+    ways = {
+        "vectorized=, if one call can give many outputs": game.context.call.size is None,
+        f"inputs of fewer than {longest:,} records": longest > LONG_DATASET,
+        "composes=, if parts of it have claims of their own": True,
+        "a larger max_seconds, for runs at night": True,
+    }
+    return "; ".join(way for way, is_apt in ways.items() if is_apt)
 
 
 def _length_note(game: Game) -> str:

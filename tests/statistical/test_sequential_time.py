@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -71,7 +72,14 @@ def test_a_mechanism_that_takes_all_the_time_is_run_no_more_often_than_that_allo
     many, _ = timed(sleepy, **pairs)
     for result in (one, many):
         assert 0 < result.samples * ASLEEP < 1.1 * SECONDS
-    assert any(note.startswith("the margin takes about 20,000 runs, ") for note in one.notes)
+    (note,) = (
+        note for note in one.notes if note.startswith("the margin takes about 20,000 runs, ")
+    )
+    minutes = re.search(r"runs, (\d+) min (\d+ s )?of work", note)
+    assert minutes is not None
+    assert int(minutes[1]) >= int(20_000 * ASLEEP / 60), "as long as they take without any load"
+    assert "vectorized=" in note
+    assert "records" not in note, "its inputs are short"
 
 
 def test_what_was_refuted_before_the_time_was_up_stays_so():
