@@ -192,10 +192,10 @@ def _not_refuted(
     bets["blind"] = _is_blind(game, known, caught, estimated=bets["estimate"] is not None)
     if bets["blind"] or math.isinf(caught):
         return "inconclusive"
-    if game.satisfied:
+    margin, now = context.settings.margin, bets.get("may_lose") or context.guarantee.claimed
+    if game.satisfied and context.guarantee.noise_below(now) <= margin:
         context.sampler.note(
-            f"stopped at the margin: noise {context.settings.margin:g} times too small would have "
-            "been caught"
+            f"stopped at the margin: noise {margin:g} times too small would have been caught"
         )
     return "no violation"
 
