@@ -14,6 +14,7 @@ from pytest_dp.auditors.held_out import Tested
 from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness
+from pytest_dp.evidence.losing_now import may_lose
 from pytest_dp.evidence.resolution import told_apart, would_show
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.sampling.chunks import Input
@@ -62,6 +63,10 @@ def search_then_test(
     result = replace(conclude(game, witness, tested), pairs=pairs)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
+    known = [state.record for state in game.seen if state.binnings]
+    if known and context.guarantee.delta and not result.violated:  # the event tested is but one
+        now = max(may_lose(record, context.guarantee) for record in known)
+        result = replace(result, may_lose=now, resolution=max(result.resolution, now))
     if result.verdict == "no violation" and _is_blind(game, tested, agree):
         notes, hindrances = (BLIND, *result.notes), (BLIND, *result.hindrances)
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
