@@ -51,6 +51,14 @@ FAULTS = (
         "unit/test_report_numbers.py::test_numbers",
     ),
     Fault(
+        "pass-of-other-code",
+        "records/passes.py",
+        "if known != (VERSION, claim, identity):",
+        "if known[:2] != (VERSION, claim):",
+        "A claim whose code has changed is told to be unchanged.",
+        ACCUMULATED + "test_a_pass_is_found_by_the_same_claim_and_identity_alone",
+    ),
+    Fault(
         "fair-called-strong",
         "results/result.py",
         "is_strong = below(self.resolution) <= STRONG *",

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from pytest_dp.datasets.relations import AddRemoveOne
 from pytest_dp.evidence.betting import RUNGS, Ledger
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.records.evidence import Store, identity
+from pytest_dp.records.passes import Passes
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.settings import Settings
 
@@ -250,6 +252,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from pytest_dp.records.evidence import Store
+from pytest_dp.records.passes import Passes
 from pytest_dp.results.evidence import Evidence
 store = Store(Path(sys.argv[1]))
 print("ready", flush=True)
@@ -359,3 +362,19 @@ def test_the_claim_on_a_mechanism_is_not_its_source():
     claimed = dp_claim(eps=1.0, inputs=[[1]], neighbors="add_remove_one")(count)
     promise = Promise(ApproximateDP(1.0), inputs=[[1]])
     assert identity(promise, Arguments(), claimed) == identity(promise, Arguments(), count)
+
+
+def test_a_pass_is_found_by_the_same_claim_and_identity_alone(tmp_path):
+    passes = Passes(tmp_path)
+    assert passes.find(CLAIM, ABOUT) is None
+    passes.keep(CLAIM, ABOUT, {"status": "no violation"})
+    found = passes.find(CLAIM, ABOUT)
+    assert found.record == {"status": "no violation"}
+    assert found.since.startswith(f"{datetime.now(UTC):%Y-%m-}")
+    assert passes.find(CLAIM, f"{ABOUT}0") is None
+    assert passes.find(f"{CLAIM}0", ABOUT) is None
+    passes.keep(CLAIM, f"{ABOUT}0", {})
+    assert passes.find(CLAIM, ABOUT) is None, "what has changed since takes its place"
+    passes.forget(CLAIM)
+    assert passes.find(CLAIM, f"{ABOUT}0") is None
+    passes.forget(CLAIM)
