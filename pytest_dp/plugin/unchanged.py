@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -100,7 +101,8 @@ class Looked:
         self._about = digest("\n".join([*texts, *versions, of_modules(*roots)]))
         found = self._passes.find(self._item.nodeid, self._about)
         if found is not None:
-            self.record = self._told(Record.from_dict(found.record), found.since)
+            with suppress(KeyError, TypeError, ValueError):  # of another form: as good as none
+                self.record = self._told(Record.from_dict(found.record), found.since)
 
     def _told(self, record: Record, since: str) -> Record:
         path, line = self._place

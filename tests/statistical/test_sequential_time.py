@@ -10,6 +10,7 @@ import pytest
 
 from pytest_dp import audit, clocks
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.known import Known
 
 SECONDS = 2.0
 ASLEEP = 0.02
@@ -91,8 +92,9 @@ def test_what_was_refuted_before_the_time_was_up_stays_so():
 
 def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
     """Learning takes for ever after the first time."""
-    from pytest_dp.auditors import game
+    from pytest_dp.auditors import game, sequential
 
+    monkeypatch.setattr(sequential, "known_of", lambda _: Known({}, "it was not traced"))
     learn, learned = game.learn, []
 
     def learns_ever_longer(context, arm):
