@@ -101,6 +101,7 @@ OWN = """
 """
 
 
+@pytest.mark.nightly
 def test_claims_with_strategies_leave_them_alone(project):
     def run(*options: str):
         result = project.run_apart("-q", "-W", "error", *options, timeout=300)

@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from pytest_dp import ClaimError, add_remove_one, audit, queries, replace_special
@@ -81,6 +82,26 @@ def test_the_same_pairs_for_each_seed():
         return [*made.pairs, *islice(made.propose([]), 30)]
 
     assert drawn(1) == drawn(1) != drawn(2)
+
+
+def test_tests_of_the_user_draw_what_they_drew_before():
+    drawn = []
+
+    @seed(7)
+    @settings(database=None)
+    @given(st.lists(st.integers()), st.floats())
+    def own(numbers, number):
+        drawn.append((numbers, repr(number)))
+
+    generated()  # what it imports has constants, which Hypothesis draws too
+    own()
+    before, profile = drawn[:], settings.default
+    drawn.clear()
+    generated(seed=2)
+    own()
+    assert drawn == before
+    assert len(drawn) >= 50
+    assert settings.default is profile
 
 
 def test_corner_cases_come_first():
