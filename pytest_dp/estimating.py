@@ -22,8 +22,18 @@ from pytest_dp.keywords import PRIVACY
 from pytest_dp.known import KnownPair
 from pytest_dp.known.enumerated import EnumeratedPair
 from pytest_dp.known.enumerating import TOO_MANY, enumerated
-from pytest_dp.known.in_closed_form import compare, outcomes_of
-from pytest_dp.limits import LONG_STEP_TIME, NO_LOSS, REFUTED, RUNS, SHOWN_ALPHA, THOUSAND
+from pytest_dp.known.in_closed_form import PairInClosedForm, compare, outcomes_of
+from pytest_dp.known.replay import replayed
+from pytest_dp.limits import (
+    FEW,
+    LONG_STEP_TIME,
+    NO_LOSS,
+    QUIET_SECONDS,
+    REFUTED,
+    RUNS,
+    SHOWN_ALPHA,
+    THOUSAND,
+)
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import on_one_line
@@ -215,23 +225,26 @@ def _held_against_real_runs(
     CannotInstrument
         If an input refutes it, all runs raise, or there is no time for enough runs on each.
     """
-    checks: dict[Any, tuple[Any, list[Callable[[Sequence[Any]], float]]]] = {}
+    checks: dict[Any, tuple[Any, list[tuple[KnownPair, int]]]] = {}
     for pair, of_pair in known:
         for side, data in enumerate(pair):
             frozen = Input(data).frozen
-            checks.setdefault(id(data) if frozen is None else frozen, (data, []))[1].append(
-                partial(of_pair.evidence_against, side)
-            )
+            key = id(data) if frozen is None else frozen
+            checks.setdefault(key, (data, []))[1].append((of_pair, side))
     refuted = REFUTED + math.log(sum(len(of_input) for _, of_input in checks.values()))
     left, raised = len(checks), True
     for data, of_input in checks.values():
-        outputs: list[Any] = []
         share, started = deadline.remaining() / (left + 1), clocks.seconds()
-        while len(outputs) < 2 * RUNS and (
-            len(outputs) < RUNS // 2 or clocks.seconds() - started < share
+        outputs = [*_real_outputs(call, data, FEW, 0, deadline)]
+        slow = (clocks.seconds() - started) * RUNS > 2 * FEW * QUIET_SECONDS
+        if slow:  # few runs: so what each of them does has to follow from its draws
+            _replay(call, data, *of_input[0], deadline)
+        while not slow and (
+            len(outputs) < RUNS // 2
+            or (len(outputs) < 2 * RUNS and clocks.seconds() - started < share)
         ):
-            outputs += _real_outputs(call, data, len(outputs), deadline)
-        if any(evidence_of(outputs) >= refuted for evidence_of in of_input):
+            outputs += _real_outputs(call, data, RUNS // 2, len(outputs), deadline)
+        if any(of_pair.evidence_against(side, outputs) >= refuted for of_pair, side in of_input):
             shown = on_one_line(data)
             reason = f"real runs give other outputs than those that are traced, on {shown}"
             raise CannotInstrument(reason)
@@ -240,11 +253,23 @@ def _held_against_real_runs(
         raise CannotInstrument("it always raises")  # the audit of samples says so
 
 
-def _real_outputs(call: Call, data: Any, number: int, deadline: Deadline) -> Sequence[Any]:
+def _replay(call: Call, data: Any, known: KnownPair, side: int, deadline: Deadline) -> None:
+    """Run a slow mechanism with given numbers in place of draws.
+
+    Raises CannotInstrument if it gives something else than the trace, or was not traced.
+    """
+    if not isinstance(known, PairInClosedForm):
+        raise CannotInstrument("its runs take too long to check it")
+    replayed(call, data, known.outcomes[side], FEW, deadline)
+
+
+def _real_outputs(
+    call: Call, data: Any, count: int, number: int, deadline: Deadline
+) -> Sequence[Any]:
     """Outputs of further real runs of a copy, after so many."""
     copied, (data,) = call.copied(data)
     with interruptible(deadline, None):
-        return list(copied.draw(data, RUNS // 2, default_rng((2 * RUNS, number))))
+        return list(copied.draw(data, count, default_rng((2 * RUNS, number))))
 
 
 def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
@@ -280,7 +305,7 @@ def _sampled(
     keywords = {**keywords, "eps": NO_LOSS, "method": "dpsniper"}
     result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
     low, high = result.loss or (0.0, math.inf)
-    low = max(low, 0.0)
+    low = max(low, 0.0) if math.isfinite(low) else 0.0  # no bound from below is infinite
     example = result.counterexample
     pair = (None, None) if example is None else (example.d1, example.d2)
     deltas = (partial(_counted_delta, example, keywords["alpha"]),)

@@ -7,6 +7,7 @@ with given numbers in place of draws, and its real outputs are held against thei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -20,15 +21,16 @@ from pytest_dp.known.in_closed_form import PairInClosedForm, outcomes_of
 from pytest_dp.known.outcomes import Outcome
 from pytest_dp.known.replay import replayed
 from pytest_dp.limits import (
+    DOZENS,
     EQUAL,
-    FEW,
     MANY,
     MOMENT,
     NEARLY_EQUAL,
     REFUTED,
     RESERVE,
+    RUNS,
     SEARCH_TIME,
-    SEVERAL,
+    SHOWN_ALPHA,
     STEPS,
     THOUSAND,
 )
@@ -52,6 +54,7 @@ class BearingOut:
         self.context, self.known = context, known
         self.runs = 0
         self._refuted = ""
+        self._replayed: list[int] = []
         self._before = context.call.pristine.content if context.call.pristine else b""
 
     @cached_property
@@ -102,18 +105,27 @@ class BearingOut:
 
         Raises CannotInstrument where that gives something else than the trace.
         """
-        cost = self.context.sampler.quickest_run
-        runs = SEVERAL if cost * SEVERAL <= MOMENT else FEW
+        runs = self._runs // (2 * len(self._inputs))
+        runs = min(max(runs, DOZENS // 2), RUNS)
         for data in self._inputs:
             outcomes = self._outcomes(data, deadline)
-            if outcomes is None:
-                self._is_replayed = False
-                return
-            ways = len(outcomes) if cost * len(outcomes) <= MOMENT else 1
-            if replayed(self.context.call, data, outcomes, max(runs, ways), deadline) < FEW:
-                self._is_replayed = False
+            done = 0
+            if outcomes is not None:
+                done = replayed(self.context.call, data, outcomes, runs, deadline)
+            self._replayed.append(done)
 
-    _is_replayed = True
+    @property
+    def _runs(self) -> int:
+        """Real runs in all: as many as a moment affords, by the quickest so far.
+
+        By steps: small differences in speed should not change what is done.
+        """
+        cost = self.context.sampler.quickest_run
+        affordable = (1 - 2 * RESERVE) * self.context.max_samples
+        runs = STEPS
+        while runs > LEAST_RUNS and (cost * runs > 2 * MOMENT or runs > affordable):
+            runs //= 4
+        return max(runs, LEAST_RUNS)
 
     def _outcomes(self, data: Any, deadline: Deadline) -> Sequence[Outcome] | None:
         """Those of its traced runs; None where draws cannot be traced, only enumerated."""
@@ -129,21 +141,13 @@ class BearingOut:
 
     @property
     def wanted(self) -> int:
-        """Pairs of outputs that are enough on each pair of inputs; 0 if no number is.
-
-        As many runs as a moment affords, by the quickest so far, and by steps: small differences
-        in speed should not change what is done.
-        """
+        """Pairs of outputs that are enough on each pair of inputs; 0 if no number is."""
         if not self.is_within or self.doubt:
             return 0
-        cost = self.context.sampler.quickest_run
-        affordable = (1 - 2 * RESERVE) * self.context.max_samples
-        runs = STEPS
-        while runs > LEAST_RUNS and (cost * runs > 2 * MOMENT or runs > affordable):
-            runs //= 4
-        if not self._is_replayed and runs < THOUSAND:
+        runs = self._runs
+        if not min(self._replayed) and runs < THOUSAND:
             return 0
-        return max(runs // (2 * len(self.context.pairs)), LEAST_RUNS // 2)
+        return max((runs - sum(self._replayed)) // (2 * len(self.context.pairs)), DOZENS // 2)
 
     def missing(self, state: PairState) -> int:
         """Pairs of outputs that are still missing on a pair of inputs."""
@@ -158,7 +162,7 @@ class BearingOut:
         except (CannotInstrument, Exception) as reason:  # outputs that cannot be compared
             self._refuted = str(reason) or type(reason).__name__
         if not self._refuted:
-            self.runs = 2 * sum(state.drawn for state in states)
+            self.runs = 2 * sum(state.drawn for state in states) + sum(self._replayed)
         return bool(self.runs)
 
     def _against(self, states: Sequence[PairState]) -> str:
@@ -191,7 +195,14 @@ class BearingOut:
             pairs=len(pairs),
             basis=basis,
             runs=self.runs,
+            unseen=self._unseen,
         )
+
+    @property
+    def _unseen(self) -> float:
+        """Of runs on an input, the share that may do something else and go unseen, at 95 %."""
+        runs = min(self._replayed, default=0) or self.runs / (2 * len(self.context.pairs))
+        return -math.expm1(math.log(SHOWN_ALPHA) / runs) if runs and self.runs else 0.0
 
     def is_suspect(self, states: Sequence[PairState]) -> bool:
         """Whether the loss is larger than the claim, by all that is known and that runs show."""

@@ -25,7 +25,7 @@ from pytest_dp.known.finite import Finite
 from pytest_dp.known.linear import independent_rows, linear_of
 from pytest_dp.known.outcomes import Outcome, opened
 from pytest_dp.known.parts import blocks_of, is_compared, is_random, part_with, parts_of
-from pytest_dp.limits import MIN_COUNTED, NEARLY_EQUAL, SEVERAL, STEPS
+from pytest_dp.limits import FLOAT_ERRORS, MIN_COUNTED, NEARLY_EQUAL, SEVERAL, STEPS
 from pytest_dp.randomness.laws import INTEGERS, NORMAL, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
@@ -92,6 +92,7 @@ def _by_numbers(outcomes: list[Outcome], rows: list[list[Any]]) -> list[float]:
             if solved is None:
                 evidence += _simulated(outcomes, block, rows)
             else:
+                evidence += map(_by_repeats, leaves, values.T)
                 draws += solved[0]
                 evidence += solved[1]
         elif any(isinstance(leaf, Finite) for leaf in leaves):
@@ -119,6 +120,7 @@ def _simulated(outcomes: list[Outcome], block: Sequence[int], rows: list[list[An
         below = np.searchsorted(values, edges, side="right")
         simulated = np.diff(below, prepend=0, append=len(values))
         counts = np.bincount(np.searchsorted(edges, real), minlength=len(simulated))
+        evidence.append(_by_repeats(outcomes[0].leaves[at], np.array([row[at] for row in rows])))
         used = (simulated > 0) | (counts > 0)
         evidence.append(log_e_value(counts[used], simulated[used] / len(values), 0, 0.0))
     return evidence
@@ -188,6 +190,23 @@ def _by_draws(
             evidence.append(log_e_value(counts, np.full(BINS, 1 / BINS), 0, 0.0))
             quantiles.append(quantile)
     return quantiles, evidence
+
+
+def _by_repeats(leaf: Affine, values: Floats) -> float:
+    """Evidence by values that come again, which those of continuous draws hardly ever do.
+
+    By the number of equal pairs, of which Poisson's law bounds how many rounding makes (Chernoff).
+    """
+    scales = [
+        abs(by) for by, law in zip(leaf.terms.values(), leaf.laws, strict=True) if not law.lattice
+    ]
+    if not scales:
+        return 0.0
+    times = np.unique(values, return_counts=True)[1]
+    equal = float((times * (times - 1)).sum()) / 2
+    step = max(float(np.spacing(np.abs(values).max())) / max(scales), FLOAT_ERRORS)
+    expected = min(step, 1.0) * len(values) ** 2
+    return equal * math.log(equal / expected) - equal + expected if equal > expected else 0.0
 
 
 def _by_integers(draw: Floats, law: Law) -> float:

@@ -35,9 +35,10 @@ iterdir listdir loadavg lstat open path popen read_bytes read_csv read_parquet r
 socket stat subprocess system urlopen walk
 """
 _INSIDES = """
-Pool Process ProcessPoolExecutor Thread ThreadPoolExecutor __import__ _getframe currentframe
-ctypes eval exec fork gc get_ident getprofile getrefcount gettrace globals id import_module inspect
-locals modules setprofile settrace start_new_thread sysconf threading vars weakref
+Pool Process ProcessPoolExecutor Thread ThreadPoolExecutor __dict__ __import__ __setattr__
+_getframe ctypes currentframe delattr eval exec fork gc get_ident getprofile getrefcount gettrace
+globals id import_module inspect locals modules setattr setprofile settrace
+start_new_thread sysconf threading vars weakref
 """
 NAMES = frozenset(f"{_CLOCKS} {_WORLD} {_INSIDES}".split())
 """Names of what may give another answer in another run: a name of the code is enough."""
@@ -58,7 +59,7 @@ def doubt_about(call: Call, data: Any, deadline: Deadline) -> str:
     for name in _named(call):
         return f"its code names {name}"
     copied, (on_copy,) = call.copied(data)
-    before = content_of(copied)
+    before, around = content_of(copied), _around(copied)
     called: list[str] = []
     sequence = np.random.SeedSequence(0)
     with interruptible(deadline, None), seeded(sequence, copied.captured) as rng:
@@ -69,6 +70,8 @@ def doubt_about(call: Call, data: Any, deadline: Deadline) -> str:
     if called:
         return f"it calls {called[0]}"
     if any(map(_has_cached, _caches(copied))) or content_of(copied) != before:
+        return "it keeps something from run to run"
+    if _around(copied) != around:
         return "it keeps something from run to run"
     return ""
 
@@ -122,6 +125,23 @@ def _inner_globals(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _inner_globals(constant)
+
+
+def _around(call: Call) -> dict[str, dict[str, int]]:
+    """What stands in modules that the mechanism's code names, and may write into."""
+    functions = [
+        function for value, _ in reach((call.mechanism, "")) for function in _functions_of(value)
+    ]
+    named = {
+        id(module): module
+        for function in functions
+        for name in names_in(function.__code__)
+        if isinstance(module := function.__globals__.get(name), types.ModuleType)
+    }
+    return {
+        module.__name__: {name: id(value) for name, value in vars(module).items()}
+        for module in named.values()
+    }
 
 
 def _caches(call: Call) -> Iterator[Any]:

@@ -81,7 +81,8 @@ class Forced(Branching):
             return value
         real = answered(self.plain(request.source.kind), request)
         if isinstance(real, np.ndarray):
-            return np.asarray(value, real.dtype).reshape(real.shape)
+            real[...] = value  # in memory of its own, as a real one
+            return real
         return type(real)(value)
 
     def created(self, source: Source, seed: tuple[Any, ...]) -> None:  # noqa: ARG002
@@ -95,13 +96,14 @@ def replayed(
     """How many runs on an input gave what follows from its traced outcomes.
 
     There is at least one run for each outcome that numbers were found for, unless there are more
-    than `runs`; these are the likeliest. Raises CannotInstrument if a run gives something else.
+    than `runs`; these are the likeliest. Every other run has draws that lie far out, where real ones
+    hardly ever are. Raises CannotInstrument if a run gives something else.
     """
     generator = default_rng(len(outcomes))
     plans = []
     rounds = -(-runs // len(outcomes))
-    for outcome in itertools.chain.from_iterable([outcomes[:runs]] * rounds):
-        numbers = _numbers(outcome, generator)
+    for at, outcome in enumerate(itertools.chain.from_iterable([outcomes[:runs]] * rounds)):
+        numbers = _numbers(outcome, generator, far_out=bool((at + at // len(outcomes)) % 2))
         if numbers is not None:
             plans.append((outcome, numbers))
     forced, item = Forced(), Input(data)
@@ -156,8 +158,13 @@ def _agree(real: Any, traced: tuple[Any, float]) -> bool:
     return bool(type(real) is type(value) and real == value)
 
 
-def _numbers(outcome: Outcome, generator: Generator) -> list[float] | None:
+def _numbers(outcome: Outcome, generator: Generator, *, far_out: bool) -> list[float] | None:
     """Draws on the way of an outcome; None if none were found."""
+    if far_out and not outcome.conditions:
+        return [
+            _anywhere(law, outcome.allowed.get(draw, EVERYWHERE), generator)
+            for draw, law in enumerate(outcome.laws)
+        ]
     count = 1 if not outcome.conditions else THOUSAND
     if count * len(outcome.laws) > 100 * THOUSAND:
         return None
@@ -173,6 +180,20 @@ def _numbers(outcome: Outcome, generator: Generator) -> list[float] | None:
         return None
     at = int(np.argmax(holds))
     return [float(column[at]) for column in columns]
+
+
+def _anywhere(law: Law, allowed: Sequence[Interval], generator: Generator) -> float:
+    """A draw that is as likely to be in the tails as in the middle, or close to an end."""
+    first, last = law.reach
+    intervals = [(max(low, first), min(high, last)) for low, high in allowed]
+    low, high = intervals[generator.integers(len(intervals))]
+    share = float(generator.random() ** generator.choice([1, 8]))
+    if generator.random() < 0.5:
+        share = 1 - share
+    number = low + share * (high - low)
+    if not law.lattice:
+        return number
+    return float(min(max(math.ceil(number), math.floor(low) + 1), math.floor(high)))
 
 
 def _within(law: Law, allowed: Sequence[Interval], count: int, generator: Generator) -> Any:

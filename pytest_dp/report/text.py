@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from textwrap import wrap
 
-from pytest_dp.limits import LINE, SHOWN_ALPHA, THOUSAND
+from pytest_dp.limits import LINE, THOUSAND
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
 from pytest_dp.report.violation import e_value, field
@@ -159,10 +159,9 @@ def _borne(known: Estimate) -> str:
     if not known.runs:
         return ""
     said = f", as {numbers.count(known.runs)} runs bear out"
-    if known.runs >= THOUSAND:
+    if known.runs >= 10 * THOUSAND or not known.unseen:
         return said
-    seldom = math.floor(1 / -math.expm1(math.log(SHOWN_ALPHA) / known.runs))
-    return f"{said}; what happens in less than 1 of {seldom} runs may go unseen"
+    return f"{said}; what happens in less than 1 of {int(1 / known.unseen)} runs may go unseen"
 
 
 def _digits(error: float) -> int:

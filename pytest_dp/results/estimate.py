@@ -27,3 +27,6 @@ class Estimate:
     """What it rests on, such as ``"32 outcomes"``."""
     runs: int = field(default=0, kw_only=True)
     """Real runs that bear it out, where a pass rests on it and nothing is in doubt; else 0."""
+    unseen: float = field(default=0.0, kw_only=True)
+    """What a mechanism does with plain numbers alone may go unseen in these, with a probability of
+    5 %, if it does so in at most this share of its runs."""

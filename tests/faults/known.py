@@ -258,4 +258,12 @@ FAULTS = (
         "A mechanism that counts its runs is taken for one that does not.",
         "unit/test_bearing_out.py::test_what_may_differ_between_runs_is_in_doubt",
     ),
+    Fault(
+        "values-that-come-again",
+        "known/agreement.py",
+        "evidence += map(_by_repeats, leaves, values.T)",
+        "pass",
+        "A value that is released now and then is taken for a continuous draw.",
+        "unit/test_bearing_out.py::test_values_that_come_again_are_no_continuous_draws",
+    ),
 )

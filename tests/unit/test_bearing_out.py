@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from exact import call_of
 
+from benchmarks.attacked_traces import MEMBERS, audited, is_wrong
 from pytest_dp import audit
+from pytest_dp.known.agreement import evidence_against
 from pytest_dp.known.doubts import doubt_about
 from pytest_dp.known.outcomes import outcomes_of
 from pytest_dp.known.replay import replayed
@@ -203,3 +205,25 @@ def test_what_differs_by_rounding_alone_is_not_suspect(mechanism, suspect):
     result = audit(mechanism, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=30_000)
     assert any(note.startswith("suspect: ") for note in result.notes) == suspect
     assert result.verdict == ("inconclusive" if suspect else "no violation")
+
+
+@pytest.mark.parametrize("member", MEMBERS[::19], ids=lambda member: member.name)
+def test_no_attacked_trace_passes_by_it(member):
+    assert not is_wrong(member, audited(member, max_samples=70))
+
+
+def test_values_that_come_again_are_no_continuous_draws():
+    def released_now_and_then(x, rng):
+        noise = rng.laplace()
+        return x if type(noise) is float and noise > 5 else x + noise
+
+    known = outcomes_of(call_of(released_now_and_then), 1, Deadline(5.0))
+    rng = np.random.default_rng(3)
+    outputs = [released_now_and_then(1, rng) for _ in range(2_000)]
+    assert outputs.count(1) > 1
+    assert evidence_against(known, outputs) > 10
+    assert evidence_against(known, [1 + rng.laplace() for _ in range(2_000)]) < 3
+    rounded = [1e9 + rng.laplace() for _ in range(20_000)]  # by floats: some are equal
+    shifted = outcomes_of(call_of(lambda x, rng: 1e9 + rng.laplace()), 1, Deadline(5.0))
+    assert len(set(rounded)) < 20_000
+    assert evidence_against(shifted, rounded) < 3
