@@ -47,6 +47,10 @@ LARGEST: dict[Any, tuple[float, bool]] = {
 """
 
 
+_CLIPS = (np.positive, np.maximum, np.minimum)
+"""What is done with the arguments of ``np.clip``."""
+
+
 def _by_numpy(function: Any) -> Any:
     """The method that numpy has a function for."""
     return lambda self, *args, **keywords: function(self, *args, **keywords)
@@ -79,8 +83,8 @@ class TracedArray(np.ndarray):
         to = bool if kind == "b" else int
         return array_of(self.traced, elementwise(lambda value: _converted(value, to), self))
 
-    argmax, argmin, max, min, round = map(
-        _by_numpy, (np.argmax, np.argmin, np.max, np.min, np.round)
+    argmax, argmin, max, min, round, clip = map(
+        _by_numpy, (np.argmax, np.argmin, np.max, np.min, np.round, np.clip)
     )
 
     def __deepcopy__(self, memo: Any) -> Any:
@@ -128,6 +132,8 @@ def of_ufunc(trace: Trace, ufunc: Any, method: str, inputs: Any, keywords: dict[
     if method == "__call__" and ufunc.__name__ in COMPARISONS:
         keywords["dtype"] = object
     plain = [objects(value) if not isinstance(value, slice) else value for value in inputs]
+    if method == "__call__" and ufunc in {np.maximum, np.minimum}:
+        plain = _of_one_type(plain)
     if method == "at":
         trace.refuse(f"np.{ufunc.__name__}.at changes draws in place")
     made = getattr(ufunc, method)(*plain, **keywords)
@@ -156,11 +162,30 @@ def of_function(trace: Trace, function: Any, args: Any, keywords: dict[str, Any]
         sign, wants_index = LARGEST[function]
         index = largest_at(trace, sign * values)
         return index if wants_index else values.ravel()[index]
+    if function is np.clip and len(args) == 3 and not keywords:
+        given = [
+            (objects(value), by)
+            for value, by in zip(args, _CLIPS, strict=True)
+            if value is not None
+        ]
+        numbers = _of_one_type([value for value, _ in given])
+        clipped = numbers[0]
+        for bound, (_, choose) in zip(numbers[1:], given[1:], strict=True):
+            clipped = choose(clipped, bound)
+        return array_of(trace, objects(clipped))
     plain = [_plain(value) for value in args]
     named = {name: _plain(value) for name, value in keywords.items()}
     if function is np.copyto or isinstance(named.get("out"), np.ndarray):
         trace.refuse(f"np.{function.__name__} writes draws into an array")
     return array_of(trace, function(*plain, **named))
+
+
+def _of_one_type(arrays: list[Any]) -> list[Any]:
+    """Arrays whose numbers are floats if any of them is, as numpy makes them before it chooses."""
+    numbers = [number for array in arrays for number in array.flat]
+    if all(number.is_whole for number in numbers if isinstance(number, Affine)):
+        return arrays
+    return [elementwise(lambda x: float(x) if type(x) is int else x, array) for array in arrays]
 
 
 def largest_at(trace: Trace, values: npt.NDArray[Any]) -> int:

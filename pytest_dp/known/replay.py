@@ -96,8 +96,8 @@ def replayed(
     """How many runs on an input gave what follows from its traced outcomes.
 
     There is at least one run for each outcome that numbers were found for, unless there are more
-    than `runs`; these are the likeliest. Every other run has draws that lie far out, where real ones
-    hardly ever are. Raises CannotInstrument if a run gives something else.
+    than `runs`; these are the likeliest. Every other run has draws that lie far out, where real
+    ones hardly ever are. Raises CannotInstrument if a run gives something else.
     """
     generator = default_rng(len(outcomes))
     plans = []

@@ -187,7 +187,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "__array_function__": lambda _, function, __, args, keywords: function(*args, **keywords),
     **{
         name: lambda self, *args, name=name, **keywords: getattr(self, name)(*args, **keywords)
-        for name in ("astype", "round", "argmax", "argmin", "max", "min")
+        for name in ("astype", "round", "argmax", "argmin", "max", "min", "clip")
     },
 }
 """What plain numbers and arrays do, by the methods of traced ones."""

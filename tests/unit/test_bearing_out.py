@@ -74,6 +74,11 @@ def far_out(x, rng):
     return x if noise > 20 and type(noise) is float else x + noise
 
 
+def far_out_and_unseen(x, rng):
+    noise = rng.laplace()
+    return x if type(noise) is float and noise > 9 else x + noise
+
+
 def seeds(x):
     return x + np.random.default_rng(random.randrange(1000)).laplace()
 
@@ -86,7 +91,9 @@ def counts(x, rng):
     return x + rng.laplace() + (counted[0] == 5)
 
 
-@pytest.mark.parametrize("mechanism", [by_type, by_attribute, far_out, seeds, counts])
+@pytest.mark.parametrize(
+    "mechanism", [by_type, by_attribute, far_out, far_out_and_unseen, seeds, counts]
+)
 def test_whatever_is_done_with_plain_numbers_alone_is_found(mechanism):
     with pytest.raises(CannotInstrument):
         replayed_on(mechanism, 1)
