@@ -103,7 +103,9 @@ def replayed(
     plans = []
     rounds = -(-runs // len(outcomes))
     for at, outcome in enumerate(itertools.chain.from_iterable([outcomes[:runs]] * rounds)):
-        numbers = _numbers(outcome, generator, far_out=bool((at + at // len(outcomes)) % 2))
+        numbers = _numbers(
+            outcome, generator, far_out=bool((at // len(outcomes) if rounds > 1 else at) % 2)
+        )
         if numbers is not None:
             plans.append((outcome, numbers))
     forced, item = Forced(), Input(data)
