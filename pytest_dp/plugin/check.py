@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -155,13 +156,20 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         return
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm
     records = _of_results(item, error, passed)
-    if unaudited and not (ours and hasattr(error, "result")):
+    if unaudited and not _is_verdict(error):
         path, line = place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
         records.append(replace(record, expected=passed))
     if records:
         report.__dict__["dp_records"] = [record.as_dict() for record in records]
+
+
+def _is_verdict(error: BaseException | None) -> bool:
+    """Whether an audit ended with this, which it can only if its errors are loaded."""
+    results = sys.modules.get("pytest_dp.auditors.result")
+    verdicts = () if results is None else (results.PrivacyViolation, results.InconclusiveAudit)
+    return isinstance(error, verdicts)
 
 
 def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) -> list[Record]:
