@@ -123,7 +123,7 @@ class BearingOut:
         cost = self.context.sampler.quickest_run
         affordable = (1 - 2 * RESERVE) * self.context.max_samples
         runs = STEPS
-        while runs > LEAST_RUNS and (cost * runs > 2 * MOMENT or runs > affordable):
+        while runs > LEAST_RUNS and (cost * runs > MOMENT or runs > affordable):
             runs //= 4
         return max(runs, LEAST_RUNS)
 
@@ -148,6 +148,11 @@ class BearingOut:
         if not min(self._replayed) and runs < THOUSAND:
             return 0
         return max((runs - sum(self._replayed)) // (2 * len(self.context.pairs)), DOZENS // 2)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a few slow runs are enough, so that none should be made for other purposes."""
+        return self.context.sampler.quickest_run > MOMENT and bool(self.wanted)
 
     def missing(self, state: PairState) -> int:
         """Pairs of outputs that are still missing on a pair of inputs."""

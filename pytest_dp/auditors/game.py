@@ -295,7 +295,7 @@ class Game:
     def look_first(self, state: PairState, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
         privacy_param, inputs = self.context.privacy_param, self.pool.inputs
-        if self.coupled:
+        if self.coupled and not self.bearing_out.is_slow:
             state.coupled = self.context.sampler.can_couple(
                 inputs[state.input1], inputs[state.input2], deadline
             )
@@ -310,6 +310,8 @@ class Game:
         state.refused = is_derived and any(map(all_raised, state.outputs.sides()))
         if self.bandit.all_seen:
             always_raises(self.context, self.pool)
+        if self.bearing_out.is_slow:
+            return
         answers = [self.context.sampler.noiseless(d, privacy_param) for d in state.pair.inputs]
         state.references = [answer for answer in answers if answer is not None]
 
