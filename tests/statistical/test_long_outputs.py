@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.long_outputs import atom, encoding
+from benchmarks.resolution import untraced
 from pytest_dp import Sequential, audit
 from pytest_dp.auditors import bandit, game
 
@@ -26,6 +27,7 @@ def audited(mechanism, pair, **keywords):
     return audit(mechanism, pairs=[pair], n_jobs=1, **keywords)
 
 
+@untraced
 def noisy(answers, size, rng, scale=1.0):
     return np.asarray(answers) + rng.laplace(scale=scale, size=(size, len(answers)))
 

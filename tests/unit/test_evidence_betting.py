@@ -290,7 +290,8 @@ def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
 def test_batches_beyond_pure_eps_shrink_before_a_claim_is_refuted(pure, earned, wealth, size):
     ledger = SimpleNamespace(enough=-math.log(1e-6), log_e_value=wealth)
     pace = OF_RATIOS if pure else OF_RARE_EVENTS
-    bandit = SimpleNamespace(drawn=1_000, is_proposed=lambda arm: False)
+    source = SimpleNamespace(exhausted=False)
+    bandit = SimpleNamespace(drawn=1_000, is_proposed=lambda arm: False, source=source)
     game = SimpleNamespace(
         bandit=bandit, ledger_of=lambda arm: ledger, pace=pace, _limited_to_time=int
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from results import BROKEN
 
+from benchmarks.resolution import untraced
 from pytest_dp import audit
 from pytest_dp.auditors.picturing import (
     attack_of,
@@ -238,7 +239,11 @@ def test_a_violation_has_all_pictures(method, pair):
 
 
 def test_a_pass_has_its_wealth_and_its_strongest_attack():
-    result = audit(noisy_count, eps=2.5, pairs=[([0], [])], max_samples=60_000, seed=3)
+    def counts(records, rng, size):
+        return len(records) + rng.laplace(scale=0.5, size=size)
+
+    claim = {"eps": 2.5, "pairs": [([0], [])], "vectorized": "size", "max_samples": 60_000}
+    result = audit(untraced(counts), **claim, seed=3)
     assert result.verdict == "no violation"
     pictures = completed(result)
     assert pictures.outputs is None
