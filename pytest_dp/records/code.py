@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.records.syntax import digest, environment, imports, normalised, source_digest
+from pytest_dp.records.syntax import digest, environment, imports, loads, normalised, source_digest
 from pytest_dp.records.walking import MACHINERY, Space, Walk, is_project, new, pieces, version
 
 __all__ = ["digest", "forget", "incomparable", "of_modules", "of_names", "source_digest"]
@@ -97,8 +97,10 @@ def _looked_at(space: Space) -> _Module:
         if file.suffix == ".py":
             tree = ast.parse(source)
             walk.follow(imports(tree, space))
+            loaded = [f"code that is loaded by {name}" for name in loads(tree)]
             code += sorted(set(environment(tree, source.decode("utf-8", "replace"))))
-            code.append(normalised(tree))
+            code += [normalised(tree), *(new() for _ in loaded)]
+            walk.unknown += loaded
         else:
             code.append(walk.content(source))
     except (OSError, SyntaxError, ValueError, RecursionError):

@@ -18,7 +18,12 @@ from typing import Any
 
 from pytest_dp.sampling.streams import definition_of
 
-_READS_LOCALS = {"locals", "vars", "dir", "eval", "exec"}
+_READS_LOCALS = {"locals", "vars", "dir", "eval", "exec", "query"}
+_LOADS = {
+    *("SourceFileLoader", "exec_module", "load_module", "run_module", "run_path"),
+    "spec_from_file_location",
+}
+"""Functions that run code of a file which no import names."""
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -77,16 +82,25 @@ def _constant(value: Any) -> str:
     return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
 
 
+def loads(tree: ast.AST) -> list[str]:
+    """What a module uses to run code of files that it does not import: nobody can follow that."""
+    named = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(tree)}
+    imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names}
+    looked_up = {ast.unparse(n.value) for n in ast.walk(tree) if isinstance(n, ast.Subscript)}
+    return sorted((named | imported) & _LOADS | (looked_up & {"sys.modules"}))
+
+
 def normalised(tree: ast.Module, *, named: bool = True, local: bool = False) -> str:
     """Source without comments, formatting, docstrings, claims and marks.
 
     Nor with the name of what it defines unless it is `named`, nor with names of locals unless
     `local`.
     """
+    reads_docstrings = any(getattr(n, "attr", "") == "__doc__" for n in ast.walk(tree))
     for node in ast.walk(tree):
         if isinstance(node, _DEFINITIONS):
             node.decorator_list = [d for d in node.decorator_list if not _says(d)]
-        if isinstance(node, _DEFINITIONS | ast.Module):
+        if isinstance(node, _DEFINITIONS | ast.Module) and not reads_docstrings:
             is_documented = ast.get_docstring(node, clean=False) is not None
             node.body = node.body[is_documented:] or [ast.Pass()]
     if not named and isinstance(tree.body[0], _DEFINITIONS):
@@ -129,7 +143,8 @@ def _only_local(statement: ast.stmt) -> set[str]:
     except (SyntaxError, ValueError, RecursionError):
         return set()
     local: set[str] = set()
-    others = {"__class__"}
+    called = {getattr(node, "attr", "") for node in ast.walk(statement)}
+    others = {"__class__"} | (called & _READS_LOCALS)
     while tables:
         table = tables.pop()
         tables += table.get_children()
@@ -153,8 +168,12 @@ def imports(tree: ast.AST, space: Mapping[str, Any]) -> Iterator[tuple[str, bool
         if isinstance(function, functions)
         for inner in ast.walk(function)
     }
-    called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    by_name = any(name.endswith(("import_module", "__import__")) for name in called)
+    by_name = [
+        {id(argument) for argument in node.args}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("import_module", "__import__"))
+    ]
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -165,7 +184,9 @@ def imports(tree: ast.AST, space: Mapping[str, Any]) -> Iterator[tuple[str, bool
             base = ".".join(part for part in parts if part)
             names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and by_name:
-            is_path = re.fullmatch(r"\.*\w+(\.\w+)*", node.value) and "." in node.value
+            given = any(id(node) in arguments for arguments in by_name)
+            is_path = given or "." in node.value
+            is_path = is_path and re.fullmatch(r"\.*\w+(\.\w+)*", node.value) is not None
             names = [_absolute(node.value, package)] if is_path else []
         for name in names:
             yield name, id(node) in late or isinstance(node, ast.Constant)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from benchmarks.identity_edits import EDITS, HARMLESS, identity_after, project
 from pytest_dp.records.code import forget, of_modules, of_names
+from pytest_dp.records.syntax import imports, loads, normalised
 
 USUAL: dict[str, str] = {}
 
@@ -118,6 +120,28 @@ def test_what_cannot_be_compared_is_new(value, same):
 def test_what_is_not_the_same_is_told_apart(one, other):
     assert of_modules(one) != of_modules(other)
     assert of_modules([one]) != of_modules([other])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f():\n    'a'\n    return f.__doc__", "def f():\n    'b'\n    return f.__doc__"),
+        (
+            "def f(t):\n    low, high = 1, 2\n    return t.query('x > @low')",
+            "def f(t):\n    high, low = 1, 2\n    return t.query('x > @low')",
+        ),
+    ],
+)
+def test_what_code_reads_of_itself_is_kept(before, after):
+    assert normalised(ast.parse(before)) != normalised(ast.parse(after))
+
+
+def test_code_that_no_import_names_is_seen():
+    source = "import runpy, sys\nruns = runpy.run_path('a.py')\nnoise = sys.modules['noise']"
+    assert loads(ast.parse(source)) == ["run_path", "sys.modules"]
+    assert loads(ast.parse("import sys\nloaded = 'scipy' in sys.modules")) == []
+    by_name = "import importlib\nnoise = importlib.import_module('noise_x').noise"
+    assert "noise_x" in {name for name, _ in imports(ast.parse(by_name), globals())}
 
 
 def features(output):
