@@ -111,8 +111,7 @@ def legend(records: Iterable[Record]) -> list[str]:
             "may lose now: no violation is proven, but the outputs leave room for so much; more "
             "samples tell more."
         )
-    if "inconclusive" in states:
-        said.append("inconclusive: the audit could tell nothing, neither good nor bad.")
+    said += _untold(records)
     if any(record.strength == "blind" for record in records):
         said.append("blind: nothing that was tried tells the two inputs of any pair apart.")
     if any(record.beyond for record in records):
@@ -127,6 +126,21 @@ def legend(records: Iterable[Record]) -> list[str]:
         )
     if "error" in states:
         said.append("ERROR: the audit did not run, so nothing is known about this claim.")
+    return said
+
+
+def _untold(records: list[Record]) -> list[str]:
+    """What it means that claims are inconclusive."""
+    said = []
+    untold = [record.reason for record in records if record.status == "inconclusive"]
+    suspects = [reason for reason in untold if "suspect: " in reason]
+    if len(untold) > len(suspects):
+        said.append("inconclusive: the audit could tell nothing, neither good nor bad.")
+    if suspects:
+        said.append(
+            "suspect: traced runs say that the claim is broken, and no run confirms it yet. That "
+            "is no failure, unless with --dp-strict."
+        )
     return said
 
 
