@@ -112,7 +112,9 @@ class BearingOut:
             done = 0
             if outcomes is not None:
                 done = replayed(self.context.call, data, outcomes, runs, deadline)
-            self._replayed.append(done)
+                self.context.sampler.looked += done
+            # a few of many ways say nothing of the others
+            self._replayed.append(done if done >= DOZENS // 2 else 0)
 
     @property
     def _runs(self) -> int:
@@ -142,7 +144,8 @@ class BearingOut:
     @property
     def wanted(self) -> int:
         """Pairs of outputs that are enough on each pair of inputs; 0 if no number is."""
-        if not self.is_within or self.doubt:
+        # rows of one call may depend on each other, and on how many there are
+        if self.context.call.size is not None or not self.is_within or self.doubt:
             return 0
         runs = self._runs
         if not min(self._replayed) and runs < THOUSAND:

@@ -100,6 +100,8 @@ def conclude(game: Game, derived: Known) -> AuditResult:
     _note_if_late(game)
     if not violated and not game.bearing_out.runs:
         bets |= _of_delta(game, known[:claimed], caught)
+        if (loss := bets["estimate"]) is not None and loss.pairs == claimed:
+            bets["may_lose"] = None  # as it is known
     verdict: Verdict = "violated" if violated else _not_refuted(game, known, caught.if_kept, bets)
     return context.result(
         verdict,

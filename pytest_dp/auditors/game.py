@@ -31,6 +31,7 @@ from pytest_dp.auditors.stopping import (
     tells_apart,
     would_catch,
 )
+from pytest_dp.datasets import describe
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.evidence.resolution import LITTLE
 from pytest_dp.inputs.sources import PairSource
@@ -39,6 +40,7 @@ from pytest_dp.limits import (
     DOZENS,
     GROWTH,
     HUNG_SECONDS,
+    LABEL,
     LONG_STEP_TIME,
     MANY,
     RESERVE,
@@ -307,7 +309,15 @@ class Game:
         source = self.bandit.source
         remind(state, self.context.earlier.learned if source is self.context.source else ())
         is_derived = self.bandit.is_proposed(state) and source.generated is None
-        state.refused = is_derived and any(map(all_raised, state.outputs.sides()))
+        raised = [all_raised(outputs) for outputs in state.outputs.sides()]
+        state.refused = is_derived and any(raised)
+        if state.refused and not state.pair.beyond:
+            refused = describe(state.pair.inputs[raised.index(True)], LABEL)
+            self.context.sampler.note(
+                f"it always raises on {refused}, which is inside the claim, as if it checked its "
+                "inputs: passed over. An exception tells inputs apart; with this example in "
+                "inputs=, it counts"
+            )
         if self.bandit.all_seen:
             always_raises(self.context, self.pool)
         if self.bearing_out.is_slow:

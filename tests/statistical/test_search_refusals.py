@@ -44,6 +44,8 @@ def test_an_input_that_is_refused_is_not_played(mechanism: Any) -> None:
         max_samples=20_000,
     )
     assert result.verdict == "no violation"
+    told = any("it always raises on []" in note for note in result.notes)
+    assert told == (mechanism is not at_most_five)
 
 
 def unique_records(rows: list[Any], rng: Rng) -> float:

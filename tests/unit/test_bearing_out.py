@@ -234,3 +234,17 @@ def test_values_that_come_again_are_no_continuous_draws():
     shifted = outcomes_of(call_of(lambda x, rng: 1e9 + rng.laplace()), 1, Deadline(5.0))
     assert len(set(rounded)) < 20_000
     assert evidence_against(shifted, rounded) < 3
+
+
+def rows_that_share(x, rng, size):
+    """In each twelfth row, two answers have the same noise: their sum gives x away."""
+    noise = rng.laplace(scale=2, size=(size, 3))
+    shared = np.arange(size) % 12 == 11
+    noise[shared, 2] = -noise[shared, 0]
+    return np.array([x, 0, x]) + noise
+
+
+def test_one_traced_row_says_nothing_of_many():
+    claim = {"eps": 1.0, "pairs": [(1, 0)], "vectorized": True, "max_samples": 30_000}
+    result = audit(rows_that_share, **claim, seed=1, n_jobs=1)
+    assert result.strength not in ("exact", "analytic")
