@@ -23,10 +23,11 @@ from scipy.special import betainc, ndtri
 
 from pytest_dp.arrays import Floats
 from pytest_dp.evidence.betting import Record
+from pytest_dp.evidence.divergence_bets import NEWTON_STEPS
 from pytest_dp.evidence.event_bets import all_contingencies
 from pytest_dp.evidence.expected_gains import largest_shown
 from pytest_dp.evidence.regression import expit, logistic
-from pytest_dp.limits import EQUAL, SEVERAL, SHOWN_ALPHA
+from pytest_dp.limits import EQUAL, NEARLY_EQUAL, SEVERAL, SHOWN_ALPHA
 from pytest_dp.privacy import Guarantee
 
 ERRORS = 2.0
@@ -38,8 +39,6 @@ is 0, give or take this. More follow other shapes of noise; fewer are better kno
 where few outputs are. By hand."""
 FAR_OUT = np.linspace(-8.5, 8.5, 1_701)
 """Where the line is asked, in standard deviations. Derived: from there on, 1e-17 is left."""
-STEPS, TOLERANCE = 30, 1e-6
-"""Of Newton's method, as in `divergence_bets`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def _losses(joint: Floats) -> list[Losses]:
     precision = np.array([1e-3, 1e-3, *np.repeat([size**-2 for size in BENDS.values()], 2)])
     prior = np.zeros(len(precision)), precision
     basis = _basis(far)
-    weights = logistic(basis, counts1[runs > 0], runs[runs > 0], prior, STEPS, TOLERANCE)
+    weights = logistic(basis, counts1[runs > 0], runs[runs > 0], prior, NEWTON_STEPS, NEARLY_EQUAL)
     chances = expit(weights @ basis)
     known = (basis * (runs[runs > 0] * chances * (1 - chances))) @ basis.T + np.diag(prior[1])
     asked = _basis(FAR_OUT)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,29 +102,18 @@ def _functions_of(value: Any) -> Iterator[types.FunctionType]:
             yield member
 
 
-def _stored(code: types.CodeType) -> Iterator[str]:
-    """Variables around a function that it, or a function inside, sets."""
+def _stored(code: types.CodeType, around: Sequence[str] | None = None) -> Iterator[str]:
+    """Variables `around` a function that it sets, or a function inside of it: its free ones."""
     import dis  # loaded where it is of use
 
+    around = code.co_freevars if around is None else around
     for step in dis.get_instructions(code):
-        outer = step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
+        outer = step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in around
         if step.opname in _STORES or outer:
             yield f"{step.argval} to set it"
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _inner_globals(constant)
-
-
-def _inner_globals(code: types.CodeType) -> Iterator[str]:
-    """The same of a function inside; it may set variables of the one around it."""
-    import dis
-
-    for step in dis.get_instructions(code):
-        if step.opname in _STORES:
-            yield f"{step.argval} to set it"
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _inner_globals(constant)
+            yield from _stored(constant, around)
 
 
 def _around(call: Call) -> dict[str, dict[str, int]]:

@@ -248,3 +248,20 @@ def test_one_traced_row_says_nothing_of_many():
     claim = {"eps": 1.0, "pairs": [(1, 0)], "vectorized": True, "max_samples": 30_000}
     result = audit(rows_that_share, **claim, seed=1, n_jobs=1)
     assert result.strength not in ("exact", "analytic")
+
+
+def test_a_function_inside_that_sets_what_is_kept_is_a_doubt():
+    def made():
+        kept = 0
+
+        def mechanism(x, rng):
+            def count():
+                nonlocal kept
+                kept += 1
+
+            count()
+            return x + rng.laplace(scale=1 if kept < 10_000 else 0.1)
+
+        return mechanism
+
+    assert "kept" in doubt_about(call_of(made()), 1, Deadline(5.0))
