@@ -78,7 +78,12 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     deadline = Deadline(_left(context) + to_hang)
     try:
         with heeded_files() as files:
-            both = _copied_outputs(context, items, _runs_wanted(context, result), deadline)
+            wanted = _runs_wanted(context, result)
+            both = _copied_outputs(context, items, wanted, deadline)
+            if wanted < MANY // 2 <= context.left // 2 and any(_by_chance(c.outputs) for c in both):
+                # a few that repeat themselves say nothing where there are few kinds of answers
+                longer = Deadline(MANY * (context.sampler.seconds_a_run or 0.0) + to_hang)
+                both = _copied_outputs(context, items, MANY // 2, longer)
         for side, copied in enumerate(both):
             _refuse_other_errors(context, items[side], copied)
             original = (example.counts[side], example.runs[side]) if example else (0, 0)

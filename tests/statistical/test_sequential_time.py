@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit, clocks
+from pytest_dp.auditors import confirming
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known
 
@@ -142,3 +143,25 @@ def test_a_violation_is_told_in_a_fifth_of_the_time_that_it_took(monkeypatch, co
     assert now[0] - when <= max(5.0, 0.2 * when) + 2 * cost
     example = result.counterexample
     assert min(example.runs) > 0, "confirming runs come before a smaller pair"
+
+
+@pytest.mark.parametrize(("scale", "more"), [(0.0, True), (0.1, False)])
+def test_answers_of_few_kinds_are_confirmed_by_more_runs(monkeypatch, scale, more):
+    """A few copies of such a mechanism may repeat themselves by chance; of others, hardly ever."""
+    now, asked = [0.0], []
+    monkeypatch.setattr(clocks, "seconds", lambda: now[0])
+    copied = confirming._copied_outputs
+    monkeypatch.setattr(
+        confirming,
+        "_copied_outputs",
+        lambda context, items, wanted, deadline: (
+            asked.append(wanted) or copied(context, items, wanted, deadline)
+        ),
+    )
+
+    def slow(bit, rng):
+        now[0] += 0.2
+        return (bool(bit) ^ (rng.random() < 0.01)) + scale * rng.laplace()
+
+    assert audit(slow, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1).violated
+    assert (max(asked) >= 32) == more
