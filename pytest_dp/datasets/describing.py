@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pytest_dp.datasets.types import DataType, type_of
+from pytest_dp.datasets.visiting import Visitor
+from pytest_dp.limits import NESTED
 
 
 def describe(value: Any, width: int = 60) -> str:
@@ -14,7 +16,13 @@ def describe(value: Any, width: int = 60) -> str:
     What does not fit is shown by its first records, its last one and its length:
     ``[0, 1, 2, ... 999] (1,000 records)``. Never raises, whatever the object does.
     """
-    return _described(value, max(width, 20), 0)
+    return Shown(max(width, 20)).text(value)
+
+
+def whole(value: Any, width: int) -> str | None:
+    """A value on one line; None if `width` characters do not show all of it."""
+    text = describe(value, 10 * width)  # what leaves anything out is about as long as it may be
+    return text if len(text) <= width else None
 
 
 def cut(text: str, width: int) -> str:
@@ -25,59 +33,82 @@ def cut(text: str, width: int) -> str:
     return text[: max(width - 3 - tail, 0)] + "..." + (text[-tail:] if tail else "")
 
 
-def _described(value: Any, width: int, depth: int) -> str:
-    try:
-        data = type_of(value)
-        shown = data is not None and data.brackets != ("", "")
-        text = _listed(value, data, width, depth) if data and shown else repr(value)
-        if "\n" in text:
-            text = " ".join(text.split())
-        return cut(text, width)
-    except Exception:  # a report must not fail on a broken __repr__
-        return cut(f"<{type(value).__name__}>", width)
+class Shown(Visitor):
+    """Writes a value for people, in at most `width` characters."""
 
+    def __init__(self, width: int) -> None:
+        self.width = width
 
-def _in_full(value: Any, data: DataType, width: int, depth: int) -> tuple[str, str]:
-    """All records of a small dataset, and the bracket that closes them."""
-    names, (opening, closing) = data.columns(value), data.brackets
-    n = data.length(value)
-    if names is not None:
-        opening, closing = data.small_brackets or _table_brackets(data)
-        opening, closing = f"{opening}{{", f"}}{closing}"
-        cells = data.cells(value) or [[] for _ in names]
-        inside = _columns(names, cells, width, depth + 1)
-    else:
-        inside = (_described(record, width, depth + 1) for record in data.records(value))
-    comma = "," if data.name == "tuple" and n == 1 else ""
-    return f"{opening}{_joined(inside, width)}{comma}{closing}", closing
+    def text(self, value: Any, depth: int = 0) -> str:
+        try:
+            data = type_of(value)
+            shown = data is not None and data.brackets != ("", "")
+            text = self.dataset(value, data, depth) if data and shown else self._other(value, depth)
+            if "\n" in text:
+                text = " ".join(text.split())
+            return cut(text, self.width)
+        except Exception:  # a report must not fail on a broken __repr__
+            return cut(f"<{type(value).__name__}>", self.width)
 
+    def joined(self, texts: Iterable[str]) -> str:
+        """No further than just beyond the width."""
+        joined = ""
+        for text in texts:
+            joined += f", {text}" if joined else text
+            if len(joined) > self.width:
+                break
+        return joined
 
-def _listed(value: Any, data: DataType, width: int, depth: int) -> str:
-    n, (opening, closing) = data.length(value), data.brackets
-    if depth > 5:  # such as a list that contains itself
-        return f"{opening}...{closing}"
-    names = data.columns(value)
-    if not n and names is None and data.name in ("array", "set", "frozenset"):
+    def _other(self, value: Any, depth: int) -> str:
+        if type(value) is dict and value and depth <= NESTED:
+            text = self.as_dict(value, depth + 1)
+            if len(text) <= self.width:
+                return text
+            part = Shown(max(self.width // len(value) // 2 - len(", "), 10))
+            items = (": ".join(part.text(x, depth + 1) for x in item) for item in value.items())
+            return f"{{{self.joined(items)}}}"
         return repr(value)
-    if n <= width:
-        text, bracket = _in_full(value, data, width, depth)
-        if len(text) <= width:
-            return text
-        if depth:
-            return f"{text[: width - 3 - len(bracket)]}...{bracket}"
-    if names is not None:
-        opening, closing = _table_brackets(data)
-        opening = f"{opening}{cut(', '.join(map(str, names)), width // 3)}: "
-    note = "" if depth else f" ({n:,} record{'s' if n != 1 else ''})"
-    room = width - len(opening + closing + note) - len("... ")
-    part = max((room - len(", ")) // 2, 3)  # so that the first record and the last one fit
-    ahead, end = _ends(value, data, n, width)
-    last = "".join(_described(record, part, depth + 1) for record in end)
-    texts = (_described(record, part, depth + 1) for record in ahead)
-    shown = _as_many_as_fit(texts, room - len(last))
-    skipped = "... " if len(shown) < n - 1 else ""
-    text = f"{opening}{''.join(f'{text}, ' for text in shown)}{skipped}{last}{closing}"
-    return cut(text, width - len(note)) + note
+
+    def dataset(self, value: Any, data: DataType, depth: int) -> str:
+        n, (opening, closing) = data.length(value), data.brackets
+        if depth > NESTED:  # such as a list that contains itself
+            return f"{opening}...{closing}"
+        names = data.columns(value)
+        if not n and names is None and data.name in ("array", "set", "frozenset"):
+            return repr(value)
+        if n <= self.width:
+            text, bracket = self._in_full(value, data, depth)
+            if len(text) <= self.width:
+                return text
+            if depth:
+                return f"{text[: self.width - 3 - len(bracket)]}...{bracket}"
+        if names is not None:
+            opening, closing = _table_brackets(data)
+            opening = f"{opening}{cut(', '.join(map(str, names)), self.width // 3)}: "
+        note = "" if depth else f" ({n:,} record{'s' if n != 1 else ''})"
+        room = self.width - len(opening + closing + note) - len("... ")
+        part = Shown(max((room - len(", ")) // 2, 3))  # so that the first and the last one fit
+        ahead, end = _ends(value, data, n, self.width)
+        last = "".join(part.text(record, depth + 1) for record in end)
+        texts = (part.text(record, depth + 1) for record in ahead)
+        shown = _as_many_as_fit(texts, room - len(last))
+        skipped = "... " if len(shown) < n - 1 else ""
+        text = f"{opening}{''.join(f'{text}, ' for text in shown)}{skipped}{last}{closing}"
+        return cut(text, self.width - len(note)) + note
+
+    def _in_full(self, value: Any, data: DataType, depth: int) -> tuple[str, str]:
+        """All records of a small dataset, and the bracket that closes them."""
+        names, (opening, closing) = data.columns(value), data.brackets
+        inside: Iterator[str]
+        if names is not None:
+            opening, closing = data.small_brackets or _table_brackets(data)
+            opening, closing = f"{opening}{{", f"}}{closing}"
+            columns = zip(names, data.cells(value) or [[] for _ in names], strict=True)
+            inside = (": ".join(self.text(part, depth + 1) for part in item) for item in columns)
+        else:
+            inside = (self.text(record, depth + 1) for record in data.records(value))
+        comma = "," if data.name == "tuple" and data.length(value) == 1 else ""
+        return f"{opening}{self.joined(inside)}{comma}{closing}", closing
 
 
 def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
@@ -106,19 +137,3 @@ def _table_brackets(data: DataType) -> tuple[str, str]:
     """Brackets around columns by their names, such as those of a structured array."""
     opening, closing = data.brackets
     return opening.removesuffix("["), closing.removeprefix("]")
-
-
-def _columns(names: Iterable[Any], columns: Iterable[Any], width: int, depth: int) -> Iterator[str]:
-    """Each column of a table by its name."""
-    for name, cells in zip(names, columns, strict=True):
-        yield f"{_described(name, width, depth)}: {_described(cells, width, depth)}"
-
-
-def _joined(texts: Iterable[str], width: int) -> str:
-    """The texts separated by commas; no further than just beyond the width."""
-    joined = ""
-    for text in texts:
-        joined += f", {text}" if joined else text
-        if len(joined) > width:
-            break
-    return joined

@@ -73,6 +73,8 @@ def _state(value: Any) -> tuple[Hashable, ...]:
     if is_dataclass(value):  # also of a class that cannot be pickled
         slots = {field.name: getattr(value, field.name) for field in fields(value)}
         return (_content({**slots, **getattr(value, "__dict__", {})}),)
+    if hasattr(value, "_fields") and isinstance(value, tuple) and not hasattr(value, "__dict__"):
+        return tuple(map(_content, value))  # a named tuple, which may hold sets
     with suppress(Exception):
         return (_pickled(value),)
     with suppress(Exception):  # of a class that is defined in a function

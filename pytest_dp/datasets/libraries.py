@@ -6,12 +6,13 @@ of pandas is no data: what is made has a new one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
 from pytest_dp.datasets.describing import describe
-from pytest_dp.datasets.types import OfLibrary
+from pytest_dp.datasets.types import OfLibrary, Writer
 
 
 class NumpyArray(OfLibrary):
@@ -65,6 +66,16 @@ class NumpyArray(OfLibrary):
         _blank(missing, numpy)
         return missing.tolist()
 
+    def source(self, value: Any, writer: Writer) -> str:
+        numpy, dtype = writer.of("numpy"), value.dtype.descr if value.dtype.names else value.dtype
+        written = repr(dtype if value.dtype.names else str(dtype))
+        if 0 in value.shape:
+            return f"{numpy}.empty({value.shape}, dtype={written})"
+        as_text = {"M": str, "m": "int64"}.get(value.dtype.kind)
+        cells = (value if as_text is None else value.astype(as_text)).tolist()
+        known = value.dtype.kind in "bifc" and self.module.array(cells).dtype == value.dtype
+        return f"{numpy}.array({writer.text(cells)}{'' if known else f', dtype={written}'})"
+
     def words(self, detail: Any) -> str:
         return f"an array with records of shape {detail}"
 
@@ -105,6 +116,35 @@ class _Pandas(OfLibrary):
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.iloc[list(positions)].reset_index(drop=True)
 
+    def _cells(self, column: Any, writer: Writer) -> str:
+        """A column or an index, as a list if pandas makes the same type of it."""
+        pandas, dtype, cells = writer.of("pandas"), column.dtype, column.tolist()
+        if isinstance(dtype, self.module.CategoricalDtype):
+            categories = self._cells(dtype.categories, writer)
+            of = f"categories={categories}, ordered={dtype.ordered}"
+            return f"{pandas}.Categorical({writer.text(cells)}, {of})"
+        if getattr(dtype, "kind", "") in "Mm":
+            cells = [None if cell is self.module.NaT else str(cell) for cell in cells]
+        elif cells and repr(self.module.Series(cells).dtype) == repr(dtype):
+            return writer.text(cells)
+        return f"{pandas}.array({writer.text(cells)}, dtype={str(dtype)!r})"
+
+    def _labels(self, index: Any, writer: Writer) -> str:
+        """An index."""
+        pandas, named = writer.of("pandas"), ""
+        if index.nlevels > 1:
+            return f"{pandas}.MultiIndex.from_tuples({writer.text(index.tolist())}, names=" + (
+                f"{writer.text(list(index.names))})"
+            )
+        if index.name is not None:
+            named = f", name={writer.text(index.name)}"
+        if isinstance(index, self.module.RangeIndex):
+            return f"{pandas}.RangeIndex({index.start}, {index.stop}, {index.step}{named})"
+        return f"{pandas}.Index({self._cells(index, writer)}{named})"
+
+    def _is_usual(self, index: Any) -> bool:
+        return bool(index.name is None and index.equals(self.module.RangeIndex(len(index))))
+
     def _missing(self, dtype: Any) -> Any:
         with suppress(TypeError, ValueError):
             cell = self.module.Series([None], dtype=dtype)
@@ -141,6 +181,17 @@ class DataFrame(_Pandas, _Table):
     def missing(self, example: Any) -> Any:
         return tuple(self._missing(dtype) for dtype in example.dtypes)
 
+    def source(self, value: Any, writer: Writer) -> str:
+        names = value.columns
+        by_name = names.is_unique and names.nlevels == 1 and names.name is None
+        keys = list(names) if by_name else range(len(names))
+        columns = [self._cells(value.iloc[:, at], writer) for at in range(len(names))]
+        text = ", ".join(f"{writer.text(k)}: {c}" for k, c in zip(keys, columns, strict=True))
+        usual = columns and self._is_usual(value.index)
+        index = "" if usual else f", index={self._labels(value.index, writer)}"
+        axis = "" if by_name else f".set_axis({self._labels(names, writer)}, axis=1)"
+        return f"{writer.of('pandas')}.DataFrame({{{text}}}{index}){axis}"
+
 
 class Series(_Pandas):
     """A series."""
@@ -160,6 +211,12 @@ class Series(_Pandas):
     def missing(self, example: Any) -> Any:
         return self._missing(example.dtype)
 
+    def source(self, value: Any, writer: Writer) -> str:
+        name = "" if value.name is None else f", name={writer.text(value.name)}"
+        usual = len(value) and self._is_usual(value.index)
+        index = "" if usual else f", index={self._labels(value.index, writer)}"
+        return f"{writer.of('pandas')}.Series({self._cells(value, writer)}{index}{name})"
+
     def words(self, detail: Any) -> str:
         return "a Series" if detail is None else f"a Series named {detail!r}"
 
@@ -175,6 +232,11 @@ class _Polars(OfLibrary):
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows[list(positions)] if positions else rows.clear()
+
+    def _kind(self, kind: Any, writer: Writer) -> str:
+        """A data type, whose repr lacks the name of the library."""
+        polars, quoted = writer.of("polars"), r"""('[^']*'|"[^"]*"|True|False|None)"""
+        return re.sub(rf"{quoted}|\b([A-Z])", lambda m: m[1] or f"{polars}.{m[2]}", repr(kind))
 
 
 class PolarsFrame(_Polars, _Table):
@@ -202,6 +264,11 @@ class PolarsFrame(_Polars, _Table):
     def missing(self, example: Any) -> Any:
         return (None,) * example.width
 
+    def source(self, value: Any, writer: Writer) -> str:
+        kinds = (f"{name!r}: {self._kind(kind, writer)}" for name, kind in value.schema.items())
+        cells = writer.text(value.to_dict(as_series=False))
+        return f"{writer.of('polars')}.DataFrame({cells}, schema={{{', '.join(kinds)}}})"
+
 
 class PolarsSeries(_Polars):
     """A series of polars."""
@@ -223,6 +290,10 @@ class PolarsSeries(_Polars):
 
     def missing(self, example: Any) -> Any:  # noqa: ARG002
         return None
+
+    def source(self, value: Any, writer: Writer) -> str:
+        cells, kind = writer.text(value.to_list()), self._kind(value.dtype, writer)
+        return f"{writer.of('polars')}.Series({value.name!r}, {cells}, dtype={kind})"
 
     def words(self, detail: Any) -> str:
         return f"a polars Series named {detail!r}" if detail else "a polars Series"
@@ -266,3 +337,12 @@ class ArrowTable(_Table):
         if full:
             raise TypeError(f"the column {full[0]!r} has none")
         return (None,) * example.num_columns
+
+    def source(self, value: Any, writer: Writer) -> str:
+        arrow = writer.of("pyarrow")
+        kinds = ", ".join(
+            f"{arrow}.field({field.name!r}, {arrow}.type_for_alias({str(field.type)!r}), "
+            f"{field.nullable})"
+            for field in value.schema
+        )
+        return f"{arrow}.table({writer.text(value.to_pydict())}, schema={arrow}.schema([{kinds}]))"

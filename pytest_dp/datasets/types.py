@@ -9,12 +9,24 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pytest_dp.limits import THOUSAND
 
 Kind = tuple[Any, ...]
 """Name and detail; two datasets of one kind can exchange records."""
+
+
+class Writer(Protocol):
+    """Writes values as Python source, as `pytest_dp.datasets.source.Source` does."""
+
+    def text(self, value: Any) -> str:
+        """Any value as an expression."""
+        ...
+
+    def of(self, module: str) -> str:
+        """A module, by the name that it has in expressions."""
+        ...
 
 
 class DataType(ABC):
@@ -84,6 +96,13 @@ class DataType(ABC):
 
         If there are none, it raises any exception, with the type that has none as its text.
         """
+
+    def source(self, value: Any, writer: Writer) -> str:
+        """An expression that makes the same dataset.
+
+        If there is none, it raises any exception. What it makes is compared, so it may be wrong.
+        """
+        raise NotImplementedError
 
     def words(self, detail: Any) -> str:  # noqa: ARG002
         """A dataset of this kind in words."""

@@ -5,26 +5,23 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.datasets.types import type_of
+from pytest_dp.datasets.types import DataType
+from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
 from pytest_dp.keywords import is_strategy
-from pytest_dp.limits import DEEP, SHORT_TEXT, THOUSAND
+from pytest_dp.limits import SHORT_TEXT, THOUSAND
 from pytest_dp.records.code import digest, of_names, source_digest
 from pytest_dp.reprs import shown
-
-_PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 def text_of(value: Any) -> str:
     """A value as text: by its content, never by its address; functions by name and source."""
     try:
-        return _text(value, 0)
+        return Canonical().text(value)
     except Exception:  # values are the user's objects: anything may happen in them
         return f"<{type(value).__name__}>"
 
@@ -40,30 +37,55 @@ def brief(text: str) -> str:
     return text if len(text) <= SHORT_TEXT else f"{text[: SHORT_TEXT - 20]}... #{digest(text)}"
 
 
-def _text(value: Any, depth: int) -> str:
-    if type(value) is float:  # the last digits of what is computed are the machine's
-        return repr(float(f"{value:.12g}"))
-    if type(value) in _PLAIN or isinstance(value, str | bytes):
-        return repr(value)
-    if depth > DEEP:
-        return "..."
-    for kinds, write in _WRITERS:
-        if isinstance(value, kinds):
-            return str(write(value, depth + 1))
-    if inspect.isroutine(value) or inspect.isclass(value):
-        code = of_names(value) or source_digest(value)
-        return f"{getattr(value, '__qualname__', shown(value))} #{code}"
-    data = type_of(value)
-    if data is not None:
-        columns = _text(data.columns(value), depth + 1)
+class Canonical(Visitor):
+    """Writes a value by its content."""
+
+    def plain(self, value: Any) -> str:
+        # The last digits of what is computed are the machine's.
+        return repr(float(f"{value:.12g}") if type(value) is float else value)
+
+    def as_list(self, value: Any, depth: int) -> str:
+        if len(value) > THOUSAND:
+            return f"[#{digest(shown(value))}] ({len(value):,} in all)"
+        return super().as_list(value, depth)
+
+    def array(self, value: Any, depth: int) -> str:
+        if value.dtype.kind in "biufcSU" and value.size > SHORT_TEXT:
+            # a digest of its bytes is quicker
+            content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+            return f"array(#{content}, {value.dtype}, {value.shape})"
+        return f"array({self.text(value.tolist(), depth)}, {value.dtype})"
+
+    def partial(self, value: Any, depth: int) -> str:
+        called = self.text(value.func, depth), self.as_tuple(value.args, depth)
+        return f"partial({', '.join(called)}, {self.as_dict(value.keywords, depth)})"
+
+    def dataset(self, value: Any, data: DataType, depth: int) -> str:
         records = [_with_missing_values(record) for record in data.records(value)]
-        return f"{data.name}({columns}, {_listed(records, depth + 1)})"
-    if is_dataclass(value) and not isinstance(value, type):
-        given = {field.name: getattr(value, field.name) for field in fields(value)}
-        return f"{type(value).__name__}{_named(given, depth + 1)}"
-    if getattr(type(value), "__repr__", None) is object.__repr__:
-        return f"{type(value).__name__}{_named(getattr(value, '__dict__', {}), depth + 1)}"
-    return with_code(shown(value), value) if is_strategy(value) else shown(value)
+        return (
+            f"{data.name}({self.text(data.columns(value), depth)}, {self.as_list(records, depth)})"
+        )
+
+    def other(self, value: Any, depth: int) -> str:
+        if inspect.isroutine(value) or inspect.isclass(value):
+            code = of_names(value) or source_digest(value)
+            return f"{getattr(value, '__qualname__', shown(value))} #{code}"
+        if getattr(type(value), "__repr__", None) is object.__repr__:
+            return self.record(value, getattr(value, "__dict__", {}), depth)
+        return with_code(shown(value), value) if is_strategy(value) else shown(value)
+
+    def said(self, value: Any, depth: int) -> str:
+        return f"{value.name}({self.named(value.said, depth)})"
+
+    kinds = (
+        ((str, bytes), lambda _self, value, _depth: repr(value)),
+        (np.generic, lambda self, value, depth: self.text(value.item(), depth)),
+        (np.ndarray, array),
+        (Queries, lambda self, value, depth: f"queries({self.several(value.lengths, depth)})"),
+        (Values, lambda self, value, depth: f"values({self.as_list(value.options, depth)})"),
+        (Neighbors, said),
+        (functools.partial, partial),
+    )
 
 
 def _with_missing_values(record: Any) -> Any:
@@ -74,55 +96,3 @@ def _with_missing_values(record: Any) -> Any:
         return record if bool(record == record) else None
     except Exception:  # such as pandas.NA, or an array in a cell
         return None if type(record).__name__ == "NAType" else record
-
-
-def _listed(values: Any, depth: int) -> str:
-    if len(values) > THOUSAND:
-        return f"[#{digest(shown(values))}] ({len(values):,} in all)"
-    return f"[{', '.join(_text(item, depth) for item in values)}]"
-
-
-def _named(values: Mapping[str, Any], depth: int) -> str:
-    return f"({', '.join(f'{name}={_text(item, depth)}' for name, item in values.items())})"
-
-
-def _tuple(value: Any, depth: int) -> str:
-    inside = ", ".join(_text(item, depth) for item in value)
-    return f"({inside},)" if len(value) == 1 else f"({inside})"
-
-
-def _set(value: Any, depth: int) -> str:
-    return f"{{{', '.join(sorted(_text(item, depth) for item in value))}}}"
-
-
-def _dict(value: Any, depth: int) -> str:
-    entries = (f"{_text(key, depth)}: {_text(item, depth)}" for key, item in value.items())
-    return f"{{{', '.join(entries)}}}"
-
-
-def _array(value: Any, depth: int) -> str:
-    if value.dtype.kind in "biufcSU" and value.size > SHORT_TEXT:
-        # a digest of its bytes is quicker
-        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return f"array(#{content}, {value.dtype}, {value.shape})"
-    return f"array({_text(value.tolist(), depth)}, {value.dtype})"
-
-
-def _partial(value: Any, depth: int) -> str:
-    return f"partial({_text(value.func, depth)}, {_tuple(value.args, depth)}, " + (
-        f"{_dict(value.keywords, depth)})"
-    )
-
-
-_WRITERS: tuple[tuple[Any, Any], ...] = (
-    (np.generic, lambda value, depth: _text(value.item(), depth)),
-    (np.ndarray, _array),
-    (list, _listed),
-    (tuple, _tuple),
-    ((set, frozenset), _set),
-    (dict, _dict),
-    (Queries, lambda value, depth: f"queries{_tuple(value.lengths, depth)}".replace(",)", ")")),
-    (Values, lambda value, depth: f"values({_listed(value.options, depth)})"),
-    (Neighbors, lambda value, depth: f"{value.name}{_named(value.said, depth)}"),
-    (functools.partial, _partial),
-)

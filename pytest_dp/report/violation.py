@@ -231,7 +231,7 @@ def keep(result: Result) -> list[str]:
     example = result.counterexample
     if example is None or result.claim.promise.pairs is not None:
         return []
-    from pytest_dp.report.pasting import as_source
+    from pytest_dp.datasets.source import as_source
 
     if result.outside:
         more = [as_source(data) or "" for data in result.to_add]

@@ -1,0 +1,215 @@
+"""Values as source: what is evaluated is the same value again, or there is no source."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import enum
+import importlib
+import uuid
+from collections import Counter, OrderedDict, defaultdict, deque
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_dp.datasets import key
+from pytest_dp.datasets.source import SHORT_NAMES, as_source, source_of
+
+NAN = float("nan")
+DAY = dt.date(2026, 11, 25)
+NOON = dt.datetime(2026, 11, 25, 12, 0, 0, 1)
+
+
+class Kind(enum.Enum):
+    OLD = "old"
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+
+
+@dataclasses.dataclass
+class Person:
+    name: str
+    born: dt.date
+    tags: list[str] = dataclasses.field(default_factory=list)
+
+
+def evaluated(value: Any, *, lines: bool = False) -> Any:
+    """What a reader gets who imports what the source names."""
+    code = source_of(value, lines=lines)
+    assert code is not None
+    names = {SHORT_NAMES.get(m, m.split(".")[0]): importlib.import_module(m) for m in code.modules}
+    return eval(code.text, names)
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.complex_numbers()
+    | st.text()
+    | st.binary()
+    | st.datetimes(timezones=st.none() | st.just(dt.UTC))
+    | st.decimals(),
+    lambda inner: (
+        st.lists(inner)
+        | st.tuples(inner)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(), inner)
+        | st.frozensets(st.integers())
+        | st.sets(st.text())
+        | st.builds(Point, inner, inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(PLAIN, st.booleans())
+def test_plain_objects(value: Any, lines: bool) -> None:
+    assert key(evaluated(value, lines=lines)) == key(value)
+
+
+FRAME = pd.DataFrame({"user": [1, 2], "name": ["ann", "bob"], "share": [0.5, np.inf]})
+OF_ALL_TYPES = {
+    "ints": np.array([1, 2]),
+    "no floats": np.array([], dtype=float),
+    "no rows of three": np.empty((0, 3)),
+    "rows of none": np.empty((2, 0), dtype=np.int8),
+    "single": np.array([[1.5, np.inf, -0.0, NAN]], dtype=np.float32),
+    "bytes of numbers": np.array([1, 255], dtype=np.uint8),
+    "big-endian": np.array([1, 2], dtype=">i2"),
+    "large": np.array([2**63], dtype=np.uint64),
+    "texts": np.array(["a", "bc"], dtype="<U5"),
+    "bytes": np.array([b"a", b"\xff"]),
+    "bools": np.array([True]),
+    "three dimensions": np.arange(8).reshape(2, 2, 2),
+    "complex": np.array([1 - 2j]),
+    "days": np.array(["2026-01-01", "NaT"], dtype="M8[D]"),
+    "durations": np.array([5, "NaT"], dtype="m8[ns]"),
+    "structured": np.array([(1, "a"), (2, "b")], dtype=[("age", "i4"), ("name", "U3")]),
+    "objects": np.array([1, None, "a"], dtype=object),
+    "number of numpy": [np.float32(1.5), np.int64(3), np.bool_(True)],
+    "date of numpy": [np.datetime64("2026-01-01"), np.timedelta64(3, "s"), np.datetime64("NaT")],
+    "frame": FRAME,
+    "no rows": pd.DataFrame(
+        {"user": np.array([], dtype=np.int8), "name": pd.Series([], dtype=str)}
+    ),
+    "no columns": pd.DataFrame(index=range(3)),
+    "categories": pd.DataFrame({"k": pd.Categorical(["a", None], ["b", "a"], ordered=True)}),
+    "nullable": pd.DataFrame({"a": pd.array([1, None], "Int64"), "b": pd.array([True, None])}),
+    "strings": pd.DataFrame({"a": pd.array(["x", None], "string"), "b": pd.Series([None, "y"])}),
+    "times": pd.DataFrame({"t": pd.to_datetime(["2026-01-01 10:00:00.000001", None])}),
+    "times of a zone": pd.DataFrame({"t": pd.to_datetime(["2026-07-01", None], utc=True)}),
+    "spans": pd.DataFrame({"d": pd.to_timedelta(["1 day", None])}),
+    "cells of any type": pd.DataFrame({"a": [DAY, None, [1], pd.Timestamp(NOON), pd.NA]}),
+    "minus zero": pd.DataFrame({"a": [-0.0, NAN], "b": np.array([1, 2], np.int16)}),
+    "labels": FRAME.set_index(pd.Index(["x", "y"], name="id")),
+    "later rows": FRAME.iloc[1:],
+    "levels": FRAME.set_index(pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["n", None])),
+    "a name twice": pd.DataFrame([[1, "a"]], columns=["a", "a"]),
+    "numbered columns": pd.DataFrame(np.zeros((1, 2))),
+    "series": pd.Series([1, 2], name="age", dtype="int8"),
+    "series of labels": pd.Series([1.5], index=["a"]),
+    "polars": pl.DataFrame({"a": [1, None], "b": ["x", "True"], "c": [0.5, NAN], "d": [DAY, None]}),
+    "polars types": pl.DataFrame(
+        {"a": [1], "b": [[1, 2]], "c": [NOON], "d": [{"x": 1}], "e": ["u"], "f": [Decimal("1.50")]},
+        schema={
+            "a": pl.UInt8,
+            "b": pl.List(pl.Int16),
+            "c": pl.Datetime("ms", "UTC"),
+            "d": pl.Struct({"x": pl.Int8}),
+            "e": pl.Enum(["u", "None", "It's"]),
+            "f": pl.Decimal(10, 2),
+        },
+    ),
+    "no polars rows": pl.DataFrame(schema={"a": pl.Categorical, "b": pl.Duration("us")}),
+    "polars series": pl.Series("a", [1, None], dtype=pl.Int32),
+    "columns": {"age": [1, 2], "income": np.array([0.5, 1.5])},
+    "records": [{"when": NOON, "who": None}, {"when": NOON.replace(tzinfo=ZoneInfo("Asia/Tokyo"))}],
+    "people": [Person("ann", DAY, ["a"]), Person("bob", DAY)],
+    "points": (Point(1, 2.0), Kind.OLD, Kind),
+    "standard library": [
+        *(Decimal("1.10"), Fraction(1, 3), uuid.UUID(int=7), range(3), bytearray(b"a"), DAY),
+        *(dt.time(1, 2), dt.timedelta(days=1), OrderedDict(a=1), Counter("aab")),
+        *(deque([1], 3), defaultdict(list, {"a": [1]}), dt.UTC),
+    ],
+    "big": [10**40, -(2**70), b"\x00\xff", "\ud800", "a\"'\n"],
+    "times of pandas": [
+        pd.Timestamp(NOON, tz="UTC"),
+        pd.NaT,
+        pd.Timedelta("1s"),
+        pd.Period("2026-01"),
+    ],
+}
+
+
+@pytest.mark.parametrize("lines", [False, True])
+@pytest.mark.parametrize("name", OF_ALL_TYPES)
+def test_the_same_value_again(name: str, lines: bool) -> None:
+    value = OF_ALL_TYPES[name]
+    again = evaluated(value, lines=lines)
+    assert key(again) == key(value)
+    assert type(again) is type(value)
+    if isinstance(value, pd.DataFrame):
+        pd.testing.assert_frame_equal(again, value, check_index_type=False, check_column_type=False)
+
+
+def test_a_table_of_arrow() -> None:
+    pa = pytest.importorskip("pyarrow")
+    schema = pa.schema(
+        [pa.field("a", pa.int8(), False), ("t", pa.timestamp("us")), ("s", "string")]
+    )
+    table = pa.table({"a": [1, 2], "t": [NOON, None], "s": ["x", None]}, schema=schema)
+    assert evaluated(table).equals(table)
+
+
+def test_long_values_are_written_in_lines() -> None:
+    code = source_of({"numbers": list(range(1000)), "text": ["a\n"] * 40}, lines=True)
+    assert code is not None
+    assert max(map(len, code.text.splitlines())) < 100
+    assert len(code.text.splitlines()) < 100
+
+
+class Unknown:
+    pass
+
+
+class Longer(list):  # type: ignore[type-arg]
+    pass
+
+
+def itself() -> list[Any]:
+    inside: list[Any] = []
+    inside.append(inside)
+    return inside
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Unknown(),
+        [Unknown()],
+        Longer([1]),
+        np.array([Unknown()]),
+        np.array([[1], [2], None], dtype=object)[:2],
+        np.longdouble(1),
+        np.ma.masked_array([1, 2], [True, False]),
+        lambda: None,
+        itself(),
+        dataclasses.make_dataclass("Local", ["x"])(1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_cannot_be_written_is_left_out(value: Any) -> None:
+    assert as_source(value) is None
