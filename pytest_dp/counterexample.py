@@ -175,8 +175,8 @@ def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Ite
     if k >= 2 and error < 0.2 * eps and abs(loss - k * eps) < error + 0.02 * k * eps:
         share = _FRACTIONS.get(k, f"1/{k}")
         yield (
-            f"Observed loss is about {k} x the claim: consistent with noise {share} as large as "
-            "needed, or less."
+            f"Observed loss is about {k} times the claim: consistent with noise {share} as large "
+            "as needed, or less."
         )
 
 

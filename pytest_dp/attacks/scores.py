@@ -51,6 +51,11 @@ class Attack:
         above, at = self.hits(tabulate([output]))
         return float(above[0]) or self.tie * float(at[0])
 
+    @property
+    def said(self) -> str:
+        """The event as the subject of a sentence."""
+        return f"outputs with a score above {self.threshold:.4g}"
+
     def __str__(self) -> str:
         share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
         return f"score(output) > {self.threshold:.4g}{share}"

@@ -51,7 +51,7 @@ def blamed(
         budget = written_budget(call.mechanism, call.params, claim.claimed)
         for finding in _findings(Runs(call, pair, Deadline(seconds)), claim, event, lower):
             if finding.certain or not _as_written(finding, budget, claim, lower):
-                blame = _blame(finding, root or Path.cwd())
+                blame = _blame(finding, root or Path.cwd(), finding.remedy(claim, lower))
                 if not any(_near(blame, other) for other in lines):
                     lines.append(blame)
             if len(lines) == FEW:
@@ -87,10 +87,9 @@ def _as_written(finding: Finding, budget: float, claim: Guarantee, lower: float)
     return budget > claim.claimed * (1 + EQUAL) and loss <= budget * (1 + NEARLY_EQUAL)
 
 
-def _blame(finding: Finding, root: Path) -> Blame:
+def _blame(finding: Finding, root: Path, remedy: str) -> Blame:
     path = Path(finding.line.file)
     with suppress(OSError, ValueError):
         path = path.resolve().relative_to(root.resolve())
-    return Blame(
-        path.as_posix(), finding.line.line, function_at(finding.line), finding.kind, finding.text
-    )
+    function = function_at(finding.line)
+    return Blame(path.as_posix(), finding.line.line, function, finding.kind, finding.text, remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from pytest_dp.blame.runs import ABSENT, Leaf
 from pytest_dp.limits import LABEL, SHORT_TEXT
+from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Request, Site
 
 
@@ -25,6 +27,33 @@ class Finding:
     """No claim of any size could be kept with it."""
     loss: float = 0.0
     """In the claim's parameter, where it is known."""
+
+    def remedy(self, claim: Guarantee, lower: float) -> str:
+        """What may mend it, where at least `lower` is lost; empty if that is unknown."""
+        if self.kind != "too little noise":
+            return _REMEDIES.get(self.kind, "")
+        loss = max(self.loss, lower)
+        if math.isinf(loss):
+            return _OTHER_NOISE
+        times = math.floor(100 * claim.noise_below(loss)) / 100
+        much = f" (about {format_number(times)} times as much, or more)" if times > 1 else ""
+        return f"more noise{much}, or less for it to hide; or claim what it loses"
+
+
+_REMEDIES = {
+    "no noise": "add noise to it, or do not put it out",
+    "shared noise": "draw new noise for each number that is put out",
+    "coarse noise": "round the noisy answer, not the noise",
+    "noise depends on data": "draw the same noise, and as much of it, whatever the data are",
+    "seeded": "leave the seed to the caller, so that each run has new noise",
+    "too far apart": "bring both probabilities closer together; or claim what it loses",
+    "parting": "decide the way through the code by a noisy value, or take the same for all data",
+}
+"""By kind of finding."""
+_OTHER_NOISE = (
+    "noise that gives every output on either input, and falls off no faster than Laplace noise; "
+    "or claim a delta"
+)
 
 
 def format_draw(request: Request) -> str:

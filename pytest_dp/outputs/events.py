@@ -46,6 +46,14 @@ class Between:
             return f"{text} < {show(self.high)}"
         return f"{show(self.low)} <= {text} < {show(self.high)}"
 
+    @property
+    def said(self) -> str:
+        show = plain if self.feature.of_kind.whole else repr
+        if self.low is None:
+            return about(self.feature, f"below {show(self.high or 0.0)}")
+        upto = "" if self.high is None else f" and below {show(self.high)}"
+        return about(self.feature, f"of at least {show(self.low)}{upto}")
+
 
 @dataclass(frozen=True, slots=True)
 class Equals:
@@ -66,6 +74,37 @@ class Equals:
         if self.feature.of_kind.test:
             return self.feature.text if self.value else f"not {self.feature.text}"
         return f"{self.feature.text} == {plain(self.value)}"
+
+    @property
+    def said(self) -> str:
+        if np.isnan(self.value):
+            return about(self.feature, "NaN", "that are NaN")
+        if self.feature.of_kind.test:
+            return where(str(self))
+        return about(self.feature, f"equal to {plain(self.value)}")
+
+
+def about(feature: Feature, what: str, of_all: str = "") -> str:
+    """What holds of a feature, as it follows on the word "outputs"."""
+    return (of_all or what) if feature.text == "output" else f"with {feature.text} {what}"
+
+
+_SAID = (
+    ("output == ", "equal to "),
+    ("output is not ", "other than "),
+    ("output is ", "that are "),
+    ("raises ", "of runs that raise "),
+    ("does not raise ", "of runs that do not raise "),
+    ("not raises ", "of runs that do not raise "),
+)
+
+
+def where(condition: str) -> str:
+    """A condition in Python as it follows on the word "outputs"."""
+    for start, said in _SAID:
+        if condition.startswith(start):
+            return said + condition.removeprefix(start)
+    return f"where {condition}"
 
 
 def _equal(numbers: Floats, value: float, room: float) -> Bools:
@@ -88,6 +127,10 @@ class IsNumber:
 
     def __str__(self) -> str:
         return f"{self.feature.text} is a number"
+
+    @property
+    def said(self) -> str:
+        return about(self.feature, "a number", "that are numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +155,10 @@ class Is:
         if kind != "str" and isinstance(value, str) and not value:
             return f"type({self.feature.text}) is {'not ' if self.negated else ''}{kind}"
         return f"{self.feature.text} {'!=' if self.negated else '=='} {written(self.category)}"
+
+    @property
+    def said(self) -> str:
+        return where(str(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +230,10 @@ class OneOf:
             return "isnan(output)"
         return f"output {'is' if texts[0] == 'None' else '=='} {texts[0]}"
 
+    @property
+    def said(self) -> str:
+        return where(str(self))
+
 
 Condition = Between | Equals | Is | IsNumber | OneOf
 
@@ -206,6 +257,11 @@ class Event:
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.conditions))
+
+    @property
+    def said(self) -> str:
+        """The event as the subject of a sentence: ``outputs below 0.1``."""
+        return f"outputs {' and '.join(condition.said for condition in self.conditions)}"
 
     __repr__ = __str__
 

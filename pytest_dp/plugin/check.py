@@ -17,8 +17,9 @@ from pytest_dp.plugin.options import only_changed, settings_of, strict
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.records.code import source_digest
 from pytest_dp.report.alarms import properties
+from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
-from pytest_dp.report.violation import headline, violation
+from pytest_dp.report.violation import violation
 from pytest_dp.sampling.streams import claim_seed
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it

@@ -15,7 +15,9 @@ from typing import Any, Literal, Self
 
 from pytest_dp.limits import LINE, LONG_TEXT
 from pytest_dp.report import numbers
-from pytest_dp.report.violation import command, counterexample, headline, violation
+from pytest_dp.report.headline import headline
+from pytest_dp.report.reproducing import command
+from pytest_dp.report.violation import counterexample, violation
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.pictures import Pictures

@@ -11,7 +11,7 @@ from textwrap import wrap
 from pytest_dp.limits import LINE, THOUSAND
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
-from pytest_dp.report.violation import e_value, field
+from pytest_dp.report.violation import field
 from pytest_dp.results.estimate import Estimate
 
 _HEAD = (
@@ -42,7 +42,7 @@ def outcome(record: Record) -> str:
     claimed, parameter = record.claimed, record.parameter
     if record.status == "violated" and claimed is not None:
         lower = proven(record)
-        what, unit = ("loss", " x the claim") if parameter == "scale" else (parameter, "")
+        what, unit = ("loss", " times the claim") if parameter == "scale" else (parameter, "")
         if lower <= claimed:
             return f"violated, {what} > {numbers.claimed(claimed)}{unit}"
         return f"violated, {what} >= {numbers.claim_and_bound(claimed, lower)[1]}{unit}"
@@ -203,7 +203,7 @@ def facts(record: Record) -> dict[str, str]:
         "rare leaks": _rare_leaks(record),
         "p-value": _p_value(record),
         "e-value": (
-            e_value(record.e_value, record.bet_samples)
+            f"{numbers.e_value(record.e_value)} after {numbers.count(record.bet_samples)} samples"
             if record.e_value is not None and record.bet_samples
             else ""
         ),

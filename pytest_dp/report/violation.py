@@ -8,90 +8,44 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from textwrap import wrap
 from typing import Any
 
 from pytest_dp.limits import FEW, LINE, SHOWN_AT
 from pytest_dp.report import numbers
+from pytest_dp.report.headline import headline, written
+from pytest_dp.report.reproducing import reproduce
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pytest_dp.privacy import Guarantee
     from pytest_dp.results.result import Counterexample, Distance, Result
 
 TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
 NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
-
-
-def headline(result: Result) -> str:
-    """The outcome in one line."""
-    guarantee = result.claim.promise.guarantee
-    if result.violated and result.outside:
-        return f"beyond your examples: {shown_more(result)} for {result.outside}"
-    if result.violated:
-        sure = f"({numbers.confidence(result.alpha)} confidence)"
-        if not result.lower > result.claimed:
-            more = guarantee.more_than(numbers.claimed(result.claimed))
-            return f"claimed {written(guarantee)}, but {more} {sure}"
-        claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
-        return f"claimed {guarantee.written(claimed)}, but {guarantee.at_least(bound)} {sure}"
-    claim = written(guarantee)
-    beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
-    if result.verdict == "inconclusive":
-        effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
-        why = " (blind): nothing tells the inputs apart, in" if result.blind else ""
-        return f"inconclusive{why or f': could not test {claim} with'} {effort}{beyond}"
-    found = f"no violation of {claim}"
-    if result.strength in ("exact", "analytic"):
-        return f"{found}: {result.worth} ({result.strength}){beyond}"
-    now = numbers.may_lose(result.may_lose, guarantee.parameter) if result.over_now else ""
-    if not math.isfinite(result.resolution):
-        return f"{found} found, but {now or 'this run could have caught nothing'}{beyond}"
-    caught = guarantee.true(numbers.upper(result.resolution))
-    if guarantee.largest_ratio is None:
-        too_small = 100 * (1 - 1 / guarantee.noise_below(result.resolution))
-        caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
-    worth = f"{caught} would have been caught" + (f", but {now}" if now else "")
-    return f"{found} found; {worth} ({result.strength}){beyond}"
-
-
-def shown_more(result: Result) -> str:
-    """What a violation shows: ``eps >= 1.79``."""
-    guarantee = result.claim.promise.guarantee
-    if not result.lower > result.claimed:
-        return guarantee.more_than(numbers.claimed(result.claimed))
-    return guarantee.at_least(numbers.claim_and_bound(result.claimed, result.lower)[1])
-
-
-def written(guarantee: Guarantee) -> str:
-    """A claim as text: ``eps = 1.0``."""
-    return guarantee.written(numbers.claimed(guarantee.claimed))
+NO_EXAMPLE = "No effort was left for a counterexample: raise max_samples or max_seconds."
+NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
 
 
 def violation(result: Result) -> str:
-    """The message of `PrivacyViolation`: the counterexample, its evidence, how to see it again."""
+    """The message of `PrivacyViolation`: what is broken, where, on which inputs, what to do."""
     lines = [headline(result)]
     if len(lines[0]) > LINE - len("PrivacyViolation: "):
         at = lines[0].find(" for ") if result.outside else lines[0].rfind(" (")
         lines = [lines[0][:at], *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE - 2))]
     example = result.counterexample
-    if example is not None:
-        block = counterexample(result, example, LINE - 2)
-        lines += ["", *(f"  {line}".rstrip() for line in block), *_evidence(result, example)]
-    else:
-        lines += ["", *_evidence(result)]
-    lines += _blamed(result)
-    said = [line for line in (example.diagnosis if example else ()) if line]
-    said = [*_leak(result, example), *said]
+    block = [NO_EXAMPLE] if example is None else counterexample(result, example, LINE - 2)
+    lines += [*_blamed(result), "", *(f"  {line}".rstrip() for line in block), ""]
+    said = [*_leak(result, example), *(example.diagnosis if example else ())]
+    blame = (leak for leak in result.blame[:1] if leak.remedy)
+    said += [f"To mend it, at {leak.place}: {leak.remedy}." for leak in blame]
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
         said.append(
             "The mechanism draws on randomness that cannot be seeded: "
             "another run will show slightly different counts."
         )
-    lines += ["", *(line for text in said for line in _wrapped(text)), *reproduce(result)]
-    return "\n".join([*lines, *keep(result)])
+    lines += [line for text in said for line in _wrapped(text)]
+    return "\n".join([*lines, *reproduce(result), *keep(result), *_evidence(result, example)])
 
 
 def _blamed(result: Result) -> list[str]:
@@ -117,28 +71,47 @@ def _leak(result: Result, example: Counterexample | None) -> list[str]:
 
 
 def counterexample(result: Result, example: Counterexample, width: int) -> list[str]:
-    """D, D' and S, then expected against observed, aligned."""
+    """D, D' and S, what S shows as a sentence, and what was counted, aligned."""
     lines = [*_pair(example, width), *field("S  = ", f"{{{example.event}}}", width)]
     lines += [*_examples(example, width), ""]
-    if _by_bets(result, example):
-        lines += [*wrap(_bets_in_words(result, example), width), ""]
-        if not any(example.runs):
-            lines.append(
-                "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
-            )
-            return [*lines[:-1], *wrap(lines[-1], width)]
-        heading = (
-            "Fresh runs of the mechanism M with an output in S, too few to refute the claim by "
-            "themselves:"
-        )
+    by_bets = _by_bets(result, example)
+    if by_bets:
+        said = _bets_in_words(result, example)
+    elif any(example.runs):
+        outputs, often = _often(result, example, example.counts, example.runs)
+        said = f"{outputs[0].upper()}{outputs[1:]} come {often}."
     else:
-        heading = "Fresh runs of the mechanism M with an output in S:"
-    return [*lines, *wrap(heading, width), *_counts(result, example)]
+        said = ""
+    lines += wrap(said, width, break_on_hyphens=False)
+    if not any(example.runs):
+        return lines + wrap(NO_RUNS, width)
+    few = ", too few to refute the claim by themselves" if by_bets else ""
+    lines += [*wrap(f"In fresh runs of the mechanism M{few}:", width)]
+    lines += _counts(result, example)
+    return [*lines, *wrap(_stronger(result, example), width)]
 
 
 def _by_bets(result: Result, example: Counterexample) -> bool:
     """Whether it was the bets that refuted the claim, and fresh runs alone would not."""
     return result.e_value is not None and example.lower <= result.claimed
+
+
+def _often(
+    result: Result, example: Counterexample, counts: tuple[int, int], runs: tuple[int, int]
+) -> tuple[str, str]:
+    """A sentence in two parts: which outputs; how often they come on D and D', and may come."""
+    claim, (c1, c2), (n1, n2) = result.claim.promise.guarantee, counts, runs
+    said = getattr(example.event, "said", "")
+    outputs = said if 0 < len(said) <= LINE else "outputs in S"
+    here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
+    there = there if c2 else f"none of {numbers.count(n2)}"
+    rest = f"in {here} runs on D, and in {there} on D'"
+    if claim.largest_ratio is None:
+        most = numbers.probability(claim.largest_probability(c2 / n2), "up")
+        return outputs, f"{rest}; {written(claim)} allows a share of {most} on D"
+    if c2:
+        rest = f"{numbers.ratio(c1 * n2 / (n1 * c2))} times as often on D as on D'"
+    return outputs, f"{rest}; {numbers.ratio_of(claim.largest_ratio)} is allowed"
 
 
 def _bets_in_words(result: Result, example: Counterexample) -> str:
@@ -153,18 +126,18 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
     if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(c2 / n2):
         return proof  # S alone does not explain it
-    here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
-    often = f"S came {here} times on D, and never in {numbers.count(n2)} on D'"
-    if c2:
-        ratio = numbers.ratio(c1 * n2 / (n1 * c2), digits=2)
-        often = f"S came {ratio} times as often on D ({here}) as on D' ({there})"
-    if claim.largest_ratio is None:
-        most = numbers.probability(claim.largest_probability(c2 / n2), "up")
-        allowed = f"{written(claim)} allows a probability of {most} on D"
-    else:
-        ratio = numbers.ratio_of(claim.largest_ratio)
-        allowed = f"{written(claim)} allows {ratio} times as often"
-    return f"In {numbers.count(n1 + n2)} runs, {often}; {allowed}. {proof}"
+    outputs, often = _often(result, example, (c1, c2), (n1, n2))
+    return f"In {numbers.count(n1 + n2)} runs, {outputs} came {often}. {proof}"
+
+
+def _stronger(result: Result, example: Counterexample) -> str:
+    """What shows more than S does, if anything; with it, what is broken."""
+    if example.divergence is not None and result.lower == example.divergence.lower:
+        return _divergence_text(result, example.divergence)
+    if result.lower <= max(1.005 * example.lower, result.claimed):
+        return ""
+    more = result.claim.promise.guarantee.at_least(numbers.lower(result.lower))
+    return f"A learned attack on the same pair, with another S, shows {more}."
 
 
 def _counts(result: Result, example: Counterexample) -> list[str]:
@@ -208,24 +181,6 @@ def _ratio_or_most(
     ]
 
 
-def reproduce(result: Result) -> list[str]:
-    """How to run this audit again; the command is never broken, so that it can be pasted."""
-    label = "Reproduce:" if result.replayable else "Run again:"
-    line = f"{label}  {command(result)}"
-    return [line] if len(line) <= LINE else [label, f"  {command(result)}"]
-
-
-def command(result: Result) -> str:
-    """What runs this audit again, with pytest or without; the seed only where it repeats it."""
-    seed = numbers.seed(result.seed)
-    if "::" in result.name:
-        name = result.name
-        quoted = shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
-        seeded = [f"--dp-seed={seed}"] if result.replayable else []
-        return " ".join([f"pytest {quoted}", *seeded, *_options(result)])
-    return f"audit(..., seed=0x{seed})" if result.replayable else "audit(...)"
-
-
 def keep(result: Result) -> list[str]:
     """The pair as source, for a test of its own; nothing if the claim names it, or it is long."""
     example = result.counterexample
@@ -247,26 +202,6 @@ def keep(result: Result) -> list[str]:
         return []
     label = "As a test:  "
     return [f"{label}{line}"] if len(label + line) <= LINE else [label.rstrip(), f"  {line}"]
-
-
-def _options(result: Result) -> list[str]:
-    """Options without which it would be another audit."""
-    from pytest_dp.settings import NO_MARGIN, Settings
-
-    written = Settings().over(result.claim.effort)
-    options = []
-    if result.method != written.method.name:
-        options.append(f"--dp-method={result.method}")
-    if result.alpha != written.alpha:
-        options.append(f"--dp-alpha={result.alpha!r}")
-    if result.max_samples not in (None, written.max_samples):
-        options.append(f"--dp-max-samples={result.max_samples}")
-    if result.max_seconds not in (None, written.max_seconds):
-        options.append(f"--dp-max-seconds={result.max_seconds:g}")
-    if result.method == "sequential" and result.margin not in (None, written.margin):
-        margin = "none" if result.margin == NO_MARGIN else f"{result.margin:g}"
-        options.append(f"--dp-margin={margin}")
-    return [*options, "--dp-accumulate"] if result.earlier_runs else options
 
 
 def _pair(example: Counterexample, width: int) -> list[str]:
@@ -317,43 +252,27 @@ def _sketched(output: Any) -> str:
     return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda match: f"{float(match[0]):.4g}", text)
 
 
+def _evidence(result: Result, example: Counterexample | None) -> list[str]:
+    """The statistics in one line, for those who read them; ``-v`` tells more."""
+    samples = numbers.count(result.bet_samples or result.samples)
+    parts = [f"{numbers.count(result.samples)} samples"]
+    if result.e_value is not None:
+        parts = [f"e-value {numbers.e_value(result.e_value)} ({samples} samples)"]
+    if example is not None and not _by_bets(result, example):
+        parts.append(_p_value(result, example))
+        if result.eps_lower is not None:
+            bound = example.eps_clopper_pearson
+            parts.append(f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}")
+    return _wrapped(f"Evidence: {', '.join(parts)}")
+
+
 def _p_value(result: Result, example: Counterexample) -> str:
     """StatDP's; of pairs, and of claims of more than ε, one that says nothing below a level."""
-    if example.both is None and result.claim.promise.guarantee.largest_ratio is not None:
-        return f"StatDP p-value {numbers.p_value(example.p_value)}"
     whose = "p-value" if example.both is None else "paired p-value"
-    below = example.p_value < SHOWN_AT
-    return (
-        f"{whose} < {numbers.p_value(SHOWN_AT)}"
-        if below
-        else f"{whose} {numbers.p_value(example.p_value)}"
-    )
-
-
-def _evidence(result: Result, example: Counterexample | None = None) -> list[str]:
-    said = []
-    if example is not None and not _by_bets(result, example):
-        bound = example.eps_clopper_pearson
-        parts = [_p_value(result, example)]
-        if result.eps_lower is not None:
-            parts.append(f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}")
-        if result.e_value is None:
-            parts.append(f"{numbers.count(result.samples)} samples")
-        said.append(" | ".join(parts))
-    if result.e_value is not None:
-        said.append(f"e-value {e_value(result.e_value, result.bet_samples or result.samples)}")
-    if example is None:
-        said.append(
-            "There was no effort left to show a counterexample: raise max_samples or max_seconds."
-        )
-    elif example.divergence is not None and result.lower == example.divergence.lower:
-        said.append(_divergence_text(result, example.divergence))
-    elif result.lower > max(1.005 * example.lower, result.claimed):
-        more = result.claim.promise.guarantee.at_least(numbers.lower(result.lower))
-        said.append(f"A learned attack on the same pair, with another S, shows {more}.")
-    often = numbers.one_in(result.alpha)
-    said.append(f"A mechanism that keeps its claim fails at most {often} such audits.")
-    return [f"  {line}" for text in said for line in wrap(text, LINE - 2)]
+    is_exact = example.both is None and result.claim.promise.guarantee.largest_ratio is not None
+    if is_exact or example.p_value >= SHOWN_AT:
+        return f"{whose} {numbers.p_value(example.p_value)}"
+    return f"{whose} < {numbers.p_value(SHOWN_AT)}"
 
 
 def _divergence_text(result: Result, distance: Distance) -> str:
@@ -369,11 +288,6 @@ def _divergence_text(result: Result, distance: Distance) -> str:
         f"allows {allowed}: {more}. If the noise is Gaussian, it is at most {share} of what is "
         "needed."
     )
-
-
-def e_value(value: float, samples: int) -> str:
-    """``4e9 after 1,840 samples``."""
-    return f"{numbers.e_value(value)} after {numbers.count(samples)} samples"
 
 
 def field(label: str, text: str, width: int) -> list[str]:

@@ -23,6 +23,8 @@ class Blame:
         before: ``"scale"``, ``"answer"``, ``"called"``.
     message : str
         What holds, for people.
+    remedy : str
+        What may mend it, for people; empty for a line that only belongs to the one before.
     """
 
     file: str
@@ -30,6 +32,7 @@ class Blame:
     function: str
     kind: str
     message: str
+    remedy: str = ""
 
     @property
     def place(self) -> str:

@@ -42,9 +42,9 @@ def test_a_violation_shows_the_claim_the_counterexample_where_it_is_and_the_tabl
         shown[0],
     )
     assert [line for line in shown if line.startswith("E     D")]
-    assert re.fullmatch(
-        r'E   Reproduce:  pytest "shop/stats.py::broken\[eps=1.0\]" --dp-seed=\w+', shown[-1]
-    )
+    command = r'E   Reproduce:  pytest "shop/stats.py::broken\[eps=1.0\]" --dp-seed=\w+'
+    assert any(re.fullmatch(command, line) for line in shown)
+    assert shown[-1].startswith("E   Evidence: e-value ")
     bound = shown[0].partition(">= ")[2].partition(" ")[0]
     assert lines[-1] == (
         f"shop/stats.py:8: PrivacyViolation: claimed eps = 1.0, but eps >= {bound}"
@@ -106,8 +106,8 @@ def test_verbose_adds_how_each_claim_was_audited_with_the_e_value_of_its_failure
     assert re.fullmatch(rf"  e-value      {number} after [\d,]+ samples", good)
     assert re.fullmatch(rf"  e-value      {number} after [\d,]+ samples", broken)
     [shown] = [line for line in block(lines, "broken[eps=1.0]") if "e-value" in line]
-    assert shown.split() == ["E", *broken.split()]
-    e_value = float(shown.split()[2].replace(",", ""))
+    assert "e-value {} ({} ".format(*broken.split()[1::2][:2]) in shown
+    e_value = float(broken.split()[1].replace(",", ""))
     assert e_value >= 1e6, "refuted at 1 / alpha"
 
 

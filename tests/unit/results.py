@@ -37,8 +37,8 @@ FOUND = Counterexample(
     eps_clopper_pearson=1.8909,
     difference="one record removed",
     diagnosis=(
-        "Observed loss is about 2 x the claim: consistent with noise half as large as needed, or "
-        "less.",
+        "Observed loss is about 2 times the claim: consistent with noise half as large as needed, "
+        "or less.",
     ),
 )
 
@@ -72,19 +72,18 @@ claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
   D' = []                     (one record removed)
   S  = {output >= 1.0}
 
-  Fresh runs of the mechanism M with an output in S:
+  Outputs in S come 7.41 times as often on D as on D'; 2.72 is allowed.
+  In fresh runs of the mechanism M:
   Pr[M(D)  in S]  10,012/20,000 = 0.501   at least 0.489
   Pr[M(D') in S]   1,351/20,000 = 0.068   at most  0.074
   ratio                           7.41    at least 6.62
   allowed by eps = 1.0            2.72
-  StatDP p-value 3e-212 | DP-Sniper bound 1.89
-  e-value 4e9 after 1,840 samples
-  A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.
 
-Observed loss is about 2 x the claim: consistent with noise half as large as
-  needed, or less.
+Observed loss is about 2 times the claim: consistent with noise half as
+  large as needed, or less.
 Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c
-As a test:  pairs=[([0], [])]"""
+As a test:  pairs=[([0], [])]
+Evidence: e-value 4e9 (1,840 samples), p-value 3e-212, DP-Sniper bound 1.89"""
 
 
 def rows():

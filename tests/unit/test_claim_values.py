@@ -269,4 +269,4 @@ def test_a_loss_without_a_parameter_is_told_as_a_multiple_of_the_claim(lower, sa
         lambda d, rng: 0, guarantee=PrivacyProfile(gaussian), max_samples=200, seed=1, **PAIRS
     )
     record = replace(Record.of(result, "a.py::f"), status="violated", lower=lower)
-    assert outcome(record) == f"violated, {said} x the claim"
+    assert outcome(record) == f"violated, {said} times the claim"

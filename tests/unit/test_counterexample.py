@@ -155,7 +155,7 @@ def test_a_multiple_of_the_claim(k, words):
     c1 = 1_000_000
     c2 = round(c1 * math.exp(-k * eps))
     (only,) = said(SOME, (c1, c2), runs, eps)
-    assert f"about {k} x the claim: consistent with noise {words}" in only
+    assert f"about {k} times the claim: consistent with noise {words}" in only
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,14 @@ from results import BROKEN, COUNT, FOUND, PASSED, VIOLATION, Event, rows
 
 from pytest_dp import DPSniper
 from pytest_dp.claim import Claim, Promise
+from pytest_dp.outputs import events as outputs
+from pytest_dp.outputs.feature import leaf
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import table, verbose
-from pytest_dp.report.violation import headline, violation
+from pytest_dp.report.violation import violation
+from pytest_dp.results.blame import Blame
 
 STATDP = replace(BROKEN, method="statdp", p_value=2.7e-212, e_value=None, bet_samples=None)
 
@@ -58,7 +62,12 @@ def test_headline(result, expected):
 
 def command_of(text):
     """What is to be pasted into a shell."""
-    return " ".join(text.partition("\nReproduce:")[2].partition("\nAs a test:")[0].split())
+    return " ".join(
+        text.partition("\nReproduce:")[2]
+        .partition("\nEvidence:")[0]
+        .partition("\nAs a test:")[0]
+        .split()
+    )
 
 
 def test_violation_exactly():
@@ -66,8 +75,7 @@ def test_violation_exactly():
 
 
 def test_auditors_without_bets_show_the_samples_in_their_place():
-    bets = "DP-Sniper bound 1.89\n  e-value 4e9 after 1,840 samples"
-    fixed = VIOLATION.replace(bets, "DP-Sniper bound 1.89 | 184,000 samples")
+    fixed = VIOLATION.replace("e-value 4e9 (1,840 samples)", "184,000 samples")
     fixed = fixed.replace("8f2c", "8f2c --dp-method=statdp")
     assert violation(STATDP) == fixed.replace("Reproduce:  pytest", "Reproduce:\n  pytest")
 
@@ -75,16 +83,16 @@ def test_auditors_without_bets_show_the_samples_in_their_place():
 @pytest.mark.parametrize(
     ("value", "samples", "line"),
     [
-        (1_000_000.1, 96, "e-value 1e6 after 96 samples"),
-        (1e6 - 1, 96, "e-value 999,999 after 96 samples"),
-        (math.exp(700), 2_400_000, "e-value > 1e300 after 2,400,000 samples"),
+        (1_000_000.1, 96, "1e6 after 96 samples"),
+        (1e6 - 1, 96, "999,999 after 96 samples"),
+        (math.exp(700), 2_400_000, "> 1e300 after 2,400,000 samples"),
     ],
 )
-def test_the_e_value_has_a_line_of_its_own(value, samples, line):
+def test_the_e_value_stands_first_in_the_evidence(value, samples, line):
     other = replace(BROKEN, e_value=value, bet_samples=samples)
-    assert f"  {line}" in violation(other).splitlines()
-    shown = verbose(Record.of(other, COUNT, "shop/stats.py", 8))
-    assert "  e-value      " + line.removeprefix("e-value ") in shown
+    begun = "Evidence: e-value " + line.replace("after ", "(").replace(" samples", " samples)")
+    assert begun in " ".join(violation(other).split())
+    assert f"  e-value      {line}" in verbose(Record.of(other, COUNT, "shop/stats.py", 8))
 
 
 WEAK = replace(
@@ -113,21 +121,19 @@ def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
         "  D' = []                     (one record removed)",
         "  S  = {output >= 1.0}",
         "",
-        "  In 160 runs, S came 7.2 times as often on D (72 of 80) as on D' (10 of",
-        "  80); eps = 1.0 allows 2.72 times as often. Bets against eps = 1.0, each",
-        "  made before the runs that decided it, multiplied their stake by 4e9.",
-        "",
-        "  Fresh runs of the mechanism M with an output in S, too few to refute the",
-        "  claim by themselves:",
+        "  In 160 runs, outputs in S came 7.20 times as often on D as on D'; 2.72 is",
+        "  allowed. Bets against eps = 1.0, each made before the runs that decided",
+        "  it, multiplied their stake by 4e9.",
+        "  In fresh runs of the mechanism M, too few to refute the claim by",
+        "  themselves:",
         "  Pr[M(D)  in S]  13/13 = 1",
         "  Pr[M(D') in S]   0/13 = 0",
         "  ratio                   infinite",
         "  allowed by eps = 1.0    2.72",
-        "  e-value 4e9 after 1,840 samples",
-        "  A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.",
         "",
         'Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c',
         "As a test:  pairs=[([0], [])]",
+        "Evidence: e-value 4e9 (1,840 samples)",
     ]
 
 
@@ -142,14 +148,17 @@ def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
         assert "at least" not in said
         assert "DP-Sniper" not in said
         assert "p-value" not in said
-        assert "S came 7.2 times as often on D" in said
+        assert "outputs in S came 7.20 times as often on D" in said
         assert ("raise max_samples or max_seconds" in said) == (runs == 0)
 
 
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        ((64, 0), "In 160 runs, S came 64 of 80 times on D, and never in 80 on D'; eps = 1.0 "),
+        (
+            (64, 0),
+            "In 160 runs, outputs in S came in 64 of 80 runs on D, and in none of 80 on D'; 2",
+        ),
         ((20, 10), None),  # the bets were on more than S
         ((0, 0), None),
         (None, None),
@@ -158,7 +167,7 @@ def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
 def test_only_what_speaks_for_the_verdict_is_said_about_the_bets(counts, said):
     found = replace(WEAK.counterexample, bet_counts=counts)
     text = " ".join(violation(replace(WEAK, counterexample=found)).split())
-    assert "S came" not in text if said is None else said in text
+    assert "in S came" not in text if said is None else said in text
     assert "multiplied their stake by 4e9." in text
 
 
@@ -168,13 +177,11 @@ def test_a_violation_without_fresh_runs_still_shows_its_evidence():
     assert violation(bare).splitlines() == [
         "claimed eps = 1.0, but eps > 1.0 (99.9999 % confidence)",
         "",
-        "  e-value 4e9 after 1,840 samples",
-        "  There was no effort left to show a counterexample: raise max_samples or",
-        "  max_seconds.",
-        "  A mechanism that keeps its claim fails at most 1 in 1,000,000 such audits.",
+        "  No effort was left for a counterexample: raise max_samples or max_seconds.",
         "",
         "Note: stopped after max_seconds=60, with 1,840 of 400,000 samples",
         'Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c',
+        "Evidence: e-value 4e9 (1,840 samples)",
     ]
     Record.of(bare, COUNT, "shop/stats.py", 8)
 
@@ -238,6 +245,8 @@ def test_an_attack_that_shows_more_than_the_event_is_named():
 
 def test_long_parts_are_wrapped_under_themselves_and_fit():
     lines = violation(LONG).splitlines()
+    assert lines.pop() == "  1.89"
+    assert lines.pop().startswith("Evidence: e-value 4e9 (1,840 samples), p-value < 1e-300")
     command = lines.pop()
     assert lines.pop() == "Run again:"  # its seed would not repeat it
     assert command == (
@@ -250,8 +259,6 @@ def test_long_parts_are_wrapped_under_themselves_and_fit():
     assert lines[start - 1] == "       (every answer moved by at most 1)"
     assert "  Pr[M(D') in S]   0/20,000,000 = 0          at most  1.6e-06" in lines
     assert "  ratio                           infinite   at least 1.0012" in lines
-    assert "  StatDP p-value < 1e-300 | DP-Sniper bound 1.89" in lines
-    assert "  e-value 4e9 after 1,840 samples" in lines
     assert any("cannot be seeded" in line for line in lines)
     assert any(line.startswith("Note: only the first 40") for line in lines)
 
@@ -327,5 +334,21 @@ def test_a_p_value_that_says_nothing_below_a_level_shows_the_level():
     claim = Claim(Promise(ApproximateDP(1.0, 1e-6)))
     example = replace(BROKEN.counterexample, p_value=1.1e-11)
     said = violation(replace(BROKEN, claim=claim, counterexample=example))
-    assert "  p-value < 1e-09 | " in said
-    assert "StatDP" not in said
+    assert ", p-value < 1e-09, " in said
+
+
+def test_what_is_broken_comes_first_then_where_on_what_and_what_to_do():
+    leak = Blame("shop/stats.py", 8, "noisy_count", "no noise", "it is 2.0", "add noise to it")
+    found = replace(FOUND, event=outputs.Event((outputs.Between(leaf("output"), low=1.0),)))
+    text = violation(replace(BROKEN, blame=(leak,), counterexample=found))
+    parts = (
+        *("claimed eps", "Leaks at shop/stats.py:8", "D  = ", "D' = ", "S  = "),
+        *(
+            "Outputs of at least 1.0 come 7.41 times",
+            "Pr[M(D)",
+            "To mend it, at shop/stats.py:8: add noise to it.",
+        ),
+        *("Reproduce:", "Evidence:"),
+    )
+    at = [text.index(part) for part in parts]
+    assert at == sorted(at)

@@ -1,0 +1,57 @@
+"""The outcome of an audit in one line."""
+
+from __future__ import annotations
+
+import math
+
+from pytest_dp.report import numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_dp.privacy import Guarantee
+    from pytest_dp.results.result import Result
+
+
+def headline(result: Result) -> str:
+    """The outcome in one line."""
+    guarantee = result.claim.promise.guarantee
+    if result.violated and result.outside:
+        return f"beyond your examples: {shown_more(result)} for {result.outside}"
+    if result.violated:
+        sure = f"({numbers.confidence(result.alpha)} confidence)"
+        if not result.lower > result.claimed:
+            more = guarantee.more_than(numbers.claimed(result.claimed))
+            return f"claimed {written(guarantee)}, but {more} {sure}"
+        claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
+        return f"claimed {guarantee.written(claimed)}, but {guarantee.at_least(bound)} {sure}"
+    claim = written(guarantee)
+    beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
+    if result.verdict == "inconclusive":
+        effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
+        why = " (blind): nothing tells the inputs apart, in" if result.blind else ""
+        return f"inconclusive{why or f': could not test {claim} with'} {effort}{beyond}"
+    found = f"no violation of {claim}"
+    if result.strength in ("exact", "analytic"):
+        return f"{found}: {result.worth} ({result.strength}){beyond}"
+    now = numbers.may_lose(result.may_lose, guarantee.parameter) if result.over_now else ""
+    if not math.isfinite(result.resolution):
+        return f"{found} found, but {now or 'this run could have caught nothing'}{beyond}"
+    caught = guarantee.true(numbers.upper(result.resolution))
+    if guarantee.largest_ratio is None:
+        too_small = 100 * (1 - 1 / guarantee.noise_below(result.resolution))
+        caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
+    worth = f"{caught} would have been caught" + (f", but {now}" if now else "")
+    return f"{found} found; {worth} ({result.strength}){beyond}"
+
+
+def shown_more(result: Result) -> str:
+    """What a violation shows: ``eps >= 1.79``."""
+    guarantee = result.claim.promise.guarantee
+    if not result.lower > result.claimed:
+        return guarantee.more_than(numbers.claimed(result.claimed))
+    return guarantee.at_least(numbers.claim_and_bound(result.claimed, result.lower)[1])
+
+
+def written(guarantee: Guarantee) -> str:
+    """A claim as text: ``eps = 1.0``."""
+    return guarantee.written(numbers.claimed(guarantee.claimed))

@@ -1,0 +1,50 @@
+"""How to run an audit again."""
+
+from __future__ import annotations
+
+import shlex
+
+from pytest_dp.limits import LINE
+from pytest_dp.report import numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_dp.results.result import Result
+
+
+def reproduce(result: Result) -> list[str]:
+    """How to run this audit again; the command is never broken, so that it can be pasted."""
+    label = "Reproduce:" if result.replayable else "Run again:"
+    line = f"{label}  {command(result)}"
+    return [line] if len(line) <= LINE else [label, f"  {command(result)}"]
+
+
+def command(result: Result) -> str:
+    """What runs this audit again, with pytest or without; the seed only where it repeats it."""
+    seed = numbers.seed(result.seed)
+    if "::" in result.name:
+        name = result.name
+        quoted = shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
+        seeded = [f"--dp-seed={seed}"] if result.replayable else []
+        return " ".join([f"pytest {quoted}", *seeded, *_options(result)])
+    return f"audit(..., seed=0x{seed})" if result.replayable else "audit(...)"
+
+
+def _options(result: Result) -> list[str]:
+    """Options without which it would be another audit."""
+    from pytest_dp.settings import NO_MARGIN, Settings
+
+    written = Settings().over(result.claim.effort)
+    options = []
+    if result.method != written.method.name:
+        options.append(f"--dp-method={result.method}")
+    if result.alpha != written.alpha:
+        options.append(f"--dp-alpha={result.alpha!r}")
+    if result.max_samples not in (None, written.max_samples):
+        options.append(f"--dp-max-samples={result.max_samples}")
+    if result.max_seconds not in (None, written.max_seconds):
+        options.append(f"--dp-max-seconds={result.max_seconds:g}")
+    if result.method == "sequential" and result.margin not in (None, written.margin):
+        margin = "none" if result.margin == NO_MARGIN else f"{result.margin:g}"
+        options.append(f"--dp-margin={margin}")
+    return [*options, "--dp-accumulate"] if result.earlier_runs else options
