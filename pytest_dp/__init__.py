@@ -14,6 +14,8 @@ _HOME = {
     "replace_one": "declaration",
     "replace_special": "declaration",
     "values": "declaration",
+    "dp_command": "black_boxes",
+    "dp_url": "black_boxes",
     "audit": "auditors",
     "estimate": "estimating",
     "LossEstimate": "estimating",
@@ -58,6 +60,8 @@ __all__ = [
     "add_remove_one",
     "audit",
     "dp_claim",
+    "dp_command",
+    "dp_url",
     "estimate",
     "load_profile",
     "queries",
@@ -71,6 +75,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.auditors import audit
     from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
+    from pytest_dp.black_boxes import dp_command, dp_url
     from pytest_dp.claim import Claim
     from pytest_dp.declaration import (
         add_remove_one,

@@ -29,6 +29,15 @@ class MechanismError(PytestDPError, RuntimeError):
     __module__ = "pytest_dp"
 
 
+class CannotRun(MechanismError):  # noqa: N818  a MechanismError to users
+    """What a mechanism is made of cannot be run: a program is missing, a service does not answer.
+
+    Unlike whatever else a mechanism raises, this is no output, and ends the audit.
+    """
+
+    __module__ = "pytest_dp"
+
+
 class WeakenedClaim(PytestDPError):  # noqa: N818  what it is called where users see it
     """A claim is less than what ``dp-claims.json`` has on record, or is not audited any more."""
 

@@ -9,6 +9,7 @@ import functools
 import os
 import random
 import secrets
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -33,13 +34,28 @@ _RUNNING: dict[int, list[Instrument]] = {}
 """The instruments in place, by threads; the last one is asked."""
 
 
-def _about_to_fork() -> None:
-    for instrument in _RUNNING.get(threading.get_ident(), ()):
-        instrument.note("it starts a process that may draw (os.fork)")
+_OUTSIDE = {
+    **dict.fromkeys(["os.fork", "os.forkpty", "os.posix_spawn", "os.system"], "starts a process"),
+    "subprocess.Popen": "starts a process",
+    "socket.connect": "asks a service",
+}
+"""What takes a run out of this process, where nothing that is drawn is seen."""
+
+
+@functools.cache
+def _heed_outside() -> None:
+    """Once, as hooks cannot be taken away: let instruments note what goes on outside."""
+    sys.addaudithook(lambda event, _: _note_outside(event) if event in _OUTSIDE else None)
+
+
+def _note_outside(event: str) -> None:
+    instrument = running() if _RUNNING else None
+    if instrument is not None:
+        instrument.note(f"it {_OUTSIDE[event]} that may draw ({event})")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_about_to_fork, after_in_child=_RUNNING.clear)
+    os.register_at_fork(after_in_child=_RUNNING.clear)
 
 
 @contextmanager
@@ -69,6 +85,7 @@ def running() -> Instrument | None:
 
 @contextmanager
 def _asked(instrument: Instrument) -> Iterator[None]:
+    _heed_outside()
     drawn_past_methods()  # by what ran before
     mine = _RUNNING.setdefault(threading.get_ident(), [])
     mine.append(instrument)

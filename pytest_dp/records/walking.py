@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.black_boxes.boxes import BlackBox
 from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import THOUSAND
 from pytest_dp.reach import GENERATORS, is_bound, names_in
@@ -235,6 +236,11 @@ class Walk:
         yield from self._attributes(held)
 
 
+def _outside(_: Walk, value: Any) -> Iterator[str]:
+    """Nobody knows when a program or a service becomes another."""
+    raise TypeError(value)
+
+
 def _all(*attributes: str) -> Callable[[Walk, Any], Iterator[str]]:
     """Objects that are what these attributes of them are."""
     return lambda walk, value: (walk.content(getattr(value, name)) for name in attributes)
@@ -247,6 +253,7 @@ _PARTS: tuple[tuple[Any, Callable[[Walk, Any], Iterator[str]]], ...] = (
     (_RANDOM, lambda _, value: iter([type(getattr(value, "bit_generator", 0)).__name__])),
     (_LOCKS, lambda *_: iter(())),  # the state of neither is code
     (PurePath, lambda walk, value: iter([walk.relative(str(value))])),
+    (BlackBox, _outside),
     (types.MethodType, _all("__self__", "__func__")),
     (types.BuiltinFunctionType, _all("__qualname__", "__self__")),
     (staticmethod | classmethod, _all("__func__")),

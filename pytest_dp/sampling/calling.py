@@ -17,7 +17,7 @@ import numpy as np
 from pytest_dp.arrays import Outputs
 from pytest_dp.claim import Arguments
 from pytest_dp.datasets.relations import WithParams
-from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.errors import CannotRun, ClaimError, MechanismError
 from pytest_dp.limits import MANY, SEVERAL, THOUSAND
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, same
@@ -166,7 +166,7 @@ class Call:
                     end_if_forked(process)
             except BaseException as error:
                 end_if_forked(process, error)
-                if not isinstance(error, Exception | SystemExit):
+                if _ends_all(error):
                     raise
                 append(_raised(error, traced=not outputs))  # an output like any other
         return outputs
@@ -180,7 +180,7 @@ class Call:
             end_if_forked(process)
         except BaseException as error:
             end_if_forked(process, error)
-            if not isinstance(error, Exception | SystemExit):
+            if _ends_all(error):
                 raise
             raise MechanismError(
                 f"The vectorised mechanism raised {type(error).__name__} when asked for "
@@ -311,6 +311,11 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
             "generator, name it: rng='generator'."
         ) from None
     return Call(mechanism, params, rng, arguments.vectorized)
+
+
+def _ends_all(error: BaseException) -> bool:
+    """Whether this is no output of a run: an alarm, or that there can be no run."""
+    return not isinstance(error, Exception | SystemExit) or isinstance(error, CannotRun)
 
 
 def _raised(error: BaseException, traced: bool = False) -> Raised:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import re
 import runpy
 import shlex
@@ -42,6 +43,8 @@ def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not(page):
 def test_python_blocks_run(page, project, few_pairs, monkeypatch):
     monkeypatch.setattr(pytest_dp, "audit", with_little_effort(pytest_dp.audit))
     monkeypatch.syspath_prepend(project.root)
+    monkeypatch.setattr("sys.argv", ["a program", "1"])
+    monkeypatch.setattr("sys.stdin", io.StringIO("[1, 0, 1]"))
     project.write("tests/__init__.py", imports="")
     for number, block in enumerate(blocks(page)):
         if block.language == "python" and block.mark != "not run":

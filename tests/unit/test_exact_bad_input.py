@@ -9,6 +9,7 @@ import math
 import os
 import random
 import secrets
+import socket
 import struct
 import threading
 
@@ -73,7 +74,14 @@ class Opaque:
         return object.__repr__(self)
 
 
+def asks_a_service(x, rng):
+    with socket.socket() as connection:
+        return bool(connection.connect_ex(("127.0.0.1", 1)))
+
+
 REFUSED = {
+    "starts a process that may draw": lambda x, rng: os.system("true"),
+    "asks a service that may draw": asks_a_service,
     "it uses rng.bit_generator": lambda x, rng: (
         np.random.Generator(rng.bit_generator).random() < 0.5
     ),

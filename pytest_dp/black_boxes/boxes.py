@@ -1,0 +1,267 @@
+"""Mechanisms outside of this process: a program, or a service, asked anew for each run.
+
+An answer is an output, and so is an exit code, an HTTP status other than success, or a connection
+that is lost on the way: none of them is asked for twice. What says nothing of privacy ends the
+audit (`CannotRun`): no such program, nobody who listens, no answer in time.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import ssl
+import subprocess
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from multiprocessing.connection import wait
+from pathlib import Path
+from time import sleep
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from pytest_dp import clocks
+from pytest_dp.black_boxes.texts import decoded, encoded, value_of
+from pytest_dp.errors import CannotRun, invalid
+from pytest_dp.limits import LONG_TEXT, MOMENT, SEVERAL, SHORT_TEXT
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.reprs import on_one_line
+
+_SENT = {"json": "application/json", "csv": "text/csv"}
+_READ = ("value", "text")
+
+
+class ProgramError(RuntimeError):
+    """A program ended with an exit code other than 0, or by a signal."""
+
+    __slots__ = ("stderr",)  # no attribute that is looked at: a log is shown, and is no output
+
+    def __init__(self, code: int, stderr: bytes = b"") -> None:
+        how = f"exit code {code}"
+        if code < 0:
+            with suppress(ValueError):
+                how = f"ended by {signal.Signals(-code).name}"
+        super().__init__(how)
+        self.stderr = stderr
+
+    __notes__ = property(lambda self: _last_lines(self.stderr))
+
+
+def _last_lines(stderr: bytes) -> list[str]:
+    last = decoded(stderr).rstrip().splitlines()[-SEVERAL:]
+    return ["The last lines of its stderr:", *last] if last else ["Its stderr is empty."]
+
+
+class HTTPError(RuntimeError):
+    """A service answered with another status than success."""
+
+
+class ConnectionLost(RuntimeError):  # noqa: N818  what happened
+    """A service took a request, and ended the connection without an answer."""
+
+
+@dataclass(eq=False)
+class BlackBox:
+    """What programs and services have in common: a mechanism of the data."""
+
+    send: str | Callable[[Any], str | bytes]
+    read: str | Callable[[str], Any]
+    seconds: float
+    at_once: int | None
+
+    def __post_init__(self) -> None:
+        if self.send not in _SENT and not callable(self.send):
+            allowed = "Valid are 'json', 'csv', or a function that makes text of the data."
+            raise invalid("send", self.send, allowed)
+        if self.read not in _READ and not callable(self.read):
+            allowed = "Valid are 'value', 'text', or a function of the text, such as json.loads."
+            raise invalid("read", self.read, allowed)
+        if isinstance(self.seconds, bool) or not 0 < float(self.seconds) < math.inf:
+            raise invalid("seconds", self.seconds, "Give the seconds that an answer may take.")
+        if self.at_once is not None and (type(self.at_once) is not int or self.at_once < 1):
+            allowed = "Give how many runs go on at once, or None for one on each core."
+            raise invalid("at_once", self.at_once, allowed)
+
+    def __reduce__(self) -> Any:
+        """A copy starts with no connection of this one."""
+        return type(self), tuple(getattr(self, part.name) for part in fields(self) if part.init)
+
+    def __call__(self, data: Any, /, *, size: int | None = None, **params: Any) -> Any:
+        """One output; with a size, so many of them, by several runs at once."""
+        sent = encoded(self.send, data)
+        for name in params:
+            if not self._mentions(name):
+                raise CannotRun(f"params has {name!r}, but {self!r} has no {{{name}}} for it.")
+        if self._mentions("size"):
+            answer = self._ask(sent, {**params, "size": 1 if size is None else size})
+            outputs = self._outputs(answer)
+            return outputs[0] if size is None and len(outputs) == 1 else outputs
+        if size is None:
+            return self._value(self._ask(sent, params))
+        with ThreadPoolExecutor(self.at_once or os.cpu_count()) as threads:
+            return list(threads.map(lambda _: self._outcome(sent, params), range(size)))
+
+    def _outcome(self, sent: bytes, params: Mapping[str, Any]) -> Any:
+        """One of many runs: what it raised is an output of its own."""
+        try:
+            return self._value(self._ask(sent, params))
+        except (ProgramError, HTTPError, ConnectionLost) as error:
+            notes = getattr(error, "__notes__", [])
+            return Raised(type(error).__name__, "\n".join([repr(error), *notes]), str(error))
+
+    def _value(self, answer: str) -> Any:
+        if callable(self.read):
+            return self.read(answer)
+        return value_of(answer) if self.read == "value" else answer
+
+    def _outputs(self, answer: str) -> list[Any]:
+        """Of an answer that holds many: a JSON list, or a line for each."""
+        if self.read == "value":
+            value = value_of(answer)
+            if isinstance(value, list):
+                return value
+        return [self._value(line) for line in answer.splitlines()]
+
+    @abstractmethod
+    def _mentions(self, name: str) -> bool:
+        """Whether a parameter has a place in what is asked."""
+
+    @abstractmethod
+    def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
+        """The answer of one run."""
+
+
+@dataclass(eq=False)
+class Program(BlackBox):
+    """A program that is started for each run."""
+
+    command: tuple[str, ...]
+    cwd: str | None
+    env: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"dp_command({on_one_line(list(self.command), SHORT_TEXT)})"
+
+    def _mentions(self, name: str) -> bool:
+        return any(f"{{{name}}}" in part for part in self.command)
+
+    def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
+        command = [_filled(part, params) for part in self.command]
+        try:
+            done = subprocess.run(
+                command,
+                input=sent,
+                capture_output=True,
+                timeout=self.seconds,
+                check=False,
+                cwd=self.cwd,
+                env={**os.environ, **self.env},
+            )
+        except subprocess.TimeoutExpired as slow:
+            last = _last_lines(slow.stderr or b"")
+            raise CannotRun("\n".join([_late(self), *last])) from None
+        except OSError as error:
+            raise CannotRun(
+                f"{self!r} cannot be started ({error}). Give the path of a program, absolute or "
+                f"seen from {self.cwd or Path.cwd()}, and its arguments, each a text of its own."
+            ) from None
+        if done.returncode:
+            raise ProgramError(done.returncode, done.stderr)
+        return decoded(done.stdout)
+
+
+@dataclass(eq=False)
+class Service(BlackBox):
+    """A service that answers requests over HTTP."""
+
+    url: str
+    method: str
+    headers: Mapping[str, str]
+    _idle: deque[tuple[int, HTTPConnection]] = field(default_factory=deque, init=False)
+    """Connections that wait for the next request, with the process that opened them."""
+
+    def __repr__(self) -> str:
+        return f"dp_url({self.url!r})"
+
+    def __del__(self) -> None:
+        while self._idle:
+            self._idle.pop()[1].close()
+
+    def _mentions(self, name: str) -> bool:
+        return f"{{{name}}}" in self.url
+
+    def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
+        quoted = {name: quote(str(value), safe="") for name, value in params.items()}
+        parts = urlsplit(_filled(self.url, quoted))
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        kind = {"Content-Type": _SENT[self.send]} if self.send in _SENT else {}
+        connection = self._connected()
+        try:
+            connection.request(self.method, target, sent, {**kind, **self.headers})
+            answer = connection.getresponse()
+            charset = answer.headers.get_content_charset("utf-8")
+            text = decoded(answer.read(), charset)
+        except TimeoutError:
+            connection.close()
+            raise CannotRun(_late(self)) from None
+        except (OSError, HTTPException) as error:
+            connection.close()
+            raise ConnectionLost(type(error).__name__) from None
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append((os.getpid(), connection))
+        if not 200 <= answer.status < 300:
+            said = " ".join(text.split())[:LONG_TEXT]
+            raise HTTPError(f"{answer.status} {answer.reason}" + (f": {said}" if said else ""))
+        return text
+
+    def _connected(self) -> HTTPConnection:
+        """A connection that was kept and still stands, or a new one."""
+        while self._idle:
+            with suppress(IndexError):  # taken by another thread
+                process, kept = self._idle.pop()
+                if process == os.getpid() and kept.sock and not _is_over(kept):
+                    return kept
+                kept.close()
+        parts = urlsplit(self.url)
+        secure = parts.scheme == "https"
+        connection = (HTTPSConnection if secure else HTTPConnection)(
+            str(parts.hostname), parts.port, timeout=self.seconds
+        )
+        until = clocks.seconds() + self.seconds
+        while True:
+            try:
+                connection.connect()
+            except OSError as error:
+                if clocks.seconds() < until and not isinstance(error, ssl.SSLError):
+                    sleep(MOMENT)
+                    continue
+                raise CannotRun(
+                    f"{self!r}: no connection to {parts.netloc} in {self.seconds:g} s ({error}). "
+                    "Start the service before, as in a fixture of the test."
+                ) from None
+            return connection
+
+
+def _filled(template: str, params: Mapping[str, Any]) -> str:
+    for name, value in params.items():
+        template = template.replace(f"{{{name}}}", str(value))
+    return template
+
+
+def _is_over(connection: HTTPConnection) -> bool:
+    """Whether the other side has ended a connection that should be silent, or says more."""
+    return bool(wait([connection.sock], 0))
+
+
+def _late(box: BlackBox) -> str:
+    return (
+        f"{box!r} gave no answer in {box.seconds:g} s, so there is no verdict on privacy: how long "
+        "a run takes is not audited. Give it more time with seconds=, or less data."
+    )
