@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_dp.datasets.builtin import Columns, FrozenSet, List, Set, String, Tuple
-from pytest_dp.datasets.conversion import kind_of, only_in, rebuilt, records_of
+from pytest_dp.datasets.conversion import kind_of, rebuilt, records_of
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.libraries import (
@@ -23,7 +23,6 @@ __all__ = [
     "is_real",
     "key",
     "kind_of",
-    "only_in",
     "rebuilt",
     "records_of",
 ]

@@ -51,7 +51,7 @@ class Tuple(Collection):
 
 
 class _Set(Collection):
-    unique = True
+    unique, position = True, ""
 
     def records(self, value: Any) -> list[Any]:
         # The order in which a set iterates differs between processes.
@@ -92,6 +92,7 @@ class Columns(DataType):
     """A dict of columns of one length; its rows are the type and the rows of each column."""
 
     name, brackets, small_brackets = "dict", ("dict(", ")"), ("", "")
+    position = ", row {}"
 
     def classes(self) -> tuple[type, ...]:
         return (dict,)

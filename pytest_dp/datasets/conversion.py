@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isclose
 from typing import Any
@@ -38,19 +37,6 @@ def records_of(dataset: Any) -> list[Any]:
     dataset.
     """
     return _type_of_dataset(dataset).records(dataset)
-
-
-def only_in(dataset: Any, other: Any) -> list[Any]:
-    """Records that one dataset holds more often than another one."""
-    left = Counter(map(equality_key, records_of(other)))
-    extra = []
-    for record in records_of(dataset):
-        content = equality_key(record)
-        if left[content] > 0:
-            left[content] -= 1
-        else:
-            extra.append(record)
-    return extra
 
 
 def rebuilt(example: Any, records: Sequence[Any]) -> Any:

@@ -102,7 +102,7 @@ class _Table(OfLibrary):
 
 
 class _Pandas(OfLibrary):
-    library = "pandas"
+    library, position = "pandas", ".iloc[{}]"
 
     def form(self, value: Any) -> Any:
         index = value.index
@@ -304,6 +304,7 @@ class ArrowTable(_Table):
 
     library, class_name = "pyarrow", "Table"
     name, brackets, title = "pa.Table", ("pa.table(", ")"), "a PyArrow table"
+    position = ".slice({}, 1)"
 
     def form(self, value: Any) -> Any:
         return self.detail(value), self.content(value)

@@ -42,6 +42,9 @@ class DataType(ABC):
     vector: ClassVar[bool] = False
     """Whether it may hold the answers of queries."""
 
+    position: ClassVar[str] = "[{}]"
+    """What stands behind a dataset for one record of it."""
+
     @abstractmethod
     def classes(self) -> tuple[type, ...]:
         """The classes whose objects are of this type; none while their library is not loaded."""

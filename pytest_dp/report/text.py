@@ -10,8 +10,8 @@ from textwrap import wrap
 
 from pytest_dp.limits import LINE, THOUSAND
 from pytest_dp.report import numbers
+from pytest_dp.report.pair import field
 from pytest_dp.report.record import Record
-from pytest_dp.report.violation import field
 from pytest_dp.results.estimate import Estimate
 
 _HEAD = (

@@ -11,17 +11,16 @@ import re
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.limits import FEW, LINE, SHOWN_AT
+from pytest_dp.limits import LINE, SHOWN_AT
 from pytest_dp.report import numbers
 from pytest_dp.report.headline import headline, written
+from pytest_dp.report.pair import field, inputs, keep, wrapped
 from pytest_dp.report.reproducing import reproduce
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.results.result import Counterexample, Distance, Result
 
-TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
-NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
 NO_EXAMPLE = "No effort was left for a counterexample: raise max_samples or max_seconds."
 NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
 
@@ -44,7 +43,7 @@ def violation(result: Result) -> str:
             "The mechanism draws on randomness that cannot be seeded: "
             "another run will show slightly different counts."
         )
-    lines += [line for text in said for line in _wrapped(text)]
+    lines += [line for text in said for line in wrapped(text)]
     return "\n".join([*lines, *reproduce(result), *keep(result), *_evidence(result, example)])
 
 
@@ -72,7 +71,7 @@ def _leak(result: Result, example: Counterexample | None) -> list[str]:
 
 def counterexample(result: Result, example: Counterexample, width: int) -> list[str]:
     """D, D' and S, what S shows as a sentence, and what was counted, aligned."""
-    lines = [*_pair(example, width), *field("S  = ", f"{{{example.event}}}", width)]
+    lines = [*inputs(example, width), *field("S  = ", f"{{{example.event}}}", width)]
     lines += [*_examples(example, width), ""]
     by_bets = _by_bets(result, example)
     if by_bets:
@@ -181,56 +180,6 @@ def _ratio_or_most(
     ]
 
 
-def keep(result: Result) -> list[str]:
-    """The pair as source, for a test of its own; nothing if the claim names it, or it is long."""
-    example = result.counterexample
-    if example is None or result.claim.promise.pairs is not None:
-        return []
-    from pytest_dp.datasets.source import as_source
-
-    if result.outside:
-        more = [as_source(data) or "" for data in result.to_add]
-        line = f"  inputs=[..., {', '.join(more)}]"
-        if more and all(more) and len(line) <= 4 * LINE:
-            return [*_wrapped(TO_ADD), line, *_wrapped(NEVER_GETS)]
-    sources = as_source(example.d1), as_source(example.d2)
-    line = f"pairs=[({sources[0]}, {sources[1]})]"
-    params = {name: as_source(value) for name, value in example.params.items()}
-    if params:
-        line += f", params={{{', '.join(f'{name!r}: {value}' for name, value in params.items())}}}"
-    if None in (*sources, *params.values()) or len(line) > 4 * LINE:
-        return []
-    label = "As a test:  "
-    return [f"{label}{line}"] if len(label + line) <= LINE else [label.rstrip(), f"  {line}"]
-
-
-def _pair(example: Counterexample, width: int) -> list[str]:
-    # Imported late: the table and the headline need no inputs, and pytest shows them at every exit.
-    from pytest_dp.datasets import describe, only_in
-
-    room = (2 * FEW - 1) * (width - 5)
-    shown = describe(example.d1, width=room), describe(example.d2, width=room)
-    lines1, lines2 = field("D  = ", shown[0], width), field("D' = ", shown[1], width)
-    if example.difference:
-        remark = f"({example.difference})"
-        column = max(len(lines1[-1]) if len(lines1) == 1 else 0, len(lines2[-1]), 25) + 3
-        if column + len(remark) > width:
-            column = len(lines2[-1]) + 3
-        if len(lines2) == 1 and column + len(remark) <= width:
-            lines2[0] = f"{lines2[0]:{column}}{remark}"
-        else:
-            lines2 += field(" " * 5, remark, width)
-    if any(text.endswith(" records)") for text in shown):  # what is shown of both may be the same
-        extra = only_in(example.d1, example.d2), only_in(example.d2, example.d1)
-        for name, records in zip(("D", "D'"), extra, strict=True):
-            if records:
-                lines2 += field(f"only in {name}: ", describe(records, width=2 * width), width)
-    if example.params:
-        values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
-        lines2 += field("with ", ", ".join(values), width)
-    return lines1 + lines2
-
-
 def _examples(example: Counterexample, width: int) -> list[str]:
     """Some outputs inside a learned attack and outside, as its score says little by itself."""
     if not any(example.examples):
@@ -263,7 +212,7 @@ def _evidence(result: Result, example: Counterexample | None) -> list[str]:
         if result.eps_lower is not None:
             bound = example.eps_clopper_pearson
             parts.append(f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}")
-    return _wrapped(f"Evidence: {', '.join(parts)}")
+    return wrapped(f"Evidence: {', '.join(parts)}")
 
 
 def _p_value(result: Result, example: Counterexample) -> str:
@@ -288,27 +237,3 @@ def _divergence_text(result: Result, distance: Distance) -> str:
         f"allows {allowed}: {more}. If the noise is Gaussian, it is at most {share} of what is "
         "needed."
     )
-
-
-def field(label: str, text: str, width: int) -> list[str]:
-    """`text` after `label`, wrapped under itself, and cut when it gets very long."""
-    room = width - len(label)
-    lines = [
-        line
-        for part in text.splitlines() or [""]
-        for line in wrap(part, room, break_on_hyphens=False) or [""]
-    ]
-    if len(lines) > 2 * FEW:
-        left_out = sum(len(line) for line in lines[2 * FEW - 1 :])
-        lines = [*lines[: 2 * FEW - 1], f"... ({numbers.count(left_out)} more characters)"]
-    return [
-        f"{label if i == 0 else ' ' * len(label)}{line}".rstrip() for i, line in enumerate(lines)
-    ]
-
-
-def _wrapped(text: str) -> list[str]:
-    return [
-        line
-        for part in text.splitlines()
-        for line in wrap(part, LINE, subsequent_indent="  ", break_on_hyphens=False)
-    ]

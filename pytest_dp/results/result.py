@@ -64,6 +64,9 @@ class Counterexample:
         claim's parameter, and the order and value that were `shown` and are `allowed`.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
+    idle : tuple
+        Fields of the record in which `d1` and `d2` differ that were seen to change nothing: other
+        values gave the same outputs in `idle_runs` runs with the same random numbers.
     params : dict
         Values of the parameters that were drawn with the inputs, where `params` has strategies.
     diagnosis : tuple of str
@@ -101,6 +104,8 @@ class Counterexample:
     both: int | None = None
     bet_counts: tuple[int, int] | None = None
     bet_runs: tuple[int, int] | None = None
+    idle: tuple[Any, ...] = ()
+    idle_runs: int = 0
 
     def __repr__(self) -> str:
         """The inputs, the event and what was counted, a line each."""

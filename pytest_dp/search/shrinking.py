@@ -10,13 +10,13 @@ Source: Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
+from pytest_dp.datasets.differences import aligned
 from pytest_dp.datasets.fields import columns_of, fields_of, with_field
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
@@ -42,15 +42,7 @@ class PairRecords:
     def of(cls, pair: Pair) -> PairRecords:
         """The records of a pair; equal ones are taken to be shared, from the front."""
         rows1, rows2 = tuple(records_of(pair.d1)), tuple(records_of(pair.d2))
-        places: defaultdict[Hashable, deque[int]] = defaultdict(deque)
-        for at, row in enumerate(rows2):
-            places[key(row)].append(at)
-        common = [
-            (at, places[content].popleft())
-            for at, content in enumerate(map(key, rows1))
-            if places[content]
-        ]
-        return cls(rows1, rows2, tuple(common))
+        return cls(rows1, rows2, tuple(aligned(rows1, rows2)))
 
     def without(self, left_out: tuple[tuple[int, int], ...]) -> Rows:
         """The records of both without some that they share."""

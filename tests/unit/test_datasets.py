@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neighbours import pairs
 
 from pytest_dp import ClaimError
-from pytest_dp.datasets import describe, key, kind_of, only_in, rebuilt, records_of
+from pytest_dp.datasets import describe, key, kind_of, rebuilt, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne
 
@@ -222,12 +222,3 @@ def test_examples_of_each_give_pairs_and_empty_ones_join_in():
         for one in (one for pair in found for one in (pair.d1, pair.d2)):
             assert type(one) is type(example)
             same_types(one, example)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "other", "own"),
-    [([1, 2, 2], [2], [1, 2]), ([], [1], []), ({1, 2}, {2}, [1]), ([float("nan")] * 2, [], 2)],
-)
-def test_records_that_only_one_holds(dataset, other, own):
-    found = only_in(dataset, other)
-    assert found == own or len(found) == own

@@ -1,0 +1,137 @@
+"""What differs between two inputs: the records that only one has, and fields of replaced ones."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_dp.datasets.equality import key
+from pytest_dp.datasets.fields import fields_of
+from pytest_dp.datasets.types import type_of
+from pytest_dp.limits import NESTED, THOUSAND
+
+ABSENT = type("Absent", (), {"__repr__": lambda _: "nothing"})()
+"""In place of a value that only the other side has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A record that is not the same in D and in D', each by its position there."""
+
+    at1: int | None
+    """None if only D' has it."""
+    at2: int | None
+    """None if only D has it."""
+    before: Any
+    after: Any
+
+    @property
+    def at(self) -> int:
+        """Where it is in D, or in D' if only that has it."""
+        return (self.at2 or 0) if self.at1 is None else self.at1
+
+
+def aligned(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int, int]]:
+    """Positions of records that both have: as many as can be, those at the same place if they may.
+
+    Others that are equal are taken to be the same from the front.
+    """
+    keys1, keys2 = list(map(key, rows1)), list(map(key, rows2))
+    stay = set()
+    if len(rows1) == len(rows2):  # else all behind one that was removed have another place
+        stay = {at for at, both in enumerate(zip(keys1, keys2, strict=True)) if both[0] == both[1]}
+    places: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+    for at, content in enumerate(keys2):
+        if at not in stay:
+            places[content].append(at)
+    return [
+        (at, at if at in stay else places[content].popleft())
+        for at, content in enumerate(keys1)
+        if at in stay or places[content]
+    ]
+
+
+def changes(d1: Any, d2: Any) -> list[Change] | None:
+    """The records that are not in both datasets of one type, in order; None if these are none.
+
+    What only one of them has stands in for what only the other has, where there is such a record:
+    the one with most fields in common.
+    """
+    data = type_of(d1)
+    if data is None or data is not type_of(d2) or isinstance(d1, str):
+        return None
+    rows1, rows2 = data.records(d1), data.records(d2)
+    common = aligned(rows1, rows2)
+    both1, both2 = ({places[side] for places in common} for side in (0, 1))
+    only1, only2 = (
+        [at for at in range(len(rows)) if at not in both]
+        for rows, both in ((rows1, both1), (rows2, both2))
+    )
+    found = []
+    for at1 in only1:
+        at2 = _nearest(rows1, at1, rows2, only2)
+        if at2 is not None:
+            only2.remove(at2)
+        after = ABSENT if at2 is None else rows2[at2]
+        found.append(Change(at1, at2, rows1[at1], after))
+    return found + [Change(None, at2, ABSENT, rows2[at2]) for at2 in only2]
+
+
+def _nearest(
+    rows1: Sequence[Any], at1: int, rows2: Sequence[Any], others: Sequence[int]
+) -> int | None:
+    """Which of the other records has most fields in common, at the same place if there are two."""
+    if len(others) > THOUSAND:
+        return others[0]
+    mine = fields_of(rows1[at1])
+
+    def distance(at2: int) -> tuple[int, bool]:
+        theirs = fields_of(rows2[at2])
+        same = sum(name in theirs and key(theirs[name]) == key(mine[name]) for name in mine)
+        return -same, at1 != at2
+
+    return min(others, key=distance, default=None)
+
+
+def record_of(dataset: Any, record: Any) -> Any:
+    """A record of a dataset; by the names of its columns if it has any."""
+    data = type_of(dataset)
+    columns = data.columns(dataset) if data is not None and record is not ABSENT else None
+    if not columns or len(set(map(key, columns))) < len(columns):
+        return record
+    return dict(zip(columns, record, strict=True))
+
+
+def parts(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
+    """What differs inside of two values: where, as Python has it, and what it is on both sides."""
+    if key(before) == key(after):
+        return
+    for place, one, other in _inside(before, after, depth) or [("", ABSENT, ABSENT)]:
+        if not place:
+            yield place, before, after
+        for inner, *both in parts(one, other, depth + 1) if place else ():
+            yield f"{place}{inner}", *both
+
+
+def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
+    """The parts of two values that differ; empty if they differ as a whole."""
+    if type(before) is not type(after) or isinstance(before, str) or depth > NESTED:
+        return []
+    if isinstance(before, dict):
+        pairs = {
+            name: (before.get(name, ABSENT), after.get(name, ABSENT)) for name in before | after
+        }
+        differing = [
+            (f"[{name!r}]", *both) for name, both in pairs.items() if len({*map(key, both)}) > 1
+        ]
+        return differing or [("", before, after)]  # in another order
+    names, others = fields_of(before), fields_of(after)
+    if not isinstance(before, list) and names.keys() == others.keys() and None not in names:
+        places = [f".{name}" if isinstance(name, str) else f"[{name!r}]" for name in names]
+        return list(zip(places, names.values(), others.values(), strict=True))
+    data, found = type_of(before), changes(before, after)
+    if data is None or not found:
+        return []
+    return [(data.position.format(change.at), change.before, change.after) for change in found]

@@ -1,0 +1,229 @@
+"""D and D' of a counterexample: in full where they are short, else by what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from textwrap import wrap
+from typing import Any
+
+from pytest_dp.limits import FEW, LABEL, LINE, SEVERAL
+from pytest_dp.report import numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows them at every exit
+    from pytest_dp.datasets.differences import Change
+    from pytest_dp.results.result import Counterexample, Result
+
+TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
+NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
+
+
+def inputs(example: Counterexample, width: int) -> list[str]:
+    """D and D', and the values of parameters that were drawn with them."""
+    from pytest_dp.datasets import describe
+    from pytest_dp.datasets.describing import whole
+
+    room = FEW * (width - len("D' = "))
+    d1, d2 = (whole(data, room) for data in (example.d1, example.d2))
+    remark = f"({example.difference})" if example.difference else ""
+    if d1 is None or d2 is None:
+        differing = _changes(example, width)
+        d2 = "D, but for this" if differing else _summary(example.d2, width)
+        lines = field("D  = ", _summary(example.d1, width - 5), width)
+        lines += field("D' = ", f"{d2} {remark}".rstrip() + ":" * bool(differing), width)
+        lines += differing
+    else:
+        lines = _in_full(field("D  = ", d1, width), field("D' = ", d2, width), remark, width)
+        if min(len(d1), len(d2)) > width:  # long ones look alike
+            few = _changes(example, width)
+            lines += few if len(few) <= FEW else []
+    if example.params:
+        values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
+        lines += field("with ", ", ".join(values), width)
+    return lines
+
+
+def _in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> list[str]:
+    """Both, with the remark behind the second where it fits."""
+    column = max(len(lines1[-1]) if len(lines1) == 1 else 0, len(lines2[-1]), 25) + 3
+    if column + len(remark) > width:
+        column = len(lines2[-1]) + 3
+    if not remark:
+        return lines1 + lines2
+    if len(lines2) > 1 or column + len(remark) > width:
+        return lines1 + lines2 + field(" " * 5, remark, width)
+    return [*lines1, f"{lines2[0]:{column}}{remark}"]
+
+
+def _summary(data: Any, width: int) -> str:
+    """What an input is: its type, its size, and the columns if it has any."""
+    from pytest_dp.datasets import describe
+    from pytest_dp.datasets.types import type_of
+
+    kind = type_of(data)
+    columns = None if kind is None else kind.columns(data)
+    if kind is None or not columns:
+        return describe(data, width)
+    said = f"{kind.name}, {_counted(kind.length(data), 'record')} of "
+    said += f"{_counted(len(columns), 'column')}: "
+    return said + _named([str(name) for name in columns], width - len(said))
+
+
+def _changes(example: Counterexample, width: int) -> list[str]:
+    """What differs, a record or a part at a time."""
+    from pytest_dp.datasets import key, records_of
+    from pytest_dp.datasets.differences import changes, parts
+    from pytest_dp.datasets.types import type_of
+
+    found, kind = changes(example.d1, example.d2), type_of(example.d1)
+    if found and kind is not None:
+        texts = (_change(change, kind.position.format(change.at), example) for change in found)
+        shown = [text for _, some in zip(range(FEW), texts, strict=False) for text in some]
+        more = len(found) - FEW
+    else:
+        inside = list(parts(example.d1, example.d2))
+        if found is not None and inside and not inside[0][0]:
+            rows = (list(map(key, records_of(data))) for data in (example.d1, example.d2))
+            how = "of other types or labels" if next(rows) == next(rows) else "in another order"
+            inside, shown = [], [f"the same records, {how}"]
+        else:
+            shown = [_from_to(f"D{place}", *both) for place, *both in inside[:SEVERAL]]
+        more = len(inside) - SEVERAL
+    if more > 0:
+        shown.append(f"... and in {more:,} more place{'s' * (more > 1)}")
+    return [line for text in shown for line in field("     ", text, width)]
+
+
+def _change(change: Change, position: str, example: Counterexample) -> Iterator[str]:
+    """A record, by its place: what it holds, or what differs in it if it was replaced."""
+    from pytest_dp.datasets.differences import ABSENT, parts, record_of
+    from pytest_dp.datasets.fields import fields_of
+
+    idle = example.idle
+    sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
+    before, after = (_without(idle, side) for side in sides)
+    if change.before is ABSENT or change.after is ABSENT:
+        name, record = ("D'", after) if change.before is ABSENT else ("D", before)
+        place = f"{name}{position} = " if position else ""
+        yield f"only in {name}: {place}{_record(record)}"
+        said = "other values of {} there change nothing"
+    else:
+        differing = list(parts(before, after))
+        yield from (_from_to(f"D{position}{place}", *both) for place, *both in differing[:SEVERAL])
+        if differing[SEVERAL:]:
+            yield f"... and {_counted(len(differing) - SEVERAL, 'more value')} of this record"
+        said = "making {} equal changes nothing"
+    if idle:
+        names = _ranges(idle, list(fields_of(sides[change.before is ABSENT])))
+        yield f"({said.format(names)}, in {example.idle_runs} runs with the same random numbers)"
+
+
+def _without(idle: Sequence[Any], record: Any) -> Any:
+    """A record without some of its fields, if these are not those of a class."""
+    from pytest_dp.datasets.fields import fields_of
+
+    if not idle or type(record) not in (dict, list, tuple):
+        return record
+    return {name: value for name, value in fields_of(record).items() if name not in idle}
+
+
+def _record(record: Any) -> str:
+    """All that a record holds, or as many of its fields as a few lines take."""
+    from pytest_dp.datasets import describe
+    from pytest_dp.datasets.describing import whole
+
+    room = FEW * LINE
+    text = whole(record, room)
+    if text is not None or type(record) is not dict:
+        return text or describe(record, room)
+    shown = [f"{name!r}: {describe(value, LABEL)}" for name, value in record.items()]
+    ends = accumulate(len(text) + len(", ") for text in shown)
+    fitting = [text for text, end in zip(shown, ends, strict=True) if end <= room]
+    return f"{{{', '.join(fitting)}, ... and {len(shown) - len(fitting):,} more}}"
+
+
+def _from_to(place: str, before: Any, after: Any) -> str:
+    """What a part is on D and on D'; of long texts, where they part."""
+    from pytest_dp.datasets import describe
+
+    if isinstance(before, str) and isinstance(after, str) and len(before + after) > LABEL:
+        letters = enumerate(zip(before, after, strict=False))
+        alike = next((at for at, (one, other) in letters if one != other), 0)
+        start = max(alike - LABEL // 4, 0)
+        place, before, after = f"{place}[{start}:]", before[start:], after[start:]
+    return f"{place}: {describe(before, LABEL)} -> {describe(after, LABEL)}"
+
+
+def _counted(n: int, name: str) -> str:
+    return f"{n:,} {name}{'s' * (n != 1)}"
+
+
+def _named(names: Sequence[str], room: int) -> str:
+    """Names, with those between the first and the last left out where they take too much room."""
+    for shown in range(len(names), 1, -1):
+        text = ", ".join([*names[: shown - 1], *["..."] * (shown < len(names))])
+        if len(text) + len(", ") + len(names[-1]) <= room:
+            return f"{text}{' ' if text.endswith('...') else ', '}{names[-1]}"
+    return names[0] if len(names) == 1 else f"{names[0]}, ... {names[-1]}"
+
+
+def _ranges(names: Sequence[Any], order: Sequence[Any]) -> str:
+    """Names of fields in their order, those in a row by the first and the last."""
+    rows: list[list[str]] = []
+    last = None
+    for at, name in enumerate(order):
+        if name in names:
+            if last != at - 1:
+                rows.append([])
+            rows[-1].append(f"[{name}]" if isinstance(name, int) else str(name))
+            last = at
+    return ", ".join(f"{row[0]} to {row[-1]}" if len(row) > FEW else ", ".join(row) for row in rows)
+
+
+def keep(result: Result) -> list[str]:
+    """The pair as source, for a test of its own; nothing if the claim names it, or it is long."""
+    example = result.counterexample
+    if example is None or result.claim.promise.pairs is not None:
+        return []
+    from pytest_dp.datasets.source import as_source
+
+    if result.outside:
+        more = [as_source(data) or "" for data in result.to_add]
+        line = f"  inputs=[..., {', '.join(more)}]"
+        if more and all(more) and len(line) <= 4 * LINE:
+            return [*wrapped(TO_ADD), line, *wrapped(NEVER_GETS)]
+    sources = as_source(example.d1), as_source(example.d2)
+    line = f"pairs=[({sources[0]}, {sources[1]})]"
+    params = {name: as_source(value) for name, value in example.params.items()}
+    if params:
+        line += f", params={{{', '.join(f'{name!r}: {value}' for name, value in params.items())}}}"
+    if None in (*sources, *params.values()) or len(line) > 4 * LINE:
+        return []
+    label = "As a test:  "
+    return [f"{label}{line}"] if len(label + line) <= LINE else [label.rstrip(), f"  {line}"]
+
+
+def field(label: str, text: str, width: int) -> list[str]:
+    """`text` after `label`, wrapped under itself, and cut when it gets very long."""
+    room = width - len(label)
+    lines = [
+        line
+        for part in text.splitlines() or [""]
+        for line in wrap(part, room, break_on_hyphens=False) or [""]
+    ]
+    if len(lines) > 2 * FEW:
+        left_out = sum(len(line) for line in lines[2 * FEW - 1 :])
+        lines = [*lines[: 2 * FEW - 1], f"... ({numbers.count(left_out)} more characters)"]
+    return [
+        f"{label if i == 0 else ' ' * len(label)}{line}".rstrip() for i, line in enumerate(lines)
+    ]
+
+
+def wrapped(text: str) -> list[str]:
+    """A text in lines as wide as a report."""
+    return [
+        line
+        for part in text.splitlines()
+        for line in wrap(part, LINE, subsequent_indent="  ", break_on_hyphens=False)
+    ]

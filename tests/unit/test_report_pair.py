@@ -1,0 +1,146 @@
+"""D and D' as a failure shows them: short ones in full, long ones by what differs."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from results import FOUND
+
+from pytest_dp.datasets.differences import ABSENT, Change, changes, parts
+from pytest_dp.report.pair import inputs
+
+FRAME = pd.DataFrame({f"c{i}": [f"v{i}", "x"][i % 2] * 2 for i in range(20)}, index=range(5_000))
+FRAME["c16"] = 0.5
+CHANGED = FRAME.copy()
+CHANGED.loc[3217, ["c0", "c16"]] = ["other", 55.0]
+FEWER = FRAME.drop(index=4999)
+USERS = [
+    {"who": f"user {i}", "day": dt.date(2026, 1, 1 + i % 28), "spent": i * 1.5} for i in range(300)
+]
+LESS = [*USERS[:17], {**USERS[17], "spent": 0.0}, *USERS[18:]]
+TEXT = "lorem ipsum " * 40
+
+
+def shown(d1: Any, d2: Any, difference: str = "", **more: Any) -> list[str]:
+    example = replace(FOUND, d1=d1, d2=d2, difference=difference, **more)
+    lines = inputs(example, 74)
+    assert max(map(len, lines)) <= 74
+    return lines
+
+
+@pytest.mark.parametrize("make", [lambda frame: frame, pl.from_pandas], ids=["pandas", "polars"])
+def test_a_wide_table_by_what_differs(make: Any) -> None:
+    name, place = ("DataFrame", ".iloc") if make(FRAME) is FRAME else ("pl.DataFrame", "")
+    lines = shown(make(FRAME), make(CHANGED), "one record replaced")
+    assert lines[0].startswith(f"D  = {name}, 5,000 records of 20 columns: c0, c1, c2, ")
+    assert lines[1:] == [
+        "D' = D, but for this (one record replaced):",
+        f"     D{place}[3217]['c0']: 'v0v0' -> 'other'",
+        f"     D{place}[3217]['c16']: 0.5 -> 55.0",
+    ]
+
+
+def test_fields_that_change_nothing_are_told_as_such() -> None:
+    lines = shown(FRAME, CHANGED, idle=("c0",), idle_runs=8)
+    assert lines[2:] == [
+        "     D.iloc[3217]['c16']: 0.5 -> 55.0",
+        "     (making c0 equal changes nothing, in 8 runs with the same random",
+        "     numbers)",
+    ]
+    lines = shown(FRAME, FEWER, idle=tuple(f"c{i}" for i in range(18)), idle_runs=8)
+    assert lines[2:] == [
+        "     only in D: D.iloc[4999] = {'c18': 'v18v18', 'c19': 'xx'}",
+        "     (other values of c0 to c17 there change nothing, in 8 runs with the",
+        "     same random numbers)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("d1", "d2", "said"),
+    [
+        (USERS, LESS, ["D[17]['spent']: 25.5 -> 0.0"]),
+        (
+            {"users": USERS, "of": 1},
+            {"users": LESS, "of": 1},
+            ["D['users'][17]['spent']: 25.5 -> 0.0"],
+        ),
+        (set(range(500)), set(range(499)), ["only in D: 499"]),
+        (np.zeros((500, 2)), np.zeros((499, 2)), ["only in D: D[499] = [0.0, 0.0]"]),
+        (np.zeros(500), np.append(np.zeros(499), 7), ["D[499]: 0.0 -> 7.0"]),
+        (
+            {"age": [1] * 500, "of": [0.5] * 500},
+            {"age": [1] * 499, "of": [0.5] * 499},
+            ["only in D: D, row 499 = {'age': 1, 'of': 0.5}"],
+        ),
+        (list(range(500)), list(range(500))[::-1], ["the same records, in another order"]),
+        (
+            pd.Series([1] * 500),
+            pd.Series([1] * 500, dtype="int8"),
+            ["the same records, of other types or labels"],
+        ),
+        (
+            list(range(500)),
+            list(range(250)),
+            [
+                *(f"only in D: D[{at}] = {at}" for at in (250, 251, 252)),
+                "... and in 247 more places",
+            ],
+        ),
+        (
+            TEXT,
+            f"{TEXT[:200]}X{TEXT[201:]}",
+            [
+                "D[190:]: 'm lorem ipsum lorem ipsu...orem ipsum ' -> 'm lorem ipXum",
+                "lorem ipsu...orem ipsum '",
+            ],
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_differs_in_long_inputs(d1: Any, d2: Any, said: list[str]) -> None:
+    lines = shown(d1, d2)
+    assert lines[0].startswith("D  = ")
+    assert lines[1:] == ["D' = D, but for this:", *(f"     {line}" for line in said)]
+
+
+def test_short_inputs_are_shown_in_full() -> None:
+    assert shown(np.zeros((1, 3)), np.empty((0, 3)), "one record removed") == [
+        "D  = array([[0.0, 0.0, 0.0]])",
+        "D' = array([], shape=(0, 3), dtype=float64)   (one record removed)",
+    ]
+    twins = shown([0.125 + i for i in range(20)], [0.125 + i for i in range(19)])
+    assert twins[-1] == "     only in D: D[19] = 19.125"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ([1, 2, 3], [1, 3], [("[1]", 2, ABSENT)]),
+        ((1, 2), (2, 1), [("[0]", 1, 2), ("[1]", 2, 1)]),
+        ([1, 2], [2, 1], [("", [1, 2], [2, 1])]),
+        ({"a": 1}, {"a": 1, "b": None}, [("['b']", ABSENT, None)]),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, [("", {"a": 1, "b": 2}, {"b": 2, "a": 1})]),
+        ([float("nan")], [float("nan")], []),
+        ([0.0], [-0.0], [("[0]", 0.0, -0.0)]),
+        ({"u": [(1, [5, 6])]}, {"u": [(1, [5, 7])]}, [("['u'][0][1][1]", 6, 7)]),
+        (1, True, [("", 1, True)]),
+    ],
+    ids=str,
+)
+def test_parts_that_differ(before: Any, after: Any, found: list[Any]) -> None:
+    assert repr(list(parts(before, after))) == repr(found)
+
+
+def test_a_replaced_record_is_the_one_most_like_it() -> None:
+    rows = [(i, "a", 0) for i in range(5)]
+    other = [*rows[:2], (9, "z", 9), (2, "a", 1), *rows[3:]]
+    assert changes(rows, other) == [
+        Change(2, 3, (2, "a", 0), (2, "a", 1)),
+        Change(None, 2, ABSENT, (9, "z", 9)),
+    ]
