@@ -19,10 +19,11 @@ from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.evidence.counts import Bound
 from pytest_dp.limits import DOZENS, HUNDREDS, LABEL, SEVERAL, SHOWN_OUTPUTS
-from pytest_dp.outputs.events import Between, Equals, Event, plain
+from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, written
 from pytest_dp.outputs.table import Table
+from pytest_dp.outputs.wording import plain
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.pictures import Bar, Histogram, Interval, Pictures, Points, points, rounded
 from pytest_dp.results.result import Counterexample

@@ -19,7 +19,7 @@ from pytest_dp.auditors.pair_state import PairState, rank_for
 from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.counterexample import simplest
 from pytest_dp.inputs import Pair
-from pytest_dp.limits import CLEARLY, FEW, KEPT_RANK, NEARLY, STEPS
+from pytest_dp.limits import CLEARLY, FEW, KEPT_RANK, NEARLY, READABLE_WORTH, STEPS
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
@@ -97,12 +97,31 @@ def readable(
     """The most promising event that a person can read.
 
     The table has as many outputs on either input, and the event speaks about the features in
-    `about`. `rank_of` says how promising counts among so many outputs are; an event which is
-    simpler must keep the share `kept_rank` of that.
+    `about`; about single characters only where nothing else tells nearly as much. `rank_of` says
+    how promising counts among so many outputs are; an event which is simpler must keep the share
+    `kept_rank` of that.
     """
     table, on_d = first_pairs(table, on_d, 10 * STEPS)
     about = [feature for feature in about if feature.kind != "bit"]
+    plain = [feature for feature in about if feature.kind != "reading of characters"]
     rank = rank_of(len(on_d) // 2)
+    found = _conjunction(state, table, on_d, plain, rank, kept_rank)
+    if len(plain) < len(about):
+        closer = _conjunction(state, table, on_d, about, rank, kept_rank)
+        if found is None or (closer and READABLE_WORTH * closer.rank > max(found.rank, 0.0)):
+            found = closer
+    return None if found is None else found.event
+
+
+def _conjunction(
+    state: PairState,
+    table: Table,
+    on_d: Bools,
+    about: list[Feature],
+    rank: Rank,
+    kept_rank: float,
+) -> RankedEvent | None:
+    """The most promising event of up to four conditions."""
     events = search(table, on_d, rank, state.references, limit=1, about=about)
     if not events:
         return None
@@ -117,19 +136,23 @@ def readable(
             break
         event = Event((*best.event.conditions, *more[0].event.conditions))
         best = replace(more[0], event=event)
-    return _shortened(best, table, on_d, rank)
+    return best
 
 
-def _shortened(best: RankedEvent, table: Table, on_d: Bools, rank: Rank) -> Event:
-    """Without conditions that have become needless by later ones."""
-    event = best.event
-    for condition in best.event.conditions[:-1]:
+def paying(event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float) -> Event:
+    """Without the conditions that do not pay for themselves, on outputs that are new to them."""
+    for condition in event.conditions:
         fewer = Event(tuple(left for left in event.conditions if left is not condition))
-        inside = fewer.mask(table)
-        c1, c2 = np.array([np.sum(inside & on_d)]), np.array([np.sum(inside & ~on_d)])
-        if float(rank(c1, c2)[0]) >= NEARLY * best.rank > 0:
-            event = fewer
+        if fewer.conditions:
+            with_it, without = (_rank(some, table, on_d, rank) for some in (event, fewer))
+            event = fewer if without >= kept_rank * with_it > 0 else event
     return event
+
+
+def _rank(event: Event, table: Table, on_d: Bools, rank: Rank) -> float:
+    inside = event.mask(table)
+    c1, c2 = (np.array([np.sum(inside & side)]) for side in (on_d, ~on_d))
+    return float(rank(c1, c2)[0])
 
 
 def with_examples(witness: Witness, table: Table) -> Witness:
@@ -212,6 +235,8 @@ def _searched_event(
     event = readable(state, part, sides, about, rank_of, kept_rank)
     if event is None:
         return None
+    fresh = table.rows(~known), on_d[~known], rank_of(runs - runs // 2)
+    event = paying(event, *fresh, kept_rank)
     event = _rounded(event, part, sides, _by_bound(context, planned)(runs // 2))
     inside = event.mask(table)
     c1, c2 = (int((inside & ~known & side).sum()) for side in (on_d, ~on_d))

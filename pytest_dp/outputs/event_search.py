@@ -189,11 +189,12 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
         at = {name: float(cuts[k]) for name, k in ends.items()}
         return Between(feature, **at, room=float(max(rooms[k] for k in ends.values())))
 
-    yield _Block(below1, below2, lambda k: half_line(high=k))
+    cost = feature.of_kind.cost
+    yield _Block(below1, below2, lambda k: half_line(high=k), cost)
     above1, above2 = (
         len(side) - below for side, below in zip(sides, (below1, below2), strict=True)
     )
-    yield _Block(above1, above2, lambda k: half_line(low=k))
+    yield _Block(above1, above2, lambda k: half_line(low=k), cost)
     ends = min(len(cuts), 28)
     chosen = np.unique(np.linspace(0, len(cuts) - 1, ends).astype(int))
     i, j = np.triu_indices(len(chosen), 1)
@@ -202,7 +203,7 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
         below1[high] - below1[low],
         below2[high] - below2[low],
         lambda k: half_line(low=int(low[k]), high=int(high[k])),
-        COST["interval"],
+        cost + COST["interval"],
     )
     if not feature.of_kind.discrete:
         yield from _recurring(feature, *sides, around)

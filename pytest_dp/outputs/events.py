@@ -13,6 +13,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, UNKNOWN, Category, Named, written
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.outputs.wording import about, negated, of_test, plain, shown_as, where
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,7 @@ class Between:
         return inside
 
     def __str__(self) -> str:
-        text = self.feature.text
-        show = plain if self.feature.of_kind.whole else repr
+        text, show = shown_as(self.feature)
         if self.high is None:
             return f"{text} >= {show(self.low or 0.0)}"
         if self.low is None:
@@ -48,11 +48,11 @@ class Between:
 
     @property
     def said(self) -> str:
-        show = plain if self.feature.of_kind.whole else repr
+        text, show = shown_as(self.feature)
         if self.low is None:
-            return about(self.feature, f"below {show(self.high or 0.0)}")
+            return about(text, f"below {show(self.high or 0.0)}")
         upto = "" if self.high is None else f" and below {show(self.high)}"
-        return about(self.feature, f"of at least {show(self.low)}{upto}")
+        return about(text, f"of at least {show(self.low)}{upto}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,39 +72,18 @@ class Equals:
         if np.isnan(self.value):
             return f"isnan({self.feature.text})"
         if self.feature.of_kind.test:
-            return self.feature.text if self.value else f"not {self.feature.text}"
-        return f"{self.feature.text} == {plain(self.value)}"
+            return self.feature.text if self.value else negated(self.feature.text)
+        text, show = shown_as(self.feature, plain)
+        return f"{text} == {show(self.value)}"
 
     @property
     def said(self) -> str:
         if np.isnan(self.value):
-            return about(self.feature, "NaN", "that are NaN")
+            return about(self.feature.text, "NaN", "that are NaN")
         if self.feature.of_kind.test:
-            return where(str(self))
-        return about(self.feature, f"equal to {plain(self.value)}")
-
-
-def about(feature: Feature, what: str, of_all: str = "") -> str:
-    """What holds of a feature, as it follows on the word "outputs"."""
-    return (of_all or what) if feature.text == "output" else f"with {feature.text} {what}"
-
-
-_SAID = (
-    ("output == ", "equal to "),
-    ("output is not ", "other than "),
-    ("output is ", "that are "),
-    ("raises ", "of runs that raise "),
-    ("does not raise ", "of runs that do not raise "),
-    ("not raises ", "of runs that do not raise "),
-)
-
-
-def where(condition: str) -> str:
-    """A condition in Python as it follows on the word "outputs"."""
-    for start, said in _SAID:
-        if condition.startswith(start):
-            return said + condition.removeprefix(start)
-    return f"where {condition}"
+            return of_test(self.feature.text, bool(self.value))
+        text, show = shown_as(self.feature, plain)
+        return about(text, f"equal to {show(self.value)}")
 
 
 def _equal(numbers: Floats, value: float, room: float) -> Bools:
@@ -130,7 +109,7 @@ class IsNumber:
 
     @property
     def said(self) -> str:
-        return about(self.feature, "a number", "that are numbers")
+        return about(self.feature.text, "a number", "that are numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +243,3 @@ class Event:
         return f"outputs {' and '.join(condition.said for condition in self.conditions)}"
 
     __repr__ = __str__
-
-
-def plain(number: float) -> str:
-    """A number without a needless ``.0``."""
-    return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)

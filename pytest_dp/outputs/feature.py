@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.limits import COST
-from pytest_dp.outputs import forms, quantities
+from pytest_dp.outputs import forms, parsed, quantities
 from pytest_dp.outputs.flatten import EXTRACT
 from pytest_dp.outputs.hashing import HASHES, hashes
 from pytest_dp.outputs.leaves import (
@@ -152,18 +152,26 @@ KINDS: dict[str, Kind] = {
     "bit": _whole(quantities.bit),
     "lowest bit": _whole(quantities.lowest_bit),
     "reading": Kind(numeric(_values)),
+    "reading of characters": Kind(numeric(_values)),
     "reading that is a test": _test(_values, cost=0.0),
+    "parsed": Kind(parsed.column),
+    "parsed and tested": Kind(parsed.tested, lambda *_: None, whole=True, test=True),
+    "key": _test(forms.has_key, cost=0.0),
     "relation": Kind(numeric(_values), _of_relation, discrete=True),
     "remainder": Kind(numeric(_values), lambda *_: None, discrete=True),
     "type of the output": _test(forms.is_of_type),
     "type of a number": _test(forms.has_number_type),
     "aspect": _test(forms.has_aspect),
-    "position of a key": Kind(numeric(forms.position_of_key)),
+    "position of a key": Kind(numeric(forms.position_of_key), cost=COST["interval"]),
     "reading of a key": Kind(numeric(forms.reading_of_key)),
     "user": Kind(_of_user),
 }
 """All kinds of features."""
 PLACE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.of_places)
+
+
+PARSED = ("parsed", "parsed and tested")
+"""Those of what stands in texts: numbers, and tests."""
 
 
 def leaf(place: str) -> Feature:

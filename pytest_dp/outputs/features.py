@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.arrays import Bools, Ints
 from pytest_dp.limits import DOZENS, HUNDREDS, MANY, MILLION, POOL, SEVERAL, STEPS, THOUSAND
-from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, leaf
+from pytest_dp.outputs.events import Equals, Is
+from pytest_dp.outputs.feature import LAST, LEN, PARSED, PLACE_KINDS, Feature, leaf
 from pytest_dp.outputs.forms import observed
 from pytest_dp.outputs.lattices import remainders
 from pytest_dp.outputs.leaves import NUMBER, written
+from pytest_dp.outputs.parsed import Part, inside, parsers_of
+from pytest_dp.outputs.parsed import written as written_of
 from pytest_dp.outputs.relations import near_relations, relations
 from pytest_dp.outputs.rounding import room_of
 from pytest_dp.outputs.screening import (
@@ -47,7 +50,9 @@ def _place_features(
     containers = [s for s in table.structures if s.length is not None]
     collected = [LEN] if len(lengths) > 1 else []
     leaves = _spread([leaf(place) for place in places.chosen], MANY)
-    collected += leaves + _readings(leaves, table, on_d) + _forms(table, on_d)
+    forms = _forms(table, on_d)
+    collected = [form for form in forms if form.kind == "key"] + collected + leaves
+    collected += _parsed(leaves, table) + _readings(leaves, table, on_d) + forms
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         collected.append(LAST)
     collected += _summaries(table, ("mean", "min", "max"))
@@ -137,9 +142,44 @@ def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[F
         for reading in readings(feature.argument, table):
             group = essential if reading.is_essential else tests if reading.is_test else others
             kind = "reading that is a test" if reading.is_test else "reading"
+            kind = "reading of characters" if reading.what in ("character", "count") else kind
             group.append(Feature(str(reading), kind, reading))
     groups = [_telling(group, table, on_d, 2 * SEVERAL) for group in (essential, tests, others)]
     return [feature for group in groups for feature in group]
+
+
+def _parsed(leaves: list[Feature], table: Table) -> list[Feature]:
+    """What stands in texts that can be parsed: numbers, texts that recur, what else is read."""
+    found = []
+    for place in [feature.argument for feature in leaves] if table.levels else ():
+        for parser in parsers_of(place, table) if readings(place, table) else ():
+            parsed = inside(parser, table)
+            about = _place_features(parsed, [], None, choose(parsed, None, 0))
+            for inner in filter(_is_plain, about):
+                for kind, said, what in _asked(inner, parsed):
+                    part = Part(place, parser, what)
+                    found.append(Feature(written_of(part, said), kind, part))
+    return found
+
+
+def _is_plain(inner: Feature) -> bool:
+    """Whether it is what a person would ask first: of the text, all else is asked anyway."""
+    is_number = inner.kind == "reading" and inner.argument.what == "float"
+    return is_number or inner.kind in ("leaf", "len", "key", "aspect", *PARSED)
+
+
+def _asked(inner: Feature, parsed: Table) -> Iterator[tuple[str, str, Any]]:
+    """What can be asked of a feature of what is parsed: its number, or which category it is."""
+    codes = inner.columns(parsed)[1]
+    if (codes == NUMBER).any():
+        is_test = inner.of_kind.test
+        holds = Equals(inner, 1.0) if is_test else inner
+        yield PARSED[is_test], inner.text, holds
+    counts = np.bincount(codes[codes >= 0], minlength=len(parsed.levels))
+    if inner.of_kind.categories and (counts > 0).sum() <= SEVERAL:
+        for level, count in zip(parsed.levels, counts.tolist(), strict=True):
+            if 0 < count < len(codes):
+                yield PARSED[True], str(Is(inner, level)), Is(inner, level)
 
 
 def _forms(table: Table, on_d: Bools | None) -> list[Feature]:

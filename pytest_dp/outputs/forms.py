@@ -43,6 +43,12 @@ def has_aspect(aspect: Aspect, table: Table) -> Floats:
     return _by_form(table, lambda form: aspect in form)
 
 
+def has_key(which: tuple[str, str], table: Table) -> Floats:
+    """Whether the mapping at a place has a key."""
+    place, key = which
+    return _by_form(table, lambda form: key in _keys(form, place))
+
+
 def position_of_key(which: tuple[str, str], table: Table) -> Floats:
     """Which key of a mapping a key is, from 0, in the order in which it gives them; else NaN."""
     place, key = which
@@ -108,6 +114,9 @@ def _varying(table: Table) -> Iterator[Observed]:
         yield ASPECT_TEXTS[what].format(place, shown), "aspect", (place, what, value)
     orders = [(place, keys) for place, what, keys in varied if what == "order"]
     pairs = {(place, key) for place, keys in orders for key in keys}
+    for place, key in sorted(pairs)[: 2 * SEVERAL]:
+        if not all(key in _keys(form, place) for form in _forms(table)):
+            yield f"{key} in {place}", "key", (place, key)
     for place, key in sorted(pairs)[: 2 * SEVERAL]:
         yield f"list({place}).index({key})", "position of a key", (place, key)
     yield from _read_keys(table, sorted({place for place, _ in orders}))

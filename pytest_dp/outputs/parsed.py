@@ -1,0 +1,134 @@
+"""Texts read as what they are: JSON, tables of values separated by commas, dates, queries of URLs.
+
+What is parsed is taken apart as an output would be, in a table of its own with a row for each
+different text. Texts that are numbers are a reading of `text_features`.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.limits import MOSTLY
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
+from pytest_dp.outputs.table import Table, tabulate
+
+
+class Part(NamedTuple):
+    """A quantity of what stands in the texts at a place."""
+
+    place: str
+    parser: str
+    """A key of `PARSERS`."""
+    inner: Any
+    """A feature of what is parsed; or a condition on it, which is a test."""
+
+
+def _container(text: str) -> Any:
+    parsed = json.loads(text)
+    return parsed if isinstance(parsed, dict | list) else None
+
+
+def _rows(text: str) -> list[list[str]] | None:
+    rows = list(csv.reader(text.splitlines()))
+    return rows if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1 else None
+
+
+def _date(text: str) -> dt.date | None:
+    return dt.date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else None
+
+
+def _moment(text: str) -> dt.datetime | None:
+    return dt.datetime.fromisoformat(text) if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d", text) else None
+
+
+def _query(text: str) -> dict[str, list[str]] | None:
+    return parse_qs(urlsplit(text).query) if re.match(r"\w+://\S*\?", text) else None
+
+
+PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "json": (_container, "json.loads({})"),
+    "date": (_date, "date.fromisoformat({})"),
+    "moment": (_moment, "datetime.fromisoformat({})"),
+    "query": (_query, "parse_qs(urlsplit({}).query)"),
+    "csv": (_rows, "list(csv.reader({}.splitlines()))"),
+}
+"""How texts are parsed, None or an error for other texts, and how Python does."""
+_NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
+"""A text in quotes, or the name of the output."""
+
+
+def written(part: Part, text: str) -> str:
+    """What is said of an output as said of what is parsed."""
+    parsed = PARSERS[part.parser][1].format(part.place)
+    return _NAME.sub(lambda found: found[1] or parsed, text)
+
+
+def parsers_of(place: str, table: Table) -> Iterator[str]:
+    """The parser of which most different texts at a place can be read, if there is one."""
+    codes = np.unique(table.leaf(place)[1])
+    kinds = list(table.levels)
+    texts = sum(kinds[code][0] == "str" for code in codes.tolist() if code >= 0)
+    for parser in PARSERS if texts > 1 else ():
+        if (_parsed(parser, table)[1][codes] >= 0).sum() > MOSTLY * texts:
+            yield parser
+            return
+
+
+def inside(parser: str, table: Table) -> Table:
+    """What is parsed, with a row for each different text of a table."""
+    return _parsed(parser, table)[0]
+
+
+def _parsed(parser: str, table: Table) -> tuple[Table, Ints]:
+    """What is parsed, and its row by the code of a text, -1 if that cannot be parsed."""
+    key = "parsed", parser
+    if key not in table.readings:
+        row = np.full(len(table.levels) + 2, -1)  # the last two are no texts
+        parsed: list[Any] = []
+        for code, (kind, text) in enumerate(table.levels):
+            value = _tried(PARSERS[parser][0], text) if kind == "str" else None
+            if value is not None:
+                row[code] = len(parsed)
+                parsed.append(value)
+        table.readings[key] = tabulate(parsed), row
+    known: tuple[Table, Ints] = table.readings[key]
+    return known
+
+
+def _tried(parse: Callable[[str], Any], text: Any) -> Any:
+    try:
+        return parse(text)
+    except (ValueError, RecursionError, csv.Error):
+        return None
+
+
+def column(part: Part, table: Table) -> tuple[Floats, Ints]:
+    """Numbers that stand there, and codes: absent where there is none."""
+    known, row = _parsed(part.parser, table)
+    numbers, codes = part.inner.columns(known)
+    return _of_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)
+
+
+def tested(part: Part, table: Table) -> tuple[Floats, Ints]:
+    """Whether a condition holds there, as 1 and 0."""
+    parsed, row = _parsed(part.parser, table)
+    holds = part.inner.mask(parsed).astype(np.float64)
+    return _of_outputs(holds, np.full(len(holds), NUMBER), part, table, row)
+
+
+def _of_outputs(
+    numbers: Floats, codes: Ints, part: Part, table: Table, row: Ints
+) -> tuple[Floats, Ints]:
+    """What is known of each text, for each output."""
+    at = row[table.leaf(part.place)[1]]
+    numbers, codes = np.append(numbers, np.nan), np.append(codes, ABSENT)  # -1 is the last
+    return numbers[at], codes[at]

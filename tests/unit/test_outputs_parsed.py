@@ -1,0 +1,125 @@
+"""Events about texts speak of what the texts are: JSON, numbers, dates, tables, queries."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import date, datetime, timedelta
+from math import isnan, nan
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+
+from pytest_dp.auditors.pair_state import rank_for
+from pytest_dp.auditors.witness import paying
+from pytest_dp.outputs.event_search import search
+from pytest_dp.outputs.events import Between, Equals, Event, Is
+from pytest_dp.outputs.feature import Feature, leaf
+from pytest_dp.outputs.features import features
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.wording import negated, of_test
+from pytest_dp.privacy import ApproximateDP
+
+PYTHON = {
+    "csv": csv,
+    "json": json,
+    "isnan": isnan,
+    "parse_qs": parse_qs,
+    "urlsplit": urlsplit,
+    "date": date,
+    "datetime": datetime,
+}
+RUNS = 300
+
+
+def rounded(x):
+    return f"{x:.3f}"
+
+
+def day(x):
+    return (date(2024, 1, 1) + timedelta(days=round(20 * x))).isoformat()
+
+
+def moment(x):
+    return (datetime(2024, 1, 1) + timedelta(hours=round(9 * x))).isoformat()
+
+
+def rome(x, other, n):
+    return {"rome": x if n else nan, "oslo": other}
+
+
+TEXTS = {
+    "number": (lambda x, o, n: rounded(x + 4 * n), "float(output)"),
+    "json": (lambda x, o, n: json.dumps({"a": x + 4 * n, "b": o}), "json.loads(output)['a']"),
+    "nan": (lambda x, o, n: json.dumps(rome(x, o, n)), "json.loads(output)['rome']"),
+    "key": (lambda x, o, n: json.dumps({"a": x, **({"b": o} if n else {})}), "'b' in json."),
+    "label": (lambda x, o, n: json.dumps({"a": x, "b": "xyz"[n]}), "json.loads(output)['b'] == "),
+    "csv": (lambda x, o, n: f"a,b\n{o:.3f},{x + 4 * n:.3f}", "float(list(csv.reader(output."),
+    "date": (lambda x, o, n: day(x + 4 * n), "date.fromisoformat(output)"),
+    "moment": (lambda x, o, n: moment(x + 4 * n), "datetime.fromisoformat(output)"),
+    "url": (
+        lambda x, o, n: f"https://a.org/q?z={o:.3f}&n={x + 4 * n:.3f}",
+        "float(parse_qs(urlsplit(output).query)['n'][0])",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_are_read_as_what_they_are_and_events_are_python(name):
+    make, wanted = TEXTS[name]
+    r = np.random.default_rng(0)
+    outputs = [make(*r.laplace(size=2).tolist(), n) for n in (0, 1) for _ in range(RUNS)]
+    first = np.arange(2 * RUNS) < RUNS
+    about = [f for f in features(tabulate(outputs), [], first) if f.kind != "reading of characters"]
+    rank = rank_for(ApproximateDP(1.0), 0.0)(RUNS)
+    [found] = search(tabulate(outputs), first, rank, [], limit=1, about=about)
+    text = str(found.event)
+    assert wanted in text
+    for output, inside in zip(outputs, found.event.mask(tabulate(outputs)), strict=True):
+        assert eval(text, {"output": output, **PYTHON}) == inside, (text, output)
+    said = found.event.said
+    assert said.startswith("outputs ")
+    assert not [word for word in ("json", "csv", "fromiso", "urlsplit", "float") if word in said]
+
+
+def test_texts_of_another_kind_are_absent_and_do_not_change_what_is_read():
+    outputs = [json.dumps({"a": float(i)}) for i in range(99)]
+    [feature] = [f for f in features(tabulate(outputs), []) if f.text == "json.loads(output)['a']"]
+    numbers, codes = feature.columns(tabulate([outputs[7], "{", None, 3.0, "[1]"]))
+    assert numbers[0] == 7
+    assert codes.tolist() == [-1, -2, -2, -2, -2]
+    assert not [f for f in features(tabulate(["20240101", "7"] * 99), []) if f.kind == "parsed"]
+
+
+def test_that_a_key_is_missing_is_said_before_lengths():
+    table = tabulate([{"a": 1.0}] * 50 + [{"a": 1.0, "b": 2.0}] * 50)
+    [key, *_] = features(table, [])
+    assert (key.text, key.columns(table)[0].sum()) == ("'b' in output", 50)
+    assert str(Equals(key, 0.0)) == "'b' not in output"
+    assert Event((Equals(key, 0.0),)).said == "outputs without 'b' in them"
+
+
+def test_words_of_conditions():
+    ordinal = Feature("output.toordinal()", "leaf", "output.toordinal()")
+    assert str(Between(ordinal, high=738900.0)) == "output < date(2024, 1, 15)"
+    assert Event(
+        (Between(leaf("output['c']"), 1.0, 2.0), Is(leaf("output"), ("str", "a")))
+    ).said == ("outputs with output['c'] of at least 1.0 and below 2.0 and equal to 'a'")
+    assert Event((Equals(leaf("output"), nan),)).said == "outputs that are NaN"
+    assert of_test("type(output['a']) is int", False) == "with output['a'] not of type int"
+    assert of_test("list(output) == ['b', 'a']", True) == "with keys in the order 'b', 'a'"
+    assert of_test("raises KeyError", False) == "of runs that do not raise KeyError"
+    assert negated("type(output) is float") == "type(output) is not float"
+
+
+def test_conditions_that_do_not_pay_on_new_outputs_are_dropped():
+    r = np.random.default_rng(0)
+    outputs = [[x, y] for x, y in r.laplace(size=(2 * RUNS, 2)).tolist()]
+    for row in range(RUNS):
+        outputs[row][0] += 3
+    first = np.arange(2 * RUNS) < RUNS
+    needed, needless = Between(leaf("output[0]"), low=2.0), Between(leaf("output[1]"), low=-3.0)
+    rank = rank_for(ApproximateDP(1.0), 0.0)(RUNS)
+    event = paying(Event((needless, needed)), tabulate(outputs), first, rank, 0.8)
+    assert event.conditions == (needed,)
