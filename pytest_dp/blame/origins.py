@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dp.blame.findings import Finding, format_number
 from pytest_dp.blame.runs import LENGTH, Leaf, Runs
-from pytest_dp.blame.source import added, deciding
+from pytest_dp.blame.source import added, deciding, part_of
 from pytest_dp.limits import MANY, STEPS
 from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
@@ -93,12 +93,13 @@ def _variables_with(runs: Runs, values: tuple[Leaf, Leaf]) -> set[str]:
 def lines_with(runs: Runs, side: int, place: str, value: Leaf | None, noise: int = 0) -> list[Site]:
     """Lines that give a variable a leaf's value in a run, in order; else the run's last line.
 
-    For the output's length, lengths of containers are compared.
+    For the output's length, lengths of containers are compared. Of a statement over several lines,
+    it is the line of its part.
     """
     has = _has_length if place == LENGTH else _has
     settings, last = _settings(runs, side, has, value, noise)
     lines = [line for line, name in settings if name != _RETURNED or len(settings) == 1]
-    return lines or last
+    return [part_of(line, place) for line in lines or last]
 
 
 def _settings(

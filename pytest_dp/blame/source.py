@@ -41,6 +41,57 @@ def condition_of(line: Site) -> Site:
     return replace(line, line=max(tests)) if tests else line
 
 
+def part_of(line: Site, place: str) -> Site:
+    """The line of the part that makes what stands at a place, in a statement over several lines.
+
+    That is the entry of a dictionary, list or call that the statement returns, or that is returned
+    by its name. Where it is computed otherwise, it is the line of the statement.
+    """
+    function = _function(line.file, line.line)
+    nodes = list(ast.walk(function)) if function else []
+    returned = _names(node.value for node in nodes if isinstance(node, ast.Return) and node.value)
+    for node in nodes:
+        if isinstance(node, ast.Return | ast.Assign) and node.value and _spans(node, line.line):
+            is_output = isinstance(node, ast.Return) or set(_names(node.targets)) & set(returned)
+            part = _inner(node.value, _labels(place)) if is_output else None
+            return line if part is None else replace(line, line=part.lineno)
+    return line
+
+
+def _labels(place: str) -> list[Any]:
+    """What leads to a place, from the output on: keys, positions, and names of attributes."""
+    labels: list[Any] = []
+    node: ast.expr = ast.parse(place, mode="eval").body
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        if isinstance(node, ast.Subscript):
+            labels.append(node.slice.value if isinstance(node.slice, ast.Constant) else None)
+        else:
+            labels.append(node.attr)
+        node = node.value
+    return labels[::-1] if isinstance(node, ast.Name) else []
+
+
+def _inner(made: ast.expr, labels: list[Any]) -> ast.expr | None:
+    """The expression of what these labels lead to, as far as it is written out; None if not."""
+    if not labels:
+        return None
+    part, label = None, labels[0]
+    if isinstance(made, ast.Dict):
+        pairs = zip(made.keys, made.values, strict=True)
+        found = [
+            value for key, value in pairs if isinstance(key, ast.Constant) and key.value == label
+        ]
+        part = found[-1] if found and None not in made.keys else None
+    elif isinstance(made, ast.List | ast.Tuple) and isinstance(label, int):
+        is_plain = not any(isinstance(element, ast.Starred) for element in made.elts)
+        part = made.elts[label] if is_plain and label < len(made.elts) else None
+    elif isinstance(made, ast.Call):  # of a class, or of what takes a list
+        part = next((keyword.value for keyword in made.keywords if keyword.arg == label), None)
+        if part is None and len(made.args) == 1 and not made.keywords:
+            return _inner(made.args[0], labels)
+    return None if part is None else _inner(part, labels[1:]) or part
+
+
 def deciding(line: Site) -> Iterator[tuple[Site, str]]:
     """Lines that set variables with which something is compared in a line, and their names.
 

@@ -91,6 +91,31 @@ def quantile_of_laplace(data):
     return len(data) + noise
 
 
+def ten_entries(data, rng):
+    return {
+        "a": rng.laplace(),
+        "b": [
+            rng.laplace(),
+            len(data),  # here
+        ],
+        "c": rng.laplace(),
+    }
+
+
+def array_of_entries(data, rng):
+    out = np.array(
+        [
+            rng.laplace(),
+            float(  # here
+                len(data),
+            ),
+            rng.laplace(),
+        ]
+    )
+    out[0] += 1.0
+    return out
+
+
 def weighted(data, rng):
     weights = np.exp(2.0 * np.array([sum(data) < 18, sum(data) >= 18]))
     return int(rng.choice(2, p=weights / weights.sum()))  # here
@@ -192,6 +217,8 @@ def one_threshold(data, rng):
 CASES = [
     (half_the_noise, "too little noise", "output['n'] moves by 1.0 between D and D', and all its"),
     (a_seed, "seeded", "the generator is seeded with 7 here"),
+    (ten_entries, "no noise", "output['b'][1] depends on no random draw: it is 4.0 on D and 3.0"),
+    (array_of_entries, "no noise", "output[1] depends on no random draw: it is 4.0 on D and 3.0"),
     (no_noise, "no noise", "output[0] depends on no random draw: it is 4.0 on D and 3.0 on D'"),
     (
         rounded_noise,
@@ -223,7 +250,7 @@ CASES = [
         "laplace(scale=0.5), times 0.1: a loss of 2.0 for 1.0 claimed",
     ),
     (mirrored, "shared noise", "whatever it is, output[1] + output[0] is 8.0 on D and 6.0 on D'"),
-    (weighted, "too far apart", "a factor of 7.389 between D and D', and it alone decides output"),
+    (weighted, "too far apart", "output is 0.0 with probability 0.1192 on D and 0.8808 on D'"),
     (responses, "too far apart", "with output[4], a loss of 4.394 for 1.0 claimed"),
     (
         above_limit,
