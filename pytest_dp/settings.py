@@ -17,8 +17,10 @@ Check = Callable[[str, Any], Any]
 
 SEARCHES = ("patterns", "constants", "mutation")
 """What searches for further pairs of inputs by default."""
-BEYOND = ("tell", "fail", "off")
-"""What may become of violations beyond what a claim gives."""
+BEYOND = ("off", "tell", "fail")
+"""What may become of violations beyond what a claim gives, in a rising order."""
+STRICT = ("off", "inconclusive", "weak")
+"""Which passes may fail a test, in a rising order."""
 CLASSIFIERS = ("additive", "logistic", "mlp")
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
@@ -132,6 +134,9 @@ class Settings:
         Processes; None for as many as there are cores, where that pays.
     seed : int or None
         None derives it from the claim's id and the mechanism's source.
+    strict : {"off", "inconclusive", "weak"}
+        Which passes fail a test: none, those that tell nothing, or those that tell little too; not
+        "off", violations beyond what the claim gives fail as well.
     """
 
     alpha: float = 1e-6
@@ -145,6 +150,7 @@ class Settings:
     beyond: str = "tell"
     jobs: int | None = None
     seed: int | None = None
+    strict: str = "off"
 
     def over(self, *given: Mapping[str, Any]) -> Settings:
         """These settings with others on top, the last the topmost."""
@@ -165,6 +171,12 @@ def _between(low: float, high: float, allowed: str) -> Check:
         return float(value)
 
     return check
+
+
+def _margin(without: str) -> Check:
+    """`without` is how one writes that there is none."""
+    allowed = f"a number above 1, such as 1.25, or {without} to use all of the effort"
+    return _between(1, math.inf, allowed)
 
 
 def _probability(example: str) -> Check:
@@ -279,8 +291,8 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _number_or_none(text: str) -> float | str | None:
-    return None if text.lower() == "none" else _number(text)
+def _margin_in_options(text: str) -> float | None:
+    return None if text.lower() == "none" else _margin("none")("margin", _number(text))
 
 
 def _whole_number(text: str) -> float | str:
@@ -313,11 +325,7 @@ FIELDS: Mapping[str, Field] = {
     "alpha": Field(_probability("1e-6"), _number),
     "max_samples": Field(partial(whole, allowed=" above 0, such as 400_000"), _whole_number),
     "max_seconds": Field(_between(0, math.inf, "a number of seconds above 0, such as 60"), _number),
-    "margin": Field(
-        _between(1, math.inf, "a number above 1, such as 1.25, or None to use all of the effort"),
-        _number_or_none,
-        ("sequential",),
-    ),
+    "margin": Field(_margin("None"), _margin_in_options, ("sequential",)),
     "method": Field(_method, str),
     "features": Field(_features, methods=("sequential", "dpsniper")),
     "search": Field(_search, methods=("sequential",)),
@@ -325,7 +333,7 @@ FIELDS: Mapping[str, Field] = {
     "beyond": Field(partial(choice, choices=BEYOND), str, ("sequential",)),
     "jobs": Field(partial(whole, allowed=" of processes, 1 or more"), _whole_number, of_runs=True),
     "seed": Field(_seed, _hexadecimal, of_runs=True),
-    "strict": Field(flag, of_runs=True),
+    "strict": Field(partial(choice, choices=STRICT), str, of_runs=True),
     "accumulate": Field(flag, of_runs=True),
     "changed": Field(flag, of_runs=True),
 }

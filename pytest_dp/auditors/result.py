@@ -57,6 +57,6 @@ class PrivacyViolation(PytestDPError, AssertionError):  # noqa: N818
 
 
 class InconclusiveAudit(PytestDPError, AssertionError):  # noqa: N818  named like PrivacyViolation
-    """Too few samples to tell anything; raised only under ``dp_strict``."""
+    """The audit told nothing, or too little; raised only where ``dp_strict`` asks for it."""
 
     __module__ = "pytest_dp"

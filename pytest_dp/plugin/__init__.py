@@ -59,7 +59,12 @@ _OPTIONS = (
         "run mechanisms on a cluster: dask or ray, with an address as in dask=tcp://host:8786",
     ),
     ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
-    ("strict", "bool", "an inconclusive audit fails, and a violation beyond the examples"),
+    (
+        "strict",
+        "string",
+        "passes that fail: inconclusive, or weak ones as well, and with both violations beyond "
+        "what claims give (default: off)",
+    ),
     (
         "profile",
         "string",

@@ -13,12 +13,12 @@ from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.markers import UNAUDITED, claimed, place, read_marker, takes_dp_check
 from pytest_dp.plugin.names import AUDITED, MARKER, reports
-from pytest_dp.plugin.options import only_changed, settings_of, strict
+from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.records.code import source_digest
 from pytest_dp.report.alarms import properties
 from pytest_dp.report.headline import headline
-from pytest_dp.report.record import Record
+from pytest_dp.report.record import Record, promised
 from pytest_dp.report.violation import violation
 from pytest_dp.sampling.streams import claim_seed
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none 
 
 _RECORDS = pytest.StashKey[list[tuple[Record, "AuditResult | Unchanged"]]]()
 _CALLS = pytest.StashKey[int]()
+_CLAIM = pytest.StashKey[Claim]()
 _UNUSED = pytest.StashKey[bool]()
 
 
@@ -84,8 +85,12 @@ def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
     ]
     if result.violated:
         raise PrivacyViolation(violation(result), result)
+    wanted = settings_of(item.config, result.claim).strict
+    if wanted == "weak" and result.strength == "weak":
+        told = f"{headline(result)}\n{result.reason}".rstrip()
+        raise InconclusiveAudit(f"{told}\nThe pass is weak, which fails with strict='weak'.")
     if result.verdict == "inconclusive":
-        if strict(item.config):
+        if wanted != "off":
             raise InconclusiveAudit(f"{headline(result)}\n{result.reason}")
         said = f"{item.nodeid}: {headline(result)}; {result.reason}"
         item.warn(InconclusiveWarning(said))
@@ -111,7 +116,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
         number = item.stash.get(_CALLS, 0) + 1
         item.stash[_CALLS] = number
         try:
-            claim = _one_claim(keywords, overrides)
+            claim = item.stash[_CLAIM] = _one_claim(keywords, overrides)
             result = run_audit(item, mechanism, claim, number)
             conclude(item, mechanism, result)
         except PytestDPError as error:
@@ -161,7 +166,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         path, line = place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
-        records.append(replace(record, expected=passed))
+        claim = getattr(item, "claim", item.stash.get(_CLAIM, None))
+        said = promised(claim) if isinstance(claim, Claim) else {}  # else it cannot be read
+        records.append(replace(record, expected=passed, **said))
     if records:
         report.__dict__["dp_records"] = [record.as_dict() for record in records]
 

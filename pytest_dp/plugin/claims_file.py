@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_dp.plugin.claims_seen import OUTPUT, Run, Seen
+from pytest_dp.plugin.failure import count_as_error
 from pytest_dp.plugin.names import claims_path, ini
 from pytest_dp.plugin.selection import TYPED, command_line, scope
 
@@ -123,14 +124,16 @@ class ClaimsFile:
         return not any(map(scope(config, self.run.file.parent), names))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """What is worth knowing of the claims on record; failures with -q too."""
-        lines = self.run.lines if terminalreporter.config.get_verbosity() >= 0 else []
-        if lines or self.run.failures:
+        """What is worth knowing of the claims on record; failures and changes with -q too."""
+        quiet = terminalreporter.config.get_verbosity() < 0
+        lines = [] if quiet and not self.run.update else self.run.lines
+        if self.run.failures or (lines and not quiet):
             terminalreporter.write_sep("=", "claims on record")
         for failure in self.run.failures:
             terminalreporter.write_line(f"ERROR: {failure.name}", red=True, bold=True)
             for line in failure.message.splitlines():
                 terminalreporter.write_line(f"  {line}".rstrip())
+            count_as_error(terminalreporter, failure.name, failure.message)
         for line in lines:
             terminalreporter.write_line(line)
 

@@ -242,9 +242,9 @@ def _entry(item: pytest.Item, mechanism: Any, claim: Any, resolved: Any = None) 
     given = declaration.keywords if declaration is not None else marker.kwargs if marker else {}
     composes = given.get("composes")
     parts = read_one("composes", composes) if composes is not None else ()
-    settings, strict = written(item.config, claim)
+    settings = written(item.config, claim)
     own_ones = {name: written(item.config, claim, profile(name)) for name in of_project()}
-    kept = entry(claim, settings, mechanism, parts, resolved, strict=strict, profiles=own_ones)
+    kept = entry(claim, settings, mechanism, parts, resolved, profiles=own_ones)
     chosen = typed_profile(item.config)
     if chosen in own_ones:
         usual = written(item.config, claim, own(chosen))

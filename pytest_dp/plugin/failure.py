@@ -58,6 +58,13 @@ def spared(item: pytest.Item, message: str) -> None:
         item.ihook.pytest_warning_recorded.call_historic(kwargs=told)
 
 
+def count_as_error(reporter: pytest.TerminalReporter, name: str, message: str) -> None:
+    """Let the last lines count what no test could fail with: they are as red as the run."""
+    told = message.partition("\n")[0]
+    report = pytest.TestReport(name, (name, None, name), {}, "failed", told, "teardown")
+    reporter.stats.setdefault("error", []).append(report)
+
+
 def reason(error: Exception) -> str:
     """What went wrong with a file, without names of temporary ones, or with anything else."""
     if isinstance(error, OSError):

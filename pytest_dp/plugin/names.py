@@ -22,7 +22,7 @@ def ini(config: pytest.Config, name: str) -> Any:
     try:
         return config.getini(f"dp_{name}")
     except (pytest.UsageError, TypeError, ValueError) as error:
-        allowed = " Allowed: true or false." if name in ("modules", "strict", "accumulate") else ""
+        allowed = " Allowed: true or false." if name in ("modules", "accumulate", "changed") else ""
         raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
 
 

@@ -25,7 +25,6 @@ def configure(config: pytest.Config) -> None:
         config.stash[PROFILE] = profile.name
     _of_options(config)
     _of_file(config)
-    strict(config)
     accumulates(config)
     only_changed(config)
     given = getattr(config, "workerinput", {})
@@ -54,14 +53,12 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     such a profile is for runs that have it.
     """
     settings = _layered(config, profile_of(config), claim, _of_options(config))
-    tells = settings.beyond == "tell"
-    return replace(settings, beyond="fail") if tells and strict(config) else settings
+    fails = settings.strict != "off" and settings.beyond == "tell"
+    return replace(settings, beyond="fail") if fails else settings
 
 
-def written(
-    config: pytest.Config, claim: Claim, profile: Profile | None = None
-) -> tuple[Settings, bool]:
-    """The settings by what files say, and whether they are strict: as CI audits the claim.
+def written(config: pytest.Config, claim: Claim, profile: Profile | None = None) -> Settings:
+    """The settings by what files say: as CI audits the claim.
 
     Options that somebody types say how one run goes about it; all others are in a file, such as
     those of ``addopts``, or what ``conftest.py`` makes of them. Of another `profile` than that of
@@ -72,8 +69,7 @@ def written(
         profile = profile or of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
-    settings = _layered(config, profile, claim, _values(options.get, _flag))
-    return settings, "strict" in options or _unless_file_says(config, "strict", profile)
+    return _layered(config, profile, claim, _values(options.get, _flag))
 
 
 def _layered(
@@ -132,11 +128,6 @@ def profile_of(config: pytest.Config) -> Profile:
     except ClaimError as error:
         where = "--dp-profile" if option else "ini key dp_profile"
         raise pytest.UsageError(f"{where}: {error}") from None
-
-
-def strict(config: pytest.Config) -> bool:
-    """Whether an inconclusive audit fails."""
-    return _switched_on(config, "strict")
 
 
 def accumulates(config: pytest.Config) -> bool:

@@ -102,7 +102,10 @@ class Outcomes:
             if not any(f"--dp-report={file} " in problem for problem in self.problems):
                 terminalreporter.write_line(f"report of the privacy claims: {file}")
         for problem in self.problems:
+            from pytest_dp.plugin.failure import count_as_error
+
             terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
+            count_as_error(terminalreporter, "pytest-dp", problem)
 
 
 def place_to_tell(config: pytest.Config) -> str | None:

@@ -16,8 +16,9 @@ from pytest_dp.plugin.names import reports
 from pytest_dp.report import github
 from pytest_dp.report.files import FORMATS, ending
 from pytest_dp.report.record import Record
-from pytest_dp.report.statuses import STATUSES
-from pytest_dp.report.text import table, verbose
+from pytest_dp.report.statuses import ORDER, STATUSES
+from pytest_dp.report.table import table, total
+from pytest_dp.report.text import verbose
 from pytest_dp.writing import write_whole
 
 
@@ -36,11 +37,9 @@ def show(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
     """
     # What a test expects to be broken alarms nobody, here and on GitHub.
     claims = [record for record in records if not record.expected]
-    audited = [record for record in records if record.status != "weakened"]  # shown by itself
     problems = []
     try:
-        if audited:
-            _in_terminal(reporter, audited, [record for record in audited if not record.expected])
+        _in_terminal(reporter, records)
     except Exception as error:  # the failures above stand, and what is below
         problems.append(f"The table of claims could not be shown: {reason(error)}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
@@ -51,12 +50,16 @@ def show(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
     return problems
 
 
-def _in_terminal(
-    reporter: pytest.TerminalReporter, records: list[Record], claims: list[Record]
-) -> None:
-    config = reporter.config
-    if config.get_verbosity() >= 0:
-        width = config.get_terminal_writer().fullwidth
+def _in_terminal(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
+    verbosity = reporter.config.get_verbosity()
+    audited = [record for record in records if record.status != "weakened"]  # shown by itself
+    claims = [record for record in audited if not record.expected]
+    if verbosity < 0:
+        worst = min((record.status for record in records), key=ORDER.index)
+        colour = STATUSES["no violation" if all(r.expected for r in records) else worst].colour
+        reporter.write_line(f"privacy: {total(records, loud=True)}", **colour)
+    elif audited:
+        width = reporter.config.get_terminal_writer().fullwidth
         reporter.write_sep("=", "privacy claims")
         for line, status in table(claims, width):
             reporter.write_line(line, **(STATUSES[status].colour if status else {}))
@@ -66,11 +69,10 @@ def _in_terminal(
         if record.beyond is not None:  # shown with -q too, as failures are
             reporter.write_sep("_", record.name)
             reporter.write_line(record.beyond.details)
-    if config.get_verbosity() > 0:
-        for record in records:
-            reporter.write_line("")
-            for line in verbose(record):
-                reporter.write_line(line)
+    for record in audited if verbosity > 0 else ():
+        reporter.write_line("")
+        for line in verbose(record):
+            reporter.write_line(line)
 
 
 def _expected(records: list[Record]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_dp.declaration import Neighbors
@@ -18,7 +18,7 @@ from pytest_dp.records.entries import (
     promise_of,
     promise_text,
 )
-from pytest_dp.settings import SEARCHES, Settings
+from pytest_dp.settings import BEYOND, SEARCHES, STRICT, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 _USUAL = Settings()
@@ -235,9 +235,14 @@ def _search(before: Any, after: Any) -> str:
     return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
 
 
-def _beyond(before: Any, after: Any) -> str:
-    rank = {"off": 0, "tell": 1, "fail": 2}
-    return _rising(rank[before or _USUAL.beyond], rank[after or _USUAL.beyond])
+def _ranked(name: str, choices: Sequence[str]) -> Callable[[Any, Any], str]:
+    """Of one of several words in a rising order."""
+
+    def order(*values: Any) -> str:
+        before, after = (value or getattr(_USUAL, name) for value in values)
+        return _rising(choices.index(before), choices.index(after))
+
+    return order
 
 
 def _no_order(before: Any, after: Any) -> str:  # noqa: ARG001
@@ -249,8 +254,9 @@ _ORDERS: Mapping[str, Callable[[Any, Any], str]] = {
     "group": _rising,
     "composes": _composes,
     "search": _search,
-    "beyond": _beyond,
+    "beyond": _ranked("beyond", BEYOND),
+    "strict": _ranked("strict", STRICT),
     "margin": _falling,
     **dict.fromkeys(("alpha", "max_samples", "max_seconds"), _rising),
-    **dict.fromkeys(("coupled", "floating_point", "strict"), _rising),
+    **dict.fromkeys(("coupled", "floating_point"), _rising),
 }

@@ -30,7 +30,7 @@ Entry = dict[str, Any]
 ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
 """Effort that an entry names in any case; of the rest, what is not usual."""
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
-SOMETIMES = ("beyond", "features", "floating_point", "search")
+SOMETIMES = ("beyond", "features", "floating_point", "search", "strict")
 
 
 def entry(
@@ -39,16 +39,14 @@ def entry(
     mechanism: Any,
     composes: Iterable[tuple[Any, int]] = (),
     resolved: Promise | None = None,
-    *,
-    strict: bool = False,
-    profiles: Mapping[str, tuple[Settings, bool]] = MappingProxyType({}),
+    profiles: Mapping[str, Settings] = MappingProxyType({}),
 ) -> Entry:
     """What is kept of a claim, as it is written.
 
     The settings, and those of the project's own profiles, are what files say: the command line is
     not part of a claim. `resolved` is its promise with the inputs looked up, where it was audited.
     """
-    promise, effort = claim.promise, _effort(settings, strict=strict)
+    promise, effort = claim.promise, _effort(settings)
     looked_up = resolved or promise
     parts: Entry = {
         "promise": promise_of(promise.guarantee),
@@ -166,19 +164,17 @@ def _relation(promise: Promise) -> Entry | None:
     return {name: v if isinstance(v, str | int) else text_of(v) for name, v in stated.items()}
 
 
-def differing(given: tuple[Settings, bool], usual: Entry) -> Entry:
+def differing(given: Settings, usual: Entry) -> Entry:
     """What a profile says otherwise than an entry's effort; None stands for what is left out."""
-    effort = _effort(given[0], strict=given[1])
+    effort = _effort(given)
     names = sorted({*effort, *usual})
     return {name: effort.get(name) for name in names if effort.get(name) != usual.get(name)}
 
 
-def _effort(settings: Settings, *, strict: bool) -> Entry:
+def _effort(settings: Settings) -> Entry:
     usual = Settings()
     effort: Entry = {name: getattr(settings, name) for name in ALWAYS}
     effort["method"] = settings.method.name
-    if strict:
-        effort["strict"] = True
     given = {name: getattr(settings, name) for name in SOMETIMES} | settings.method.said()
     for name, value in given.items():
         if name == "search":

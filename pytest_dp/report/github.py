@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pytest_dp.report.record import STRENGTHS, Record
+from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ALARMS, ORDER, STATUSES
-from pytest_dp.report.text import cells, legend, outcome
+from pytest_dp.report.table import cells, heads, legend, outcome, total
 
 LIMIT = 900_000
 """Given by GitHub, which drops a summary above 1 MiB; counterexamples are left out before that."""
@@ -52,7 +52,7 @@ def summary(records: Sequence[Record]) -> str:
     if not records:
         return ""
     ordered = sorted(records, key=lambda record: ORDER.index(record.status))
-    blocks = [f"## {STATUSES[ordered[0].status].emoji} {heading(records)}"]
+    blocks = [f"## {STATUSES[ordered[0].status].emoji} Privacy: {total(records)}"]
     audited = [record for record in ordered if record.status != "weakened"]
     table = _table(audited)
     room = LIMIT - len(table.encode())
@@ -89,32 +89,6 @@ def append(path: str | Path, text: str) -> None:
         os.close(handle)
 
 
-def heading(records: Sequence[Record]) -> str:
-    """How many claims there are, and what is wrong with how many."""
-    audited = [record for record in records if record.status != "weakened"]
-    parts: list[str] = []
-    for status in ("violated", "error", "inconclusive"):
-        count = sum(record.status == status for record in audited)
-        of = "" if parts and status != "violated" else f" of {len(audited)}"
-        parts += [f"{count}{of} {STATUSES[status].words}"] if count else []
-    parts = parts or ([_passed(audited)] if audited else [])
-    beyond = sum(record.beyond is not None for record in audited)
-    parts += [f"{beyond} broken beyond the examples"] if beyond else []
-    weakened = len(records) - len(audited)
-    parts += [f"{weakened} not as on record"] if weakened else []
-    return f"Privacy claims: {', '.join(parts)}"
-
-
-def _passed(records: Sequence[Record]) -> str:
-    """All records, with what they are worth."""
-    fresh = [record for record in records if record.status != "unchanged"]
-    strengths = [record.strength for record in fresh]
-    counted = [f"{strengths.count(word)} {word}" for word in STRENGTHS if word in strengths]
-    said = f"no violation found in {len(fresh)}" + (f" ({', '.join(counted)})" if counted else "")
-    same = len(records) - len(fresh)
-    return ", ".join([said] * bool(fresh) + [f"{same} unchanged"] * bool(same))
-
-
 def _failure(record: Record) -> str:
     shown = STATUSES[record.status]
     place = record.path if record.line is None else f"{record.path}:{record.line}"
@@ -135,10 +109,11 @@ def _failure(record: Record) -> str:
     return "\n".join(lines)
 
 
-def _table(records: Iterable[Record]) -> str:
+def _table(records: Sequence[Record]) -> str:
+    above = heads(records)
     lines = [
-        "| status | claim | claimed | would catch from | samples | time |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
+        f"| verdict | claim | {' | '.join(above)} |",
+        f"| --- | --- |{' ---: |' * len(above)}",
     ]
     for record in records:
         status = f"{STATUSES[record.status].emoji} {_text(outcome(record))}"

@@ -17,15 +17,12 @@ from importlib.resources import files
 
 from pytest_dp import clocks
 from pytest_dp.report.drawings import Claimed, drawings
-from pytest_dp.report.github import heading
 from pytest_dp.report.histograms import Drawing
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
-from pytest_dp.report.text import cells, facts, legend, outcome
+from pytest_dp.report.table import cells, heads, legend, outcome, total
+from pytest_dp.report.text import facts
 
-_COLUMNS = ("Verdict", "Claim", "Claimed", "Would catch from", "Samples", "Time")
-_WIDE = ("Claimed", "Samples", "Time")
-"""Columns that narrow screens have no room for: details have them too."""
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 """Terminal colours, and characters that no HTML file may hold."""
 
@@ -42,7 +39,7 @@ def page(
     claims = [record for record in records if not record.expected]
     claims.sort(key=lambda record: ORDER.index(record.status))
     ran = ", ".join(f"{name} {version}" for name, version in versions.items())
-    title = heading(claims) if claims else "Privacy claims: none were audited"
+    title = f"Privacy: {total(claims)}" if claims else "Privacy claims: none were audited"
     body = [
         f"<header><h1>{_text(title)}</h1>",
         f'<p class="dp-soft">{now:%Y-%m-%d %H:%M} UTC, {_text(ran)}</p></header>',
@@ -96,31 +93,26 @@ def _table(claims: Sequence[Record]) -> str:
     options = "".join(
         f'<option value="{status}">{STATUSES[status].heading}</option>' for status in statuses
     )
-    heads = "".join(f'<th scope="col"{_classes(name)}>{name}</th>' for name in _COLUMNS)
-    rows = (_row(number, record) for number, record in enumerate(claims, start=1))
+    figures = heads(claims)
+    above = [f'<th scope="col">{name}</th>' for name in ("verdict", "claim")]
+    above += [f'<th scope="col" class="dp-number">{_text(name)}</th>' for name in figures]
+    rows = (_row(number, record, figures) for number, record in enumerate(claims, start=1))
     return (
         '<h2 id="claims">Claims</h2>\n<div class="dp-controls" role="search" hidden>'
         '<label>Filter <input type="search" autocomplete="off"></label> '
         f'<label>Verdict <select><option value="">all</option>{options}</select></label> '
         "<output></output></div>\n"
-        f'<table aria-labelledby="claims">\n<thead><tr>{heads}</tr></thead>\n'
+        f'<table aria-labelledby="claims">\n<thead><tr>{"".join(above)}</tr></thead>\n'
         f"<tbody>\n{''.join(rows)}</tbody>\n</table>"
     )
 
 
-def _classes(column: str) -> str:
-    names = [
-        *(["dp-number"] if column in _COLUMNS[2:] else []),
-        *(["dp-wide"] if column in _WIDE else []),
-    ]
-    return f' class="{" ".join(names)}"' if names else ""
-
-
-def _row(number: int, record: Record) -> str:
-    values = (record.claimed, record.resolution, record.samples, record.seconds)
+def _row(number: int, record: Record, above: Sequence[str]) -> str:
+    values = (record.claimed, record.resolution, record.rarest, record.samples, record.seconds)
     figures = "".join(
-        f'<td{_classes(column)} data-value="{Decimal(value or 0):.6g}">{_text(cell)}</td>'
-        for column, value, cell in zip(_COLUMNS[2:], values, cells(record), strict=True)
+        f'<td class="dp-number" data-label="{_text(head)}" data-value="{Decimal(value or 0):.6g}">'
+        f"{_text(cell)}</td>"
+        for head, value, cell in zip(above, values, cells(record), strict=True)
     )
     rank = ORDER.index(record.status)
     return (

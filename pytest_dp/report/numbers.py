@@ -66,10 +66,10 @@ def probability(p: float, rounding: Rounding = "nearest") -> str:
 
 
 @_of_any
-def claimed(eps: float) -> str:
+def claimed(eps: float, digits: int = 6) -> str:
     """A claimed ε as its author wrote it, unless that takes more than eight characters."""
     text = repr(float(eps))
-    return text if len(text) <= 8 else _significant(_decimal(eps), 6, "nearest")
+    return text if len(text) <= 8 else _significant(_decimal(eps), digits, "nearest")
 
 
 @_of_any

@@ -24,12 +24,11 @@ from pytest_dp.results.pictures import Pictures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pytest_dp.claim import Claim
     from pytest_dp.results.result import Counterexample, Result
 
 VERSION = 1
 """Given with what is written to files: it grows when a field goes, or means something else."""
-STRENGTHS = ("exact", "analytic", "strong", "fair", "weak")
-"""What a pass is worth, as in `Result.strength`."""
 Status = Literal[
     "violated", "weakened", "no violation", "unchanged", "inconclusive", "error", "beyond"
 ]
@@ -188,7 +187,7 @@ class Record:
         pictures: bool = False,
     ) -> Self:
         """The record of an audit that ran; its pictures take a moment, and some kilobytes."""
-        example, promise = result.counterexample, result.claim.promise
+        example = result.counterexample
         e_value, notes = _finite(result.e_value), tuple(map(str, result.notes))
         drawn = None
         if pictures:
@@ -200,7 +199,6 @@ class Record:
         if result.beyond is not None:
             told = cls.of(result.beyond, nodeid, path, line, source)
             beyond = replace(told, status="beyond")
-        guarantee = promise.guarantee
         as_they_are = {
             field.name: _told(getattr(result, field.name))
             for field in fields(cls)
@@ -213,10 +211,6 @@ class Record:
             "name": _short_name(nodeid or result.name),
             "status": result.verdict,
             "headline": headline(result),
-            "claim": guarantee.label,
-            "delta": _finite(guarantee.delta) or 0.0,
-            "relation": "" if promise.relation is None else str(promise.relation),
-            "group": int(promise.group),
             "source": source,
             "details": violation(result) if result.violated else "",
             "witness": None if example is None else Witness.of(result, example),
@@ -233,7 +227,7 @@ class Record:
             "pictures": drawn,
             "beyond": beyond,
         }
-        return cls(**as_they_are | explained)
+        return cls(**as_they_are | promised(result.claim) | explained)
 
     @property
     def all(self) -> tuple[Record, ...]:
@@ -292,6 +286,19 @@ class Record:
             estimate=_estimate(fields.get("estimate")),
             beyond=cls.from_dict(fields["beyond"]) if fields.get("beyond") else None,
         )
+
+
+def promised(claim: Claim) -> dict[str, Any]:
+    """What a claim says, as fields of its record."""
+    promise = claim.promise
+    return {
+        "claim": promise.guarantee.label,
+        "parameter": promise.guarantee.parameter,
+        "claimed": _finite(promise.guarantee.claimed),
+        "delta": _finite(promise.guarantee.delta) or 0.0,
+        "relation": "" if promise.relation is None else str(promise.relation),
+        "group": int(promise.group),
+    }
 
 
 def _estimate(fields: Mapping[str, Any] | None) -> Estimate | None:

@@ -1,11 +1,8 @@
-"""Reports for a terminal: the table of claims, and what is known of each."""
+"""What is known of a claim, in words."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from textwrap import wrap
 
 from pytest_dp.limits import LINE, THOUSAND
@@ -14,134 +11,10 @@ from pytest_dp.report.pair import field
 from pytest_dp.report.record import Record
 from pytest_dp.results.estimate import Estimate
 
-_HEAD = (
-    ("", "would", "", ""),
-    ("claimed", "catch from", "samples", "time"),
-)
-
-
-def cells(record: Record) -> tuple[str, ...]:
-    """What is claimed, would catch from, samples and time, as tables show them."""
-    ran, seconds = record.samples > 0, record.seconds
-    in_words = record.parameter not in ("rdp", "scale")
-    claim = re.sub(r"\d*\.\d{7,}(e[+-]?\d+)?", _shorter, record.claim)
-    return (
-        (claim.replace("=", " ").replace("-delta ", ", ") if in_words else record.claim) or "-",
-        _catches(record),
-        numbers.short_count(record.samples) if ran else "-",
-        numbers.seconds(seconds, compact=True) if ran or seconds > 0.1 else "-",
-    )
-
-
-def _shorter(number: re.Match[str]) -> str:
-    return numbers.claimed(float(number[0]))
-
-
-def outcome(record: Record) -> str:
-    """The status with what makes it telling: ``"no violation (strong)"``."""
-    claimed, parameter = record.claimed, record.parameter
-    if record.status == "violated" and claimed is not None:
-        lower = proven(record)
-        what, unit = ("loss", " times the claim") if parameter == "scale" else (parameter, "")
-        if lower <= claimed:
-            return f"violated, {what} > {numbers.claimed(claimed)}{unit}"
-        return f"violated, {what} >= {numbers.claim_and_bound(claimed, lower)[1]}{unit}"
-    since = f" since {record.unchanged_since[:10]}" if record.unchanged_since else ""
-    said = record.status + since + (f" ({record.strength})" if record.strength else "")
-    return said if record.beyond is None else f"{said}; {record.beyond.headline}"
-
 
 def proven(record: Record) -> float:
     """The lower bound of a record, which may be infinite."""
     return math.inf if record.lower is None else record.lower
-
-
-def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
-    """The table of claims, in the order given: (line, status), the status empty for other lines."""
-    if not records:
-        return []
-    states = [_state(record) for record in records]
-    columns = [cells(record) for record in records]
-    sizes = [max(map(len, column)) for column in zip(*_HEAD, *columns, strict=True)]
-    room = width - sum(size + 2 for size in sizes) - 2 - max(map(len, states))
-    while room < 12 and len(sizes) > 1:  # a narrow terminal: the last columns go first
-        room += sizes.pop() + 2
-    names = _names(records, max(room, 5))
-    name_width = max(map(len, [*names, "claim"]))
-
-    def line(name: str, values: Iterable[str], state: str) -> str:
-        numeric = "".join(f"  {value:>{n}}" for value, n in zip(values, sizes, strict=False))
-        return f"{name:{name_width}}{numeric}  {state}".rstrip()
-
-    lines = [(line("", _HEAD[0], ""), ""), (line("claim", _HEAD[1], "status"), "")]
-    for record, name, values, state in zip(records, names, columns, states, strict=True):
-        lines.append((line(name, values, state), record.status))
-        lines += [(f"  {text}", "inconclusive") for text in wrap(record.reason, width - 2)]
-        if record.over_now:
-            lines.append(
-                (f"  {numbers.may_lose(record.may_lose, record.parameter)}", "inconclusive")
-            )
-        lines += [(f"  {text}", "") for text in wrap(estimated(record), width - 2)]
-        if record.beyond is not None:
-            lines += [(f"  {text}", "beyond") for text in wrap(record.beyond.headline, width - 2)]
-    lines.append(("", ""))
-    lines += [(text, "") for said in legend(records) for text in wrap(said, width)]
-    return lines
-
-
-def legend(records: Iterable[Record]) -> list[str]:
-    """What the table means, in plain words; only what these records need."""
-    records = list(records)
-    states = {record.status for record in records}
-    said = []
-    if states - {"error"}:
-        said.append(
-            "would catch from: were the true loss this large on the inputs and events tried, 19 of "
-            "20 such runs would find it; less may go unseen. A pass is strong if it sees noise "
-            "1.25 times too small, fair if 2 times. No test can prove privacy."
-        )
-    for grade, by in (("exact", "all outcomes"), ("analytic", "densities of the noise")):
-        if any(record.strength == grade for record in records):
-            said.append(
-                f"{grade}: the loss on all pairs of the claim is known by {by}, and stands in "
-                "place of what would be caught; so many runs look as derived."
-            )
-    if any(record.over_now for record in records):
-        said.append(
-            "may lose now: no violation is proven, but the outputs leave room for so much; more "
-            "samples tell more."
-        )
-    said += _untold(records)
-    if any(record.strength == "blind" for record in records):
-        said.append("blind: nothing that was tried tells the two inputs of any pair apart.")
-    if any(record.beyond for record in records):
-        said.append(
-            "beyond your examples: the claim is broken on inputs that they do not give, such as "
-            "other values; they decide what the claim speaks of, so that nothing fails."
-        )
-    if "unchanged" in states:
-        said.append(
-            "unchanged: not audited in this run. It passed then, as the line tells, and its code, "
-            "claim, settings and packages are the same; files that it reads are not looked at."
-        )
-    if "error" in states:
-        said.append("ERROR: the audit did not run, so nothing is known about this claim.")
-    return said
-
-
-def _untold(records: list[Record]) -> list[str]:
-    """What it means that claims are inconclusive."""
-    said = []
-    untold = [record.reason for record in records if record.status == "inconclusive"]
-    suspects = [reason for reason in untold if "suspect: " in reason]
-    if len(untold) > len(suspects):
-        said.append("inconclusive: the audit could tell nothing, neither good nor bad.")
-    if suspects:
-        said.append(
-            "suspect: traced runs say that the claim is broken, and no run confirms it yet. That "
-            "is no failure, unless with --dp-strict."
-        )
-    return said
 
 
 def verbose(record: Record) -> list[str]:
@@ -248,46 +121,3 @@ def _spent(record: Record) -> str:
         return ""
     spent, claimed = numbers.lower(lower), numbers.claimed(record.claimed)
     return f"{record.parameter}: at least {spent} of the {claimed} that it may"
-
-
-def _catches(record: Record) -> str:
-    if record.status not in ("no violation", "unchanged"):
-        return "-"
-    return "nothing" if record.resolution is None else numbers.upper(record.resolution)
-
-
-def _state(record: Record) -> str:
-    alarming = record.status in ("violated", "error")
-    return outcome(replace(record, beyond=None)).replace(
-        record.status, record.status.upper() if alarming else record.status
-    )
-
-
-def _names(records: Sequence[Record], room: int) -> list[str]:
-    """The names, with the file where two are the same, without what will not fit into `room`."""
-    plain = [record.name for record in records]
-    names = [
-        f"{record.path}::{record.name}"
-        if plain.count(record.name) > 1 and record.path
-        else record.name
-        for record in records
-    ]
-    if max(map(len, names)) > room:
-        names = [
-            _without_claim(name, record.claim) for name, record in zip(names, records, strict=True)
-        ]
-    return [_middle_cut(name, room) for name in names]
-
-
-def _without_claim(name: str, claim: str) -> str:
-    """``noisy_count[eps=1.0]`` as ``noisy_count``: the next column says the rest."""
-    if not claim:
-        return name
-    return name.replace(f"[{claim}]", "").replace(f"[{claim}-", "[")
-
-
-def _middle_cut(name: str, room: int) -> str:
-    if len(name) <= room:
-        return name
-    tail = (room - 2) // 3
-    return f"{name[: room - 2 - tail]}..{name[len(name) - tail :]}"

@@ -89,7 +89,7 @@ def test_a_night_on_a_sound_project_is_green_and_leaves_reports_and_evidence(aud
     assert outputs == f"reports={reports}\n"
     assert {file.name for file in reports.iterdir()} == {"dp.json", "dp.sarif", "dp.html"}
     assert json.loads((reports / "dp.sarif").read_text())["runs"][0]["results"] == []
-    assert "## ✅ Privacy claims" in (tmp_path / "summary.md").read_text()
+    assert "## ✅ Privacy: " in (tmp_path / "summary.md").read_text()
     assert list((project / ".dp").rglob("*.json"))
     assert STEPS["Save evidence"]["with"]["path"].endswith("}}/.dp")
     assert STEPS["Restore evidence"]["with"] == STEPS["Save evidence"]["with"] | {

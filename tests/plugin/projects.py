@@ -10,7 +10,7 @@ import pytest
 
 import pytest_dp
 from pytest_dp.claim import expand
-from pytest_dp.plugin.options import accumulates, settings_of, strict
+from pytest_dp.plugin.options import accumulates, settings_of
 from pytest_dp.settings import Settings
 
 IMPORTS = (
@@ -57,14 +57,14 @@ class Project:
 
     def settings(
         self, *options: str, claim: str = "", ini: str = "", conftest: str = ""
-    ) -> tuple[Settings, bool, bool]:
-        """The settings of a claim with these keywords; if they are strict, and accumulate."""
+    ) -> tuple[Settings, bool]:
+        """The settings of a claim with these keywords; whether evidence is kept."""
         self.ini(ini)
         self.write("conftest.py", conftest, imports="from pytest_dp import *\n")
         config = self.pytester.parseconfigure(*QUIET, *options)
         keywords = eval(f"dict({claim})", vars(pytest_dp))
         [claimed] = expand({"eps": 1.0, "pairs": [([1], [])], **keywords})
-        return settings_of(config, claimed), strict(config), accumulates(config)
+        return settings_of(config, claimed), accumulates(config)
 
     def run_apart(self, *args: str, timeout: float = 90) -> pytest.RunResult:
         """Run pytest in a process of its own."""
@@ -93,9 +93,7 @@ class Project:
 
     def told(self, result: pytest.RunResult) -> list[list[str]]:
         """What ``-v`` tells about each claim below the table, its name first; without the times."""
-        text = (
-            result.stdout.str().partition("No test can prove privacy.\n")[2].partition("\n===")[0]
-        )
+        text = result.stdout.str().partition(" privacy claims ")[2].partition("\n===")[0]
         blocks = [block for block in text.split("\n\n") if "\n  method " in block]
         return [re.sub(r" in [\d.]+ m?s$", "", block, flags=re.M).splitlines() for block in blocks]
 

@@ -66,7 +66,7 @@ def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
     after = entries(shop)
     assert after.pop("shop.py::count[eps=2.0]")["promise"] == {"eps": 2.0}
     assert after == {VISITORS: before[VISITORS], MEAN: before[MEAN]}, "total is gone, others stay"
-    result = shop.run("--dp-claims=update", SHOP_FILE, *options)
+    result = shop.run("--dp-claims=update", SHOP_FILE, "-q", *options)
     guests = VISITORS.replace("visitors", "guests")
     assert list(entries(shop)) == ["shop.py::count[eps=2.0]", guests, MEAN]
     assert entries(shop)[guests] == before[VISITORS]
@@ -180,9 +180,16 @@ def test_options_that_make_no_sense_are_usage_errors(shop, options, ini, message
 def test_a_missing_file_fails_where_it_has_to_be_there(shop):
     (shop.root / "dp-claims.json").unlink()
     edit(shop, (INI_FILE, "", "dp_claims=check"))
-    result = shop.run()
+    result = shop.run("--color=yes", "-q")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["ERROR: dp-claims.json", "  There is no dp-claims.json in *"])
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR: dp-claims.json*",
+            "  There is no dp-claims.json in *",
+            "*ERROR*dp-claims.json - There is no dp-claims.json in *",
+            "\x1b[[]31m*1 error\x1b[[]0m*",
+        ]
+    )
     edit(shop, (INI_FILE, "dp_claims=check", ""))
     assert shop.run().ret == 0
 
@@ -307,7 +314,7 @@ def test_a_damaged_file_fails_the_run_and_no_test(shop):
     file = shop.root / "dp-claims.json"
     file.write_text("claims: yes")
     result = shop.run()
-    assert (result.ret, result.parseoutcomes()) == (1, {"passed": 5})
+    assert (result.ret, result.parseoutcomes()) == (1, {"passed": 5, "errors": 1})
     result.stdout.fnmatch_lines(["ERROR: dp-claims.json", "  dp-claims.json is no JSON: *"])
     assert shop.run("--dp-claims=update").ret == 1
     assert file.read_text() == "claims: yes", "what it had may be worth something"
@@ -326,7 +333,7 @@ def test_a_file_that_cannot_be_written_is_an_error_and_stays(shop, monkeypatch, 
     else:
         monkeypatch.setattr("pytest_dp.writing.Path.replace", full)
     result = shop.run("--dp-claims=update")
-    assert (result.ret, result.parseoutcomes()) == (1, {"passed": 5})
+    assert (result.ret, result.parseoutcomes()) == (1, {"passed": 5, "errors": 1})
     result.stdout.fnmatch_lines(["  dp-claims.json could not be written: *No space*"])
     assert entries(shop) == before
     assert not list(shop.root.glob(".dp-claims*")), "nothing is left behind"
@@ -362,7 +369,7 @@ def test_on_github_the_changed_line_is_annotated(shop, monkeypatch):
     assert "title=Privacy claim not as on record%3A count[eps=1.0]::max_samples 1" in found[0]
     assert "%0A%0A  max_samples  1,000 -> 900  (weaker)%0A%0A" in found[0]
     summary = (shop.root / "summary.md").read_text()
-    assert "## ❌ Privacy claims: no violation found in 4 (4 fair), 2 not as on record" in summary
+    assert "## ❌ Privacy: 4 claims, no violation found, 2 not as on record" in summary
     assert "### ❌ `total[rho=0.6]`: not as on record" in summary
 
 

@@ -101,7 +101,7 @@ assert dp_check(noisy(1.0)).verdict == "no violation\""""
     assert "\x1b[31m" not in text, "nothing is red"
     assert "broken, as the test expects: test_a" in text
     summary = (project.root / "summary.md").read_text()
-    assert summary.startswith("## ✅ Privacy claims: no violation found in 1")
+    assert summary.startswith("## ✅ Privacy: 1 claim, no violation found")
     assert "❌" not in summary
 
 

@@ -44,8 +44,8 @@ def test_annotations_and_the_summary_of_a_job(shop):
     assert "claimed eps = 1.0, but eps >= " in found[0]
     assert "(99.9999 %25 confidence)%0A" in found[0]
     summary = (shop.root / "summary.md").read_text()
-    assert summary.startswith("# Earlier step\n\n## ❌ Privacy claims: 1 of 4 violated")
-    assert summary.index("### ❌ `broken[eps=1.0]`: violated") < summary.index("| status |")
+    assert summary.startswith("# Earlier step\n\n## ❌ Privacy: 4 claims, 1 violated")
+    assert summary.index("### ❌ `broken[eps=1.0]`: violated") < summary.index("| verdict |")
     assert "<details>" in summary
     assert summary.count("\n| ❌ violated, eps &gt;= ") == 1
     assert summary.count("\n| ✅ no violation (") == 1
@@ -53,7 +53,7 @@ def test_annotations_and_the_summary_of_a_job(shop):
 
 def test_a_passing_run_says_so(shop):
     shop.run("backend", "--dp-modules", "-k", "good")
-    assert (shop.root / "summary.md").read_text().startswith("## ✅ Privacy claims: no violation")
+    assert (shop.root / "summary.md").read_text().startswith("## ✅ Privacy: ")
 
 
 def test_a_summary_that_cannot_be_written_does_not_fail_the_run(shop, monkeypatch):

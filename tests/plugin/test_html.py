@@ -34,7 +34,7 @@ def test_a_report_with_pictures(project):
     file = project.root / "out/claims.html"
     result.stdout.fnmatch_lines([f"report of the privacy claims: {file}"])
     text = file.read_text(encoding="utf-8")
-    assert "Privacy claims: 1 of 3 violated, 1 not audited" in text
+    assert "Privacy: 3 claims, 1 violated, 1 not audited" in text
     assert "Broken, as the test expects: <code>test_<wbr>expected</code>" in text
     assert "&lt;i&gt;no&lt;/i&gt;" in text
     assert svgs(file) >= 5  # four of the violation, and at least one of the pass

@@ -90,12 +90,16 @@ def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project):
         ("max-samples=0", "Invalid max_samples=0. Allowed: a whole number above 0"),
         ("max-samples=nan", "Invalid max_samples='nan'. Allowed: a whole number"),
         ("max-seconds=soon", "Invalid max_seconds='soon'. Allowed: a number of seconds"),
-        ("margin=no", "Invalid margin='no'. Allowed: a number above 1"),
-        ("beyond=never", "Invalid beyond='never'. Valid choices: 'tell', 'fail', 'off'"),
+        (
+            "margin=no",
+            "Invalid margin='no'. Allowed: a number above 1, such as 1.25, or none to use",
+        ),
+        ("beyond=never", "Invalid beyond='never'. Valid choices: 'off', 'tell', 'fail'"),
         ("jobs=0", "Invalid jobs=0. Allowed: a whole number of processes"),
         ("jobs=two", "Invalid jobs='two'. Allowed: a whole number of processes"),
         ("seed=xyz", "Invalid seed='xyz'. .*, or 'random'; in options hexadecimal, as 8f2c"),
         ("seed=-1", "Invalid seed=-1. Allowed"),
+        ("strict=true", "Invalid strict='true'. Valid choices: 'off', 'inconclusive', 'weak'."),
         ("profile=nigthly", "There is no profile 'nigthly'. Did you mean 'nightly'?"),
     ],
 )
@@ -109,7 +113,7 @@ def test_a_bad_value_is_a_usage_error_that_says_what_is_allowed(project, option,
             project.settings(ini=f"dp_{key} = {value}")
 
 
-@pytest.mark.parametrize("name", ["accumulate", "strict", "modules"])
+@pytest.mark.parametrize("name", ["accumulate", "changed", "modules"])
 def test_a_switch_of_the_ini_file_that_is_neither(project, name):
     message = f"ini key dp_{name}: invalid truth value 'maybe'.* Allowed: true or false"
     with pytest.raises(pytest.UsageError, match=message):
@@ -160,15 +164,25 @@ def test_the_reproduce_line_of_a_failure_reproduces_it(project):
 
 
 def test_strict_fails_inconclusive_audits(project):
-    assert project.settings("--dp-strict")[1]
-    assert project.settings(ini="dp_strict = true")[1]
+    assert project.settings(ini="dp_strict = weak")[0].strict == "weak"
+    assert project.settings("--dp-strict=off", ini="dp_strict = weak")[0].strict == "off"
     project.write("test_a.py", FEW, laplace("good", 1.0))
-    result = project.run("--dp-strict")
+    result = project.run("--dp-strict=inconclusive")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         ["E   InconclusiveAudit: inconclusive: could not test eps = 1.0 with *", "few*inconclusive"]
     )
     assert "pytest_dp/" not in result.stdout.str()
+
+
+def test_strict_fails_weak_passes_where_that_is_wanted(project):
+    project.write("test_a.py", laplace("weak", 1.0, f"eps=1.0, {QUICK.replace('2000', '600')}"))
+    project.run("--dp-strict=inconclusive").assert_outcomes(passed=1)
+    result = project.run("--dp-strict=weak")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E   InconclusiveAudit: no violation of eps = 1.0 found; *", "E   The pass is weak, *"]
+    )
 
 
 @pytest.mark.parametrize("ini", ["", "filterwarnings = error"])

@@ -12,19 +12,21 @@ from pytest_dp.keywords import KEYWORDS
 from pytest_dp.profiles import profile, register_profile
 from pytest_dp.settings import NAMES, Settings
 
-DEFAULT = [1.25, 60.0, None, False, False, None]
-DEV = [1.5, 20.0, None, False, False, None]
+DEFAULT = [1.25, 60.0, None, "off", False, None]
+DEV = [1.5, 20.0, None, "off", False, None]
 
 
 def seen(project, *options: str, **given: str) -> list:
     """Margin, seconds, processes, strictness, accumulation and seed under these settings."""
-    settings, strict, accumulates = project.settings(*options, **given)
-    effort = [settings.margin, settings.max_seconds, settings.jobs]
-    return [*effort, strict, accumulates, settings.seed]
+    settings, accumulates = project.settings(*options, **given)
+    effort = [settings.margin, settings.max_seconds, settings.jobs, settings.strict]
+    return [*effort, accumulates, settings.seed]
 
 
-REGISTERED = "register_profile('mine', parent='dev', max_seconds=7, strict=True, jobs=1, seed=255)"
-MINE = [1.5, 7.0, 1, True, False, 255]
+REGISTERED = (
+    "register_profile('mine', parent='dev', max_seconds=7, strict='weak', jobs=1, seed=255)"
+)
+MINE = [1.5, 7.0, 1, "weak", False, 255]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ MINE = [1.5, 7.0, 1, True, False, 255]
         (["--dp-profile=mine"], "", REGISTERED, MINE),
         ([], "", f"{REGISTERED}; load_profile('mine')", MINE),
         (["--dp-profile=dev"], "", "register_profile('dev')", DEFAULT),
-        (["--dp-profile=mine"], "dp_strict = false", REGISTERED, [*MINE[:3], False, *MINE[4:]]),
+        (["--dp-profile=mine"], "dp_strict = off", REGISTERED, [*MINE[:3], "off", *MINE[4:]]),
         (["--dp-profile=mine", "--dp-seed=1"], "dp_seed = 2", REGISTERED, [*MINE[:5], 1]),
         (["--dp-profile=mine"], "dp_seed = 2", REGISTERED, [*MINE[:5], 2]),
     ],
@@ -163,7 +165,7 @@ def test_a_profile_of_the_ini_file_that_is_none_is_a_usage_error(project):
         ({"margin": 0.5}, "Invalid margin=0.5. Allowed: a number above 1"),
         ({"jobs": 0}, "Invalid jobs=0. Allowed: a whole number of processes"),
         ({"seed": -1}, "Invalid seed=-1. Allowed: a whole number, 0 or more, or 'random'"),
-        ({"strict": "yes"}, "Invalid strict='yes'. Allowed: True or False"),
+        ({"strict": "yes"}, "Invalid strict='yes'. Valid choices: 'off', 'inconclusive'"),
         ({"eps": 1.0}, "no setting 'eps'"),
     ],
 )

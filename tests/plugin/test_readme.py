@@ -23,5 +23,5 @@ def test_the_first_example_prints_what_the_readme_says(pytester, monkeypatch):
 
 def without_times(text: str) -> str:
     """What is printed, without seconds, and without what a slower search leaves of a pass."""
-    text = re.sub(r"[\d.]+ +\d+k +[\d.]+ m?s  (?=no violation)", "SEEN  ", text)
+    text = re.sub(r"[\d.]+ +[\d,]+ +\d+k +[\d.]+ m?s  (?=no violation)", "SEEN  ", text)
     return re.sub(r" +[\d.]+ m?s  ", "  TIME  ", text).rstrip()

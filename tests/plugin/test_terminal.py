@@ -119,6 +119,7 @@ def test_every_traceback_style_shows_the_headline_and_none_of_our_frames(shop):
         ["FAILED shop/stats.py::broken[[]eps=1.0] - PrivacyViolation: claimed eps = 1*"]
     )
     assert "privacy claims" not in plain.stdout.str(), "-q leaves the table out"
+    plain.stdout.fnmatch_lines(["privacy: 2 claims, 1 VIOLATED"])
     for style in ("line", "native"):
         result = shop.run(f"--tb={style}", "--color=yes")
         result.stdout.fnmatch_lines(["\x1b[[]32mgood*no violation (*)\x1b[[]0m"])
@@ -263,3 +264,16 @@ def test_progress_on_a_real_terminal(project):
     left = Terminal(line)
     left.write(line)
     assert re.fullmatch(r"test_a.py [.I] +\[100%\]", left.seen())  # I on a very busy machine
+
+
+def test_what_could_not_be_audited_is_in_the_table_with_its_promise(project):
+    project.write(
+        "test_a.py",
+        "@dp_claim(rho=0.5, pairs=[([1], [])])\ndef raises(d):\n    return 1 / 0\n\n",
+        "@pytest.mark.dp_claim(eps=0.25, pairs=[([1], [])])\n"
+        "def test_raises(dp_check):\n    dp_check(lambda d: 1 / 0)\n",
+    )
+    result = project.run()
+    result.stdout.fnmatch_lines(
+        ["raises[[]rho=0.5[]] * rho 0.5  * ERROR", "test_raises * eps 0.25  * ERROR"]
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.report.record import Record
+from pytest_dp.report.record import Record, promised
 from pytest_dp.results.result import Counterexample
 
 
@@ -91,8 +91,8 @@ def rows():
     name = "shop/stats.py::sparse_vector_with_gap[eps=0.5-threshold=12]"
     unknown = replace(half, verdict="inconclusive", resolution=math.inf, samples=912, seconds=60.3)
     unknown = replace(unknown, max_samples=400_000, max_seconds=60.0)
-    high = replace(half, resolution=0.6231, samples=2_400_000, seconds=125.3)
-    one = replace(PASSED, resolution=1.3101)
+    high = replace(half, resolution=0.6231, rarest=1.0, samples=2_400_000, seconds=125.3)
+    one = replace(PASSED, resolution=1.3101, rarest=2.43e-4)
     return [
         Record.of(BROKEN, COUNT, "shop/stats.py", 8),
         Record.of(one, "shop/stats.py::noisy_max[eps=1.0]", "shop/stats.py", 20),
@@ -100,10 +100,13 @@ def rows():
         Record.of(
             replace(unknown, notes=("stopped by max_seconds=60",)), name, "shop/stats.py", 30
         ),
-        Record.of_error(
-            "shop/stats.py::mean[eps=1.0]",
-            "shop/stats.py",
-            41,
-            "The mechanism raised on all 50 runs.\n\nValueError: a | b",
+        replace(
+            Record.of_error(
+                "shop/stats.py::mean[eps=1.0]",
+                "shop/stats.py",
+                41,
+                "The mechanism raised on all 50 runs.\n\nValueError: a | b",
+            ),
+            **promised(BROKEN.claim),
         ),
     ]

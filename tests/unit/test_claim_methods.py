@@ -32,12 +32,11 @@ def never(records):
 
 
 def test_the_table_of_fields_is_that_of_settings_keywords_and_options():
-    assert set(NAMES) == FIELDS.keys() - {"strict", "accumulate", "changed"}
+    assert set(NAMES) == FIELDS.keys() - {"accumulate", "changed"}
     of_claims = [name for name, field in FIELDS.items() if not field.of_runs]
     assert of_claims == [name for name in KEYWORDS if name in FIELDS]
     options = {name: kind for name, kind, _ in _OPTIONS if name in FIELDS}
     assert options.keys() == {n for n, f in FIELDS.items() if f.text} | {
-        "strict",
         "accumulate",
         "changed",
     }

@@ -33,7 +33,7 @@ from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judged
 from pytest_dp.report.record import Record
-from pytest_dp.report.text import cells, outcome
+from pytest_dp.report.table import cells, outcome
 from pytest_dp.settings import Settings
 
 EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
@@ -250,7 +250,7 @@ def test_functions_of_one_name_are_not_one_unit():
 
 def test_the_table_shortens_long_numbers():
     result = audit(lambda d, rng: 0, eps=math.log(3), max_samples=200, seed=1, **PAIRS)
-    assert cells(Record.of(result, "a.py::f"))[0] == "eps 1.09861"
+    assert cells(Record.of(result, "a.py::f"))[0] == "eps 1.10"
 
 
 def test_what_always_raises_is_told_with_each_kind_of_exception():

@@ -15,7 +15,8 @@ from results import BROKEN
 import pytest_dp
 from pytest_dp.report.files import as_json
 from pytest_dp.report.record import Record
-from pytest_dp.report.text import estimated, facts, table
+from pytest_dp.report.table import table
+from pytest_dp.report.text import estimated, facts
 from pytest_dp.results.estimate import Estimate
 
 SCHEMA = json.loads((Path(pytest_dp.__file__).parent / "report/record.schema.json").read_text())

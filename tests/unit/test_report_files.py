@@ -23,7 +23,8 @@ from pytest_dp.report.github import annotation, summary
 from pytest_dp.report.github import blamed as blamed_on_github
 from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record, Witness
-from pytest_dp.report.text import outcome, table, verbose
+from pytest_dp.report.table import outcome, table
+from pytest_dp.report.text import verbose
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
