@@ -238,7 +238,7 @@ def _significant(value: Decimal, digits: int, rounding: Rounding) -> str:
 
 def seldom(p: float) -> str:
     """How seldom something comes of at least this probability: 1 in ``4,100``, two digits of it."""
-    often = math.floor(1 / p)
+    often = math.floor(1 / max(p, 1e-15))
     unit = 10 ** max(len(str(often)) - 2, 0)
     return count(often // unit * unit)
 
