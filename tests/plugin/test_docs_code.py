@@ -7,6 +7,8 @@ import io
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -138,6 +140,30 @@ def test_workflows_run_commands_that_exist(page, pytester):
                 check(command, pytester)
 
 
+FORMS = {
+    ".github/workflows": "github-workflows",
+    ".gitlab-ci.yml": "gitlab-ci",
+    "action.yml": "github-actions",
+}
+
+
+@pytest.mark.parametrize("place", FORMS)
+def test_workflows_have_the_form_that_their_service_reads(place, tmp_path):
+    """By the schemas of others: what pages show, and what this repository and its example run."""
+    for number, block in enumerate(block for page in DOCUMENTATION for block in blocks(page)):
+        if block.language == "yaml" and block.file.startswith(place):
+            (tmp_path / f"{number}.yml").write_text(block.text)
+    for root in (ROOT, ROOT / "example_project"):
+        for number, file in enumerate((root / ".github").rglob("*.yml")):
+            if place in file.as_posix():
+                (tmp_path / f"{root.name} {number}.yml").write_text(file.read_text())
+    check = [sys.executable, "-m", "check_jsonschema", f"--builtin-schema=vendor.{FORMS[place]}"]
+    found = sorted(tmp_path.iterdir())
+    assert found
+    done = subprocess.run([*check, *found], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_inputs_of_the_action_are_listed():
     page = (ROOT / "docs/how-to/ci.md").read_text()
     for given, about in action("dp-audit")["inputs"].items():
@@ -162,15 +188,15 @@ def arguments_of_actions(workflow):
                 assert set(given) <= set(inputs)
                 values = {name: about["default"] for name, about in inputs.items()} | given
                 yield f"pytest --dp-profile={values['profile']} {values['arguments']}"
-                yield values["install"]
+                yield from filter(None, [values["install"]])
 
 
 def scripts(workflow):
-    """The commands of a workflow of GitHub or GitLab."""
+    """The commands of a workflow of GitHub or GitLab, or of hooks of pre-commit."""
     if isinstance(workflow, dict):
         for key, value in workflow.items():
             given = value if isinstance(value, list) else [value]
-            yield from given if key in ("run", "script") else scripts(value)
+            yield from given if key in ("run", "script", "entry") else scripts(value)
     elif isinstance(workflow, list):
         for each in workflow:
             yield from scripts(each)

