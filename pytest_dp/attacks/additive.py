@@ -14,7 +14,7 @@ Computing 2000 (the quadratic lower bound of the likelihood).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,9 +46,14 @@ class Additive:
 
     def log_odds(self, table: Table) -> Floats:
         total = np.full(len(table), self.intercept)
-        for column, weight in zip(self.columns, self.weights, strict=True):
-            total += weight[column.codes(table)]
+        for part in self.parts(table):
+            total += part
         return total
+
+    def parts(self, table: Table) -> Iterator[Floats]:
+        """What each column adds to the log odds of every output."""
+        for column, weight in zip(self.columns, self.weights, strict=True):
+            yield weight[column.codes(table)]
 
 
 def fit(

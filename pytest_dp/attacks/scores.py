@@ -37,6 +37,8 @@ class Attack:
     """In nats: ``sign`` times the log odds."""
     tie: float = 0.0
     """Probability with which outputs at the threshold are included."""
+    told_by: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The quantities that add most to the score, with typical values inside and outside."""
 
     def hits(self, table: Table) -> tuple[Bools, Bools]:
         """Which outputs score above the threshold, and which right at it."""

@@ -14,6 +14,7 @@ from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import Posterior, quantities
 from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.scores import Attack
+from pytest_dp.attacks.telling import told_by, typical_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, rank_for
 from pytest_dp.auditors.paired_outputs import first_pairs
@@ -156,15 +157,15 @@ def _rank(event: Event, table: Table, on_d: Bools, rank: Rank) -> float:
 
 
 def with_examples(witness: Witness, table: Table) -> Witness:
-    """The witness with three outputs inside its attack and three outside, if it has one."""
+    """The witness with what its attack looks at, and typical outputs inside and outside of it."""
     if witness.attack is None:
         return witness
-    is_inside = witness.attack.hits(table)[0]
+    attack = replace(witness.attack, told_by=told_by(witness.attack, table))
     inside, outside = (
-        tuple(copy.copy(table.raw[int(row)]) for row in np.flatnonzero(rows)[:3])
-        for rows in (is_inside, ~is_inside)
+        tuple(copy.copy(table.raw[row]) for row in typical_outputs(attack, table, rows))
+        for rows in (True, False)
     )
-    return replace(witness, examples=(inside, outside))
+    return replace(witness, attack=attack, examples=(inside, outside))
 
 
 @dataclass(frozen=True, slots=True)

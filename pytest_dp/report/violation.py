@@ -181,18 +181,20 @@ def _ratio_or_most(
 
 
 def _examples(example: Counterexample, width: int) -> list[str]:
-    """Some outputs inside a learned attack and outside, as its score says little by itself."""
+    """What a learned score looks at, and outputs inside of S and outside: it says little itself."""
     if not any(example.examples):
         return []
     lines = field(" " * 5, "score: learned log odds, ln Pr[D | output] - ln Pr[D' | output]", width)
+    told_by = getattr(example.event, "told_by", ())
+    for at, text in enumerate(told_by):
+        lines += field(f"     {'' if at else 'mostly by':11}", text, width)
     score = getattr(example.event, "score", None)
     for label, outputs in zip(("in S:      ", "not in S:  "), example.examples, strict=True):
-        for output in outputs:
-            scored = "" if score is None else f"score {score(output):.3g}: "
-            line = f"     {label}{scored}{_sketched(output)}"
-            lines.append(line if len(line) <= width else f"{line[: width - 4]} ...")
+        for output in outputs[:1] if told_by else outputs:
+            scored = "" if score is None else f"score {score(output):.4g}: "
+            lines.append(f"     {label}{scored}{_sketched(output)}")
             label = " " * len(label)
-    return lines
+    return [line if len(line) <= width else f"{line[: width - 4]} ..." for line in lines]
 
 
 def _sketched(output: Any) -> str:

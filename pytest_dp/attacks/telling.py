@@ -1,0 +1,56 @@
+"""What a score looks at: the quantities that add most to it, and what they typically are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pytest_dp.arrays import Bools
+from pytest_dp.attacks.additive import Additive
+from pytest_dp.attacks.feature_bins import FeatureBins
+from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.limits import FEW
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.leaves import NUMBER, written
+from pytest_dp.outputs.table import Table
+
+
+def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
+    """The two or three quantities that add most to the score inside of an attack, with examples.
+
+    By outputs of both inputs, which it was learned from.
+    """
+    inside = attack.hits(table)[0]
+    if not isinstance(attack.model, Additive) or inside.all() or not inside.any():
+        return ()
+    adds = [attack.sign * part for part in attack.model.parts(table)]
+    more = np.array([part[inside].mean() - part[~inside].mean() for part in adds])
+    told = []
+    for at in np.argsort(-more)[:FEW].tolist():
+        column = attack.model.columns[at]
+        if more[at] > 0 and isinstance(column, FeatureBins):
+            here, there = (_typical(column.feature, table, rows) for rows in (inside, ~inside))
+            if here != there:
+                told.append(f"{column.feature.text}: {here} in S, {there} outside")
+    return tuple(told)
+
+
+def _typical(feature: Feature, table: Table, rows: Bools) -> str:
+    """The median of the numbers, or the commonest category, whatever is there more often."""
+    numbers, codes = feature.columns(table)
+    numbers, codes = numbers[rows], codes[rows]
+    if (codes == NUMBER).mean() > 0.5:
+        return f"{np.nanmedian(numbers[codes == NUMBER]):.4g}"
+    values, counts = np.unique(codes[codes != NUMBER], return_counts=True)
+    names = {code: written(level) for level, code in table.levels.items()}
+    return names.get(int(values[counts.argmax()]), "absent")
+
+
+def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
+    """The rows of a few outputs inside or outside of an attack, those in the middle first."""
+    rows = np.flatnonzero(attack.hits(table)[0] == inside)
+    if not len(rows):
+        return []
+    score = scores(attack.model, table)[rows]
+    order = np.argsort(np.abs(score - np.median(score)), kind="stable")
+    chosen: list[int] = rows[order[:FEW]].tolist()
+    return chosen
