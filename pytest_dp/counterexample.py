@@ -7,7 +7,8 @@ counterexample is consistent with, never what it must be.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from pytest_dp.arrays import Bools
 from pytest_dp.limits import KEPT_RANK, SELDOM
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.leaves import NUMBER
@@ -73,18 +75,14 @@ def diagnose(
     counts: tuple[int, int],
     runs: tuple[int, int],
     guarantee: Guarantee,
-    constant: tuple[bool, bool],
-    *,
-    stands_out: bool = False,
+    searched: Sequence[Table] = (),
 ) -> tuple[str, ...]:
     """Sentences about a counterexample, the most telling first.
 
     There is no event if nothing can be read off it. `counts` are the fresh outputs in the event
-    among the `runs` on D and on D'. `constant` is whether the outputs on either were all the same,
-    and `stands_out` is as in the function of that name, for the event among the outputs of the
-    search.
+    among the `runs` on D and on D'; `searched` are outputs of the search on either.
     """
-    return tuple(_sentences(event, counts, runs, guarantee, constant, stands_out))
+    return tuple(_sentences(event, counts, runs, guarantee, searched))
 
 
 def _sentences(
@@ -92,10 +90,10 @@ def _sentences(
     counts: tuple[int, int],
     runs: tuple[int, int],
     guarantee: Guarantee,
-    constant: tuple[bool, bool],
-    stands_out: bool,
+    searched: Sequence[Table],
 ) -> Iterator[str]:
-    if all(constant):
+    always = all(c in (0, n) for c, n in zip(counts, runs, strict=True))
+    if searched and always and all(map(is_constant, searched)):
         yield (
             "M returned the same value in all of its runs on each input: missing noise, a fixed "
             "seed, noise that was drawn only once (when the module was imported, or into a file), "
@@ -104,8 +102,10 @@ def _sentences(
         return
     leak = None if event is None else _leak(event)
     if leak:
+        if event is not None and len(searched) == 2:
+            yield from _told_apart(event, searched)
         yield leak
-    elif stands_out:
+    elif any(stands_out(event, table) for table in searched):
         yield (
             "One value comes again and again among numbers that else never recur: is the true "
             "value itself released now and then?"
@@ -119,11 +119,45 @@ def _sentences(
         yield from _multiple(counts, runs, guarantee.largest_ratio)
 
 
+def _told_apart(event: Event, searched: Sequence[Table]) -> Iterator[str]:
+    """What stands at the place that an event speaks of, where that is of two kinds."""
+    for condition in event.conditions:
+        feature = getattr(condition, "feature", None)
+        if feature is None or feature.of_kind.whole:
+            continue
+        (here, often), (there, seldom) = (_commonest(feature, table) for table in searched)
+        if here != there:
+            yield (
+                f"{feature.text} is {here} on D ({often} of the search), and {there} on D' "
+                f"({seldom})."
+            )
+            return
+
+
+def _commonest(feature: Feature, table: Table) -> tuple[str, str]:
+    """What a feature is most often, in a word or two, and in how many of the outputs."""
+    numbers, codes = feature.columns(table)
+    types = table.typed(feature.argument) if feature.kind == "leaf" else np.zeros(len(table), int)
+    names = {code: _KINDS.get(kind, f"a {kind}") for (kind, _), code in table.levels.items()}
+    kinds: Counter[str] = Counter()
+    for number, code, which in zip(numbers, codes.tolist(), types.tolist(), strict=True):
+        if code == NUMBER:
+            name = table.types.names[which] if feature.kind == "leaf" else "float"
+            word = "NaN" if math.isnan(number) else _KINDS.get(str(name), "a number")
+        else:
+            word = names.get(code, "not there")
+        kinds[word] += 1
+    word, count = max(kinds.items(), key=lambda item: item[1])
+    return word, f"{count:,} of {len(table):,} runs"
+
+
+_KINDS = {"NoneType": "None", "str": "a text", "bool": "true or false", "int": "a whole number"}
+
+
 def _leak(event: Event) -> str | None:
     for condition in event.conditions:
-        trace = _trace(condition)
-        if trace:
-            return trace
+        if told := _trace(condition) or _LEAKS.get(_asked(condition)):
+            return told
         if isinstance(condition, OneOf):
             texts = [pattern.text for pattern in condition.patterns]
         elif isinstance(condition, Is):
@@ -140,9 +174,29 @@ def _leak(event: Event) -> str | None:
                 "The last digits of the floats tell the inputs apart. More noise does not help: "
                 "round the output to a coarse grid, or use a discrete or snapping mechanism."
             )
-        if any(text.find("len(output)") >= 0 for text in texts):
-            return "The length of the output tells the inputs apart."
     return None
+
+
+def _asked(condition: Condition) -> str:
+    """The kind of quantity that a condition speaks of, also inside of a text."""
+    feature = getattr(condition, "feature", None)
+    inner = getattr(getattr(feature, "argument", None), "inner", feature)
+    inner = getattr(inner, "feature", inner)
+    if inner is None:
+        return ""
+    return "position of a key" if inner.text.startswith("list(") else str(inner.kind)
+
+
+_LEAKS = {
+    "key": "Which keys are there tells the inputs apart: put out the same whatever the data are.",
+    "position of a key": (
+        "The order of the keys tells the inputs apart: put them out in an order that is fixed."
+    ),
+    "type of the output": "The type of the output tells the inputs apart: always return the same.",
+    "type of a number": "The type of a number tells the inputs apart: always return the same.",
+    "len": "The length of the output tells the inputs apart.",
+}
+"""By the kind of the feature that the event speaks of."""
 
 
 def _trace(condition: Condition) -> str | None:

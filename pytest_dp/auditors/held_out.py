@@ -25,7 +25,7 @@ from pytest_dp.attacks.scores import Hits, Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
-from pytest_dp.counterexample import diagnose, is_constant, stands_out
+from pytest_dp.counterexample import diagnose
 from pytest_dp.evidence import assumptions
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
 from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS
@@ -245,12 +245,7 @@ def counterexample(
     before = None if seen is None else seen(event)
     runs = counts.n1, counts.n2
     searched = [pool.last[i] for i in witness.sides]
-    hits = (counts.c1, counts.n1), (counts.c2, counts.n2)
-    constant1, constant2 = (  # in the search, and as far as the test can tell
-        c in (0, n) and is_constant(table) for table, (c, n) in zip(searched, hits, strict=True)
-    )
     readable = witness.event if kind == "event" else None
-    recurs = any(stands_out(readable, table) for table in searched)
     known = (counts.c1, counts.c2), runs
     if before is not None and not counts.c2 and before.counts[1]:
         known = before.counts, before.runs  # a few held-out runs are no reason to say "never"
@@ -267,11 +262,7 @@ def counterexample(
         delta_lower=bound.delta_lower,
         difference=witness.pair.difference,
         params=witness.pair.params,
-        diagnosis=(
-            diagnose(readable, *known, context.guarantee, (constant1, constant2), stands_out=recurs)
-            if all(known[1])
-            else ()
-        ),
+        diagnosis=diagnose(readable, *known, context.guarantee, searched) if all(known[1]) else (),
         attack=witness.attack,
         examples=witness.examples if kind != "event" else ((), ()),
         both=counts.both,

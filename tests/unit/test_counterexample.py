@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -105,8 +106,9 @@ def test_simplest_of_a_conjunction():
 # --- diagnosis ---
 
 
-def said(condition, counts=(500, 100), runs=10_000, eps=1.0, constant=(False, False)):
-    return diagnose(Event((condition,)), counts, (runs, runs), ApproximateDP(eps), constant)
+def said(condition, counts=(500, 100), runs=10_000, eps=1.0, searched=()):
+    tables = [tabulate(outputs) for outputs in searched]
+    return diagnose(Event((condition,)), counts, (runs, runs), ApproximateDP(eps), tables)
 
 
 SOME = Between(OUTPUT, low=1.0)
@@ -133,15 +135,44 @@ def test_what_kind_of_leak(condition, beginning):
     assert said(condition)[0].startswith(beginning)
 
 
+def test_what_is_missing_or_of_another_type_is_told_of_both_inputs():
+    number, nan = {"rome": 1.5}, {"rome": math.nan}
+    missing = said(Equals(leaf("output['rome']"), math.nan), searched=([nan] * 9, [number] * 9))
+    assert missing[:2] == (
+        "output['rome'] is NaN on D (9 of 9 runs of the search), and a number on D' (9 of 9 runs).",
+        "A missing value (None, NaN) tells the inputs apart: it leaks like any output.",
+    )
+    none = said(Is(leaf("output"), ("NoneType", None)), searched=([None, 1.0, None], ["a"] * 3))
+    assert none[0].startswith("output is None on D (2 of 3 runs of the search), and a text on D'")
+
+
+@pytest.mark.parametrize(
+    ("make", "beginning"),
+    [
+        (lambda x, n: {"a": x, "b": x} if n else {"a": x}, "Which keys are there"),
+        (lambda x, n: json.dumps({"a": x, "b": x} if n else {"a": x}), "Which keys are there"),
+        (lambda x, n: {"a": x, "b": 1} if n else {"b": 1, "a": x}, "The order of the keys"),
+        (lambda x, n: round(9 * x) if n else float(round(9 * x)), "The type of a number"),
+        (lambda x, n: [x] if n else (x,), "The type of the output"),
+    ],
+)
+def test_keys_their_order_and_types_have_sentences_of_their_own(make, beginning):
+    noise = np.random.default_rng(0).laplace(size=200).tolist()
+    table = tabulate([make(x, i < 100) for i, x in enumerate(noise)])
+    rank = rank_for(ApproximateDP(1.0))(100)
+    [best] = search(table, np.arange(200) < 100, rank, [], 1)
+    assert said(*best.event.conditions)[0].startswith(beginning)
+
+
 @pytest.mark.parametrize("condition", [SOME, of(0.5), Is(OUTPUT, ("str", "a"))])
 def test_an_ordinary_event_is_no_special_leak(condition):
     assert said(condition, (500, 300)) == ()
 
 
 def test_constant():
-    (only,) = said(SOME, (10_000, 0), constant=(True, True))
+    (only,) = said(SOME, (10_000, 0), searched=([2.0] * 9, [0.0] * 9))
     assert "same value in all of its runs on each input" in only
-    assert "same value" not in str(said(SOME, constant=(True, False)))
+    assert "same value" not in str(said(SOME, (10_000, 0), searched=([2.0] * 9, [0.0, 0.5])))
 
 
 def test_never_seen():
@@ -173,9 +204,9 @@ def test_no_multiple_is_claimed_where_there_is_none(counts, runs):
 
 
 def test_what_noise_left_behind_is_named():
-    def said(condition, **keywords):
+    def said(condition, *outputs):
         event, claim = Event((condition,)), ApproximateDP(1.0)
-        return diagnose(event, (50, 0), (99, 99), claim, (False, False), **keywords)[0]
+        return diagnose(event, (50, 0), (99, 99), claim, tuple(map(tabulate, outputs)))[0]
 
     two = Relation(("output['a']", "output['b']"), (1.0, -2.0), digits=6)
     shared = said(Equals(Feature(str(two), "relation", two), 1.5))
@@ -185,7 +216,8 @@ def test_what_noise_left_behind_is_named():
     assert most == "Three numbers of the output share most of their noise: x - y - z has less."
     grid = Remainder(1 / 3, 0.0, 4, place="output")
     assert "a grid of 1 / 3 that is shifted" in said(Equals(Feature("", "remainder", grid), 0.1))
-    released = said(Equals(leaf("output"), 7.18), stands_out=True)
+    recurs = [7.18] * 20 + np.random.default_rng(0).laplace(size=480).tolist()
+    released = said(Equals(leaf("output"), 7.18), recurs, recurs[20:])
     assert released.startswith("One value comes again and again")
 
 
