@@ -48,9 +48,7 @@ def audit(tmp_path, record):
     """Runs the action's audit in a project, as a job on GitHub would."""
     outputs, summary = tmp_path / "output", tmp_path / "summary.md"
 
-    def run(
-        scale, *, recorded=True, profile="ci", arguments="-q", path="./my project/", category=""
-    ):
+    def run(scale, *, recorded=True, profile="ci", arguments="-q", path="./my project/", **given):
         project = tmp_path / "repository" / path
         project.mkdir(parents=True, exist_ok=True)
         (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
@@ -66,7 +64,8 @@ def audit(tmp_path, record):
             "PROFILE": profile,
             "ARGUMENTS": arguments,
             "PROJECT": path,
-            "CATEGORY": category,
+            "CATEGORY": given.get("category", ""),
+            "FAIL_ON": given.get("fail_on", ""),
             "RUNNER_TEMP": str(tmp_path / "temp"),
         }
         bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]
@@ -120,6 +119,14 @@ def test_claims_that_are_broken_and_that_nobody_recorded_are_red(audit):
     [place] = [place for place in places if place["region"] == {"startLine": 4}]
     assert place["artifactLocation"]["uri"] == line.replace(" ", "%20")
     assert line == "my project/test_stats.py"
+
+
+@bash_only
+@pytest.mark.parametrize(("fail_on", "code"), [("off", 0), ("weak", 1)])
+def test_what_fails_beside_violations_is_chosen(audit, fail_on, code):
+    few = "-q --dp-max-samples=600 --dp-claims=off"
+    done, *_ = audit(1.0, recorded=False, arguments=few, fail_on=fail_on)
+    assert done.returncode == code
 
 
 @bash_only
