@@ -285,15 +285,16 @@ def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], di
 
 
 def distinct_labels(claims: Iterable[Claim]) -> list[str]:
-    """Labels for claims on one mechanism, made distinct by their relation, then by a number."""
+    """Labels for claims on one mechanism, made distinct by their relations, then by a number."""
     claims = list(claims)
-    labels = [claim.label for claim in claims]
-    repeated = {label for label in labels if labels.count(label) > 1}
+    relations: dict[str, set[str]] = {}
+    for claim in claims:
+        relations.setdefault(claim.label, set()).add(str(claim.promise.relation))
     seen: dict[str, int] = {}
     numbered = []
     for claim in claims:
         label, relation = claim.label, claim.promise.relation
-        if label in repeated and relation:
+        if relation and len(relations[label]) > 1:
             label = f"{label}-{relation.label}"
         seen[label] = seen.get(label, 0) + 1
         numbered.append(label if seen[label] == 1 else f"{label}-{seen[label]}")

@@ -36,6 +36,7 @@ from pytest_dp.limits import (
 )
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.report import numbers
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.estimate import Estimate, Mode
 from pytest_dp.results.result import Counterexample
@@ -50,6 +51,12 @@ REFUSALS = (
 )
 """Why a loss is estimated by samples: neither enumeration nor a closed form is possible."""
 _BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "analytic", "numerical", "sampled")
+_HOW: dict[Mode, str] = {
+    "exact": "by all outcomes and their probabilities",
+    "analytic": "by densities of the noise",
+    "numerical": "the largest ratio of densities that a search found",
+    "sampled": "of the strongest attack that was found; others may show more",
+}
 DeltaBounds = Callable[[float], tuple[float, float]]
 """Bounds on δ by ε."""
 
@@ -80,6 +87,23 @@ class LossEstimate(Estimate):
     pair: tuple[Any, Any] = (None, None)
     reason: str = ""
     _deltas: tuple[DeltaBounds, ...] = field(default=(), repr=False, compare=False)
+
+    def __str__(self) -> str:
+        """The value, how it is known, and where it is largest, a line each."""
+        lines = [f"{self._value()} ({self.mode}: {_HOW[self.mode]})"]
+        if self.pair != (None, None):
+            lines.append(f"  on D = {on_one_line(self.pair[0])}, D' = {on_one_line(self.pair[1])}")
+        return "\n".join([*lines, *([f"  sampled, as {self.reason}"] if self.reason else [])])
+
+    def _value(self) -> str:
+        if math.isinf(self.value):
+            return "eps = infinity"
+        if self.mode == "numerical":
+            return f"eps >= {self.value:.3g}"
+        if self.mode == "sampled":
+            low, high = self.value - self.error, self.value + self.error
+            return f"eps = {self.value:.3g}, from {low:.3g} to {high:.3g}"
+        return f"eps = {numbers.known(self.value, self.error)}"
 
     def profile(self, eps: float) -> tuple[float, float]:
         """Bounds on the smallest δ with which the mechanism is (ε, δ)-private on these pairs.

@@ -107,8 +107,9 @@ def _sorted(
     sizes = [f"{len(part):,} of {len(rows):,}" for (_, part), (_, rows) in both]
     shown = ", ".join(sizes[:3]) + ", ..." * (len(sizes) > 3)
     note = (
-        f"large inputs: given are {len(of_part)} pairs of few records (of the large ones {shown}: "
-        f"extremes of each column, one of each category) and {len(of_whole)} of the whole"
+        f"of large inputs, {len(of_part)} pairs of few records come first ({shown}: extremes of "
+        f"each column, one of each category), then {len(of_whole)} of the whole; a search has the "
+        "others"
     )
     return Derived(of_part + of_whole, in_turn(ways), note)
 
@@ -142,7 +143,7 @@ def leading(pairs: Iterator[Pair]) -> Derived:
     """The first pairs, and the rest."""
     given = list(islice(pairs, MANY))
     following = list(islice(pairs, 1))
-    note = f"given are the first {MANY} pairs that follow from the inputs, not all"
+    note = f"of the pairs that follow from the inputs, {MANY} come first; a search has the others"
     return Derived(given, chain(following, pairs), note * bool(following))
 
 

@@ -86,7 +86,7 @@ def _leading(keyword: str, name: str, given: Any, limit: int, what: str, notes: 
     except Exception as error:
         raise _call_error(keyword, name, error, f"yields {what}") from error
     if len(taken) == limit:
-        notes.append(f"took the first {limit} {what} that {keyword}={name} yields")
+        notes.append(f"only the first {limit} {what} that {keyword}={name} yields are tried")
     return taken
 
 

@@ -7,14 +7,16 @@ its end, one that dies does not.
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.names import MARKER, reports
+from pytest_dp.plugin.names import MARKER, asked, reports
 
 TOLD = "dp_told"
 _PLACE = pytest.StashKey[str | None]()
@@ -30,6 +32,8 @@ class Outcomes:
         self.files: list[Path] = []
         self.problems: list[str] = []
         self.session: pytest.Session | None = None
+        self.audited: set[Path] = set()
+        """Files with claims that tests came of, whether they are run or not."""
         if reports(config):
             from pytest_dp.plugin.summary import wanted
 
@@ -43,6 +47,11 @@ class Outcomes:
             from pytest_dp.plugin.summary import remove
 
             remove(self.files)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note whose claims are tests."""
+        if hasattr(item, "declaration"):
+            self.audited.add(item.path)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, error: object) -> None:
@@ -101,11 +110,37 @@ class Outcomes:
         for file in self.files:
             if not any(f"--dp-report={file} " in problem for problem in self.problems):
                 terminalreporter.write_line(f"report of the privacy claims: {file}")
+        for line in _not_collected(terminalreporter.config, self.audited):
+            terminalreporter.write_line(line, yellow=True)
         for problem in self.problems:
             from pytest_dp.plugin.failure import count_as_error
 
             terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
             count_as_error(terminalreporter, "pytest-dp", problem)
+
+
+def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str]:
+    """Files of the project whose claims were imported by a run of all tests, and no test audits."""
+    declaration = sys.modules.get("pytest_dp.declaration")
+    chosen = config.args_source is pytest.Config.ArgsSource.ARGS
+    if declaration is None or chosen or config.option.collectonly:
+        return []
+    from pytest_dp.plugin.failure import relative
+    from pytest_dp.whose_code import is_project_file
+
+    declared: dict[str, tuple[Any, Any]] = declaration.DECLARED
+    files = {
+        Path(str(spec.origin))
+        for name, (spec, _) in declared.items()
+        if spec is not None and getattr(sys.modules.get(name), "__spec__", None) is spec
+    }
+    switch = "" if asked(config, "modules") else "dp_modules = true, and "
+    return [
+        f"no test audits the claims in {place}: write {switch}{place} or its folder into testpaths"
+        for file in sorted(files - {*audited})
+        if is_project_file(str(file)) and config.rootpath in file.parents
+        for place in [relative(file, config.rootpath)]
+    ]
 
 
 def place_to_tell(config: pytest.Config) -> str | None:

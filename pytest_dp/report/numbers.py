@@ -243,6 +243,13 @@ def seldom(p: float) -> str:
     return count(often // unit * unit)
 
 
+def known(value: float, error: float) -> str:
+    """A value with decimals of which none is wrong by more than one, but six at most."""
+    if math.isinf(value):
+        return "infinity"
+    return f"{value:.{6 if error <= 1e-6 else max(0, int(-math.log10(error)))}f}"
+
+
 def may_lose(largest: float | None, parameter: str) -> str:
     """What is not excluded of a mechanism: ``it may lose up to eps = 1.7 now``; None: anything."""
     if largest is None or math.isinf(largest):

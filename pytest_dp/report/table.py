@@ -109,12 +109,17 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
 def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     """The table of claims, in the order given: (line, status), the status empty for other lines.
 
-    A name that is too long for its column has a line of its own, where it is whole.
+    A name that is too long for its column has a line of its own, where it is whole; so has a
+    promise that would take more than a third of the width.
     """
     if not records:
         return []
     above = [_stacked(head) for head in heads(records)]
-    columns = [cells(record) for record in records]
+    columns, promises = [], []
+    for promise, *others in map(cells, records):
+        is_long = len(promise) > width // 3
+        columns.append(("below" if is_long else promise, *others))
+        promises.append(f"promised: {promise}" if is_long else "")
     states = [_state(record) for record in records]
     names = _names(records)
     filled = zip(above, zip(*columns, strict=True), strict=True)
@@ -128,13 +133,14 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
 
     *upper, last = zip(*above, strict=True)
     lines = [(line("", row, ""), "") for row in upper] + [(line("claim", last, "verdict"), "")]
-    for record, name, values, state in zip(records, names, columns, states, strict=True):
+    rows = zip(records, names, columns, states, promises, strict=True)
+    for record, name, values, state, promise in rows:
         fits = len(name) <= beside
         lines += [] if fits else [(name, record.status)]
         lines.append((line(name if fits else "", values, state), record.status))
         lines += [
             (f"  {text}", status)
-            for said, status in _below(record)
+            for said, status in ((promise, ""), *_below(record))
             for text in wrap(said, width - 2)
         ]
     lines.append(("", ""))

@@ -37,7 +37,7 @@ def estimated(record: Record) -> str:
         where = f"{numbers.count(known.pairs)} of {numbers.count(record.pairs_available)} pairs"
     beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
-    value = "infinity" if math.isinf(known.value) else f"{known.value:.{_digits(known.error)}f}"
+    value = numbers.known(known.value, known.error)
     return f"{known.mode} on {where}: {record.parameter} = {value}{beside}{basis}{_borne(known)}"
 
 
@@ -49,11 +49,6 @@ def _borne(known: Estimate) -> str:
     if known.runs >= 10 * THOUSAND or not known.unseen:
         return said
     return f"{said}; what happens in less than 1 of {int(1 / known.unseen)} runs may go unseen"
-
-
-def _digits(error: float) -> int:
-    """Decimals of which none is wrong by more than one, but six at most."""
-    return 6 if error <= 1e-6 else max(0, int(-math.log10(error)))
 
 
 def _and_more(record: Record) -> str:

@@ -226,3 +226,24 @@ def test_a_module_imported_or_loaded_more_than_once_counts_once(project):
     (project.root / "conftest.py").unlink()
     project.write("shop.py", laplace("good", 1.0), CLAIM, PLAIN, PLAIN)
     assert len(lost(project, "--dp-modules")) == 1
+
+
+@pytest.mark.parametrize(
+    ("ini", "args", "told"),
+    [
+        ("", (), "no test audits the claims in shop.py: write dp_modules = true, and shop.py or *"),
+        ("dp_modules = true\ntestpaths = test_a.py", (), "no test * write shop.py or its folder *"),
+        ("", ("test_a.py",), ""),
+        ("dp_modules = true", (), ""),
+    ],
+)
+def test_claims_that_were_imported_and_not_collected_are_told(project, ini, args, told):
+    project.write("shop.py", laplace("count", 1.0))
+    project.write("test_a.py", "from shop import count\ndef test_a(): pass\n", imports="")
+    project.ini(*ini.splitlines())
+    result = project.run("-q", "--deselect=shop.py", *args)
+    assert result.ret == 0
+    if told:
+        result.stdout.fnmatch_lines([told])
+    else:
+        result.stdout.no_fnmatch_line("no test audits*")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
@@ -211,3 +212,21 @@ def test_an_audit_that_tells_nothing_is_no_loss_of_zero():
 
     found = estimate(slow, pairs=[(0, 1)], max_seconds=1, seed=1)
     assert math.isinf(found.error)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair", "lines"),
+    [
+        (noisy, (0, 2), ["eps = 1.000000 (analytic: by *)", "  on D = 0, D' = 2"]),
+        (coin, (0, 1), ["eps = 1.098612 (exact: by all outcomes *)", "  on D = 0, D' = 1"]),
+        (
+            exponential_of_noise,
+            (0, 1),
+            ["eps = *, from 0.* to * (sampled: *)", "  on *", "  sampled, as *"],
+        ),
+    ],
+)
+def test_it_is_printed_in_words(mechanism, pair, lines):
+    printed = str(estimate(mechanism, pairs=[pair], seed=1, max_samples=5_000)).splitlines()
+    assert len(printed) == len(lines)
+    assert all(fnmatchcase(line, like) for line, like in zip(printed, lines, strict=True)), printed

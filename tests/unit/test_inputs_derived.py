@@ -113,7 +113,9 @@ def test_many_pairs_of_small_examples_are_given_in_part():
     found = pairs(inputs=examples, neighbors=ADD_REMOVE)
     assert list(source.given) == found[:64]
     assert len(found) > 64
-    assert notes == ["given are the first 64 pairs that follow from the inputs, not all"]
+    assert notes == [
+        "of the pairs that follow from the inputs, 64 come first; a search has the others"
+    ]
     assert source.more([]) == found[64]
     (claim,) = expand({"eps": 1.0, "inputs": [[1]], "neighbors": ADD_REMOVE})
     few = source_of(claim, 1, "inputs", notes=notes)

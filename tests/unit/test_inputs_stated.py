@@ -41,8 +41,8 @@ def test_what_generators_yield_without_end_is_taken_in_part():
         return endless(lambda number: [number])
 
     for keywords, said in (
-        ({"pairs": stated}, "took the first 512 pairs that pairs="),
-        ({"inputs": made, "neighbors": ADD_REMOVE}, "took the first 64 datasets that inputs="),
+        ({"pairs": stated}, "only the first 512 pairs that pairs="),
+        ({"inputs": made, "neighbors": ADD_REMOVE}, "only the first 64 datasets that inputs="),
     ):
         notes = []
         promise = resolved(expand({"eps": 1.0, **keywords})[0].promise, None, notes)

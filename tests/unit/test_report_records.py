@@ -86,6 +86,13 @@ def test_no_column_goes_and_no_name_is_cut(width):
     assert any(line.endswith("1.0G  4000 s  no violation (fair)") for line in lines)
 
 
+def test_a_promise_that_is_long_has_a_line_of_its_own():
+    long = replace(rows()[1], claim="PrivacyProfile(get_delta_for_epsilon)", parameter="scale")
+    lines = [line for line, _ in table([*rows(), long])]
+    assert "  promised: PrivacyProfile(get_delta_for_epsilon)" in lines
+    assert max(map(len, lines)) <= 80
+
+
 def test_the_table_tells_files_apart():
     twice = [rows()[1], replace(rows()[1], path="shop/sales.py"), rows()[2]]
     lines = [line for line, _ in table(twice)]
