@@ -132,7 +132,7 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
     files = {
         Path(str(spec.origin))
         for name, (spec, _) in declared.items()
-        if spec is not None and getattr(sys.modules.get(name), "__spec__", None) is spec
+        if getattr(sys.modules.get(name), "__spec__", None) is spec and spec is not None
     }
     switch = "" if asked(config, "modules") else "dp_modules = true, and "
     return [

@@ -97,7 +97,7 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
         assert neighbors is ADD_REMOVE or set(part.groupby("user").size()) == {3}
         assert whole.equals(frame)
         (note,) = notes
-        assert f"8 pairs of few records (of the large ones {len(part)} of 900: extremes" in note
+        assert f"8 pairs of few records come first ({len(part)} of 900: extremes" in note
         assert "4 of the whole" in note
         # What is left is proposed one by one.
         more = [source.more([]) for _ in range(5)]
