@@ -22,6 +22,7 @@ from uuid import UUID
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import PLAIN, Visitor
+from pytest_dp.declaration import Neighbors
 from pytest_dp.limits import LINE
 
 SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
@@ -103,10 +104,8 @@ class Source(Visitor):
         return data.source(value, self)
 
     def record(self, value: Any, given: Mapping[str, Any], depth: int) -> str:
-        taken = {field.name for field in fields(value) if field.init}
-        if len(taken) < len(given):
-            raise NoSource(value)
-        return super().record(value, given, depth)
+        taken = {field.name: given[field.name] for field in fields(value) if field.init}
+        return super().record(value, taken, depth)
 
     def name(self, value: Any) -> str:
         """The full name of a class or a function that others can import."""
@@ -144,6 +143,11 @@ class Source(Visitor):
         if isinstance(value, date | time | timedelta | tzinfo | Decimal | Fraction | UUID):
             return self._by_repr(value)
         raise NoSource(value)
+
+    def neighbors(self, value: Neighbors, depth: int) -> str:
+        return f"{self.of('pytest_dp')}.{value.name}({self.named(value.said, depth)})"
+
+    kinds = ((Neighbors, neighbors),)
 
     def _by_repr(self, value: Any) -> str:
         """An object whose repr is a call of its class, with the module or without."""

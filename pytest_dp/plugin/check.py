@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +33,13 @@ _CLAIM = pytest.StashKey[Claim]()
 _UNUSED = pytest.StashKey[bool]()
 
 
-def audit_or_look_up(item: pytest.Item, mechanism: Any, claim: Claim) -> None:
+def audit_or_look_up(
+    item: pytest.Item, mechanism: Any, claim: Claim, keywords: Mapping[str, Any]
+) -> None:
     """Audit a claim, unless it passed before and nothing has changed since, if that is wanted."""
     __tracebackhide__ = True
     if not only_changed(item.config):
-        conclude(item, mechanism, run_audit(item, mechanism, claim))
+        conclude(item, mechanism, run_audit(item, mechanism, claim, keywords))
         return
     from pytest_dp.plugin.unchanged import Looked
 
@@ -46,15 +49,25 @@ def audit_or_look_up(item: pytest.Item, mechanism: Any, claim: Claim) -> None:
         item.stash.setdefault(_RECORDS, []).append((looked.record, looked.result))
         item.user_properties += properties(looked.record)
         return
-    conclude(item, mechanism, run_audit(item, mechanism, claim))
+    conclude(item, mechanism, run_audit(item, mechanism, claim, keywords))
     ((record, _),) = item.stash[_RECORDS]
     looked.keep(record)
 
 
-def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) -> AuditResult:
-    """Audit a claim with the settings of this run; `number` counts the audits of a test."""
+def run_audit(
+    item: pytest.Item,
+    mechanism: Any,
+    claim: Claim,
+    keywords: Mapping[str, Any],
+    number: int = 1,
+) -> AuditResult:
+    """Audit a claim of these keywords with the settings of this run.
+
+    `number` counts the audits of a test.
+    """
     from pytest_dp.auditors import run
     from pytest_dp.plugin.earlier import Earlier
+    from pytest_dp.plugin.pair_files import with_file
 
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:
@@ -66,6 +79,7 @@ def run_audit(item: pytest.Item, mechanism: Any, claim: Claim, number: int = 1) 
         root = item.config.rootpath
         result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, earlier.past)
     earlier.keep(result)
+    result = with_file(item, number, mechanism, keywords, result)
     item.stash.setdefault(AUDITED, []).append((number, mechanism, claim, result))
     return result
 
@@ -116,8 +130,9 @@ def checker(request: pytest.FixtureRequest) -> Any:
         number = item.stash.get(_CALLS, 0) + 1
         item.stash[_CALLS] = number
         try:
-            claim = item.stash[_CLAIM] = _one_claim(keywords, overrides)
-            result = run_audit(item, mechanism, claim, number)
+            written = _merged(keywords, overrides)
+            claim = item.stash[_CLAIM] = _one_claim(written)
+            result = run_audit(item, mechanism, claim, written, number)
             conclude(item, mechanism, result)
         except PytestDPError as error:
             raise error.with_traceback(None) from None
@@ -189,12 +204,17 @@ def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) ->
     return records
 
 
-def _one_claim(keywords: dict[str, Any], overrides: dict[str, Any]) -> Claim:
+def _merged(keywords: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a marker, and those of a call above them."""
     merged = {**keywords, **overrides}
     for given, other in (("pairs", "inputs"), ("inputs", "pairs")):
         if given in overrides and other not in overrides:
             merged.pop(other, None)
-    claims = expand(merged)
+    return merged
+
+
+def _one_claim(keywords: dict[str, Any]) -> Claim:
+    claims = expand(keywords)
     if len(claims) > 1:
         raise ClaimError(
             f"params gives {len(claims)} claims, and dp_check audits one a call. Give each "

@@ -50,7 +50,7 @@ class ClaimItem(pytest.Function):
             raise self.claim
         from pytest_dp.plugin.check import audit_or_look_up
 
-        audit_or_look_up(self, self.mechanism, self.claim)
+        audit_or_look_up(self, self.mechanism, self.claim, self.declaration.keywords)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """The place of the decorator."""

@@ -182,23 +182,35 @@ def _ranges(names: Sequence[Any], order: Sequence[Any]) -> str:
 
 
 def keep(result: Result) -> list[str]:
-    """The pair as source, for a test of its own; nothing if the claim names it, or it is long."""
-    example = result.counterexample
-    if example is None or result.claim.promise.pairs is not None:
-        return []
+    """The pair as source for a test of its own, if it is short, and the file that has it."""
+    said = [*as_source_lines(result)]
+    if result.pair_file:
+        line = f"As a file:  {result.pair_file}"
+        said += [line] if len(line) <= LINE else ["As a file:", f"  {result.pair_file}"]
+    return said
+
+
+def as_source_lines(result: Result) -> list[str]:
+    """The pair as keywords of a claim; nothing if the claim names it, or it is long."""
+    from pytest_dp.datasets.describing import whole
     from pytest_dp.datasets.source import as_source
 
+    example, room = result.counterexample, 4 * LINE
+    if example is None or result.claim.promise.pairs is not None:
+        return []
     if result.outside:
-        more = [as_source(data) or "" for data in result.to_add]
+        more = [as_source(data) or "" for data in result.to_add if whole(data, room)]
         line = f"  inputs=[..., {', '.join(more)}]"
-        if more and all(more) and len(line) <= 4 * LINE:
+        if more and all(more) and len(line) <= room:
             return [*wrapped(TO_ADD), line, *wrapped(NEVER_GETS)]
+    if whole(example.d1, room) is None or whole(example.d2, room) is None:
+        return []  # nor is its source short
     sources = as_source(example.d1), as_source(example.d2)
     line = f"pairs=[({sources[0]}, {sources[1]})]"
     params = {name: as_source(value) for name, value in example.params.items()}
     if params:
         line += f", params={{{', '.join(f'{name!r}: {value}' for name, value in params.items())}}}"
-    if None in (*sources, *params.values()) or len(line) > 4 * LINE:
+    if None in (*sources, *params.values()) or len(line) > room:
         return []
     label = "As a test:  "
     return [f"{label}{line}"] if len(label + line) <= LINE else [label.rstrip(), f"  {line}"]

@@ -170,6 +170,7 @@ class Record:
     blame: tuple[Blame, ...] = ()
     estimate: Estimate | None = None
     outside: str = ""
+    pair_file: str = ""
     beyond: Record | None = None
     """What breaks the claim beyond its inputs, told beside its own status."""
     unchanged_since: str = ""

@@ -26,11 +26,11 @@ def command(result: Result) -> str:
         name = result.name
         quoted = shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
         seeded = [f"--dp-seed={seed}"] if result.replayable else []
-        return " ".join([f"pytest {quoted}", *seeded, *_options(result)])
+        return " ".join([f"pytest {quoted}", *seeded, *options(result)])
     return f"audit(..., seed=0x{seed})" if result.replayable else "audit(...)"
 
 
-def _options(result: Result) -> list[str]:
+def options(result: Result) -> list[str]:
     """Options without which it would be another audit."""
     from pytest_dp.settings import NO_MARGIN, Settings
 

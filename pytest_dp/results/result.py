@@ -205,6 +205,9 @@ class Result:
         ``"age = 0 (they have 18 to 90)"``; empty where they are inside the claim.
     to_add : tuple
         Inputs which, as further examples, take them inside.
+    pair_file : str
+        The file that pytest wrote of the counterexample, which runs as a test; relative to its root
+        directory, and empty if there is none.
     not_exact : str
         Why it is not known by all outcomes and their probabilities; empty if it is, or if that was
         not tried.
@@ -247,6 +250,7 @@ class Result:
     may_lose: float | None = None
     rarest: float | None = None
     misses_delta: bool = False
+    pair_file: str = ""
 
     def __str__(self) -> str:
         """The outcome in a line."""

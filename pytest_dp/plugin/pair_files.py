@@ -1,0 +1,59 @@
+"""Pairs that broke a claim, each as a file that runs as a test: ``.dp/pairs/<claim>.py``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.plugin.failure import reason, spared
+from pytest_dp.records.evidence import FOLDER, Store
+from pytest_dp.report.as_test import NoTest, as_test
+from pytest_dp.report.pair import as_source_lines
+from pytest_dp.writing import write_whole
+
+_PAIRS = "pairs"
+
+
+def with_file(
+    item: pytest.Item, number: int, mechanism: Any, keywords: Mapping[str, Any], result: AuditResult
+) -> AuditResult:
+    """The result of an audit, with the file that was written of the pair that it shows.
+
+    `keywords` are those of the claim, and `number` counts the audits of a test. The file of a claim
+    that stands is taken away.
+    """
+    root = item.config.rootpath
+    folder = root / FOLDER / _PAIRS
+    if folder in item.path.parents:
+        return result  # it is of such a file
+    name = f"{item.nodeid}#{number}" if number > 1 else item.nodeid
+    slug = re.sub(r"(\.py::|\W)+", "_", name).strip("_")
+    file = folder / f"{slug}.py"
+    shown = file.relative_to(root).as_posix()
+    try:
+        if result.verdict == "no violation":
+            file.unlink(missing_ok=True)
+        if result.counterexample is None or _is_given(result):
+            return result
+        text = as_test(result, mechanism, keywords, shown, root)
+        Store(root).prepare(folder)
+        write_whole(file, text.encode())
+        return replace(result, pair_file=shown)
+    except NoTest as why:
+        if as_source_lines(result):  # which says as much
+            return result
+        return replace(result, notes=(*result.notes, f"no file has this pair as a test: {why}"))
+    except OSError as error:
+        spared(item, f"{shown} could not be written: {reason(error)}")
+        return result
+
+
+def _is_given(result: AuditResult) -> bool:
+    """Whether the claim is about nothing but this pair."""
+    pairs = result.claim.promise.pairs
+    return isinstance(pairs, tuple) and len(pairs) == 1
