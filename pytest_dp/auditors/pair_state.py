@@ -131,7 +131,7 @@ def learn(context: Context, state: PairState) -> None:
         model, about = _model(context, state, part, sides, max_pairs, pairs)
         unseen = table.rows(held_out)
         odds[held_out] = scores(model, unseen)
-        for event in _events(context, state, part, sides, about):
+        for event in _events(context, part, sides, about):
             by_event = ByEvent(event)
             if by_event not in binnings:
                 binnings.append(by_event)
@@ -206,13 +206,11 @@ def _model(
     return fit(context.method.classifier, table, on_d, about, context.seed, paired=sharper), about
 
 
-def _events(
-    context: Context, state: PairState, table: Table, on_d: Bools, about: list[Feature]
-) -> list[Event]:
+def _events(context: Context, table: Table, on_d: Bools, about: list[Feature]) -> list[Event]:
     table, on_d = first_pairs(table, on_d, context.pace.learned_from)
     about = [feature for feature in about if feature.kind != "bit"]
     rank = rank_for(context.guarantee, rarest=0.0)(len(on_d) // 2)
-    ranked = search(table, on_d, rank, state.references, MAX_EVENTS, about, rare=True)
+    ranked = search(table, on_d, rank, about, MAX_EVENTS, rare=True)
     return [candidate.event for candidate in ranked]
 
 

@@ -119,7 +119,7 @@ class _Suspect:
 def _suspects(context: Context, state: PairState) -> list[_Suspect]:
     table, on_d = state.outputs.table()
     rank = rank_for(context.guarantee)(state.outputs.pairs)
-    events = search(table, on_d, rank, state.references, 1, _about(table))
+    events = search(table, on_d, rank, _about(table), 1)
     return [
         _Suspect(state, simplest(event, table, on_d, rank), state.outputs.pairs) for event in events
     ]
@@ -208,7 +208,7 @@ def _largest_shown(context: Context, state: PairState) -> float:
         far = apart(*cautious(c1, c2, runs), guarantee)
         return np.where(np.maximum(c1, c2) >= ENOUGH, far, -np.inf)
 
-    events = search(table, on_d, rank, state.references, 1, _about(table))
+    events = search(table, on_d, rank, _about(table), 1)
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)

@@ -88,7 +88,6 @@ def witness_of(
 
 
 def readable(
-    state: PairState,
     table: Table,
     on_d: Bools,
     about: list[Feature],
@@ -98,24 +97,23 @@ def readable(
     """The most promising event that a person can read.
 
     The table has as many outputs on either input, and the event speaks about the features in
-    `about`; about single characters only where nothing else tells nearly as much. `rank_of` says
-    how promising counts among so many outputs are; an event which is simpler must keep the share
+    `about`; of single characters only where nothing else tells nearly as much. `rank_of` says how
+    promising counts among so many outputs are; an event which is simpler must keep the share
     `kept_rank` of that.
     """
     table, on_d = first_pairs(table, on_d, 10 * STEPS)
     about = [feature for feature in about if feature.kind != "bit"]
     plain = [feature for feature in about if feature.kind != "reading of characters"]
     rank = rank_of(len(on_d) // 2)
-    found = _conjunction(state, table, on_d, plain, rank, kept_rank)
+    found = _conjunction(table, on_d, plain, rank, kept_rank)
     if len(plain) < len(about):
-        closer = _conjunction(state, table, on_d, about, rank, kept_rank)
+        closer = _conjunction(table, on_d, about, rank, kept_rank)
         if found is None or (closer and READABLE_WORTH * closer.rank > max(found.rank, 0.0)):
             found = closer
     return None if found is None else found.event
 
 
 def _conjunction(
-    state: PairState,
     table: Table,
     on_d: Bools,
     about: list[Feature],
@@ -123,7 +121,7 @@ def _conjunction(
     kept_rank: float,
 ) -> RankedEvent | None:
     """The most promising event of up to four conditions."""
-    events = search(table, on_d, rank, state.references, limit=1, about=about)
+    events = search(table, on_d, rank, about, limit=1)
     if not events:
         return None
     best = simplest(events[0], table, on_d, rank, kept_rank=kept_rank)
@@ -132,7 +130,7 @@ def _conjunction(
         part, sides = table.rows(inside), on_d[inside]
         spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
         others = [f for f in about if f not in spoken_of]
-        more = search(part, sides, rank, state.references, limit=1, about=others)
+        more = search(part, sides, rank, others, limit=1)
         if not more or best.rank <= 0 or more[0].rank < 1.1 * best.rank:
             break
         event = Event((*best.event.conditions, *more[0].event.conditions))
@@ -233,7 +231,7 @@ def _searched_event(
     runs = len(on_d) // 2
     known = np.arange(len(on_d)) % runs < runs // 2
     part, sides = table.rows(known), on_d[known]
-    event = readable(state, part, sides, about, rank_of, kept_rank)
+    event = readable(part, sides, about, rank_of, kept_rank)
     if event is None:
         return None
     fresh = table.rows(~known), on_d[~known], rank_of(runs - runs // 2)

@@ -13,6 +13,7 @@ import numpy as np
 
 from pytest_dp.limits import EQUAL, FAR, LOOK_RUNS, THOUSAND
 from pytest_dp.outputs.leaves import NUMBER
+from pytest_dp.outputs.parsed import opened, renamed
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw, Replaced, Replacement, Seeded, Tape
@@ -53,20 +54,8 @@ class Run:
     @cached_property
     def leaves(self) -> dict[str, Leaf]:
         """The parts of the output by their places, and its length."""
-        table = tabulate([self.output])
-        if len(table.codes) > 2 * THOUSAND:
-            raise TooLong
-        names: dict[int, Any] = {code: level for level, code in table.levels.items()}
-        structure = table.structures[0]
-        leaves: dict[str, Leaf] = {
-            place: float(number) if code == NUMBER else tuple(names[int(code)])
-            for place, number, code in zip(
-                structure.places, table.numbers, table.codes, strict=True
-            )
-        }
-        if structure.length is not None:
-            leaves[LENGTH] = ("length", structure.length)
-        return leaves
+        leaves, length = _leaves(self.output)
+        return leaves if length is None else {**leaves, LENGTH: ("length", length)}
 
     @cached_property
     def keyed(self) -> dict[Key, Draw]:
@@ -88,6 +77,26 @@ class Run:
         if draw is None or index is None:
             return None if draw is None else draw.value
         return draw.value.flat[index] if index < np.size(draw.value) else None
+
+
+def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
+    """The parts of an output, also of texts that are JSON, numbers or the like; and its length."""
+    table = tabulate([output])
+    if len(table.codes) > 2 * THOUSAND:
+        raise TooLong
+    names: dict[int, Any] = {code: level for level, code in table.levels.items()}
+    structure = table.structures[0]
+    leaves: dict[str, Leaf] = {}
+    for place, number, code in zip(structure.places, table.numbers, table.codes, strict=True):
+        kind, value = names.get(int(code), ("", None))
+        parsed = opened(value) if kind == "str" else None
+        if parsed is not None:
+            name = parsed[0](place)
+            inside = _leaves(parsed[1])[0]
+            leaves |= {renamed(inner, name): leaf for inner, leaf in inside.items()}
+        else:
+            leaves[place] = float(number) if code == NUMBER else (kind, value)
+    return leaves, structure.length
 
 
 @dataclass(frozen=True)

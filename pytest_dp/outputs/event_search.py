@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -83,24 +82,21 @@ def search(
     table: Table,
     on_d: Bools,
     rank: Rank,
-    references: list[Any],
-    limit: int = 8,
     about: list[Feature] | None = None,
+    limit: int = 8,
     *,
     rare: bool = False,
 ) -> list[RankedEvent]:
     """The most promising events that tell outputs on D from outputs on D', best first.
 
-    They speak about the quantities in `about`, by default those of `features`; `references` are
-    noiseless answers. With `rare`, there is also, for either input, the rare value or category that
-    speaks most for it: a value that is released once in a thousand runs tells everything, but not
-    yet.
+    They speak about the quantities in `about`, by default those of `features`. With `rare`, there
+    is also, for either input, the rare value or category that speaks most for it: a value that is
+    released once in a thousand runs tells everything, but not yet.
     """
-    about = features(table, references, on_d) if about is None else about
+    about = features(table, [], on_d) if about is None else about
     exact = any(feature.exact for feature in about)
-    blocks = _single_outputs(
-        table, on_d, exact
-    )  # of equals, what comes first wins: the easiest to read
+    # Of equals, what comes first wins: the easiest to read.
+    blocks = _single_outputs(table, on_d, exact)
     for feature in about:
         blocks += [*_numbers(feature, table, on_d), *_categories(feature, table, on_d)]
     events = _best(blocks, rank, (), limit)
@@ -227,7 +223,7 @@ def _recurring(
     def equals(k: int) -> Equals:
         return Equals(feature, float(commonest[k]), float(rooms[k]))
 
-    yield _Block(c1[at], c2[at], equals, is_single=True)
+    yield _Block(c1[at], c2[at], equals, feature.of_kind.cost, is_single=True)
 
 
 def thresholds(numbers: Floats, around: Room = NO_ROOM) -> Floats:

@@ -57,8 +57,9 @@ def _place_features(
         collected.append(LAST)
     collected += _summaries(table, ("mean", "min", "max"))
     if any(len(structure.places) > 1 for structure in containers):
+        every = "output" if _every(table) == "output" else f"list({_every(table)})"
         for level in list(table.levels)[:MANY]:
-            collected.append(Feature(f"output.count({written(level)})", "count", level))
+            collected.append(Feature(f"{every}.count({written(level)})", "count", level))
         collected += map(_distance, filter(_is_short_vector, references))
     return list(dict.fromkeys(collected))
 

@@ -68,8 +68,12 @@ _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
 
 def written(part: Part, text: str) -> str:
     """What is said of an output as said of what is parsed."""
-    parsed = PARSERS[part.parser][1].format(part.place)
-    return _NAME.sub(lambda found: found[1] or parsed, text)
+    return renamed(text, PARSERS[part.parser][1].format(part.place))
+
+
+def renamed(text: str, name: str) -> str:
+    """What is said of an output, with another name for it."""
+    return _NAME.sub(lambda found: found[1] or name, text)
 
 
 def parsers_of(place: str, table: Table) -> Iterator[str]:
@@ -102,6 +106,16 @@ def _parsed(parser: str, table: Table) -> tuple[Table, Ints]:
         table.readings[key] = tabulate(parsed), row
     known: tuple[Table, Ints] = table.readings[key]
     return known
+
+
+def opened(text: str) -> tuple[Callable[[str], str], Any] | None:
+    """What a text is, and how its parts are written; None if it is only a text."""
+    readers = {"number": (float, "float({})"), **PARSERS}
+    for parse, template in readers.values():
+        value = _tried(parse, text)
+        if value is not None:
+            return template.format, value
+    return None
 
 
 def _tried(parse: Callable[[str], Any], text: Any) -> Any:

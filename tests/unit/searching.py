@@ -10,6 +10,7 @@ from pytest_dp.arrays import joined
 from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.event_search import search
+from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
 from pytest_dp.privacy import ApproximateDP
 
@@ -18,11 +19,8 @@ def look(one, two, eps=0.5, references=(), most=8):
     """What the search finds for equally many outputs on D and on D'."""
     table = tabulate(joined([one, two]))
     first = np.arange(len(table)) < len(one)
-    return (
-        search(table, first, rank_for(ApproximateDP(eps))(len(one)), list(references), limit=most),
-        table,
-        first,
-    )
+    rank, about = rank_for(ApproximateDP(eps))(len(one)), features(table, list(references), first)
+    return search(table, first, rank, about, limit=most), table, first
 
 
 def planted(one, two, **keywords):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import random
 import time
@@ -100,6 +101,14 @@ def ten_entries(data, rng):
         ],
         "c": rng.laplace(),
     }
+
+
+def as_json(data, rng):
+    return json.dumps({"n": len(data) + rng.laplace(scale=0.5), "m": rng.laplace()})  # here
+
+
+def as_text(data, rng):
+    return f"{len(data)}" if rng.random() < 2 else ""  # here
 
 
 def array_of_entries(data, rng):
@@ -217,6 +226,8 @@ def one_threshold(data, rng):
 CASES = [
     (half_the_noise, "too little noise", "output['n'] moves by 1.0 between D and D', and all its"),
     (a_seed, "seeded", "the generator is seeded with 7 here"),
+    (as_json, "too little noise", "json.loads(output)['n'] moves by 1.0 between D and D', and all"),
+    (as_text, "no noise", "float(output) depends on no random draw: it is 4.0 on D and 3.0 on D'"),
     (ten_entries, "no noise", "output['b'][1] depends on no random draw: it is 4.0 on D and 3.0"),
     (array_of_entries, "no noise", "output[1] depends on no random draw: it is 4.0 on D and 3.0"),
     (no_noise, "no noise", "output[0] depends on no random draw: it is 4.0 on D and 3.0 on D'"),

@@ -262,7 +262,7 @@ def test_what_few_quantities_show_is_found(name):
     table, first = tabulate(sides[0] + sides[1]), np.arange(2 * runs) < runs
     about = all_features(table, [], first)
     rank = rank_for(ApproximateDP(1.0), 0.0)(runs)
-    [found] = search(table, first, rank, [], limit=1, about=about)
+    [found] = search(table, first, rank, about, limit=1)
     assert min(found.c1, found.c2) == 0
     assert max(found.c1, found.c2) > runs * (0.3 if "message" in name else 0.9), str(found.event)
 

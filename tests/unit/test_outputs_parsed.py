@@ -73,7 +73,7 @@ def test_texts_are_read_as_what_they_are_and_events_are_python(name):
     first = np.arange(2 * RUNS) < RUNS
     about = [f for f in features(tabulate(outputs), [], first) if f.kind != "reading of characters"]
     rank = rank_for(ApproximateDP(1.0), 0.0)(RUNS)
-    [found] = search(tabulate(outputs), first, rank, [], limit=1, about=about)
+    [found] = search(tabulate(outputs), first, rank, about, limit=1)
     text = str(found.event)
     assert wanted in text
     for output, inside in zip(outputs, found.event.mask(tabulate(outputs)), strict=True):

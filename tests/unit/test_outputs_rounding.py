@@ -92,7 +92,7 @@ def test_models_and_events_do_not_see_errors(step, n):
     assert (column.codes(table) == column.codes(again)).all()
     events = [
         one.event
-        for one in search(table, first, rank_for(ApproximateDP(0.0), 0.0)(n // 2), [], limit=20)
+        for one in search(table, first, rank_for(ApproximateDP(0.0), 0.0)(n // 2), limit=20)
     ]
     assert len(events) > 5
     for event in events:
@@ -111,7 +111,7 @@ def test_whole_outputs_are_compared_up_to_errors():
     first = values > 0
     found = [
         one.event
-        for one in search(again, first, rank_for(ApproximateDP(0.0), 0.0)(2_000), [], limit=30)
+        for one in search(again, first, rank_for(ApproximateDP(0.0), 0.0)(2_000), limit=30)
     ]
     assert any(isinstance(condition, OneOf) for one in found for condition in one.conditions)
     for event in found:

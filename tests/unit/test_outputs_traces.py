@@ -51,7 +51,7 @@ def best(draw, runs=16, seed=0):
     table = tabulate(outputs)
     about = all_features(table, [], first)
     rank = rank_for(ApproximateDP(1.0), 0.0)(runs)
-    [found] = search(table, first, rank, [], limit=1, about=about)
+    [found] = search(table, first, rank, about, limit=1)
     assert (found.c1, found.c2) in ((runs, 0), (0, runs))
     fresh, _ = sides(draw, 200, seed + 1)
     mask = found.event.mask(tabulate(fresh))
@@ -198,10 +198,10 @@ def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
     table, first = tabulate(outputs), np.arange(40_000) < 20_000
     column = bins_of(leaf("output"), table, 40)
     assert column.atoms.values.tolist() == [-3.5, 1.25]
-    found = search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), [], limit=1, rare=True)
+    found = search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), limit=1, rare=True)
     assert [str(one.event) for one in found[1:]] == ["output == 1.25", "output == -3.5"]
     assert [(one.c1, one.c2) for one in found[1:]] == [(5, 0), (0, 6)]
-    assert len(search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), [], limit=1)) == 1
+    assert len(search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), limit=1)) == 1
 
 
 def test_a_fine_grid_has_no_values_that_stand_out():
@@ -251,7 +251,7 @@ def test_a_rare_value_has_an_event_where_noise_is_shared():
     two = one.copy()
     one[:5], two[:5] = 3.0, 2.0
     table, first = tabulate(np.concatenate([one, two])), np.arange(40_000) < 20_000
-    found = search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), [], limit=1, rare=True)
+    found = search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), limit=1, rare=True)
     assert [str(one.event) for one in found[-2:]] == ["output == 3", "output == 2"]
 
 

@@ -99,7 +99,7 @@ def test_whole_outputs_are_told_apart_and_the_rare_ones_summed_up():
     on_d, on_d2 = [("a", 1)] * 50 + [("b", 2)] * 30, [("b", 2)] * 80
     table = tabulate([*on_d, *on_d2])
     which = np.arange(len(table)) < len(on_d)
-    ranked = search(table, which, lambda c1, c2: c1 - c2 + 0.0, [], 20, [])
+    ranked = search(table, which, lambda c1, c2: c1 - c2 + 0.0, [], 20)
     event = next(found.event for found in ranked if "output == (" in str(found.event))
     assert histogram(event, on_d, on_d2).bars[0].label == "('a', 1)"
     many = [("c", k) for k in range(40)]
