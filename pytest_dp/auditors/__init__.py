@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from inspect import Signature, signature
@@ -20,8 +20,9 @@ from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import BLAME_SECONDS
+from pytest_dp.limits import BLAME_SECONDS, QUIET_SECONDS, SEVERAL
 from pytest_dp.reprs import on_one_line
+from pytest_dp.results.blame import Blame
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import OutOfTime, watched, within
@@ -198,12 +199,20 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
     if example is None:
         return result
     from pytest_dp.blame import blamed  # only loaded where something is violated
+    from pytest_dp.blame.idle import idle_fields
 
-    pair = Pair(example.d1, example.d2, params=example.params).inputs
-    seconds = min(BLAME_SECONDS, context.to_conclude())
-    try:
-        lower, event = result.lower, example.event
-        blame = blamed(context.call, pair, context.guarantee, lower, event, seconds, root)
-    except Exception:  # such as of an output that cannot be compared; the violation stands
-        blame = ()
-    return replace(result, blame=blame, seconds=clocks.seconds() - context.started)
+    pair = Pair(example.d1, example.d2, params=example.params)
+    examples = [data for given in context.pairs for data in (given.d1, given.d2)]
+    call = context.call
+    blame: tuple[Blame, ...] = ()
+    idle: tuple[Any, ...] = ()
+    with suppress(Exception):  # such as of an output that cannot be compared; the violation stands
+        seconds = min(BLAME_SECONDS, context.to_conclude())
+        about = context.guarantee, result.lower, example.event
+        blame = blamed(call, pair.inputs, *about, seconds, root)
+        moment = min(QUIET_SECONDS, context.deadline.remaining())  # also where blame took all
+        seconds = min(BLAME_SECONDS, max(context.to_conclude(), moment))
+        idle = idle_fields(call, pair, examples, seconds)
+    example = replace(example, idle=idle, idle_runs=SEVERAL if idle else 0)
+    seconds = clocks.seconds() - context.started
+    return replace(result, blame=blame, counterexample=example, seconds=seconds)

@@ -38,6 +38,7 @@ def inputs(example: Counterexample, width: int) -> list[str]:
         if min(len(d1), len(d2)) > width:  # long ones look alike
             few = _changes(example, width)
             lines += few if len(few) <= FEW else []
+    lines += field("     ", _idle(example), width) if example.idle else []
     if example.params:
         values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
         lines += field("with ", ", ".join(values), width)
@@ -98,25 +99,42 @@ def _changes(example: Counterexample, width: int) -> list[str]:
 def _change(change: Change, position: str, example: Counterexample) -> Iterator[str]:
     """A record, by its place: what it holds, or what differs in it if it was replaced."""
     from pytest_dp.datasets.differences import ABSENT, parts, record_of
-    from pytest_dp.datasets.fields import fields_of
 
-    idle = example.idle
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
-    before, after = (_without(idle, side) for side in sides)
+    before, after = (_without(example.idle, side) for side in sides)
     if change.before is ABSENT or change.after is ABSENT:
         name, record = ("D'", after) if change.before is ABSENT else ("D", before)
         place = f"{name}{position} = " if position else ""
         yield f"only in {name}: {place}{_record(record)}"
-        said = "other values of {} there change nothing"
     else:
         differing = list(parts(before, after))
         yield from (_from_to(f"D{position}{place}", *both) for place, *both in differing[:SEVERAL])
         if differing[SEVERAL:]:
             yield f"... and {_counted(len(differing) - SEVERAL, 'more value')} of this record"
+
+
+def _idle(example: Counterexample) -> str:
+    """Which fields change nothing, and how that was seen; empty if none was seen to."""
+    from pytest_dp.datasets import key
+    from pytest_dp.datasets.differences import ABSENT, changes, record_of
+    from pytest_dp.datasets.fields import fields_of
+
+    found = changes(example.d1, example.d2) if example.idle else None
+    if not found:
+        return ""
+    (change,) = found
+    sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
+    order, said = (
+        fields_of(sides[change.before is ABSENT]),
+        "other values of {} there change nothing",
+    )
+    if ABSENT not in sides:
         said = "making {} equal changes nothing"
-    if idle:
-        names = _ranges(idle, list(fields_of(sides[change.before is ABSENT])))
-        yield f"({said.format(names)}, in {example.idle_runs} runs with the same random numbers)"
+        other = fields_of(sides[1])
+        order = {name: v for name, v in order.items() if key(v) != key(other.get(name, ABSENT))}
+    names = _ranges(example.idle, list(order))
+    how = f"in {example.idle_runs} runs with the same random numbers"
+    return f"({said.format(names)}, {how})"
 
 
 def _without(idle: Sequence[Any], record: Any) -> Any:
@@ -178,7 +196,9 @@ def _ranges(names: Sequence[Any], order: Sequence[Any]) -> str:
                 rows.append([])
             rows[-1].append(f"[{name}]" if isinstance(name, int) else str(name))
             last = at
-    return ", ".join(f"{row[0]} to {row[-1]}" if len(row) > FEW else ", ".join(row) for row in rows)
+    return ", ".join(
+        f"{row[0]} to {row[-1]}" if len(row) >= FEW else ", ".join(row) for row in rows
+    )
 
 
 def keep(result: Result) -> list[str]:

@@ -1,0 +1,100 @@
+"""Fields of the record that D and D' differ in which change nothing: told beside it.
+
+Other values are written there, and the mechanism is run with the same random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from pytest_dp.blame.runs import Runs, TooLong, changed
+from pytest_dp.datasets import kind_of, records_of
+from pytest_dp.datasets.differences import ABSENT, changes, record_of
+from pytest_dp.datasets.equality import key
+from pytest_dp.datasets.fields import fields_of, with_field
+from pytest_dp.datasets.neighbours import Pair
+from pytest_dp.datasets.pool import Pool
+from pytest_dp.errors import ClaimError
+from pytest_dp.limits import SEVERAL, THOUSAND, TRIAL_RUNS
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+
+
+def idle_fields(
+    call: Call, pair: Pair, examples: Iterable[Any], seconds: float
+) -> tuple[Hashable, ...]:
+    """Fields that changed nothing in `SEVERAL` runs, all of them at once, while the record did.
+
+    Of a record that was replaced they got the values that it has in D'; of one that only D or D'
+    has, those of another record, there or in `examples`.
+    """
+    with suppress(CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError):
+        return tuple(_idle(call, pair, examples, Deadline(seconds)))
+    return ()
+
+
+def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -> list[Hashable]:
+    found = changes(pair.d1, pair.d2) or ()
+    if len(found) != 1:
+        return []
+    (change,) = found
+    added = change.before is ABSENT
+    dataset = pair.d2 if added else pair.d1
+    pool = Pool([dataset])
+    others = [change.after]
+    if added or change.after is ABSENT:
+        kin = (data for data in examples if kind_of(data) == kind_of(dataset))
+        others = [*pool.records, *(row for data in kin for row in records_of(data)[:THOUSAND])]
+    mine = pool.records[change.at]
+    new = {name: value for name in fields_of(mine) for value in _another(mine, name, others)}
+    both = Runs(call, pair.inputs, deadline)
+    if len(fields_of(mine)) < 2 or not new or not _seen(both):
+        return []
+
+    def runs_on(fields: Sequence[Hashable]) -> Runs:
+        at = pool.add(reduce(lambda row, name: with_field(row, name, new[name]), fields, mine))
+        places = range(len(pool.records))
+        data = pool.dataset((*places[: change.at], at, *places[change.at + 1 : count]))
+        return Runs(call, replace(pair, d1=data, d2=data).inputs, deadline)
+
+    count = len(pool.records)
+    usual = runs_on(())
+
+    def alike(fields: Sequence[Hashable], many: int) -> bool:
+        try:
+            runs = runs_on(fields)
+        except ClaimError:  # no such dataset can hold it
+            return False
+        return not any(changed(usual.usual(0, at), runs.usual(0, at)) for at in range(many))
+
+    idle: list[Hashable] = []
+    ahead = [list(new)]  # halves of what changes something, until it is one field
+    while ahead:
+        some = ahead.pop()
+        if alike([*idle, *some], TRIAL_RUNS):
+            idle += some
+        elif len(some) > 1:
+            ahead += some[len(some) // 2 :], some[: len(some) // 2]
+    named = dict(zip(fields_of(mine), fields_of(record_of(dataset, mine)), strict=True))
+    return [named[name] for name in idle] if idle and alike(idle, SEVERAL) else []
+
+
+def _seen(runs: Runs) -> bool:
+    """Whether all noise is the same in these runs, and D and D' are told apart."""
+    return runs.repeats and any(changed(*runs.both(noise)) for noise in range(SEVERAL))
+
+
+def _another(mine: Any, name: Hashable, others: Sequence[Any]) -> list[Any]:
+    """A value that the field has in another record, if any has another."""
+    value = key(fields_of(mine)[name])
+    for other in others:
+        theirs = fields_of(other)
+        if name in theirs and key(theirs[name]) != value:
+            return [theirs[name]]
+    return []
