@@ -17,12 +17,11 @@ import numpy as np
 
 from pytest_dp.limits import FEW
 from pytest_dp.randomness.modules import are_originals
-from pytest_dp.reach import names_in, reach
+from pytest_dp.reach import functions_of, names_in, reach
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.generators import seeded
-from pytest_dp.whose_code import is_library
 
 _CLOCKS = """
 asctime clock_gettime clock_gettime_ns ctime datetime64 fromtimestamp get_clock_info gmtime
@@ -84,22 +83,10 @@ def content_of(call: Call) -> bytes:
 def _named(call: Call) -> Iterator[str]:
     """Names of `NAMES` in code that a mechanism reaches, and variables that it sets."""
     for value, _ in reach((call.mechanism, ""), *((p, "") for p in call.params.values())):
-        for function in _functions_of(value):
+        for function in functions_of(value):
             code = function.__code__
             yield from sorted(names_in(code) & NAMES)
             yield from _stored(code)
-
-
-def _functions_of(value: Any) -> Iterator[types.FunctionType]:
-    """A function of the project, or those that a member of a class wraps."""
-    members = [value]
-    if isinstance(value, property):
-        members = [value.fget, value.fset]
-    elif isinstance(value, functools.cached_property):
-        members = [value.func]
-    for member in members:
-        if isinstance(member, types.FunctionType) and not is_library(member.__module__):
-            yield member
 
 
 def _stored(code: types.CodeType, around: Sequence[str] | None = None) -> Iterator[str]:
@@ -119,7 +106,7 @@ def _stored(code: types.CodeType, around: Sequence[str] | None = None) -> Iterat
 def _around(call: Call) -> dict[str, dict[str, int]]:
     """What stands in modules that the mechanism's code names, and may write into."""
     functions = [
-        function for value, _ in reach((call.mechanism, "")) for function in _functions_of(value)
+        function for value, _ in reach((call.mechanism, "")) for function in functions_of(value)
     ]
     named = {
         id(module): module

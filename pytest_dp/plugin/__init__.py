@@ -95,6 +95,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--dp-report", metavar="FILE", action="append", help=reports)
     parser.addini("dp_report", "files of reports, one per line", type="linelist", default=None)
     group.addoption(
+        "--dp-debug", action="store_true", help="after a violation, one run on D and on D' in pdb"
+    )
+    group.addoption(
         "--dp-evidence", action="store_true", help="print the evidence of earlier runs, and exit"
     )
     parser.addini("dp_claims_file", "where claims are on record (default: dp-claims.json)")
@@ -125,6 +128,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
     modules_wanted(config)  # a value that makes no sense is said now
+    if config.option.dp_debug and getattr(config.option, "dist", "no") != "no":
+        raise pytest.UsageError("--dp-debug: pdb needs the process of pytest itself. Add -n 0.")
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
     profiles_in_use = "pytest_dp.profiles" in sys.modules
     if profiles_in_use or any(
@@ -285,6 +290,15 @@ def pytest_runtest_makereport(
 
         attach(item, call, report)
     return report
+
+
+def pytest_exception_interact(node: Any, call: pytest.CallInfo[None], report: Any) -> None:
+    """After a violation, its counterexample in a debugger, if that is wanted."""
+    result = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
+    if node.config.option.dp_debug and result is not None:
+        from pytest_dp.plugin.debugging import debug
+
+        debug(node, result, report)
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> Any:

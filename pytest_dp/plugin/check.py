@@ -66,6 +66,7 @@ def run_audit(
     `number` counts the audits of a test.
     """
     from pytest_dp.auditors import run
+    from pytest_dp.plugin.debugging import breaking_once
     from pytest_dp.plugin.earlier import Earlier
     from pytest_dp.plugin.pair_files import with_file
 
@@ -75,7 +76,8 @@ def run_audit(
     ends_early = settings.method.name == "sequential" and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     earlier = Earlier(item, number, claim, mechanism, settings)
-    with Progress(item.config, item.name, settings.max_seconds, goal) as progress:
+    shown = Progress(item.config, item.name, settings.max_seconds, goal)
+    with breaking_once(item, mechanism, claim, settings) as settings, shown as progress:
         root = item.config.rootpath
         result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, earlier.past)
     earlier.keep(result)
