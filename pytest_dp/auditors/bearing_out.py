@@ -229,6 +229,6 @@ class BearingOut:
         """That the loss is larger than the claim, and what to do about it."""
         known, guarantee = self.estimate, self.context.guarantee
         return (
-            f"suspect: {known.mode} {guarantee.parameter} = {known.value:.3g}, above the claim of "
+            f"suspect: {known.mode} {guarantee.equal(f'{known.value:.3g}')}, above the claim of "
             f"{guarantee.claimed:g}, and too few runs to show it: raise max_samples or max_seconds"
         )

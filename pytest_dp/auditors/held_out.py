@@ -212,10 +212,12 @@ def described(bound: Bound, witness: Witness) -> str:
     """The event or attack with its counts."""
     counts, loss, what = bound.counts, bound.loss, getattr(witness, bound.kind)
     parameter = bound.guarantee.parameter
-    name = "a loss" if parameter == "eps" else parameter
+    name, unit = "a loss" if parameter in ("eps", "scale") else parameter, ""
+    if parameter == "scale":
+        unit = " times the claim"
     return (
         f"{what}: {counts.c1:,} of {counts.n1:,} against {counts.c2:,} of {counts.n2:,}, "
-        f"{name} of {loss[0]:.3g} to {loss[1]:.3g}"
+        f"{name} of {loss[0]:.3g} to {loss[1]:.3g}{unit}"
     )
 
 

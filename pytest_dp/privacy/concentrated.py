@@ -317,5 +317,5 @@ class RenyiDP(Curve):
 
     def _compared(self, sign: str, number: str) -> str:
         if len(self.orders) > 1:
-            return f"the loss is {sign} {number} times the claim"
+            return f"loss {sign} {number} times the claim"
         return f"eps {sign} {number} at order {self.orders[0][0]:g}"

@@ -117,7 +117,7 @@ class _Functional(Curve):
         return f"{number} times the claim"
 
     def _compared(self, sign: str, number: str) -> str:
-        return f"the loss is {sign} {number} times the claim"
+        return f"loss {sign} {number} times the claim"
 
 
 def _last_where(is_broken: Callable[[Floats], Bools], low: Floats) -> Floats:

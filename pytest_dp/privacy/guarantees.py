@@ -183,6 +183,10 @@ class Guarantee(ABC):
         """The same where nothing closer is known: ``eps > 1.0``."""
         return self._compared(">", number)
 
+    def equal(self, number: str) -> str:
+        """A value of the parameter: ``eps = 1.3``; of a curve, ``loss = 1.3 times the claim``."""
+        return self._compared("=", number)
+
     def true(self, number: str) -> str:
         """A true value of the parameter: ``a true eps of 1.3``."""
         return f"a true {self.parameter} of {number}"

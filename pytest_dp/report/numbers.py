@@ -250,8 +250,16 @@ def known(value: float, error: float) -> str:
     return f"{value:.{6 if error <= 1e-6 else max(0, int(-math.log10(error)))}f}"
 
 
+def value(parameter: str, number: str, sign: str = "=") -> str:
+    """``eps = 1.7``; of a claim by a curve, ``loss = 1.7 times the claim``."""
+    if parameter == "scale":
+        return f"loss {sign} {number} times the claim"
+    return f"{parameter} {sign} {number}"
+
+
 def may_lose(largest: float | None, parameter: str) -> str:
     """What is not excluded of a mechanism: ``it may lose up to eps = 1.7 now``; None: anything."""
     if largest is None or math.isinf(largest):
-        return f"it may lose any {parameter} now"
-    return f"it may lose up to {parameter} = {upper(largest)} now"
+        anything = "multiple of the claim" if parameter == "scale" else parameter
+        return f"it may lose any {anything} now"
+    return f"it may lose up to {value(parameter, upper(largest)).removeprefix('loss = ')} now"

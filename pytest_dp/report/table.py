@@ -63,11 +63,9 @@ def outcome(record: Record) -> str:
     """The status with what makes it telling: ``"no violation (strong)"``."""
     claimed, parameter = record.claimed, record.parameter
     if record.status == "violated" and claimed is not None:
-        what, unit = ("loss", " times the claim") if parameter == "scale" else (parameter, "")
         bound = _bound(record)
-        if not bound:
-            return f"violated, {what} > {numbers.claimed(claimed)}{unit}"
-        return f"violated, {what} >= {bound}{unit}"
+        sign, number = (">=", bound) if bound else (">", numbers.claimed(claimed))
+        return f"violated, {numbers.value(parameter, number, sign)}"
     since = f" since {record.unchanged_since[:10]}" if record.unchanged_since else ""
     said = record.status + since + (f" ({record.strength})" if record.strength else "")
     return said if record.beyond is None else f"{said}; {record.beyond.headline}"

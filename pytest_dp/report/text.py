@@ -37,8 +37,8 @@ def estimated(record: Record) -> str:
         where = f"{numbers.count(known.pairs)} of {numbers.count(record.pairs_available)} pairs"
     beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
-    value = numbers.known(known.value, known.error)
-    return f"{known.mode} on {where}: {record.parameter} = {value}{beside}{basis}{_borne(known)}"
+    value = numbers.value(record.parameter, numbers.known(known.value, known.error))
+    return f"{known.mode} on {where}: {value}{beside}{basis}{_borne(known)}"
 
 
 def _borne(known: Estimate) -> str:
@@ -115,4 +115,6 @@ def _spent(record: Record) -> str:
     if not record.strength or lower <= 0 or record.claimed is None:
         return ""
     spent, claimed = numbers.lower(lower), numbers.claimed(record.claimed)
+    if record.parameter == "scale":
+        return numbers.value("scale", spent, ">=")
     return f"{record.parameter}: at least {spent} of the {claimed} that it may"

@@ -334,7 +334,7 @@ class Result:
     def worth(self) -> str:
         """What a pass rests on: ``"would have caught 1.25"``, or the loss that is known."""
         if self.estimate is not None and self.estimate.runs:
-            known = f"{self.parameter} = {self.estimate.value:.3g}"
+            known = self.claim.promise.guarantee.equal(f"{self.estimate.value:.3g}")
             return f"{known} on these pairs, as {self.estimate.runs:,} runs bear out"
         return f"would have caught {self.resolution:.3g}"
 

@@ -393,7 +393,7 @@ def test_words():
     assert ZeroConcentratedDP(1.0).more_than("1.0") == "rho > 1.0"
     assert GaussianDP(1.0).true("1.3") == "a true mu of 1.3"
     assert EVERY["rdp"].at_least("0.7") == "eps >= 0.7 at order 8"
-    assert EVERY["profile"].at_least("1.4") == "the loss is >= 1.4 times the claim"
+    assert EVERY["profile"].at_least("1.4") == "loss >= 1.4 times the claim"
     assert EVERY["rdp of several"].true("1.4") == "1.4 times the claim"
 
 

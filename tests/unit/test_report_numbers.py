@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from results import BROKEN, COUNT
 
+from pytest_dp import PrivacyProfile
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
 
@@ -132,3 +133,14 @@ def test_numpy_scalars_look_like_floats():
 
 
 # Headline
+
+
+def test_units_are_the_same_everywhere():
+    assert numbers.value("eps", "1.7") == "eps = 1.7"
+    assert numbers.value("scale", "3.68", ">=") == "loss >= 3.68 times the claim"
+    assert numbers.may_lose(1.7, "eps") == "it may lose up to eps = 1.70 now"
+    assert numbers.may_lose(1.7, "scale") == "it may lose up to 1.70 times the claim now"
+    assert numbers.may_lose(None, "scale") == "it may lose any multiple of the claim now"
+    curve = PrivacyProfile(lambda eps: 0.0, name="a curve")
+    assert curve.at_least("3.68") == numbers.value(curve.parameter, "3.68", ">=")
+    assert curve.equal("3.68") == numbers.value(curve.parameter, "3.68")
