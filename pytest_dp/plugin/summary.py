@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
+from urllib.parse import quote
 
 import pytest
 
 from pytest_dp.errors import ClaimError
+from pytest_dp.plugin.about_run import about_run
 from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.plugin.names import reports
 from pytest_dp.report import github
-from pytest_dp.report.files import FORMATS, ending
+from pytest_dp.report.files import FORMATS, Run, ending
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
 from pytest_dp.report.table import table, total
@@ -129,15 +132,22 @@ def write(files: Iterable[Path], records: Sequence[Record], config: pytest.Confi
     def located(path: str) -> str:
         return relative(config.rootpath / path, _workspace(config))
 
+    about = about_run(config)
     problems = []
     for file in files:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = FORMATS[ending(file)](records, located)
+            linked = partial(_linked, config.rootpath, file.parent)
+            text = FORMATS[ending(file)](records, Run(located, linked, about))
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
             problems.append(f"--dp-report={file} could not be written: {reason(error)}")
     return problems
+
+
+def _linked(root: Path, folder: Path, path: str) -> str:
+    """A file of the project as an address, seen from a folder."""
+    return quote(relative(root / path, folder))
 
 
 def _workspace(config: pytest.Config) -> Path:

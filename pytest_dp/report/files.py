@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -60,14 +60,23 @@ def read(text: str) -> list[Record]:
         raise ValueError(f"This report of pytest-dp is damaged: {error!r}.") from None
 
 
-Located = Callable[[str], str]
-"""From the path of a file to the path as seen from the root of the repository."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What reports are told of the run as a whole."""
 
-FORMATS: dict[str, Callable[[Sequence[Record], Located], str]] = {
-    ".json": lambda records, located: as_json(records),  # noqa: ARG005
-    ".gitlab.json": code_quality,
-    ".sarif": lambda records, located: sarif(records, __version__, located),
-    ".html": lambda records, located: page(records, versions()),  # noqa: ARG005
+    located: Callable[[str], str]
+    """From the path of a file to the path as seen from the root of the repository."""
+    linked: Callable[[str], str]
+    """To the path as seen from the report."""
+    about: Mapping[str, str]
+    """Project, commit, branch and profile, as far as they are known."""
+
+
+FORMATS: dict[str, Callable[[Sequence[Record], Run], str]] = {
+    ".json": lambda records, run: as_json(records),  # noqa: ARG005
+    ".gitlab.json": lambda records, run: code_quality(records, run.located),
+    ".sarif": lambda records, run: sarif(records, __version__, run.located),
+    ".html": lambda records, run: page(records, versions(), about=run.about, linked=run.linked),
 }
 """What writes the report of a run, by the ending of its file. The longest ending counts."""
 

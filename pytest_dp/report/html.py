@@ -8,19 +8,21 @@ by `pytest_dp.report.drawings`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import groupby
+from types import MappingProxyType
 
 from pytest_dp import clocks
 from pytest_dp.report.drawings import Claimed, drawings
 from pytest_dp.report.histograms import Drawing
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
-from pytest_dp.report.table import cells, heads, legend, outcome, total
+from pytest_dp.report.table import POOR, cells, heads, legend, outcome, total
 from pytest_dp.report.text import facts
 
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -28,21 +30,29 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\
 
 
 def page(
-    records: Sequence[Record], versions: Mapping[str, str], now: datetime | None = None
+    records: Sequence[Record],
+    versions: Mapping[str, str],
+    now: datetime | None = None,
+    *,
+    about: Mapping[str, str] = MappingProxyType({}),
+    linked: Callable[[str], str] = str,
 ) -> str:
     """The report of a run as one HTML document.
 
     Records that a test expects to be broken are only mentioned. `versions` says what ran, and in
-    which version; `now` is in UTC.
+    which version; `now` is in UTC. `about` names project, commit, branch and profile, and `linked`
+    leads from a file of the project to its address.
     """
     now = now or clocks.now()
     claims = [record for record in records if not record.expected]
-    claims.sort(key=lambda record: ORDER.index(record.status))
+    claims.sort(key=_rank)
     ran = ", ".join(f"{name} {version}" for name, version in versions.items())
     title = f"Privacy: {total(claims)}" if claims else "Privacy claims: none were audited"
     body = [
         f"<header><h1>{_text(title)}</h1>",
-        f'<p class="dp-soft">{now:%Y-%m-%d %H:%M} UTC, {_text(ran)}</p></header>',
+        "<dl>",
+        *(f"<dt>{_text(name)}</dt><dd>{_text(said)}</dd>" for name, said in about.items()),
+        f"<dt>run</dt><dd>{now:%Y-%m-%d %H:%M} UTC, {_text(ran)}</dd></dl></header>",
         "<main>",
     ]
     if claims:
@@ -52,21 +62,30 @@ def page(
         names = ", ".join(map(_name, expected))
         body.append(f"<p>Broken, as the test expects: {names}.</p>")
     numbered = list(enumerate(claims, start=1))
-    for status, shown in STATUSES.items():
-        chosen = [(number, record) for number, record in numbered if record.status == status]
-        if chosen:
-            body.append(f"<section><h2>{shown.heading}</h2>")
-            body += [_folded(number, record) for number, record in chosen]
-            body.append("</section>")
+    for heading, chosen in groupby(numbered, key=lambda claim: _heading(claim[1])):
+        body.append(f"<section><h2>{heading}</h2>")
+        body += [_folded(number, record, linked) for number, record in chosen]
+        body.append("</section>")
     body.append("</main>")
     return _document(_text(title), "\n".join(body))
 
 
+def _rank(record: Record) -> tuple[int, bool, int]:
+    """What alarms first; of claims that told nothing the blind ones, of passes the weak ones."""
+    at = ORDER.index(record.status)
+    alarm = ORDER.index("no violation") if record.status == "unchanged" else at
+    return alarm, record.strength not in POOR, at
+
+
+def _heading(record: Record) -> str:
+    """What stands above claims of this kind; those that say little stand by themselves."""
+    heading = STATUSES[record.status].heading
+    return f"{heading}: {record.strength}" if record.strength in POOR else heading
+
+
 def fragment(record: Record) -> str:
     """One claim, to be shown within another page, such as a notebook."""
-    verdict = (
-        f'<p class="dp-{STATUSES[record.status].style} dp-verdict">{_text(_verdict(record))}</p>'
-    )
+    verdict = _marked("p", record)
     name = f"<p>{_name(record.name)}</p>"
     return (
         f'<style>{_part("page.css")}</style><div class="dp">{name}{verdict}{_details(record)}</div>'
@@ -114,10 +133,11 @@ def _row(number: int, record: Record, above: Sequence[str]) -> str:
         f"{_text(cell)}</td>"
         for head, value, cell in zip(above, values, cells(record), strict=True)
     )
-    rank = ORDER.index(record.status)
+    alarm, is_good, _ = _rank(record)
+    rank = 2 * alarm + is_good
     return (
         f'<tr data-status="{record.status}" data-claim="claim-{number}">'
-        f'<td class="dp-verdict dp-{STATUSES[record.status].style}" data-value="{rank}">'
+        f'<td class="dp-verdict dp-{_style(record)}" data-value="{rank}">'
         f"{_text(_verdict(record))}</td>"
         f'<th scope="row"><a href="#claim-{number}">{_name(record.name)}</a><br>'
         f'<span class="dp-soft">{_text(_place(record))}</span></th>{figures}</tr>\n'
@@ -131,24 +151,36 @@ def _verdict(record: Record) -> str:
 
 
 def _marked(tag: str, record: Record) -> str:
-    style = STATUSES[record.status].style
-    return f'<{tag} class="dp-verdict dp-{style}">{_text(_verdict(record))}</{tag}>'
+    return f'<{tag} class="dp-verdict dp-{_style(record)}">{_text(_verdict(record))}</{tag}>'
+
+
+def _style(record: Record) -> str:
+    return STATUSES["inconclusive" if record.strength in POOR else record.status].style
 
 
 def _place(record: Record) -> str:
     return record.path if record.line is None else f"{record.path}:{record.line}"
 
 
-def _folded(number: int, record: Record) -> str:
+def _folded(number: int, record: Record, linked: Callable[[str], str]) -> str:
     """All that is known of a claim; open at once if something is wrong with it."""
-    is_open = (
-        "" if record.status in ("no violation", "unchanged") and not record.beyond else " open"
-    )
+    passed = record.status in ("no violation", "unchanged") and record.strength not in POOR
+    is_open = "" if passed and not record.beyond else " open"
     return (
         f"<details{is_open}><summary>"
         f"{_marked('span', record)} {_name(record.name)}</summary>\n"
         f'<div id="claim-{number}"><p class="dp-soft">{_text(_place(record))}</p>{_details(record)}'
-        "</div></details>\n"
+        f"{_pairs(record, linked)}</div></details>\n"
+    )
+
+
+def _pairs(record: Record, linked: Callable[[str], str]) -> str:
+    """Links to the files that have counterexamples as tests."""
+    return "".join(
+        f'<p>The pair as a test: <a href="{_text(linked(told.pair_file))}">'
+        f"{_name(told.pair_file)}</a></p>"
+        for told in record.all
+        if told.pair_file
     )
 
 

@@ -15,7 +15,7 @@ from pytest_dp.report.text import estimated, proven
 
 _STOOD = ("no violation", "unchanged")
 _LOUD = ("violated", "error")
-_POOR = ("blind", "weak")
+POOR = ("blind", "weak")
 _FINDS = "{}: 19 of 20 such audits find noise {:g} times too small on what they try."
 _WORTH = {
     "strong": _FINDS.format("strong", STRONG),
@@ -85,7 +85,7 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
         status: sum(record.status == status for record in open_ones)
         for status in ("violated", "error", "inconclusive")
     }
-    blind, weak = (sum(record.strength == grade for record in audited) for grade in _POOR)
+    blind, weak = (sum(record.strength == grade for record in audited) for grade in POOR)
     counts["inconclusive"] -= blind
     said = [
         (n, status.upper() if loud and status in _LOUD else STATUSES[status].words)
@@ -134,8 +134,9 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     rows = zip(records, names, columns, states, promises, strict=True)
     for record, name, values, state, promise in rows:
         fits = len(name) <= beside
-        lines += [] if fits else [(name, record.status)]
-        lines.append((line(name if fits else "", values, state), record.status))
+        colour = "inconclusive" if record.strength in POOR else record.status
+        lines += [] if fits else [(name, colour)]
+        lines.append((line(name if fits else "", values, state), colour))
         lines += [
             (f"  {text}", status)
             for said, status in ((promise, ""), *_below(record))

@@ -103,7 +103,7 @@ def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
     (stats.root / "file").write_text("in the way")
     result = stats.run("-k", "good", "--dp-report=file/dp.json", "--dp-report=dp.sarif")
     assert result.ret == 1
-    result.assert_outcomes(passed=1, deselected=1)
+    result.assert_outcomes(passed=1, deselected=1, errors=1)
     result.stdout.fnmatch_lines(["ERROR: --dp-report=*file/dp.json could not be written: *"])
     assert (stats.root / "dp.sarif").exists()
 

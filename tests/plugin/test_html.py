@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from projects import laplace
@@ -20,6 +22,11 @@ def test_expected(dp_check):
     with pytest.raises(PrivacyViolation):
         dp_check(lambda d, rng: len(d) + rng.laplace())
 """
+LEAKS = """
+@dp_claim(eps=1.0, neighbors="add_remove_one", inputs=[[1, 0]], max_samples=2000)
+def leaks(records, rng):
+    return len(records) + rng.laplace(scale=0.1)
+"""
 SHOP = laplace("leaky_count", 0.2), laplace("fine_count", 1.0), BROKEN
 
 
@@ -27,21 +34,41 @@ def svgs(file: Path) -> int:
     return file.read_text(encoding="utf-8").count("<svg")
 
 
+def committed(root: Path) -> str:
+    """A commit of all files, on a branch of its own."""
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for words in (("init", "-q", "-b", "trunk"), ("add", "."), (*author, "commit", "-qm", "all")):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    command = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(
+        command, cwd=root, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
 @pytest.mark.slow
 def test_a_report_with_pictures(project):
-    project.write("test_shop.py", *SHOP, EXPECTED)
+    project.write("test_shop.py", *SHOP, EXPECTED, LEAKS)
+    project.write("pyproject.toml", "[project]\nname = 'my-shop'\n")
+    commit = committed(project.root)
+    project.write("pyproject.toml", "[project]\nname = 'shop'\n")
     result = project.run("--dp-report=out/claims.html", "--dp-report=claims.json")
     file = project.root / "out/claims.html"
     result.stdout.fnmatch_lines([f"report of the privacy claims: {file}"])
     text = file.read_text(encoding="utf-8")
-    assert "Privacy: 3 claims, 1 violated, 1 not audited" in text
+    assert "Privacy: 4 claims, 2 violated, 1 not audited" in text
     assert "Broken, as the test expects: <code>test_<wbr>expected</code>" in text
     assert "&lt;i&gt;no&lt;/i&gt;" in text
+    about = re.search("<dl>(.*?)</dl>", text, re.S)[1]
+    assert re.findall("<dd>(.*?)</dd>", about)[:4] == [
+        *("shop", f"{commit} with changes", "trunk", "default")
+    ]
+    (link,) = re.findall('href="([^"#]*pairs/[^"]*)"', text)
+    assert (file.parent / unquote(link)).is_file()
     assert svgs(file) >= 5  # four of the violation, and at least one of the pass
     assert [path.name for path in file.parent.iterdir()] == ["claims.html"]
     written = json.loads((project.root / "claims.json").read_text(encoding="utf-8"))
     assert [claim["status"] for claim in written["claims"] if not claim["expected"]] == [
-        *("violated", "no violation", "error")
+        *("violated", "no violation", "error", "violated")
     ]
     assert not any("pictures" in claim for claim in written["claims"])
 

@@ -56,6 +56,8 @@ def test_a_browser_shows_it_without_complaint(browser, report):
         assert browser.run("document.documentElement.scrollWidth") <= width
         browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert browser.run("document.documentElement.scrollWidth") <= width
+        wide = "[...document.querySelectorAll('pre')].filter(p => p.scrollWidth > p.clientWidth)"
+        assert browser.run(f"{wide}.length") == 0, "nothing is read by scrolling to the side"
 
 
 CONTRAST = """(() => {

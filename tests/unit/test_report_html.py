@@ -101,6 +101,33 @@ def test_every_claim_has_its_row_and_all_that_is_known():
     assert seen.of("open") == [None] * 3  # what is wrong is shown at once
 
 
+def test_it_says_which_code_of_which_project_it_is_about():
+    about = {"project": "shop <1>", "commit": "1a2b3c with changes", "branch": "main"}
+    seen = Page(page(rows(), RAN, NOW, about=about))
+    head = " ".join(seen.text.partition("Claims")[0].split("\n"))
+    assert "projectshop <1> commit1a2b3c with changes branchmain run2026-11-22 16:40 UTC" in head
+
+
+def test_what_says_little_comes_right_after_what_alarms():
+    broken, fair, strong, unknown, error = rows()
+    graded = [("strong", strong), ("weak", replace(fair, strength="weak")), ("", unknown)]
+    graded += [("blind", replace(unknown, strength="blind")), ("", error), ("", broken)]
+    unchanged = replace(fair, status="unchanged", unchanged_since="2026-11-20")
+    records = [unchanged, replace(unchanged, strength="weak"), *(record for _, record in graded)]
+    text = page(records, RAN, NOW)
+    assert re.findall(r"<h2>(.*?)</h2>", text) == [
+        *("Violated", "Not audited", "Inconclusive: blind", "Inconclusive"),
+        *("No violation found: weak", "Unchanged: weak", "No violation found", "Unchanged"),
+    ]
+    assert Page(text).of("open") == [None] * 6
+
+
+def test_the_file_of_a_pair_is_a_link_as_seen_from_the_page():
+    record = replace(rows()[0], pair_file=".dp/pairs/a b.py")
+    seen = Page(page([record], RAN, NOW, linked=lambda path: f"../{path}"))
+    assert "../.dp/pairs/a b.py" in seen.of("href")
+
+
 def test_it_can_be_read_by_all():
     seen = Page(page(rows(), RAN, NOW))
     assert ("html", "lang", "en") in seen.attributes
