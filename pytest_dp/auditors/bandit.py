@@ -51,7 +51,7 @@ class Bandit:
         best = max(self._in_play(), key=lambda state: state.hope, default=None)
         if best is None:
             return self.states[0]
-        return (self._newcomer() if best.hope < HOPE_UNSEEN else None) or best
+        return (self.newcomer() if best.hope < HOPE_UNSEEN else None) or best
 
     def is_proposed(self, state: PairState) -> bool:
         """Whether a search proposed the pair, not the claim."""
@@ -89,16 +89,15 @@ class Bandit:
         """The pairs to choose from: proposed ones while their share lasts or they look broken."""
         if self.drawn_for_proposed <= SMALL_SHARE * self.drawn:
             return self.accepted
-        return filter(self._deserves_bets, self.accepted)
+        accepted = self.accepted
+        return [s for s in accepted if not self.is_proposed(s) or self.looks_broken(s)]
 
-    def _deserves_bets(self, state: PairState) -> bool:
-        return (
-            not self.is_proposed(state)
-            or state.hope >= HOPE_UNSEEN
-            or suspicion_of(state, self.guarantee) > CLEAR_ERRORS
-        )
+    def looks_broken(self, state: PairState) -> bool:
+        """Whether a pair may well break the claim, by what was drawn on it."""
+        suspicion = suspicion_of(state, self.guarantee)
+        return state.hope >= HOPE_UNSEEN or suspicion > CLEAR_ERRORS
 
-    def _newcomer(self) -> PairState | None:
+    def newcomer(self) -> PairState | None:
         """The next pair of inputs to look at, if one is left, and the search has not had its share.
 
         Those that the claim gives come before those that are proposed by what is known of them.

@@ -8,10 +8,12 @@ with given numbers in place of draws, and its real outputs are held against thei
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
+from pytest_dp import clocks
+from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pair_state import PairState
@@ -45,76 +47,119 @@ OTHER_OUTPUTS = "real runs give other outputs than those that are derived"
 
 
 class BearingOut:
-    """The loss on all pairs that the claim gives, and what speaks against relying on it.
+    """The loss on the pairs of a game, and what speaks against relying on it.
 
-    `runs` is how many real runs bore it out; 0 as long as there were not enough.
+    A pass may rest on it if it is known on all pairs that the claim gives, and above the claim on
+    none. Of those that a search has proposed so far, where it is not known there are bets. `runs`
+    is how many real runs bore it out, once a pass rests on it (`rest`), else 0. `against` is why
+    not to rely on it; empty if nothing speaks for that.
     """
 
-    def __init__(self, context: Context, known: Known) -> None:
-        self.context, self.known = context, known
+    def __init__(self, context: Context, known: Known, bandit: Bandit) -> None:
+        self.context, self.known, self._bandit = context, known, bandit
         self.runs = 0
-        self._refuted = ""
-        self._replayed: list[int] = []
+        self.against = ""
+        self._losses: dict[int, tuple[float, float] | None] = {}
+        self._replayed: dict[Hashable, int] = {}  # runs, by the input that was looked over
+        self._held: dict[int, int] = {}  # pairs of outputs that were held against what is known
+        self._seconds = SEARCH_TIME * context.settings.max_seconds  # to look it over
         self._before = context.call.pristine.content if context.call.pristine else b""
 
-    @cached_property
+    @property
+    def _states(self) -> list[PairState]:
+        """The pairs in question: without those whose inputs the mechanism refuses."""
+        return [state for state in self._bandit.states if not state.refused]
+
+    @property
     def loss(self) -> tuple[float, float] | None:
-        """The largest parameter on any pair, and its error; None if it is not known on all."""
-        pairs, guarantee = self.known.pairs, self.context.guarantee
-        if len(pairs) < len(self.context.pairs):
+        """The largest parameter on any known pair inside the claim, and its error; None if unknown.
+
+        What pairs beyond the claim lose is told beside it.
+        """
+        inside = (state for state in self._states if not self.context.only_told(state.pair))
+        losses = [loss for state in inside if (loss := self._loss_on(state.number)) is not None]
+        if not losses:
             return None
-        try:
-            losses = [parameter_of(pair, guarantee) for pair in pairs.values()]
-        except (CannotInstrument, Exception):  # such as of numbers beyond floats
+        return max(value for value, _ in losses), max(error for _, error in losses)
+
+    def is_known(self, state: PairState) -> bool:
+        """Whether the loss on a pair is known, whatever it is."""
+        return self._loss_on(state.number) is not None
+
+    @property
+    def unknown(self) -> list[PairState]:
+        """Pairs on which it is not known, of those that were proposed, while they lack outputs.
+
+        Together they get as many as those that the claim gives; and more if they look broken.
+        """
+        bandit = self._bandit
+        unknown = [state for state in bandit.accepted if not self.is_known(state)]
+        drawn = sum(state.drawn for state in unknown)
+        given = sum(state.drawn for state in bandit.states[: bandit.claimed])
+        return unknown if drawn < given else list(filter(bandit.looks_broken, unknown))
+
+    def _loss_on(self, number: int) -> tuple[float, float] | None:
+        if number not in self.known.pairs:
             return None
-        value, error = max(loss for loss, _ in losses), max(error for _, error in losses)
-        is_known = {pair.mode for pair in pairs.values()} <= {"exact", "analytic"}
-        return (value, error) if is_known and error <= NEARLY_EQUAL * max(value, 1.0) else None
+        if number not in self._losses:
+            known, loss = self.known.pairs[number], None
+            with suppress(CannotInstrument, Exception):  # such as of numbers beyond floats
+                value, error = parameter_of(known, self.context.guarantee)
+                if error <= NEARLY_EQUAL * max(value, 1.0) and known.mode in ("exact", "analytic"):
+                    loss = value, error
+            self._losses[number] = loss
+        return self._losses[number]
 
     @property
     def is_within(self) -> bool:
-        """Whether the loss is known on all pairs, and is no larger than the claim."""
-        claimed = self.context.guarantee.claimed
-        return self.loss is not None and self.loss[0] <= claimed * (1 + EQUAL) + self.loss[1]
-
-    @cached_property
-    def doubt(self) -> str:
-        """Why traced runs may be misleading; empty if nothing speaks for it."""
-        context = self.context
-        deadline = Deadline(SEARCH_TIME * context.settings.max_seconds)
-        try:
-            slow = context.sampler.quickest_run > MOMENT
-            for data in self._inputs[:1] if slow else self._inputs:
-                if doubt := doubt_about(context.call, data, deadline):
-                    return doubt
-            self._replay(deadline)
-        except OutOfTime:
-            return "its runs take too long to be looked at"
-        except (CannotInstrument, Exception) as error:  # the mechanism's own, or of its copies
-            return str(error) or type(error).__name__
-        return ""
+        """Whether the loss is known on all pairs that the claim gives, and nowhere exceeds it."""
+        given = self._bandit.states[: self._bandit.claimed]
+        return all(map(self.is_known, given)) and not self._exceeds
 
     @property
-    def _inputs(self) -> list[Any]:
-        inputs = [data for pair in self.context.pairs for data in pair.inputs]
-        by_content = {Input(data).frozen or id(data): data for data in inputs}
-        return list(by_content.values())
+    def _exceeds(self) -> bool:
+        """Whether a known loss is larger than the claim."""
+        value, error = self.loss or (0.0, 0.0)
+        return value > self.context.guarantee.claimed * (1 + EQUAL) + error
 
-    def _replay(self, deadline: Deadline) -> None:
-        """Run it with given numbers in place of draws, on each input.
+    def _is_doubted(self) -> bool:
+        """Whether traced runs may be misleading, by a look at each input that is new."""
+        if self.against or self._seconds <= 0:
+            return True
+        started = clocks.seconds()
+        deadline = Deadline(self._seconds)
+        try:
+            self.against = self._looked_over(deadline)
+        except OutOfTime:
+            self.against = "its runs take too long to be looked at"
+        except (CannotInstrument, Exception) as error:  # the mechanism's own, or of its copies
+            self.against = str(error) or type(error).__name__
+        self._seconds -= clocks.seconds() - started
+        return bool(self.against)
 
-        Raises CannotInstrument where that gives something else than the trace.
+    def _looked_over(self, deadline: Deadline) -> str:
+        """What speaks against it on inputs that are new, if anything does.
+
+        The mechanism runs with given numbers in place of draws too. Raises CannotInstrument where
+        that gives something else than the trace.
         """
-        runs = self._runs // (2 * len(self._inputs))
-        runs = min(max(runs, DOZENS // 2), RUNS)
-        for data in self._inputs:
-            outcomes = self._outcomes(data, deadline)
-            done = 0
+        known = filter(self.is_known, self._states)
+        inputs = {_key(data): data for state in known for data in state.pair.inputs}
+        runs = min(max(self._runs // (2 * len(inputs)), DOZENS // 2), RUNS)
+        slow = self.context.sampler.quickest_run > MOMENT
+        for key, data in inputs.items():
+            if key in self._replayed:
+                continue
+            doubted = not (slow and self._replayed)
+            if doubted and (doubt := doubt_about(self.context.call, data, deadline)):
+                return doubt
+            outcomes, done = self._outcomes(data, deadline), 0
             if outcomes is not None:
                 done = replayed(self.context.call, data, outcomes, runs, deadline)
                 self.context.sampler.looked += done
             # a few of many ways say nothing of the others
-            self._replayed.append(done if done >= DOZENS // 2 else 0)
+            self._replayed[key] = done if done >= DOZENS // 2 else 0
+        return ""
 
     @property
     def _runs(self) -> int:
@@ -131,9 +176,9 @@ class BearingOut:
 
     def _outcomes(self, data: Any, deadline: Deadline) -> Sequence[Outcome] | None:
         """Those of its traced runs; None where draws cannot be traced, only enumerated."""
-        for number, pair in enumerate(self.context.pairs):
-            known = self.known.pairs[number]
-            for side, of_pair in enumerate(pair.inputs):
+        for state in self._states:
+            known = self.known.pairs.get(state.number)
+            for side, of_pair in enumerate(state.pair.inputs):
                 if of_pair is data and isinstance(known, PairInClosedForm):
                     return known.outcomes[side]
         try:
@@ -143,14 +188,15 @@ class BearingOut:
 
     @property
     def wanted(self) -> int:
-        """Pairs of outputs that are enough on each pair of inputs; 0 if no number is."""
+        """Pairs of outputs that are enough on each pair that the claim gives; 0 if no number is."""
         # rows of one call may depend on each other, and on how many there are
-        if self.context.call.size is not None or not self.is_within or self.doubt:
+        if self.context.call.size is not None or not self.is_within or self._is_doubted():
             return 0
         runs = self._runs
-        if not min(self._replayed) and runs < THOUSAND:
+        if not min(self._replayed.values()) and runs < THOUSAND:
             return 0
-        return max((runs - sum(self._replayed)) // (2 * len(self.context.pairs)), DOZENS // 2)
+        missing = runs - sum(self._replayed.values())
+        return max(missing // (2 * self._bandit.claimed), DOZENS // 2)
 
     @property
     def is_slow(self) -> bool:
@@ -158,42 +204,55 @@ class BearingOut:
         return self.context.sampler.quickest_run > MOMENT and bool(self.wanted)
 
     def missing(self, state: PairState) -> int:
-        """Pairs of outputs that are still missing on a pair of inputs."""
-        return 0 if self.runs or self._refuted else max(self.wanted - state.drawn, 0)
+        """Pairs of outputs that are still missing on a pair of inputs whose loss is known."""
+        if not self.is_known(state) or not (wanted := self.wanted):
+            return 0
+        return max((DOZENS // 2 if self._bandit.is_proposed(state) else wanted) - state.drawn, 0)
 
-    def is_enough(self, states: Sequence[PairState]) -> bool:
-        """Whether there were enough real runs on all pairs, and all look as derived."""
-        if self._refuted or not self.wanted or any(map(self.missing, states)):
+    def is_enough(self) -> bool:
+        """Whether there were enough real runs on all pairs so far, and all look as derived."""
+        states = self._states
+        if not self.wanted or any(map(self.missing, states)) or self.unknown:
             return False
-        try:
-            self._refuted = self._against(states)
-        except (CannotInstrument, Exception) as reason:  # outputs that cannot be compared
-            self._refuted = str(reason) or type(reason).__name__
-        if not self._refuted:
-            self.runs = 2 * sum(state.drawn for state in states) + sum(self._replayed)
-        return bool(self.runs)
+        self._hold(filter(self.is_known, states))
+        return not self.against
 
-    def _against(self, states: Sequence[PairState]) -> str:
-        """What real runs say against what is known."""
-        call = self.context.call
-        if content_of(call) != self._before:
+    def rest(self) -> None:
+        """Let the audit's pass rest on what is known."""
+        drawn = sum(state.drawn for state in self._states if self.is_known(state))
+        self.runs = 2 * drawn + sum(self._replayed.values())
+
+    def _hold(self, states: Iterable[PairState]) -> None:
+        """Hold real runs against what is known."""
+        try:
+            for state in states:
+                if not self.against and self._held.get(state.number) != state.drawn:
+                    self.against = self._against(state)
+                    self._held[state.number] = state.drawn
+        except (CannotInstrument, Exception) as reason:  # outputs that cannot be compared
+            self.against = str(reason) or type(reason).__name__
+
+    def _against(self, state: PairState) -> str:
+        """What real runs say against what is known of a pair."""
+        if content_of(self.context.call) != self._before:
             return "it keeps something from run to run"
-        for state in states:
-            known: KnownPair = self.known.pairs[state.number]
-            sides = state.outputs.sides()
-            if min(map(len, sides)) < min(state.drawn, known.checked):
-                return "not all of its outputs are kept"
-            for side, outputs in enumerate(sides):
-                if known.evidence_against(side, outputs[: known.checked]) >= REFUTED:
-                    return OTHER_OUTPUTS
+        known: KnownPair = self.known.pairs[state.number]
+        sides = state.outputs.sides()
+        if min(map(len, sides)) < min(state.drawn, known.checked):
+            return "not all of its outputs are kept"
+        for side, outputs in enumerate(sides):
+            if known.evidence_against(side, outputs[: known.checked]) >= REFUTED:
+                return OTHER_OUTPUTS
         return ""
 
     @property
     def estimate(self) -> Estimate:
-        """The loss on all pairs, as real runs bear it out."""
-        assert self.loss is not None
-        value, error = self.loss
-        pairs = self.known.pairs.values()
+        """The loss on the claim's pairs, as real runs bear it out."""
+        loss = self.loss
+        assert loss is not None
+        value, error = loss
+        known = self.known.pairs
+        pairs = [known[number] for number in range(self._bandit.claimed) if number in known]
         modes = {pair.mode for pair in pairs}
         basis = max((pair.basis for pair in pairs), key=lambda text: (len(text), text))
         return Estimate(
@@ -209,20 +268,19 @@ class BearingOut:
     @property
     def _unseen(self) -> float:
         """Of runs on an input, the share that may do something else and go unseen, at 95 %."""
-        runs = min(self._replayed, default=0) or self.runs / (2 * len(self.context.pairs))
+        given = self._bandit.states[: self._bandit.claimed]
+        least = min(self._replayed.get(_key(d), 0) for state in given for d in state.pair.inputs)
+        runs = least or min(state.drawn for state in given)
         return -math.expm1(math.log(SHOWN_ALPHA) / runs) if runs and self.runs else 0.0
 
-    def is_suspect(self, states: Sequence[PairState]) -> bool:
+    def is_suspect(self) -> bool:
         """Whether the loss is larger than the claim, by all that is known and that runs show."""
-        if self.loss is None or self.is_within or self.doubt:
+        if not self._exceeds or self._is_doubted():
             return False
         if self.known.by_rounding and not self.context.settings.floating_point:
             return False
-        seen = [state for state in states if state.number in self.known.pairs]
-        try:
-            return not self._against(seen)
-        except (CannotInstrument, Exception):  # outputs that cannot be compared
-            return False
+        self._hold(state for state in self._states if state.drawn and self.is_known(state))
+        return not self.against
 
     @property
     def suspicion(self) -> str:
@@ -232,3 +290,9 @@ class BearingOut:
             f"suspect: {known.mode} {guarantee.equal(f'{known.value:.3g}')}, above the claim of "
             f"{guarantee.claimed:g}, and too few runs to show it: raise max_samples or max_seconds"
         )
+
+
+def _key(data: Any) -> Hashable:
+    """Equal for inputs of equal content."""
+    frozen = Input(data).frozen
+    return id(data) if frozen is None else frozen

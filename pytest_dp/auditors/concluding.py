@@ -187,7 +187,7 @@ def _not_refuted(
         return "inconclusive"
     if game.bearing_out.runs:
         return "no violation"
-    if game.bearing_out.is_suspect(game.seen):
+    if game.bearing_out.is_suspect():
         bets["estimate"] = game.bearing_out.estimate
         context.sampler.note(game.bearing_out.suspicion, hinders=True)
         return "inconclusive"
@@ -330,7 +330,7 @@ def _note_if_late(game: Game) -> None:
         if context.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
             takes = numbers.seconds(about * (context.sampler.seconds_a_run or 0.0))
-            refusal = game.known.refusal if game.known is not None else ""
+            refusal = game.known.refusal
             traced = f"No loss was found by tracing a few runs ({refusal}). " if refusal else ""
             context.sampler.note(
                 f"the margin takes about {about:,} runs, {takes} of work in one process. {traced}"

@@ -59,7 +59,7 @@ def _attack(game: Game) -> Witness | None:
     context = game.context
     most = context.sampler.runs + SAMPLES_SHARE * context.max_samples
     game.play(context.deadline.sooner(2 * SAMPLES_SHARE), most)
-    best = most_promising(context, game.learned, _left(context))
+    best = most_promising(context, [state for state in game.seen if state.binnings], _left(context))
     return None if best is None else with_examples(best, best.state.outputs.examples())
 
 

@@ -20,26 +20,16 @@ from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, Proposal
+from pytest_dp.auditors.margin import Margin
 from pytest_dp.auditors.pair_state import PairState, hope, joints_of, learn, make_room
 from pytest_dp.auditors.past import learned_by, remind
 from pytest_dp.auditors.pool import Pool, always_raises
-from pytest_dp.auditors.stopping import (
-    MIN_AT_MARGIN,
-    Caught,
-    in_doubt,
-    should_tell,
-    tells_apart,
-    would_catch,
-)
 from pytest_dp.datasets import describe
 from pytest_dp.evidence.betting import Ledger
-from pytest_dp.evidence.resolution import LITTLE
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
-    CHECK_GROWTH,
     DOZENS,
     GROWTH,
-    HUNG_SECONDS,
     LABEL,
     LONG_STEP_TIME,
     MANY,
@@ -64,7 +54,7 @@ class Game:
     In each round (`play`), a pair of inputs is picked whose edge may be the largest. If it is new,
     a first batch is only looked at (`look_first`); otherwise all bets on the next batch are placed
     before it is drawn (`_bet`). Then what the pair has taught is brought up to date (`_learn`), and
-    it is asked whether enough is known (`_knows_enough`).
+    it is asked whether enough is known (`Margin`).
 
     `key` is the first part of the keys of its samples, and `share` is the part of alpha that it may
     spend: with none, it only searches, until its runs are used up. Where the pairs do not come from
@@ -85,19 +75,17 @@ class Game:
     ) -> None:
         self.key, self.share = key, share
         self.context, self.pool, self.coupled = context, Pool(), coupled
-        self.known = known
-        self.bearing_out = BearingOut(context, known or Known())
+        self.known = known or Known()
         self.proposals: dict[int, Proposal] = {}
         self.bandit = Bandit(source or context.source, self.pool, context.guarantee)
+        self.bearing_out = BearingOut(context, self.known, self.bandit)
         earlier = context.earlier if source is None else Evidence()
         self.refuted_before = earlier.refutes(context.alpha)
         before = () if self.refuted_before else earlier.log_e_values  # then, to show it is left
         self.ledger = Ledger(context.guarantee, share * context.alpha, before)
         self.pace = context.pace
         self.late = self.satisfied = False
-        self._next_check = 0.0  # pairs of outputs
-        self._at_margin = 0  # the same, where noise would have been caught that is too small
-        self._doubtful: PairState | None = None  # keeps it from ending
+        self._margin = Margin(context, self.bandit, share)
         self.learning = 0.0  # seconds
         self.trail: list[tuple[int, float]] = []
 
@@ -112,31 +100,86 @@ class Game:
         context = self.context
         budget = min(max_runs, (1 - RESERVE) * context.max_samples)
         while not self.ledger.refuted:
-            state = self._doubtful or self.bandit.next_pair(eager=not self.share)
+            if (state := self._next_pair()) is None:
+                self.satisfied = True
+                self.bearing_out.rest()
+                return
             size = self._batch_size(state)
             if context.sampler.runs + 2 * size > budget:
                 size = int(budget - context.sampler.runs) // 2
                 if size < SEVERAL:
                     return
-            if not state.binnings:
-                self.look_first(state, size, deadline)
-            else:
-                self._bet(state, size, deadline)
-            if self._has_outgrown(state):
-                self._learn(state, deadline)
-            state.hope = max(
-                hope(state.record, context.guarantee, state.learned), self._proposed_edge(state)
-            )
+            self._go_on(state, size, deadline)
             if state.hope < least_hope:
                 return
-            if self._knows_enough():
+            if self._may_end_at_margin and self._margin.is_reached(self.ledger):
                 self.satisfied = True
                 return
+
+    def _go_on(self, state: PairState, size: int, deadline: Deadline) -> None:
+        """Draw, bet and learn; where the loss is known, learn once, from half of what is drawn."""
+        bearing_out = self.bearing_out
+        if not state.drawn:
+            self.look_first(state, size, deadline)
+        elif not state.binnings and 2 * bearing_out.missing(state) > bearing_out.wanted:
+            self.draw(state, size, deadline)
+        else:
+            if not state.binnings:
+                self._learn(state, deadline)
+            self._bet(state, size, deadline)
+        if bearing_out.wanted and bearing_out.is_known(state):
+            unseen = bearing_out.missing(state) or self.bandit.is_proposed(state)
+            should_learn = not state.binnings and not unseen
+        else:
+            should_learn = self._has_outgrown(state)
+        if should_learn:
+            self._learn(state, deadline)
+        edge = self._proposed_edge(state)
+        if state.binnings:
+            edge = max(edge, hope(state.record, self.context.guarantee, state.learned))
+        state.hope = edge
+
+    def _next_pair(self) -> PairState | None:
+        """The pair to draw next; None where the loss is known on all that there are.
+
+        While it is known on all so far, first come those that a search proposes: one of them may be
+        unlike the others.
+        """
+        bandit, bearing_out = self.bandit, self.bearing_out
+        if not self.share:
+            return bandit.next_pair(eager=True)
+        if bearing_out.wanted and not self._has_open_proposals:
+            if (newcomer := bandit.newcomer()) is not None:
+                return newcomer
+            if bandit.source.exhausted:
+                least = max(self.seen, key=bearing_out.missing)
+                if bearing_out.missing(least):
+                    return least
+                if unknown := bearing_out.unknown:
+                    return max(unknown, key=lambda state: state.hope)
+                if bearing_out.is_enough():
+                    return None
+        unlearned = (state for state in bandit.accepted if not state.binnings)
+        if not bearing_out.wanted and (state := next(unlearned, None)) is not None:
+            return state
+        return self._margin.doubtful or bandit.next_pair()
 
     def _proposed_edge(self, state: PairState) -> float:
         """The edge of what was proposed; 0 once it should have won by now."""
         proposal = self.proposals.get(state.number)
         return proposal.edge if proposal is not None and proposal.is_open(state.drawn) else 0.0
+
+    @property
+    def _may_end_at_margin(self) -> bool:
+        if not self.share or self._has_open_proposals:
+            return False
+        return not (
+            self.bearing_out.wanted and self.bandit.source.exhausted
+        )  # then by what is known
+
+    @property
+    def _has_open_proposals(self) -> bool:
+        return any(map(self._proposed_edge, self.bandit.accepted))
 
     def _has_outgrown(self, state: PairState) -> bool:
         """Whether a pair has so many new outputs that its binnings should be made anew."""
@@ -197,52 +240,6 @@ class Game:
         learned = learned_by(self.seen[: self.bandit.claimed])
         return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn, learned)
 
-    def _knows_enough(self) -> bool:
-        """Whether the claim's margin is reached and nothing is in doubt; asked now and then."""
-        if not self.share or self.drawn < self._next_check or self.ledger.refuted:
-            return False
-        if any(map(self._proposed_edge, self.seen)):
-            return False
-        context, bandit = self.context, self.bandit
-        if bandit.source.exhausted and bandit.all_seen and self.bearing_out.is_enough(self.seen):
-            return True
-        shows_progress = context.sampler.progress is not None
-        searched = bandit.source.exhausted or not bandit.may_search
-        may_end = searched and bandit.all_seen and self.drawn >= MIN_AT_MARGIN
-        doubts = None
-        if may_end or (shows_progress and all(state.binnings for state in self.seen)):
-            level = context.guarantee, self.share * context.alpha
-            caught = would_catch(self.seen[: bandit.claimed], bandit.claimed, *level)
-            context.sampler.caught = caught.at
-            margin = context.settings.margin
-            if may_end and self._reaches(margin, caught) and self._sees():
-                left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
-                doubts = in_doubt(
-                    bandit.accepted, caught.if_kept, left, *level, margin, bandit.claimed
-                )
-        self._doubtful = doubts[0] if doubts else None
-        self._next_check = 0.0 if doubts else CHECK_GROWTH * self.drawn
-        return doubts == []
-
-    def _reaches(self, margin: float, caught: Caught) -> bool:
-        """Whether the margin is reached; under a delta, or all that may be spent on the rest."""
-        context, guarantee = self.context, self.context.guarantee
-        if guarantee.noise_below(caught.at) <= margin and caught.sees(guarantee):
-            return True
-        if not guarantee.delta or guarantee.noise_below(caught.if_kept) > margin:
-            return False
-        self._at_margin = self._at_margin or self.drawn
-        beyond = context.runs_within(HUNG_SECONDS, context.max_samples)
-        return 2 * (self.drawn - self._at_margin) >= beyond
-
-    def _sees(self) -> bool:
-        """Whether inputs are told apart, or would be if the mechanism used some of its claim."""
-        return (
-            tells_apart(self.seen)
-            or should_tell(self.seen, self.context.guarantee, LITTLE)
-            or all(state.outputs.alike() for state in self.seen)
-        )
-
     @property
     def seen(self) -> list[PairState]:
         return self.bandit.seen
@@ -272,12 +269,12 @@ class Game:
         if state.drawn:
             total = bandit.drawn_for_proposed if bandit.is_proposed(state) else bandit.drawn
             size = max(size, int(max(GROWTH * state.drawn, (GROWTH / 5) * total)))
-            if bandit.source.exhausted and self.share:
-                size = max(size, self.bearing_out.missing(state))
+            if missing := self.bearing_out.missing(state):
+                size = missing if 2 * missing <= self.bearing_out.wanted else missing // 2
+                size = max(size, DOZENS // 2)
         if state.earned > 0:
             rate = state.earned / state.drawn
-            missing = ledger.enough - ledger.log_e_value
-            enough = OF_THE_MISSING * missing / rate
+            enough = OF_THE_MISSING * (ledger.enough - ledger.log_e_value) / rate
             size = max(SEVERAL, int(np.clip(enough, self.pace.least_batch * size, size)))
         return self._limited_to_time(size)
 
@@ -303,7 +300,7 @@ class Game:
             )
             if not self.bandit.is_proposed(state):
                 self.coupled = state.coupled
-        self._draw(state, size, deadline)
+        self.draw(state, size, deadline)
         self.seen.append(state)
         self._propose(state)
         source = self.bandit.source
@@ -327,46 +324,29 @@ class Game:
 
     def _propose(self, state: PairState) -> None:
         """Bet on what breaks the claim by what is known, as long as it may be won."""
-        if self.known is None:
-            return
         context = self.context
+        self.known.add(state.number, state.pair)
         left = (1 - RESERVE) * context.max_samples / 2 - self.drawn
         level = self.share * context.alpha
         proposal = self.known.proposal(state.number, context.guarantee, level, left)
         if proposal is not None:
             self.proposals[state.number], state.proposed = proposal, proposal.binning
 
-    @property
-    def learned(self) -> list[PairState]:
-        """The pairs on which there is something to bet on."""
-        return [state for state in self.seen if state.binnings]
-
-    def draw_up_to(self, state: PairState, pairs: int, deadline: Deadline) -> None:
-        """Bring a pair up to so many outputs, from which nothing is learned."""
-        if not state.drawn:
-            self.look_first(state, pairs, deadline)
-        elif state.drawn < pairs:
-            self._draw(state, pairs - state.drawn, deadline)
-
     def _bet(self, state: PairState, size: int, deadline: Deadline) -> None:
         if not self.share:  # nothing is at stake
-            state.record.joint = [
-                old + new
-                for old, new in zip(
-                    state.record.joint, self._draw(state, size, deadline), strict=True
-                )
-            ]
+            new = self.draw(state, size, deadline)
+            state.record.joint = list(map(np.add, state.record.joint, new))
             return
         ledger = self.ledger_of(state)
         before = ledger.log_e_value
         cash = float(max(self.bandit.claimed, state.number + 1))
         wager = ledger.wager(state.record, cash)
-        ledger.settle(wager, state.record, lambda: self._draw(state, size, deadline))
+        ledger.settle(wager, state.record, lambda: self.draw(state, size, deadline))
         state.earned += ledger.log_e_value - before
         self.trail.append((2 * self.drawn, math.log(self.share) + self.ledger.log_e_value))
         self.bandit.inside_only |= ledger is not self.ledger and ledger.refuted
 
-    def _draw(self, state: PairState, size: int, deadline: Deadline) -> list[Ints]:
+    def draw(self, state: PairState, size: int, deadline: Deadline) -> list[Ints]:
         """A new batch of outputs on both inputs, counted through the binnings of the pair."""
         outputs = state.outputs
         if outputs.extract is None and not outputs.has_room(size):
@@ -392,5 +372,5 @@ class Game:
         left = self.context.max_samples - self.context.sampler.runs - 2 * (MANY // 2)
         affordable = min(left, self.context.affordable()) / 4
         if 0 < size <= affordable and self._limited_to_time(size) == size:
-            self._draw(state, size, self.context.deadline)
+            self.draw(state, size, self.context.deadline)
             within(self.context.deadline.remaining(), partial(learn, self.context, state))

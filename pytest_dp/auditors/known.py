@@ -7,15 +7,18 @@ had no noise at all. A loss is told only where outputs of real runs, some thousa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.attacks.binning import Binning
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.inputs import Pair
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.enumerated import EnumeratedPair
 from pytest_dp.known.enumerating import TOO_SLOW, enumerated
@@ -27,8 +30,6 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
-
-Law = TypeVar("Law")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,51 @@ class Proposal:
         return drawn < 4.0 * self.needed
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The claim's first pairs, by number, and why there are no more; empty if there could be."""
+class Deriving:
+    """One way to know pairs of inputs: the law of outputs on an input, and how two compare."""
 
-    pairs: Mapping[int, KnownPair] = field(default_factory=dict)
+    def __init__(
+        self,
+        law_of: Callable[[Any, Deadline], Any],
+        compare: Callable[[Any, Any, Deadline], KnownPair],
+    ) -> None:
+        self._law_of, self._compare = law_of, compare
+        self._laws: dict[object, Any] = {}
+
+    def pair(self, pair: Pair, deadline: Deadline) -> KnownPair:
+        """What is known of a pair; raises CannotInstrument, or what the mechanism raises."""
+        on_d, on_d2 = (self._law(data, deadline) for data in pair.inputs)
+        return self._compare(on_d, on_d2, deadline)
+
+    def _law(self, data: Any, deadline: Deadline) -> Any:
+        frozen = Input(data).frozen
+        key = id(data) if frozen is None else frozen
+        if key not in self._laws:
+            self._laws[key] = self._law_of(data, deadline)
+        return self._laws[key]
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of pairs, by number, and why of no more of them; empty if there could be.
+
+    Those that the claim gives are known from the start; `add` adds one that a search proposes, for
+    which `seconds` are left.
+    """
+
+    pairs: dict[int, KnownPair] = field(default_factory=dict)
     refusal: str = ""
+    deriving: Deriving | None = None
+    seconds: float = 0.0
+
+    def add(self, number: int, pair: Pair) -> None:
+        """Derive what can be known of one more pair, in the same way as of those before."""
+        if self.deriving is None or number in self.pairs or self.seconds <= 0:
+            return
+        started = clocks.seconds()
+        with suppress(CannotInstrument, Exception):  # what only proposes breaks no audit
+            self.pairs[number] = self.deriving.pair(pair, Deadline(self.seconds))
+        self.seconds -= clocks.seconds() - started
 
     def proposal(
         self, number: int, guarantee: Guarantee, alpha: float, max_pairs: float
@@ -81,11 +121,12 @@ class Known:
         """
         if not self.pairs:
             return None, self.refusal
-        to_check = [state for state in states if state.number in self.pairs]
+        given = [state for state in states if state.number < len(context.pairs)]
+        to_check = [state for state in given if state.number in self.pairs]
         enough = [state for state in to_check if state.outputs.kept >= THOUSAND]
         broken = max(states, key=lambda state: state.earned) if violated else None
         if broken is not None and broken not in enough:
-            if broken not in to_check:
+            if broken.number not in self.pairs:
                 return None, "the pair that broke the claim is not known"
             enough.append(broken)
         try:
@@ -130,57 +171,47 @@ def known_of(context: Context) -> Known:
 
     Outcomes are enumerated as far as they can be; where none can, draws are traced.
     """
-    cost = context.sampler.quickest_run
-    if cost > MOMENT:  # too slow for many ways
-        return Known(_traced(context), TOO_SLOW)
-    deadline = Deadline(STEP_TIME * context.settings.max_seconds)
-    pairs, reason = _until_refused(
+    if context.sampler.quickest_run > MOMENT:  # too slow for many ways
+        return replace(_traced(context), refusal=TOO_SLOW)
+    known, reason = _until_refused(
         context,
-        lambda data: enumerated(context.call, data, deadline),
-        lambda on_d, on_d2: EnumeratedPair((on_d, on_d2)),
+        Deriving(
+            lambda data, deadline: enumerated(context.call, data, deadline),
+            lambda on_d, on_d2, _: EnumeratedPair((on_d, on_d2)),
+        ),
+        STEP_TIME,
     )
     if reason is None:
-        return Known(pairs)
+        return known
     if not isinstance(reason, CannotInstrument):  # the mechanism's own error
-        return Known(pairs, f"{type(reason).__name__}: {reason}")
-    return Known(pairs or _traced(context), str(reason))
+        return replace(known, refusal=f"{type(reason).__name__}: {reason}")
+    return replace(known if known.pairs else _traced(context), refusal=str(reason))
 
 
-def _traced(context: Context) -> dict[int, KnownPair]:
+def _traced(context: Context) -> Known:
     from pytest_dp.known import in_closed_form  # loaded where it is of use
 
-    deadline = Deadline(SEARCH_TIME * context.settings.max_seconds)
-    if 2 * context.sampler.quickest_run > deadline.remaining():
-        return {}
+    if 2 * context.sampler.quickest_run > SEARCH_TIME * context.settings.max_seconds:
+        return Known()
 
-    def traced(data: Any) -> list[Any]:
+    def traced(data: Any, deadline: Deadline) -> list[Any]:
         outcomes = in_closed_form.outcomes_of(context.call, data, deadline, MANY)
         if in_closed_form.checked(outcomes) < THOUSAND:
             raise CannotInstrument("outputs are too long to be checked")
         return outcomes
 
-    return _until_refused(
-        context, traced, lambda on_d, on_d2: in_closed_form.compare(on_d, on_d2, deadline)
-    )[0]
+    return _until_refused(context, Deriving(traced, in_closed_form.compare), SEARCH_TIME)[0]
 
 
 def _until_refused(
-    context: Context, law_of: Callable[[Any], Law], compare: Callable[[Law, Law], KnownPair]
-) -> tuple[dict[int, KnownPair], BaseException | None]:
-    """What is known of the first pairs, by number, and what kept it from the next one."""
-    laws: dict[object, Law] = {}
-
-    def law(data: Any) -> Law:
-        frozen = Input(data).frozen
-        key = id(data) if frozen is None else frozen
-        if key not in laws:
-            laws[key] = law_of(data)
-        return laws[key]
-
-    known: dict[int, KnownPair] = {}
+    context: Context, deriving: Deriving, share: float
+) -> tuple[Known, BaseException | None]:
+    """What is known of the first pairs in a share of the time, and what kept it from the next."""
+    seconds = share * context.settings.max_seconds
+    deadline, known = Deadline(seconds), Known(deriving=deriving, seconds=seconds)
     for number, pair in enumerate(context.pairs[: 2 * SEVERAL]):
         try:
-            known[number] = compare(law(pair.d1), law(pair.d2))
+            known.pairs[number] = deriving.pair(pair, deadline)
         except (CannotInstrument, Exception) as reason:  # what only proposes breaks no audit
             return known, reason
     return known, None

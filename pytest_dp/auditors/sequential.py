@@ -48,7 +48,7 @@ def audit(context: Context) -> AuditResult:
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
         game = Game(context, Purpose.RESTART, 1 - COUPLED_SHARE, known, coupled=False)
-        game.bearing_out.doubt = str(reason)
+        game.bearing_out.against = str(reason)
         return _play_and_conclude(game, known)
 
 

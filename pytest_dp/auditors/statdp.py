@@ -73,7 +73,10 @@ def suspect(game: Game) -> Witness | None:
     while True:
         try:
             for state in known:
-                game.draw_up_to(state, runs, deadline)
+                if not state.drawn:
+                    game.look_first(state, runs, deadline)
+                elif state.drawn < runs:
+                    game.draw(state, runs - state.drawn, deadline)
         except OutOfTime as out:
             if out.stack or not game.seen:
                 raise

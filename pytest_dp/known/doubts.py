@@ -45,6 +45,8 @@ MODULES = frozenset(
     ["time", "posix", "nt", "io", "_io", "_thread", "_socket", "_ctypes", "gc", "signal"]
 )
 """Modules of which a function that is called is enough."""
+_QUIET = frozenset(["pytest_dp", "importlib", "copyreg", "copy", "pickle", "random", "secrets"])
+"""Callers that say nothing of it: what copies it, and generators whose draws are traced."""
 _STORES = frozenset(["STORE_GLOBAL", "DELETE_GLOBAL"])
 
 
@@ -146,7 +148,7 @@ class _watched:  # noqa: N801  a context manager
         if event != "c_call" or len(self._called) >= FEW:
             return
         caller = frame.f_globals.get("__name__", "")
-        if caller.partition(".")[0] in ("pytest_dp", "importlib", "copyreg", "copy", "pickle"):
+        if caller.partition(".")[0] in _QUIET:
             return
         module = getattr(function, "__module__", None) or ""
         clock = module in MODULES or (

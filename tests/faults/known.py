@@ -245,8 +245,8 @@ FAULTS = (
     Fault(
         "passes-by-trace-above-the-claim",
         "auditors/bearing_out.py",
-        "self.loss[0] <= claimed * (1 + EQUAL) + self.loss[1]",
-        "self.loss[0] <= 2 * claimed * (1 + EQUAL) + self.loss[1]",
+        "value > self.context.guarantee.claimed * (1 + EQUAL) + error",
+        "value > 2 * self.context.guarantee.claimed * (1 + EQUAL) + error",
         "A loss of twice the claim is a pass by trace.",
         "unit/test_bearing_out.py::test_a_loss_above_the_claim_is_suspect_where_runs_are_few",
     ),
