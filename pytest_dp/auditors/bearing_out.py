@@ -189,13 +189,12 @@ class BearingOut:
     @property
     def wanted(self) -> int:
         """Pairs of outputs that are enough on each pair that the claim gives; 0 if no number is."""
-        # rows of one call may depend on each other, and on how many there are
-        if self.context.call.size is not None or not self.is_within or self._is_doubted():
+        if not self.is_within or self._is_doubted():
             return 0
-        runs = self._runs
-        if not min(self._replayed.values()) and runs < THOUSAND:
-            return 0
-        missing = runs - sum(self._replayed.values())
+        runs, vectorised = self._runs, self.context.call.size is not None
+        if not min(self._replayed.values()) and (vectorised or runs < THOUSAND):
+            return 0  # rows of one call may depend on each other
+        missing = runs if vectorised else runs - sum(self._replayed.values())
         return max(missing // (2 * self._bandit.claimed), DOZENS // 2)
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from pytest_dp.known.finite import Finite
 from pytest_dp.known.outcomes import Outcome, opened
 from pytest_dp.known.paths import Path, Weight
 from pytest_dp.known.trace import EVERYWHERE, Interval
-from pytest_dp.limits import EQUAL, MANY, RARE, THOUSAND
+from pytest_dp.limits import EQUAL, MANY, RARE, STEPS, THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.catalogue import kind_of
 from pytest_dp.randomness.laws import INTEGERS, UNIFORM, Law
@@ -34,22 +34,28 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.instrumented import instrumented
 
+Plan = tuple[Outcome, list[float]]
+"""An outcome, and numbers for its draws."""
 OTHERWISE = "with plain numbers it does something else than with draws that are traced"
+SHARED = "rows of a vectorised call may share draws"
 SEEDED = "it makes a generator of a seed of its own"
 
 
 class Forced(Branching):
     """Answers draws by numbers that were chosen before, in the types of real draws."""
 
-    def begin(self, laws: Sequence[Law], numbers: Sequence[float]) -> None:
-        """Begin a run whose draws have these laws, and in their standard form these values."""
+    def begin(self, laws: Sequence[Law], numbers: Sequence[Any]) -> None:
+        """Begin a run whose draws have these laws, and in their standard form these values.
+
+        Of a vectorised call, the values of each row.
+        """
         self.start(Path())
         self._laws, self._numbers, self._used = laws, numbers, 0
 
-    @property
-    def left(self) -> int:
-        """Draws that were not asked for."""
-        return len(self._laws) - self._used
+    def check(self) -> None:
+        """Raise CannotInstrument unless all draws were asked for, and nothing else was."""
+        if drawn_past_methods() or self.refusal or self._used < len(self._laws):
+            raise CannotInstrument(self.refusal or OTHERWISE)
 
     def takes(self, law: Law) -> bool:  # noqa: ARG002
         """Any law."""
@@ -90,40 +96,78 @@ class Forced(Branching):
             self.refuse(SEEDED)
 
 
+class ForcedRows(Forced):
+    """The same for a vectorised call: each row of what is drawn has the numbers of its own run."""
+
+    most = STEPS * THOUSAND
+
+    def value_of(self, law: Law) -> Any:  # noqa: ARG002
+        """A draw that several rows would share."""
+        self.refuse(SHARED)
+
+    def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
+        rows, each = len(self._numbers), math.prod(room.shape[1:])
+        laws = self._laws[self._used : self._used + each]
+        if room.shape[0] != rows or len(laws) < each or any(other != law for other in laws):
+            self.refuse(SHARED)
+        values = np.asarray(self._numbers)[:, self._used : self._used + each].reshape(room.shape)
+        self._used += each
+        return loc + scale * (values.astype(np.int64) if law.lattice else values)
+
+
 def replayed(
     call: Call, data: Any, outcomes: Sequence[Outcome], runs: int, deadline: Deadline
 ) -> int:
-    """How many runs on an input gave what follows from its traced outcomes.
+    """How many runs on an input, or rows, gave what follows from its traced outcomes.
 
     There is at least one run for each outcome that numbers were found for, unless there are more
     than `runs`; these are the likeliest. Every other run has draws that lie far out, where real
     ones hardly ever are. Raises CannotInstrument if a run gives something else.
     """
-    generator = default_rng(len(outcomes))
-    plans = []
-    rounds = -(-runs // len(outcomes))
-    for at, outcome in enumerate(itertools.chain.from_iterable([outcomes[:runs]] * rounds)):
-        numbers = _numbers(
-            outcome, generator, far_out=bool((at // len(outcomes) if rounds > 1 else at) % 2)
-        )
-        if numbers is not None:
-            plans.append((outcome, numbers))
-    forced, item = Forced(), Input(data)
-    done = 0
+    if call.size is not None:
+        runs = THOUSAND
+    plans = list(_plans(outcomes, runs))
+    item, done = Input(data), 0
+    forced = Forced() if call.size is None else ForcedRows()
     with instrumented(forced, deadline):
+        if call.size is not None:
+            return _replayed_rows(call, item, plans, forced)
         copied, inputs = call.copy_alone(*(item.fresh() for _ in plans))
         for (outcome, numbers), fresh in zip(plans, inputs, strict=True):
             forced.begin(outcome.laws, numbers)
-            draw = copied.draw if call.size is None else copied.rows
-            (output,) = draw(fresh, 1, stand_in(forced, RNG))
-            if drawn_past_methods() or forced.refusal or forced.left:
-                raise CannotInstrument(forced.refusal or OTHERWISE)
+            (output,) = copied.draw(fresh, 1, stand_in(forced, RNG))
+            forced.check()
             if not _follows(output, outcome, numbers):
                 raise CannotInstrument(OTHERWISE)
             done += 1
             if deadline.remaining() <= 0:
                 break
     return done
+
+
+def _replayed_rows(call: Call, item: Input, plans: list[Plan], forced: Forced) -> int:
+    """The same in one vectorised call, a row for each run."""
+    laws = plans[0][0].laws if plans else ()
+    if not laws or any(list(outcome.laws) != list(laws) for outcome, _ in plans):
+        return 0
+    copied, (fresh,) = call.copy_alone(item.fresh())
+    forced.begin(laws, [numbers for _, numbers in plans])
+    outputs = copied.rows(fresh, len(plans), stand_in(forced, RNG))
+    forced.check()
+    for output, (outcome, numbers) in zip(outputs, plans, strict=True):
+        if not _follows(output, outcome, numbers):
+            raise CannotInstrument(OTHERWISE)
+    return len(plans)
+
+
+def _plans(outcomes: Sequence[Outcome], runs: int) -> Iterator[Plan]:
+    """Numbers for the draws of runs, with the outcomes that they should have."""
+    generator, rounds = default_rng(len(outcomes)), -(-runs // len(outcomes))
+    for at, outcome in enumerate(itertools.chain.from_iterable([outcomes[:runs]] * rounds)):
+        number = at // len(outcomes) if rounds > 1 else at
+        numbers = _numbers(outcome, generator, far_out=bool(number % 2))
+        if numbers is not None:
+            yield outcome, numbers
 
 
 def _follows(output: Any, outcome: Outcome, numbers: Sequence[float]) -> bool:

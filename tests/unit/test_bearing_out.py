@@ -250,6 +250,61 @@ def test_one_traced_row_says_nothing_of_many():
     assert result.strength not in ("exact", "analytic")
 
 
+def rows_alone(x, rng, size):
+    return np.array([x, 1]) + rng.laplace(scale=[1.0, 2.0], size=(size, 2))
+
+
+def some_rows_without_noise(x, rng, size):
+    noise = rng.laplace(size=size)
+    noise[500::1_000] = 0
+    return x + noise
+
+
+def sorted_rows(x, rng, size):
+    return np.sort(x + rng.laplace(size=size))
+
+
+def one_draw_for_all_rows(x, rng, size):
+    return x + rng.laplace(size=size) + rng.laplace(scale=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "known"),
+    [
+        (rows_alone, True),
+        (some_rows_without_noise, False),
+        (sorted_rows, False),
+        (one_draw_for_all_rows, False),
+    ],
+)
+def test_vectorised_functions_pass_by_rows_with_given_numbers(mechanism, known):
+    claim = {"eps": 1.0, "pairs": [(1, 0)], "vectorized": True, "max_samples": 4_000}
+    result = audit(mechanism, **claim, seed=1, n_jobs=1)
+    assert (result.strength in {"exact", "analytic"}) == known
+
+
+def count_or_all(gate):
+    """The number of records; for the record `gate`, by other noise."""
+
+    def counted(records, rng):
+        if gate in records:
+            return len(records) + gate_noise(rng)
+        return len(records) + rng.laplace()
+
+    return counted
+
+
+def gate_noise(rng):
+    return rng.standard_t(df=1)  # which is not traced
+
+
+@pytest.mark.parametrize("gate", [None, 77])
+def test_a_searched_claim_passes_by_what_is_known_of_proposed_pairs(gate):
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
+    result = audit(count_or_all(gate), **claim, seed=1, n_jobs=1, max_samples=6_000)
+    assert (result.verdict, result.strength) == ("no violation", "analytic")
+
+
 def test_a_function_inside_that_sets_what_is_kept_is_a_doubt():
     def made():
         kept = 0
