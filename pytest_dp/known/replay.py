@@ -137,8 +137,7 @@ def replayed(
             forced.begin(outcome.laws, numbers)
             (output,) = copied.draw(fresh, 1, stand_in(forced, RNG))
             forced.check()
-            if not _follows(output, outcome, numbers):
-                raise CannotInstrument(OTHERWISE)
+            _check(output, outcome, numbers)
             done += 1
             if deadline.remaining() <= 0:
                 break
@@ -155,8 +154,7 @@ def _replayed_rows(call: Call, item: Input, plans: list[Plan], forced: Forced) -
     outputs = copied.rows(fresh, len(plans), stand_in(forced, RNG))
     forced.check()
     for output, (outcome, numbers) in zip(outputs, plans, strict=True):
-        if not _follows(output, outcome, numbers):
-            raise CannotInstrument(OTHERWISE)
+        _check(output, outcome, numbers)
     return len(plans)
 
 
@@ -168,6 +166,11 @@ def _plans(outcomes: Sequence[Outcome], runs: int) -> Iterator[Plan]:
         numbers = _numbers(outcome, generator, far_out=bool(number % 2))
         if numbers is not None:
             yield outcome, numbers
+
+
+def _check(output: Any, outcome: Outcome, numbers: Sequence[float]) -> None:
+    if not _follows(output, outcome, numbers):
+        raise CannotInstrument(OTHERWISE)
 
 
 def _follows(output: Any, outcome: Outcome, numbers: Sequence[float]) -> bool:
