@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from pytest_dp.black_boxes.boxes import Program, Service
 from pytest_dp.errors import invalid
@@ -73,7 +73,7 @@ def dp_url(
     Parameters
     ----------
     url : str
-        Where it listens. ``{name}`` and ``{size}`` are as those of `dp_command`.
+        Where it listens. In its path or query, ``{name}`` and ``{size}`` are as in `dp_command`.
     send, read, at_once
         As those of `dp_command`.
     seconds : float, default 10.0
@@ -88,6 +88,7 @@ def dp_url(
     Service
         A mechanism for `dp_check`, `dp_claim` and `audit`.
     """
-    if not isinstance(url, str) or urlsplit(url).scheme not in ("http", "https"):
-        raise invalid("url", url, "Give an address such as 'http://localhost:8000/count'.")
+    if not isinstance(url, str) or not re.match("https?://[^/?{}]+(/|[?]|$)", url):
+        allowed = "Give an address such as 'http://localhost:8000/count?eps={eps}'."
+        raise invalid("url", url, allowed)
     return Service(send, read, seconds, at_once, url, method, dict(headers or {}))

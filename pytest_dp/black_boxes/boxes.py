@@ -12,6 +12,7 @@ import os
 import signal
 import ssl
 import subprocess
+import traceback
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -81,7 +82,8 @@ class BlackBox:
         if self.read not in _READ and not callable(self.read):
             allowed = "Valid are 'value', 'text', or a function of the text, such as json.loads."
             raise invalid("read", self.read, allowed)
-        if isinstance(self.seconds, bool) or not 0 < float(self.seconds) < math.inf:
+        number = isinstance(self.seconds, int | float) and self.seconds is not True
+        if not number or not 0 < self.seconds < math.inf:
             raise invalid("seconds", self.seconds, "Give the seconds that an answer may take.")
         if self.at_once is not None and (type(self.at_once) is not int or self.at_once < 1):
             allowed = "Give how many runs go on at once, or None for one on each core."
@@ -110,9 +112,11 @@ class BlackBox:
         """One of many runs: what it raised is an output of its own."""
         try:
             return self._value(self._ask(sent, params))
-        except (ProgramError, HTTPError, ConnectionLost) as error:
-            notes = getattr(error, "__notes__", [])
-            return Raised(type(error).__name__, "\n".join([repr(error), *notes]), str(error))
+        except CannotRun:
+            raise
+        except Exception as error:  # a function that reads may raise anything
+            trace = "".join(traceback.format_exception(error))
+            return Raised(type(error).__name__, trace, str(error))
 
     def _value(self, answer: str) -> Any:
         if callable(self.read):

@@ -105,6 +105,8 @@ def test_an_exit_code_is_an_output_and_a_log_is_shown_only():
     assert repr(outcome) == "raises ProgramError: exit code 2"
     assert "row 41" in outcome.trace
     assert fails([], size=2) == [Raised("ProgramError", "", "exit code 2")] * 2
+    (unread,) = program("print('no data')", read=json.loads)([], size=1)
+    assert unread.kind == "JSONDecodeError"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
@@ -135,9 +137,11 @@ def test_what_says_nothing_of_privacy_ends_an_audit(box, reason, size):
         (lambda: dp_command("python count.py"), "Give a list"),
         (lambda: dp_command([]), "Give a list"),
         (lambda: dp_url("localhost:8000"), "Give an address such as"),
+        (lambda: dp_url("http://{host}/count"), "Give an address such as"),
         (lambda: dp_url("http://localhost", send="xml"), "Valid are 'json', 'csv'"),
         (lambda: dp_url("http://localhost", read="json"), "Valid are 'value', 'text'"),
         (lambda: dp_url("http://localhost", seconds=0), "Give the seconds"),
+        (lambda: dp_url("http://localhost", seconds="10"), "Give the seconds"),
         (lambda: dp_url("http://localhost", at_once=0), "Give how many runs"),
     ],
 )
