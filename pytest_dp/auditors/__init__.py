@@ -20,12 +20,12 @@ from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import BLAME_SECONDS, QUIET_SECONDS, SEVERAL
+from pytest_dp.limits import BLAME_SECONDS, MOMENT, QUIET_SECONDS, SEVERAL
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.deadline import OutOfTime, watched, within
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.search import constants_of, searched
@@ -206,12 +206,12 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
     call = context.call
     blame: tuple[Blame, ...] = ()
     idle: tuple[Any, ...] = ()
+    left = Deadline(max(context.to_conclude(), min(QUIET_SECONDS, context.before_the_limit())))
     with suppress(Exception):  # such as of an output that cannot be compared; the violation stands
-        seconds = min(BLAME_SECONDS, context.to_conclude())
+        seconds = min(BLAME_SECONDS, left.remaining())
         about = context.guarantee, result.lower, example.event
         blame = blamed(call, pair.inputs, *about, seconds, root)
-        moment = min(QUIET_SECONDS, context.deadline.remaining())  # also where blame took all
-        seconds = min(BLAME_SECONDS, max(context.to_conclude(), moment))
+        seconds = min(BLAME_SECONDS, max(left.remaining(), MOMENT))
         idle = idle_fields(call, pair, examples, seconds)
     example = replace(example, idle=idle, idle_runs=SEVERAL if idle else 0)
     seconds = clocks.seconds() - context.started

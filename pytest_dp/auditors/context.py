@@ -173,6 +173,10 @@ class Context:
             return self.told.remaining()
         return self.deadline.remaining() + STEP_TIME * self.settings.max_seconds
 
+    def before_the_limit(self) -> float:
+        """Seconds left of max_seconds, however much of them the verdict took."""
+        return float(self.settings.max_seconds - (clocks.seconds() - self.started))
+
     def runs_within(self, seconds: float, wanted: int) -> int:
         """`wanted` runs, or about as many as take so long in one process.
 

@@ -38,7 +38,9 @@ def smallest(game: Game, winner: PairState) -> tuple[Game, PairState]:
     if not is_proposed and not isinstance(promise.relation, OfRecords):
         return game, winner  # the patterns of a paper, which readers know
     search = _Search(game, winner)
-    shrunk(winner.pair, promise.relation, search.breaks)
+    # Records that no example holds are beyond the claim: what is red inside of it stays inside.
+    mixes = bool(winner.pair.beyond) or game.context.settings.beyond == "fail"
+    shrunk(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
     return search.won
 
 
@@ -59,14 +61,25 @@ class _Search:
         self.max_runs = context.sampler.runs + SAMPLES_SHARE * left
         self.runs = max(2 * THOUSAND, 4 * 2 * winner.drawn)
 
+    def breaks_in_time(self, pair: Pair) -> bool:
+        """As `breaks`; raises OutOfTime where no time is left, or no samples, to see whether."""
+        if self._is_over:
+            raise OutOfTime
+        return self.breaks(pair)
+
+    @property
+    def _is_over(self) -> bool:
+        over = self.context.sampler.runs + self.runs > self.max_runs
+        return over or self.deadline.remaining() <= 0
+
     def breaks(self, pair: Pair) -> bool:
         """Whether the claim is refuted on this pair too, and in the same way."""
         pair = replace(pair, beyond=self.context.source.bounds.beyond(pair))
         if self.context.only_told(pair) != self.only_told:
             return False
-        runs = self.context.sampler.runs
-        if runs + self.runs > self.max_runs or self.deadline.remaining() <= 0:
+        if self._is_over:
             return False
+        runs = self.context.sampler.runs
         game, state = self.won
         source = PairSource([pair])
         trial = Game(

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import chain
 from typing import Any
 
@@ -20,7 +22,9 @@ from pytest_dp.datasets.differences import aligned
 from pytest_dp.datasets.fields import columns_of, fields_of, with_field
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
+from pytest_dp.limits import DOZENS, LABEL
 from pytest_dp.outputs.leaves import as_float
+from pytest_dp.sampling.deadline import OutOfTime
 
 Breaks = Callable[[Pair], bool]
 Rows = tuple[list[Any], list[Any]]
@@ -53,26 +57,31 @@ class PairRecords:
         )
 
 
-def shrunk(pair: Pair, relation: Relation, breaks: Breaks) -> Pair:
+def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True) -> Pair:
     """A smaller pair that breaks a claim, by leaving out and simplifying records.
 
     It is the pair itself, which breaks the claim, if nothing smaller does. ``breaks(pair)`` may
-    answer no to everything once there is no more time.
+    raise OutOfTime, which ends it. `mixes` tells whether records of several fields may become ones
+    that no dataset holds; then whole columns get one value first.
     """
     seen: set[Hashable] = set()
     columns: Columns = {}
     if isinstance(relation, OfRecords):
         columns = columns_of(chain(records_of(pair.d1), records_of(pair.d2)))
-    while True:
-        for smaller in _smaller(pair, relation, columns):
-            content = key(smaller.d1), key(smaller.d2)
-            if content not in seen:
-                seen.add(content)
-                if breaks(smaller):
-                    pair = smaller
-                    break
-        else:
-            return pair
+    if not mixes and len(columns) > 1:
+        columns = {}
+    with suppress(OutOfTime):
+        while True:
+            for smaller in _smaller(pair, relation, columns):
+                content = key(smaller.d1), key(smaller.d2)
+                if content not in seen:
+                    seen.add(content)
+                    if breaks(smaller):
+                        pair = smaller
+                        break
+            else:
+                break
+    return pair
 
 
 def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]:
@@ -82,7 +91,7 @@ def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]
         records = PairRecords.of(pair)
         # Where records are only replaced, the mechanism may rely on their number.
         fewer = _fewer(records) if isinstance(relation, AddRemoveOne) else ()
-        rows = chain(fewer, _simpler(records, columns))
+        rows = chain(fewer, _constant(records, columns), _simpler(records, columns))
     elif relation.of is Queries:  # the order matters, and the length is part of the claim
         answers = records_of(pair.d1), records_of(pair.d2)
         rows = _simpler_answers(*answers)
@@ -105,27 +114,52 @@ def counts(*vectors: Any) -> bool:
 
 def _fewer(records: PairRecords) -> Iterator[Rows]:
     """Without records that both inputs share: all of them, halves, quarters, ..., single ones."""
-    size = len(records.common)
+    return map(records.without, _halves(records.common))
+
+
+def _halves(things: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    size = len(things)
     while size >= 1:
-        for start in range(0, len(records.common), size):
-            yield records.without(records.common[start : start + size])
+        yield from (tuple(things[at : at + size]) for at in range(0, len(things), size))
         size //= 2
+
+
+def _constant(records: PairRecords, columns: Columns) -> Iterator[Rows]:
+    """With one value in all records: in all fields that have more, half of these, ..., one."""
+    sides = records.rows1, records.rows2
+    now = columns_of(chain(*sides)) if len(columns) > 1 else {}
+    for names in _halves([name for name, values in now.items() if len(values) > 1]):
+        one = {name: simplest(list(columns[name].values())) for name in names}
+        rows1, rows2 = ([reduce(_with_known, one.items(), row) for row in rows] for rows in sides)
+        yield rows1, rows2
+
+
+def _with_known(row: Any, item: tuple[Hashable, Any]) -> Any:
+    """A record with a field set, if it has that field."""
+    name, value = item
+    return with_field(row, name, value) if name in fields_of(row) else row
 
 
 def _simpler(records: PairRecords, columns: Columns) -> Iterator[Rows]:
     """With a value simplified wherever it occurs, then in one record after the other.
 
     Numbers stay between those that the pair held before it was shrunk, and other values are among
-    these: nothing is known of what else the mechanism takes.
+    these, but for the beginnings of long texts: nothing is known of what else the mechanism takes.
     """
+    if not columns:
+        return
     rows1, rows2 = records.rows1, records.rows2
+    known: dict[Hashable, list[Any]] = {}
+
+    def simpler(name: Hashable, value: Any) -> list[Any]:
+        content = name, key(value)
+        if content not in known:
+            known[content] = simpler_values(value, columns[name].values())
+        return known[content]
+
     now = {(name, key(v)): v for row in chain(rows1, rows2) for name, v in fields_of(row).items()}
-    simpler = {
-        (name, content): simpler_values(value, columns[name].values())
-        for (name, content), value in now.items()
-    }
-    for (name, content), values in simpler.items():
-        for new in values:
+    for (name, content), value in now.items():
+        for new in simpler(name, value):
             yield _everywhere(rows1, name, content, new), _everywhere(rows2, name, content, new)
     shared1, shared2 = ({places[side] for places in records.common} for side in (0, 1))
     places = [*records.common]
@@ -134,7 +168,7 @@ def _simpler(records: PairRecords, columns: Columns) -> Iterator[Rows]:
     for at1, at2 in places:
         row = rows1[at1] if at1 >= 0 else rows2[at2]
         for name, value in fields_of(row).items():
-            for new in simpler[name, key(value)]:
+            for new in simpler(name, value):
                 simpler_row = with_field(row, name, new)
                 yield _at(rows1, at1, simpler_row), _at(rows2, at2, simpler_row)
 
@@ -156,19 +190,32 @@ def _simpler_answers(rows1: list[Any], rows2: list[Any]) -> Iterator[Rows]:
 
 
 def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
-    """Simpler values of the same type, the simplest first: none for the simplest.
+    """A few simpler values of the same type, the simplest first: none for the simplest.
 
-    Numbers stay between the numbers among `seen`; anything else becomes one of these.
+    Numbers stay between the numbers among `seen`. Anything else becomes one of these, and long
+    texts their beginnings as well.
     """
     if type(value) is str:
-        return sorted({v for v in seen if type(v) is str and (len(v), v) < (len(value), value)})
+        texts = {v for v in seen if type(v) is str and (len(v), v) < (len(value), value)}
+        if len(value) > LABEL:
+            texts |= {value[: len(value) >> k] for k in range(1, len(value).bit_length())}
+        return sorted(texts, key=lambda text: (len(text), text))[:DOZENS]
     if type(value) not in (int, float) or not _is_finite(value):
         return []
     numbers = [v for v in seen if type(v) in (int, float) and v == v]
-    towards: list[float] = [*simpler_numbers(value), *numbers]
     as_type = int if type(value) is int else as_float
+    towards: list[float] = [*simpler_numbers(value), *sorted(numbers, key=_rank)[:DOZENS]]
     inside = {as_type(v) for v in towards if min(numbers) <= v <= max(numbers) and _is_finite(v)}
     return sorted((v for v in inside if _rank(v) < _rank(value)), key=_rank)
+
+
+def simplest(values: Sequence[Any]) -> Any:
+    """The simplest of some values: a number or a text if there is one, else the first."""
+    numbers = [v for v in values if type(v) in (int, float) and _is_finite(v)]
+    texts = [v for v in values if type(v) is str]
+    if numbers:
+        return min(numbers, key=_rank)
+    return min(texts, key=lambda text: (len(text), text)) if texts else values[0]
 
 
 def simpler_numbers(value: float) -> list[float]:

@@ -90,8 +90,9 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
 
     monkeypatch.setattr(Path, "replace", full)
     result = watched.audit(0.3)
-    result.assert_outcomes(failed=1, warnings=1)
+    result.assert_outcomes(failed=1, warnings=2)
     result.stdout.fnmatch_lines(["*could not keep the pair that broke the claim: no space left*"])
+    result.stdout.fnmatch_lines(["*.dp/pairs/*.py could not be written: no space left*"])
     assert not watched.kept
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_dp.datasets import records_of
 from pytest_dp.datasets.relations import RELATIONS, AddRemoveOne, AllQueries, Pair, ReplaceOne
+from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.search.shrinking import PairRecords, shrunk, simpler_numbers
 
 RECORDS = st.lists(st.integers(-50, 50), max_size=8)
@@ -119,3 +120,62 @@ def test_integers_that_no_float_holds_are_shrunk(huge: int) -> None:
     assert small.d1 == [huge]
     small = shrunk(Pair([huge, 0], [0]), AddRemoveOne(), lambda p: p.d1 > p.d2)
     assert small.d1 == [0]
+
+
+def wide(rows: int) -> list[tuple[Any, ...]]:
+    return [
+        tuple(f"{at}{column:02}" if column % 2 else at for column in range(20))
+        for at in range(rows)
+    ]
+
+
+def test_columns_that_do_not_matter_get_one_value() -> None:
+    rows = wide(12)
+    tried = 0
+
+    def breaks(pair: Pair) -> bool:
+        nonlocal tried
+        tried += 1
+        return len(pair.d1) == 12 and [row[16] for row in pair.d1] == list(range(12))
+
+    small = shrunk(
+        Pair(rows, [*rows[:3], (*rows[3][:16], 7, *rows[3][17:]), *rows[4:]]), ReplaceOne(), breaks
+    )
+    assert [len(set(column)) for column in zip(*small.d1, strict=True)] == [1] * 16 + [12] + [1] * 3
+    assert [at for at in range(20) if small.d1[3][at] != small.d2[3][at]] == [16]
+    assert tried < 200
+
+
+def test_inside_a_claim_records_stay_those_that_it_gives() -> None:
+    rows = wide(6)
+    seen: list[Pair] = []
+    small = shrunk(
+        Pair(rows, rows[:5]), AddRemoveOne(), lambda p: bool(seen.append(p)), mixes=False
+    )
+    assert (small.d1, small.d2) == (rows, rows[:5])
+    assert {row for pair in seen for row in (*pair.d1, *pair.d2)} <= set(rows)
+
+
+def test_it_ends_where_there_is_no_more_time() -> None:
+    left = 3
+
+    def breaks(pair: Pair) -> bool:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise OutOfTime
+        return len(pair.d1) >= 3
+
+    small = shrunk(Pair(list(range(2000)), list(range(1999))), AddRemoveOne(), breaks)
+    assert (len(small.d1), left) == (1001, 0)
+
+
+def test_long_texts_become_shorter_ones() -> None:
+    text = "a long text " * 20
+    small = shrunk(
+        Pair([text, "b"], ["b"]), AddRemoveOne(), lambda p: any("ong" in r for r in p.d1)
+    )
+    assert "ong" in small.d1[0]
+    assert len(small.d1[0]) < 10
+    short = shrunk(Pair(["category"], []), AddRemoveOne(), lambda p: bool(p.d1))
+    assert short.d1 == ["category"]
