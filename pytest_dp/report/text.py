@@ -46,7 +46,7 @@ def _borne(known: Estimate) -> str:
     if not known.runs:
         return ""
     said = f", as {numbers.count(known.runs)} runs bear out"
-    if known.runs >= 10 * THOUSAND or not known.unseen:
+    if known.runs >= THOUSAND or not known.unseen:
         return said
     return f"{said}; what happens in less than 1 of {int(1 / known.unseen)} runs may go unseen"
 
