@@ -60,14 +60,25 @@ class Shown(Visitor):
         return joined
 
     def _other(self, value: Any, depth: int) -> str:
-        if type(value) is dict and value and depth <= NESTED:
-            text = self.as_dict(value, depth + 1)
-            if len(text) <= self.width:
-                return text
-            part = Shown(max(self.width // len(value) // 2 - len(", "), 10))
-            items = (": ".join(part.text(x, depth + 1) for x in item) for item in value.items())
-            return f"{{{self.joined(items)}}}"
-        return repr(value)
+        if type(value) is not dict or not value or depth > NESTED:
+            return repr(value)
+        text = self.as_dict(value, depth + 1)
+        if len(text) <= self.width:
+            return text
+        # Short entries are shown in full, and long ones share what is left.
+        texts = {at: self._entry(item, self.width, depth) for at, item in enumerate(value.items())}
+        items, room = list(value.items()), self.width - len("{}")
+        for left, at in enumerate(sorted(texts, key=lambda at: len(texts[at]))):
+            fair = room // (len(items) - left) - len(", ")
+            if len(texts[at]) > fair:
+                texts[at] = self._entry(items[at], fair, depth)
+            room -= len(texts[at]) + len(", ")
+        return f"{{{self.joined(texts.values())}}}"
+
+    def _entry(self, item: tuple[Any, Any], width: int, depth: int) -> str:
+        """An entry of a dict, with most of the room for its value."""
+        name = Shown(max(width // 2, 10)).text(item[0], depth + 1)
+        return f"{name}: {Shown(max(width - len(name), 10)).text(item[1], depth + 1)}"
 
     def dataset(self, value: Any, data: DataType, depth: int) -> str:
         n, (opening, closing) = data.length(value), data.brackets

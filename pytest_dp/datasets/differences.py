@@ -10,7 +10,7 @@ from typing import Any
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.fields import fields_of
 from pytest_dp.datasets.types import type_of
-from pytest_dp.limits import NESTED, THOUSAND
+from pytest_dp.limits import LABEL, NESTED, THOUSAND
 
 ABSENT = type("Absent", (), {"__repr__": lambda _: "nothing"})()
 """In place of a value that only the other side has."""
@@ -117,6 +117,10 @@ def parts(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, A
 
 def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
     """The parts of two values that differ; empty if they differ as a whole."""
+    if type(before) is str and type(after) is str and len(before + after) > LABEL:
+        lines = before.splitlines(), after.splitlines()
+        others = (changes(*lines) if min(map(len, lines)) > 1 else None) or []
+        return [(f".splitlines()[{line.at}]", line.before, line.after) for line in others]
     if type(before) is not type(after) or isinstance(before, str) or depth > NESTED:
         return []
     if isinstance(before, dict):
@@ -127,10 +131,10 @@ def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
             (f"[{name!r}]", *both) for name, both in pairs.items() if len({*map(key, both)}) > 1
         ]
         return differing or [("", before, after)]  # in another order
-    names, others = fields_of(before), fields_of(after)
-    if not isinstance(before, list) and names.keys() == others.keys() and None not in names:
-        places = [f".{name}" if isinstance(name, str) else f"[{name!r}]" for name in names]
-        return list(zip(places, names.values(), others.values(), strict=True))
+    mine, theirs = fields_of(before), fields_of(after)
+    if not isinstance(before, list) and mine.keys() == theirs.keys() and None not in mine:
+        places = [f".{name}" if isinstance(name, str) else f"[{name!r}]" for name in mine]
+        return list(zip(places, mine.values(), theirs.values(), strict=True))
     data, found = type_of(before), changes(before, after)
     if data is None or not found:
         return []

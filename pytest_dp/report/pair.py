@@ -105,7 +105,8 @@ def _change(change: Change, position: str, example: Counterexample) -> Iterator[
     if change.before is ABSENT or change.after is ABSENT:
         name, record = ("D'", after) if change.before is ABSENT else ("D", before)
         place = f"{name}{position} = " if position else ""
-        yield f"only in {name}: {place}{_record(record)}"
+        partly = record is not sides[change.before is ABSENT]
+        yield f"only in {name}: {place}{_record(record, partly=partly)}"
     else:
         differing = list(parts(before, after))
         yield from (_from_to(f"D{position}{place}", *both) for place, *both in differing[:SEVERAL])
@@ -146,26 +147,31 @@ def _without(idle: Sequence[Any], record: Any) -> Any:
     return {name: value for name, value in fields_of(record).items() if name not in idle}
 
 
-def _record(record: Any) -> str:
-    """All that a record holds, or as many of its fields as a few lines take."""
+def _record(record: Any, *, partly: bool) -> str:
+    """All that a record holds, or as many of its fields as a few lines take; `partly` of more."""
     from pytest_dp.datasets import describe
     from pytest_dp.datasets.describing import whole
 
     room = FEW * LINE
     text = whole(record, room)
-    if text is not None or type(record) is not dict:
+    if type(record) is not dict or (text is not None and not partly):
         return text or describe(record, room)
     shown = [f"{name!r}: {describe(value, LABEL)}" for name, value in record.items()]
     ends = accumulate(len(text) + len(", ") for text in shown)
     fitting = [text for text, end in zip(shown, ends, strict=True) if end <= room]
-    return f"{{{', '.join(fitting)}, ... and {len(shown) - len(fitting):,} more}}"
+    more = len(shown) - len(fitting)
+    return f"{{{', '.join([*fitting, f'... and {more:,} more' if more else '...'])}}}"
 
 
 def _from_to(place: str, before: Any, after: Any) -> str:
     """What a part is on D and on D'; of long texts, where they part."""
     from pytest_dp.datasets import describe
 
-    if isinstance(before, str) and isinstance(after, str) and len(before + after) > LABEL:
+    if (
+        isinstance(before, str)
+        and isinstance(after, str)
+        and max(map(len, (repr(before), repr(after)))) > LABEL
+    ):
         letters = enumerate(zip(before, after, strict=False))
         alike = next((at for at, (one, other) in letters if one != other), 0)
         start = max(alike - LABEL // 4, 0)

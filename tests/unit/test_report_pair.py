@@ -24,6 +24,7 @@ USERS = [
     {"who": f"user {i}", "day": dt.date(2026, 1, 1 + i % 28), "spent": i * 1.5} for i in range(300)
 ]
 LESS = [*USERS[:17], {**USERS[17], "spent": 0.0}, *USERS[18:]]
+ROWS = "\n".join(f"{i},user {i},{i * 3}" for i in range(400))
 TEXT = "lorem ipsum " * 40
 
 
@@ -55,7 +56,7 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
     ]
     lines = shown(FRAME, FEWER, idle=tuple(f"c{i}" for i in range(18)), idle_runs=8)
     assert lines[2:] == [
-        "     only in D: D.iloc[4999] = {'c18': 'v18v18', 'c19': 'xx'}",
+        "     only in D: D.iloc[4999] = {'c18': 'v18v18', 'c19': 'xx', ...}",
         "     (other values of c0 to c17 there change nothing, in 8 runs with the",
         "     same random numbers)",
     ]
@@ -100,6 +101,12 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
                 "lorem ipsu...orem ipsum '",
             ],
         ),
+        (
+            ROWS,
+            ROWS.replace("77,user 77,231", "77,user 77,931"),
+            ["D.splitlines()[77]: '77,user 77,231' -> '77,user 77,931'"],
+        ),
+        (ROWS, ROWS.replace("0,user 0,0\n", "", 1), ["D.splitlines()[0]: '0,user 0,0' -> nothing"]),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -107,6 +114,17 @@ def test_what_differs_in_long_inputs(d1: Any, d2: Any, said: list[str]) -> None:
     lines = shown(d1, d2)
     assert lines[0].startswith("D  = ")
     assert lines[1:] == ["D' = D, but for this:", *(f"     {line}" for line in said)]
+
+
+def test_where_only_the_record_matters_none_of_its_fields_is_shown() -> None:
+    lines = shown(FRAME, FEWER, idle=tuple(FRAME), idle_runs=8)
+    assert lines[2] == "     only in D: D.iloc[4999] = {...}"
+
+
+def test_short_entries_of_a_dict_leave_room_for_long_ones() -> None:
+    lines = shown({"of": 1, "users": USERS, "at": "x"}, {"of": 1, "users": LESS, "at": "x"})
+    assert lines[0].startswith("D  = {'of': 1, 'users': [{'who': ")
+    assert lines[0].endswith(" 'at': 'x'}")
 
 
 def test_short_inputs_are_shown_in_full() -> None:
