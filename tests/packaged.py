@@ -6,6 +6,7 @@ those of the sdist, without the source beside them.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -44,9 +45,10 @@ def main(dist: Path) -> None:
             root = unpacked(sdist, Path(folder, "source"))
             source = root / "pytest_dp"
             files = {file.relative_to(root).as_posix() for file in source.rglob("*.*")}
-            missing = files - set(zipfile.ZipFile(wheel).namelist())
-            if missing:
+            if missing := files - set(zipfile.ZipFile(wheel).namelist()):
                 sys.exit(f"The wheel has none of {', '.join(sorted(missing))}.")
+            if lost := re.findall(r"\]\((?!https?:|#).*?\)", (root / "PKG-INFO").read_text()):
+                sys.exit(f"Links of the README lead nowhere on an index: {', '.join(lost)}.")
             rmtree(source)
             create(Path(folder, "venv"), with_pip=True)
             place = "Scripts" if sys.platform == "win32" else "bin"
