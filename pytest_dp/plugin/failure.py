@@ -60,7 +60,8 @@ def spared(item: pytest.Item, message: str) -> None:
 
 def count_as_error(reporter: pytest.TerminalReporter, name: str, message: str) -> None:
     """Let the last lines count what no test could fail with: they are as red as the run."""
-    told = message.partition("\n")[0]
+    place = ReprFileLocation(name, 1, message.partition("\n")[0])
+    told = ReprExceptionInfo(ReprTraceback([], None, "long"), place)  # pytest 8.4 shows no text
     report = pytest.TestReport(name, (name, None, name), {}, "failed", told, "teardown")
     reporter.stats.setdefault("error", []).append(report)
 
