@@ -37,6 +37,8 @@ class Attack:
     """In nats: ``sign`` times the log odds."""
     tie: float = 0.0
     """Probability with which outputs at the threshold are included."""
+    digits: int = field(default=4, repr=False, compare=False)
+    """With which the threshold reads apart from the scores that are shown beside it."""
     told_by: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The quantities that add most to the score, with typical values inside and outside."""
 
@@ -56,11 +58,11 @@ class Attack:
     @property
     def said(self) -> str:
         """The event as the subject of a sentence."""
-        return f"outputs with a score above {self.threshold:.4g}"
+        return f"outputs with a score above {self.threshold:.{self.digits}g}"
 
     def __str__(self) -> str:
         share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
-        return f"score(output) > {self.threshold:.4g}{share}"
+        return f"score(output) > {self.threshold:.{self.digits}g}{share}"
 
 
 @dataclass(frozen=True, slots=True)

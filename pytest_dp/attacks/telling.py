@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_dp.arrays import Bools
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks.additive import Additive
 from pytest_dp.attacks.feature_bins import FeatureBins
 from pytest_dp.attacks.scores import Attack, scores
@@ -32,6 +32,15 @@ def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
             if here != there:
                 told.append(f"{column.feature.text}: {here} in S, {there} outside")
     return tuple(told)
+
+
+def digits_for(attack: Attack, shown: Floats) -> int:
+    """The fewest digits, four at least, with which the threshold reads apart from these scores."""
+
+    def reads_apart(digits: int) -> bool:
+        return f"{attack.threshold:.{digits}g}" not in {f"{score:.{digits}g}" for score in shown}
+
+    return next(filter(reads_apart, range(4, 17)), 17)
 
 
 def _typical(feature: Feature, table: Table, rows: Bools) -> str:

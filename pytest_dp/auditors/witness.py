@@ -13,8 +13,8 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import Posterior, quantities
 from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
-from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.telling import told_by, typical_outputs
+from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, rank_for
 from pytest_dp.auditors.paired_outputs import first_pairs
@@ -158,11 +158,11 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     """The witness with what its attack looks at, and typical outputs inside and outside of it."""
     if witness.attack is None:
         return witness
-    attack = replace(witness.attack, told_by=told_by(witness.attack, table))
-    inside, outside = (
-        tuple(copy.copy(table.raw[row]) for row in typical_outputs(attack, table, rows))
-        for rows in (True, False)
-    )
+    attack = witness.attack
+    rows = [typical_outputs(attack, table, inside) for inside in (True, False)]
+    digits = digits_for(attack, attack.sign * scores(attack.model, table)[rows[0] + rows[1]])
+    attack = replace(attack, told_by=told_by(attack, table), digits=digits)
+    inside, outside = (tuple(copy.copy(table.raw[row]) for row in side) for side in rows)
     return replace(witness, attack=attack, examples=(inside, outside))
 
 
@@ -249,8 +249,11 @@ def _searched_event(
     expected = choice_of(all1, runs, all2, runs, context.plan(planned)).expected
     high, low = likelier_first(unseen.sign, c1, c2)
     sticks = context.guarantee.hockey_sticks
-    excess = excess_of(np.array([high]), np.array([low]), runs - runs // 2, sticks)
-    return Read(event, unseen, expected, float(excess[0]) * math.sqrt(2), _is_small(table))
+    # In as many outputs as the learned attack is known by; errors of events that always come are
+    # no smaller for more of them.
+    likelier, rarer = (np.array([count * runs / half]) for count in (high, low))
+    excess = float(excess_of(likelier, rarer, runs, sticks)[0])
+    return Read(event, unseen, expected, excess, _is_small(table))
 
 
 def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:

@@ -43,6 +43,8 @@ def by_more_noise(
     noises = range(counting, counting + MANY_RUNS)
     before, after = frequencies(None, noises), frequencies(line, noises)
     error = math.hypot(before.error, after.error)
+    if not after.there and after.excess > CLEAR_ERRORS * after.error:
+        return  # what comes on D alone with any noise is no matter of noise
     if before.excess - after.excess < max(before.excess / 4, CLEAR_ERRORS * error):
         return
     text = (

@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_dp.limits import EQUAL, FAR, LOOK_RUNS, THOUSAND
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.parsed import opened, renamed
+from pytest_dp.outputs.parsed import TEXTS, opened, renamed
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw, Replaced, Replacement, Seeded, Tape
@@ -89,7 +89,7 @@ def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
     leaves: dict[str, Leaf] = {}
     for place, number, code in zip(structure.places, table.numbers, table.codes, strict=True):
         kind, value = names.get(int(code), ("", None))
-        parsed = opened(value) if kind == "str" else None
+        parsed = opened(value) if kind in TEXTS else None
         if parsed is not None:
             name = parsed[0](place)
             inside = _leaves(parsed[1])[0]

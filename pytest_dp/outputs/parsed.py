@@ -62,6 +62,8 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "csv": (_rows, "list(csv.reader({}.splitlines()))"),
 }
 """How texts are parsed, None or an error for other texts, and how Python does."""
+TEXTS = ("str", "bytes")
+"""Types of categories that are parsed."""
 _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
 """A text in quotes, or the name of the output."""
 
@@ -80,7 +82,7 @@ def parsers_of(place: str, table: Table) -> Iterator[str]:
     """The parser of which most different texts at a place can be read, if there is one."""
     codes = np.unique(table.leaf(place)[1])
     kinds = list(table.levels)
-    texts = sum(kinds[code][0] == "str" for code in codes.tolist() if code >= 0)
+    texts = sum(kinds[code][0] in TEXTS for code in codes.tolist() if code >= 0)
     for parser in PARSERS if texts > 1 else ():
         if (_parsed(parser, table)[1][codes] >= 0).sum() > MOSTLY * texts:
             yield parser
@@ -99,7 +101,7 @@ def _parsed(parser: str, table: Table) -> tuple[Table, Ints]:
         row = np.full(len(table.levels) + 2, -1)  # the last two are no texts
         parsed: list[Any] = []
         for code, (kind, text) in enumerate(table.levels):
-            value = _tried(PARSERS[parser][0], text) if kind == "str" else None
+            value = _tried(PARSERS[parser][0], text) if kind in TEXTS else None
             if value is not None:
                 row[code] = len(parsed)
                 parsed.append(value)
@@ -108,7 +110,7 @@ def _parsed(parser: str, table: Table) -> tuple[Table, Ints]:
     return known
 
 
-def opened(text: str) -> tuple[Callable[[str], str], Any] | None:
+def opened(text: str | bytes) -> tuple[Callable[[str], str], Any] | None:
     """What a text is, and how its parts are written; None if it is only a text."""
     readers = {"number": (float, "float({})"), **PARSERS}
     for parse, template in readers.values():
@@ -121,7 +123,7 @@ def opened(text: str) -> tuple[Callable[[str], str], Any] | None:
 def _tried(parse: Callable[[str], Any], text: Any) -> Any:
     try:
         return parse(text)
-    except (ValueError, RecursionError, csv.Error):
+    except (ValueError, TypeError, RecursionError, csv.Error):  # bytes are not all that texts are
         return None
 
 

@@ -10,7 +10,7 @@ from results import BROKEN, FOUND
 
 from pytest_dp.attacks import additive
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.telling import told_by, typical_outputs
+from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.report.violation import violation
@@ -40,6 +40,14 @@ def test_a_score_names_what_it_looks_at_with_typical_values_of_both_sides():
 
 def told_1(told):
     return next(text for text in told if text.startswith("output[1]"))
+
+
+def test_the_threshold_has_digits_enough_to_read_apart_from_the_scores_beside_it():
+    attack = replace(learned()[0], threshold=3.1240004)
+    assert digits_for(attack, np.array([4.0, -1.0])) == 4
+    digits = digits_for(attack, np.array([4.0, 3.1240013]))
+    assert str(replace(attack, digits=digits)) == "score(output) > 3.124"
+    assert f"{3.1240013:.{digits}g}" == "3.124001"
 
 
 def test_outputs_of_both_sides_are_typical_and_their_scores_apart():

@@ -376,6 +376,11 @@ def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
     )
     assert look(largest, pair, event=lambda output: output > -50) == ()
 
+    def padded(data, rng):
+        return f"{len(data) + rng.laplace():.{len(data)}f}"
+
+    assert look(padded, pair=([3], [3, 4]), event=lambda output: len(output) == 3) == ()
+
 
 def test_without_a_violation_nothing_is_looked_for(monkeypatch):
     def never(*_):

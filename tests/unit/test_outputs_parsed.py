@@ -17,6 +17,7 @@ from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import features
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.wording import negated, of_test
 from pytest_dp.privacy import ApproximateDP
@@ -90,6 +91,13 @@ def test_texts_of_another_kind_are_absent_and_do_not_change_what_is_read():
     assert numbers[0] == 7
     assert codes.tolist() == [-1, -2, -2, -2, -2]
     assert not [f for f in features(tabulate(["20240101", "7"] * 99), []) if f.kind == "parsed"]
+
+
+def test_bytes_are_parsed_and_one_kind_of_exception_is_told_from_outputs():
+    outputs = [json.dumps({"a": float(i)}).encode() for i in range(99)]
+    assert "json.loads(output)['a']" in [f.text for f in features(tabulate(outputs), [])]
+    raised = [Raised("ValueError", "", str(i)) if i % 3 else float(i) for i in range(99)]
+    assert "raises ValueError" in [f.text for f in features(tabulate(raised), [])]
 
 
 def test_that_a_key_is_missing_is_said_before_lengths():
