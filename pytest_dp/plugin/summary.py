@@ -151,5 +151,6 @@ def _linked(root: Path, folder: Path, path: str) -> str:
 
 
 def _workspace(config: pytest.Config) -> Path:
-    """The root of the repository."""
-    return Path(os.environ.get("GITHUB_WORKSPACE") or config.rootpath)
+    """The root of the repository, on GitHub or GitLab."""
+    roots = map(os.environ.get, ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"))
+    return Path(next(filter(None, roots), config.rootpath))

@@ -30,6 +30,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
         "PYTEST_ADDOPTS",
         "GITHUB_ACTIONS",
         "GITHUB_WORKSPACE",
+        "CI_PROJECT_DIR",
         "GITHUB_STEP_SUMMARY",
         "CI",
         "BUILD_NUMBER",

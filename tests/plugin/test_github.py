@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -75,3 +76,14 @@ def test_nothing_of_it_without_claims(project, shop):
     result = shop.run("other")
     assert annotations(result) == []
     assert not (shop.root / "summary.md").exists()
+
+
+def test_paths_are_seen_from_the_root_of_the_repository_on_gitlab_too(project, monkeypatch):
+    project.write("backend/test_stats.py", laplace("broken", 0.2))
+    project.write("backend/pytest.ini", "[pytest]\n")
+    monkeypatch.setenv("CI_PROJECT_DIR", str(project.root))
+    project.run(
+        "--rootdir=backend", "-c", "backend/pytest.ini", "backend", "--dp-report=q.gitlab.json"
+    )
+    [entry] = json.loads((project.root / "q.gitlab.json").read_text())
+    assert entry["location"]["path"] == "backend/test_stats.py"
