@@ -23,10 +23,14 @@ from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import PLAIN, Visitor
 from pytest_dp.declaration import Neighbors
-from pytest_dp.limits import LINE
+from pytest_dp.limits import LINE, MILLION
 
 SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
 """As their documentation has them."""
+
+
+MOST_VALUES = MILLION // 8
+"""Derived: as many as are written and compared in a second or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Code:
 
 
 def source_of(value: Any, *, lines: bool = False) -> Code | None:
-    """An expression that makes the same value; None if there is none that does.
+    """An expression that makes the same value; None if there is none that does, or it is too long.
 
     It was evaluated, and what it made compared. It is one line, unless `lines` are wanted.
     """
@@ -68,9 +72,12 @@ class Source(Visitor):
 
     def __init__(self, *, lines: bool = False) -> None:
         self.modules: set[str] = set()
-        self._lines = lines
+        self._lines, self._values = lines, 0
 
     def text(self, value: Any, depth: int = 0) -> str:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise NoSource(value)
         if type(value) not in _EXACT and isinstance(value, _EXACT):  # a subclass may be more
             return self.other(value, depth + 1)
         return super().text(value, depth)

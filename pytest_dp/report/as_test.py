@@ -9,13 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.datasets.source import SHORT_NAMES, Code, source_of
+from pytest_dp.datasets.source import MOST_VALUES, SHORT_NAMES, Code, source_of
 from pytest_dp.report.reproducing import options
 from pytest_dp.results.result import Counterexample, Result
 from pytest_dp.whose_code import is_project_module
 
 NOT_OF_A_PAIR = ("inputs", "pairs", "params", "neighbors", "composes", "search", "beyond")
 """Keywords of a claim that say nothing of a test on one pair."""
+NO_SOURCE = f"there is no source that makes {{}}, of type {{}}, in {MOST_VALUES:,} values or fewer"
 UP = 2
 """Given: the file is in ``.dp/pairs/`` of the project."""
 
@@ -36,7 +37,7 @@ def as_test(
     assert example is not None
     called = _code(mechanism, f"{_name(mechanism)} cannot be imported by its name")
     inputs = [
-        _code(data, f"there is no source for {name}, of type {type(data).__name__}", lines=True)
+        _code(data, NO_SOURCE.format(name, type(data).__name__), lines=True)
         for name, data in (("D", example.d1), ("D'", example.d2))
     ]
     said = {

@@ -130,4 +130,28 @@ FAULTS = (
         "Evidence of old code is kept though a module that it imports changed.",
         IDENTITY + "test_an_edit_is_new",
     ),
+    Fault(
+        "source-not-compared",
+        "datasets/source.py",
+        "return code if key(made) == key(value) else None",
+        "return code",
+        "The file of a pair holds other data than those which broke the claim.",
+        "unit/test_datasets_source.py::test_what_cannot_be_written_is_left_out",
+    ),
+    Fault(
+        "fields-equal-one-by-one",
+        "blame/idle.py",
+        "alike([*idle, *some], TRIAL_RUNS)",
+        "alike(some, TRIAL_RUNS)",
+        "Of two fields of which either suffices, both are said to change nothing, or none.",
+        "unit/test_blame_idle.py::test_they_change_nothing_together",
+    ),
+    Fault(
+        "records-mixed-inside-a-claim",
+        "search/shrinking.py",
+        "if not mixes and len(columns) > 1:",
+        "if False:",
+        "A wide table is shrunk to records that no example holds: minutes, and nothing is shown.",
+        "unit/test_search_shrinking.py::test_inside_a_claim_records_stay_those_that_it_gives",
+    ),
 )

@@ -208,6 +208,7 @@ def itself() -> list[Any]:
         lambda: None,
         itself(),
         dataclasses.make_dataclass("Local", ["x"])(1),
+        np.zeros(200_000),
     ],
     ids=lambda value: type(value).__name__,
 )
