@@ -1,7 +1,4 @@
-"""What a posterior says of outputs: their score, attacks that go by it, and counts of either.
-
-Samplers count outputs while they draw them.
-"""
+"""What a posterior says of outputs: their score, and attacks that go by it."""
 
 from __future__ import annotations
 
@@ -10,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints, Outputs
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import Posterior
-from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import Table, tabulate
 
 
@@ -63,33 +59,3 @@ class Attack:
     def __str__(self) -> str:
         share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
         return f"score(output) > {self.threshold:.{self.digits}g}{share}"
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Counts outputs: all, above an attack's threshold, at it, in an event, above another's."""
-
-    attack: Attack | None
-    event: Event | None
-    other: Attack | None = None
-
-    def __call__(self, outputs: Outputs) -> Ints:
-        return np.array([len(outputs), *(int(hits.sum()) for hits in self.hits(tabulate(outputs)))])
-
-    def hits(self, table: Table) -> list[Bools]:
-        """Which outputs are above the threshold, at it, in the event, above the other one's."""
-        nothing = np.zeros(len(table), bool)
-        above, at = self.attack.hits(table) if self.attack is not None else (nothing, nothing)
-        inside = self.event.mask(table) if self.event is not None else nothing
-        others = self.other.hits(table)[0] if self.other is not None else nothing
-        return [above, at, inside, others]
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """What a `Tally` counts, output by output. Calling it gives an array of shape (4, n)."""
-
-    tally: Tally
-
-    def __call__(self, outputs: Outputs) -> Bools:
-        return np.array(self.tally.hits(tabulate(outputs)))

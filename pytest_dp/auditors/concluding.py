@@ -260,7 +260,7 @@ def _pictures(
 ) -> Pictures:
     """What there is to draw of the strongest attack, and of the event that breaks the claim."""
     shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
-    pictures = pictures_of(game.context, best.witness, shown, example)
+    pictures = pictures_of(shown, best.tested, violated=example is not None)
     joint = best.state.record.joint
     return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 

@@ -25,7 +25,8 @@ from typing import Any, Never
 import numpy as np
 
 from pytest_dp.arrays import Bools, Ints, Outputs, joined
-from pytest_dp.attacks.scores import Attack, Tally
+from pytest_dp.attacks.scores import Attack
+from pytest_dp.attacks.tally import Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.paired_outputs import leaves_of
 from pytest_dp.auditors.result import AuditResult

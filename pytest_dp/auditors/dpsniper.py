@@ -20,7 +20,8 @@ import numpy as np
 from pytest_dp.arrays import Floats, Outputs
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.expected_bounds import likelier_first
-from pytest_dp.attacks.scores import Tally, scores
+from pytest_dp.attacks.scores import scores
+from pytest_dp.attacks.tally import Tally
 from pytest_dp.attacks.threshold import fixed
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
@@ -159,5 +160,5 @@ def _conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditRes
         counterexample=example,
         strongest=held_out.described(best, witness),
         loss=loss,
-        pictures=pictures_of(context, witness, shown, example),
+        pictures=pictures_of(shown, tested, violated=violated),
     )

@@ -12,25 +12,30 @@ share of alpha that is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.arrays import Ints
+from pytest_dp.attacks.bars import Bars, bars_of
 from pytest_dp.attacks.expected_bounds import first_share
-from pytest_dp.attacks.scores import Hits, Tally
+from pytest_dp.attacks.tally import Hits, Tally
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose
 from pytest_dp.evidence import assumptions
 from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
-from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS
+from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS, SHOWN_OUTPUTS
 from pytest_dp.privacy import Guarantee
+from pytest_dp.results.pictures import Histogram
 from pytest_dp.results.result import Counterexample
+from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose, stream
@@ -58,42 +63,57 @@ class Tested:
     """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
     share: float = 1.0
     """Of alpha, what they may spend."""
+    bars: Mapping[str, Histogram] = field(default_factory=dict)
+    """The outputs that were counted, as bars for the attack, and for the event."""
 
 
-def count(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
-    """Count in `total` held-out samples; None if there is not one for each input."""
+def count(
+    context: Context, pool: Pool, witness: Witness, total: int, *, drawn: bool = True
+) -> Tested | None:
+    """Count in `total` held-out samples; None if there is not one for each input.
+
+    `drawn` is whether a picture may be drawn of them.
+    """
     if not witness.coupled:
-        return _count_independent(context, pool, witness, total)
+        return _count_independent(context, pool, witness, total, drawn=drawn)
     before = context.sampler.runs
     try:
-        return _count_pairs(context, pool, witness, total // 2)
+        return _count_pairs(context, pool, witness, total // 2, drawn=drawn)
     except CannotCouple as reason:
         context.sampler.note(f"counted again without shared random numbers, as {reason}")
-        tested = _count_independent(context, pool, witness, total - (context.sampler.runs - before))
+        left = total - (context.sampler.runs - before)
+        tested = _count_independent(context, pool, witness, left, drawn=drawn)
         return None if tested is None else replace(tested, share=1 - PAIRED_SHARE)
 
 
-def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> Tested | None:
+def _count_pairs(
+    context: Context, pool: Pool, witness: Witness, pairs: int, *, drawn: bool
+) -> Tested | None:
     """Count in so many pairs of outputs, each drawn with the same random numbers."""
     sides = witness.sides
-    drawn = partial(_paired_draws, pool, sides)
+    draws_of = partial(_paired_draws, pool, sides)
     allowed, pairs = 2 * pairs, int((1 - RESERVED_FOR_RERUNS) * pairs)
     while pairs > 0:
-        cost = sum(context.sampler.cost_of(draw) for draw, _ in drawn(pairs))
+        cost = sum(context.sampler.cost_of(draw) for draw, _ in draws_of(pairs))
         if cost <= allowed:
             break
         pairs = min(pairs - 1, int(pairs * allowed / cost))
     if pairs < 1:
         return None
-    hits = Hits(_tally(witness))
+    tally = _tally(context, witness, drawn=drawn)
+    hits, codes = Hits(tally), _no_codes(tally)
     joint = np.zeros((4, 3), int)  # on both inputs, on the likelier one, on the other
     groups: tuple[list[Ints], list[Ints]] = ([], [])
-    for draws in drawn(pairs):
+    for draws in draws_of(pairs):
         parts = context.sampler.measure(draws, hits, context.deadline)
-        hits1, hits2 = (np.concatenate(part, axis=1) for part in parts)
+        hits1, hits2 = (np.concatenate([hit for hit, _ in part], axis=1) for part in parts)
         joint += np.stack([(hits1 & hits2).sum(1), hits1.sum(1), hits2.sum(1)], axis=1)
         for group, part in zip(groups, parts, strict=True):
-            group += [np.array([hit.shape[1], *hit.sum(1)]) for hit in part]
+            group += [np.array([hit.shape[1], *hit.sum(1)]) for hit, _ in part]
+        for side, part in zip(codes, parts, strict=True):
+            for _, of_bars in part:
+                for at, bars in enumerate(tally.bars):
+                    side[at] += bars.counts(of_bars[at])
     attack, event = (
         Counts(int(c1), pairs, int(c2), pairs, (int(c1), int(c2)), pairs, int(both))
         if used is not None
@@ -104,7 +124,7 @@ def _count_pairs(context: Context, pool: Pool, witness: Witness, pairs: int) -> 
         )
     )
     varying_shares = _varying_shares([np.array(group) for group in groups])
-    return Tested(attack, event, varying_shares, PAIRED_SHARE)
+    return Tested(attack, event, varying_shares, PAIRED_SHARE, _drawn(tally, codes))
 
 
 def _paired_draws(pool: Pool, sides: tuple[int, int], pairs: int) -> list[list[Draw]]:
@@ -116,11 +136,37 @@ def _paired_draws(pool: Pool, sides: tuple[int, int], pairs: int) -> list[list[D
     return batches
 
 
-def _tally(witness: Witness) -> Tally:
-    return Tally(witness.attack, witness.event, witness.middle)
+def _tally(context: Context, witness: Witness, *, drawn: bool) -> Tally:
+    """What is counted of a witness, with bars for its events if these may be drawn."""
+
+    def designed() -> tuple[Bars, ...]:
+        table = first_pairs(*witness.state.outputs.table(), SHOWN_OUTPUTS)[0]
+        events = (witness.attack, witness.event)
+        return tuple(bars_of(event, table) for event in events if event is not None)
+
+    bars: tuple[Bars, ...] = ()
+    with suppress(OutOfTime):
+        bars = within(context.to_conclude(), designed) if drawn else ()
+    return Tally(witness.attack, witness.event, witness.middle, bars)
 
 
-def _count_independent(context: Context, pool: Pool, witness: Witness, total: int) -> Tested | None:
+def _no_codes(tally: Tally) -> tuple[list[Ints], list[Ints]]:
+    """No counts yet of the codes of each of the bars, on either side."""
+    nothing = [[np.zeros(2 * bars.size, int) for bars in tally.bars] for _ in range(2)]
+    return nothing[0], nothing[1]
+
+
+def _drawn(tally: Tally, codes: tuple[list[Ints], list[Ints]]) -> dict[str, Histogram]:
+    """The bars by what they are about, the attack or the event."""
+    return {
+        "attack" if bars.event is tally.attack else "event": bars.histogram(on_d, on_d2)
+        for bars, on_d, on_d2 in zip(tally.bars, *codes, strict=True)
+    }
+
+
+def _count_independent(
+    context: Context, pool: Pool, witness: Witness, total: int, *, drawn: bool
+) -> Tested | None:
     """Count in independent samples, more of them on the input that needs more."""
     share = 0.5
     if context.method.c is None:
@@ -140,15 +186,21 @@ def _count_independent(context: Context, pool: Pool, witness: Witness, total: in
     if n1 - n2 not in (0, -1):
         which = witness.sides[more]
         draws.append(Draw(pool.inputs[which], abs(n1 - n2), (Purpose.TEST, which, 2)))
-    return count_drawn(context, witness, draws, more)
+    return count_drawn(context, witness, draws, more, drawn=drawn)
 
 
-def count_drawn(context: Context, witness: Witness, draws: list[Draw], more: int = 0) -> Tested:
+def count_drawn(
+    context: Context, witness: Witness, draws: list[Draw], more: int = 0, *, drawn: bool = True
+) -> Tested:
     """Count in these samples: of the likelier input, of the other, perhaps `more` of either."""
-    groups = [
-        np.array(g) for g in context.sampler.measure(draws, _tally(witness), context.deadline)
-    ]
+    tally = _tally(context, witness, drawn=drawn)
+    groups = [np.array(g) for g in context.sampler.measure(draws, tally, context.deadline)]
     sums = [g.sum(axis=0) for g in groups]
+    codes = _no_codes(tally)
+    for side, counted in zip((0, 1, more), sums, strict=False):
+        ends = np.cumsum([5, *(2 * bars.size for bars in tally.bars)])[:-1]
+        for at, part in enumerate(np.split(counted, ends)[1:]):
+            codes[side][at] += part
     attack = (
         _counts(context, sums, more, witness.attack.tie) if witness.attack is not None else None
     )
@@ -157,7 +209,8 @@ def count_drawn(context: Context, witness: Witness, draws: list[Draw], more: int
         if witness.event is not None
         else None
     )
-    return Tested(attack, event, _varying_shares(groups))
+    shares = _varying_shares(groups)
+    return Tested(attack, event, shares, bars=_drawn(tally, codes))
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:

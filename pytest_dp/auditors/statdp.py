@@ -161,6 +161,7 @@ def _conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditRes
     if bound.counts.c2 > bound.counts.c1:  # StatDP's test looks the other way as well
         bound = replace(bound, counts=bound.counts.swapped())
         witness = replace(witness, sign=-witness.sign)
+        tested = replace(tested, bars={k: bars.swapped() for k, bars in tested.bars.items()})
     violated = bound.p_value <= context.alpha or bound.lower > context.guarantee.claimed
     if violated:
         held_out.check_independent(context, witness, tested)
@@ -177,7 +178,7 @@ def _conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditRes
         resolution=resolution,
         counterexample=example,
         strongest=f"{witness.event}: {c1:,} against {c2:,} of {runs:,}",
-        pictures=pictures_of(context, witness, bound, example),
+        pictures=pictures_of(bound, tested, violated=violated),
     )
 
 

@@ -94,7 +94,7 @@ def strongest(
         return None
     total = _samples_needed(context, witness, left) if refuted else left
     try:
-        tested = held_out.count(context, pool, witness, total)
+        tested = held_out.count(context, pool, witness, total, drawn=refuted)
     except OutOfTime as out:
         if out.stack or not refuted:
             raise

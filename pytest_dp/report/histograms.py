@@ -39,7 +39,7 @@ def outputs(histogram: Histogram) -> Drawing:
     kinds = [entry for entry in histogram.bars if not _on_axis(entry)]
     few = len(histogram.bars) <= 6 or not ranges
     scale = _Scale.of(histogram)
-    caption = "Runs in the search for S. Filled: in S."
+    caption = "The fresh runs that the text counts. Filled: in S."
     if scale.logarithmic:
         caption += " The scale is logarithmic, as S is rare."
     if any(entry.label == "" and None in (entry.low, entry.high) for entry in ranges):

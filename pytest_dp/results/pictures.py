@@ -6,7 +6,7 @@ Auditors make them, but for `allowed` and `evidence`, which `pytest_dp.report.cu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 Points = tuple[tuple[float, float], ...]
@@ -40,6 +40,11 @@ class Histogram:
     bars: tuple[Bar, ...]
     """Those of numbers first, in increasing order."""
 
+    def swapped(self) -> Histogram:
+        """The same with D' in the place of D."""
+        bars = (replace(b, counts=b.counts[::-1], inside=b.inside[::-1]) for b in self.bars)
+        return replace(self, runs=self.runs[::-1], bars=tuple(bars))
+
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
@@ -52,7 +57,7 @@ class Pictures:
     wealth: tuple[tuple[int, float], ...] = ()
     """Samples that were bet on, and the decimal logarithm of the e-value then."""
     outputs: Histogram | None = None
-    """Outputs that were seen in the search for the event, if it breaks the claim."""
+    """The held-out outputs that were counted, if the event breaks the claim."""
     attack: Points = ()
     """Rates of false positives and of false negatives of the learned attack, threshold by
     threshold, by the outputs that were bet on."""

@@ -19,7 +19,8 @@ from pytest_dp.attacks.expected_bounds import (
     first_share,
     rough_bounds,
 )
-from pytest_dp.attacks.scores import Attack, Hits, Tally, scores
+from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.attacks.tally import Hits, Tally
 from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_for, fixed
 from pytest_dp.auditors.strongest import lower_bins
 from pytest_dp.evidence.event_test import event_test
@@ -75,7 +76,7 @@ def test_outputs_are_counted_where_they_are():
     assert Tally(attack, None)(outputs).tolist() == [5, 2, 2, 0, 0]
     assert Tally(None, None)(outputs).tolist() == [5, 0, 0, 0, 0]
     assert Tally(None, None, attack)(outputs).tolist() == [5, 0, 0, 0, 2]
-    above, at, inside, others = Hits(Tally(attack, None, attack))(outputs).astype(int).tolist()
+    above, at, inside, others = Hits(Tally(attack, None, attack))(outputs)[0].astype(int).tolist()
     assert above == others == [1, 0, 0, 0, 1]
     assert at == [0, 1, 1, 0, 0]
     assert not any(inside)

@@ -114,12 +114,12 @@ def test_an_attack_and_an_event_share_alpha(share):
 
 
 def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
-    def cannot(*_):
+    def cannot(*_, **__):
         raise CannotCouple("it does not share them")
 
     tested = held_out.Tested(COUNTS, None)
     monkeypatch.setattr(held_out, "_count_pairs", cannot)
-    monkeypatch.setattr(held_out, "_count_independent", lambda *_: tested)
+    monkeypatch.setattr(held_out, "_count_independent", lambda *_, **__: tested)
     context = SimpleNamespace(sampler=SimpleNamespace(runs=0, note=lambda _: None))
     again = held_out.count(context, Pool(), SimpleNamespace(coupled=True), 1_000)
     assert again.share + PAIRED_SHARE == pytest.approx(1.0)

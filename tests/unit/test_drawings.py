@@ -151,7 +151,7 @@ def test_a_few_kinds_have_a_line_each_and_nothing_of_them_is_markup():
 def test_ends_that_hold_all_beyond_are_said():
     assert outputs(BY_RANGE).caption.endswith("hold all that is beyond.")
     closed = replace(BY_RANGE, bars=RANGES[1:])
-    assert outputs(closed).caption == "Runs in the search for S. Filled: in S."
+    assert outputs(closed).caption == "The fresh runs that the text counts. Filled: in S."
 
 
 def test_values_have_their_places_on_the_axis():

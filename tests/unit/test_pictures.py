@@ -12,15 +12,11 @@ from results import BROKEN
 
 from benchmarks.resolution import untraced
 from pytest_dp import audit
-from pytest_dp.auditors.picturing import (
-    attack_of,
-    event_of,
-    outputs_of,
-    wealth_of,
-)
+from pytest_dp.attacks.bars import bars_of
+from pytest_dp.auditors.picturing import attack_of, event_of, wealth_of
 from pytest_dp.evidence.counts import Counts, sharp
 from pytest_dp.evidence.event_test import Apart, InPairs, event_test
-from pytest_dp.limits import HUNDREDS, SEVERAL, SHOWN_OUTPUTS
+from pytest_dp.limits import HUNDREDS, SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
@@ -37,7 +33,8 @@ OUTPUT = leaf("output")
 def histogram(event, on_d, on_d2):
     assert len(on_d) == len(on_d2)
     table = tabulate([*on_d, *on_d2])
-    found = outputs_of(event, table, np.arange(len(table)) < len(on_d))
+    bars = bars_of(event, table)
+    found = bars.histogram(*(bars.counts(bars.codes(tabulate(side))) for side in (on_d, on_d2)))
     assert found.runs == (len(on_d), len(on_d2))
     for side, outputs in enumerate((on_d, on_d2)):  # every output is in one bar
         assert sum(bar.counts[side] for bar in found.bars) == len(outputs)
@@ -106,7 +103,7 @@ def test_whole_outputs_are_told_apart_and_the_rare_ones_summed_up():
     found = histogram(event, [*on_d, *many], [*on_d2, *many])
     assert len(found.bars) == SEVERAL + 1
     assert found.bars[0].inside == (50, 0)
-    assert found.bars[-1].label == f"{42 - SEVERAL} others"
+    assert found.bars[-1].label == "others"
     assert found.bars[-1].counts == (42 - SEVERAL, 42 - SEVERAL)
 
 
@@ -120,12 +117,19 @@ def test_the_first_quantity_is_drawn_and_the_whole_event_is_filled():
     ]
 
 
-def test_many_outputs_are_drawn_by_the_first_of_either_input():
-    n = SHOWN_OUTPUTS + 10
-    table = tabulate(np.arange(2.0 * n))
-    found = outputs_of(Event((Between(OUTPUT, 5.0),)), table, np.arange(2 * n) < n)
-    assert found.runs == (SHOWN_OUTPUTS, SHOWN_OUTPUTS)
-    assert sum(bar.inside[0] for bar in found.bars) == SHOWN_OUTPUTS - 5
+def test_fresh_outputs_that_the_search_has_not_seen_are_others_or_in_the_last_range():
+    few = bars_of(Event((Equals(OUTPUT, 3.0),)), tabulate([3, 4, None]))
+    fresh = tabulate([3, 5, "new", None, math.nan])
+    found = few.histogram(few.counts(few.codes(fresh)), few.counts(few.codes(tabulate([4, 4]))))
+    assert [(bar.label, bar.counts, bar.inside) for bar in found.bars] == [
+        *(("3", (1, 0), (1, 0)), ("4", (0, 2), (0, 0)), ("None", (1, 0), (0, 0))),
+        ("others", (3, 0), (0, 0)),
+    ]
+    many = bars_of(Event((Between(OUTPUT, 0.7),)), tabulate(laplace(0)))
+    found = many.histogram(many.counts(many.codes(tabulate([1e9, -1e9]))), many.counts([]))
+    assert [found.bars[0].counts, found.bars[-1].counts, found.bars[-1].inside] == [
+        *((1, 0), (1, 0), (1, 0))
+    ]
 
 
 def test_wealth_is_thinned_out_but_for_its_ends_and_its_height():
@@ -218,12 +222,9 @@ def test_a_violation_has_all_pictures(method, pair):
     assert result.verdict == "violated"
     pictures = completed(result)
     drawn = pictures.outputs
-    on_d, on_d2 = (
-        sum(bar.inside[side] for bar in drawn.bars) / drawn.runs[side] for side in (0, 1)
-    )
     (c1, c2), (n1, n2) = result.counterexample.counts, result.counterexample.runs
-    assert on_d == pytest.approx(c1 / n1, abs=0.08)
-    assert on_d2 == pytest.approx(c2 / n2, abs=0.08)
+    assert drawn.runs == (n1, n2)
+    assert [sum(bar.inside[side] for bar in drawn.bars) for side in (0, 1)] == [c1, c2]
     positives, negatives = pictures.event
     assert positives[1] == pytest.approx(c2 / n2, rel=1e-5)
     at, least = zip(*pictures.allowed, strict=True)
