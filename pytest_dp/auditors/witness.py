@@ -247,13 +247,21 @@ def _searched_event(
     unseen = choice_of(c1, half, c2, half, context.plan(planned), both)
     all1, all2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
     expected = choice_of(all1, runs, all2, runs, context.plan(planned)).expected
-    high, low = likelier_first(unseen.sign, c1, c2)
-    sticks = context.guarantee.hockey_sticks
-    # In as many outputs as the learned attack is known by; errors of events that always come are
-    # no smaller for more of them.
-    likelier, rarer = (np.array([count * runs / half]) for count in (high, low))
-    excess = float(excess_of(likelier, rarer, runs, sticks)[0])
+    counts = likelier_first(unseen.sign, c1, c2)
+    excess = excess_among(runs, counts, half, context.guarantee.hockey_sticks)
     return Read(event, unseen, expected, excess, _is_small(table))
+
+
+def excess_among(
+    runs: int, counts: tuple[int, int], half: int, sticks: Sequence[HockeyStick]
+) -> float:
+    """By how much counts of half of the runs exceed what is allowed, had all of them been seen.
+
+    That is how clear a learned attack is. Of an event that always comes, it grows with the runs
+    themselves, not with their root.
+    """
+    likelier, rarer = (np.array([count * runs / half]) for count in counts)
+    return float(excess_of(likelier, rarer, runs, sticks)[0])
 
 
 def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
