@@ -13,7 +13,7 @@ import pytest
 from _pytest._io import TerminalWriter
 from projects import laplace
 
-from pytest_dp.auditors import game
+from pytest_dp.auditors import margin
 from pytest_dp.plugin import progress
 
 
@@ -215,7 +215,7 @@ def test_how_far_an_audit_is_takes_no_time_where_nobody_sees_it(terminal, shop, 
     def asked(*args):
         raise AssertionError("asked too early what would be caught")
 
-    monkeypatch.setattr(game, "would_catch", asked)
+    monkeypatch.setattr(margin, "would_catch", asked)
     shop.run("-k", "good").assert_outcomes(passed=1, deselected=1)
 
 

@@ -292,9 +292,8 @@ def test_batches_beyond_pure_eps_shrink_before_a_claim_is_refuted(pure, earned, 
     pace = OF_RATIOS if pure else OF_RARE_EVENTS
     source = SimpleNamespace(exhausted=False)
     bandit = SimpleNamespace(drawn=1_000, is_proposed=lambda arm: False, source=source)
-    game = SimpleNamespace(
-        bandit=bandit, ledger_of=lambda arm: ledger, pace=pace, _limited_to_time=int
-    )
+    game = SimpleNamespace(bandit=bandit, ledger_of=lambda arm: ledger, pace=pace)
+    game._limited_to_time, game.bearing_out = int, SimpleNamespace(missing=lambda arm: 0)
     arm = SimpleNamespace(number=0, drawn=1_000, earned=earned)
     assert Game._batch_size(game, arm) == pytest.approx(size, abs=1)
 
