@@ -61,6 +61,7 @@ class BearingOut:
         self.against = ""
         self._losses: dict[int, tuple[float, float] | None] = {}
         self._replayed: dict[Hashable, int] = {}  # runs, by the input that was looked over
+        self._calls: set[tuple[int, int]] = set()  # vectorised ones, replayed by their size
         self._held: dict[int, int] = {}  # pairs of outputs that were held against what is known
         self._seconds = SEARCH_TIME * context.settings.max_seconds  # to look it over
         self._before = context.call.pristine.content if context.call.pristine else b""
@@ -242,7 +243,24 @@ class BearingOut:
         for side, outputs in enumerate(sides):
             if known.evidence_against(side, outputs[: known.checked]) >= REFUTED:
                 return OTHER_OUTPUTS
+        if self.context.call.size is not None:
+            self._replay_calls(state)
         return ""
+
+    def _replay_calls(self, state: PairState) -> None:
+        """Replay vectorised calls as large as real ones were: each size may be treated otherwise.
+
+        Raises CannotInstrument as `_looked_over`.
+        """
+        call, pool, deadline = self.context.call, self._bandit.pool, Deadline(self._seconds)
+        started = clocks.seconds()
+        for number, data in zip((state.input1, state.input2), state.pair.inputs, strict=True):
+            real = self.context.sampler.calls.get(pool.inputs[number], set())
+            new = {size for size in real if (number, size) not in self._calls}
+            if new and (outcomes := self._outcomes(data, deadline)) is not None:
+                replayed(call, data, outcomes, sum(new), deadline, new)
+                self._calls |= {(number, size) for size in new}
+        self._seconds -= clocks.seconds() - started
 
     @property
     def estimate(self) -> Estimate:

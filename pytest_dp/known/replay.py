@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -116,9 +116,16 @@ class ForcedRows(Forced):
 
 
 def replayed(
-    call: Call, data: Any, outcomes: Sequence[Outcome], runs: int, deadline: Deadline
+    call: Call,
+    data: Any,
+    outcomes: Sequence[Outcome],
+    runs: int,
+    deadline: Deadline,
+    calls: Iterable[int] = (),
 ) -> int:
     """How many runs on an input, or rows, gave what follows from its traced outcomes.
+
+    Vectorised calls are as large as `calls` say; by default there is one of a thousand rows.
 
     There is at least one run for each outcome that numbers were found for, unless there are more
     than `runs`; these are the likeliest. Every other run has draws that lie far out, where real
@@ -131,7 +138,7 @@ def replayed(
     forced = Forced() if call.size is None else ForcedRows()
     with instrumented(forced, deadline):
         if call.size is not None:
-            return _replayed_rows(call, item, plans, forced)
+            return _replayed_rows(call, item, plans, forced, sorted(calls))
         copied, inputs = call.copy_alone(*(item.fresh() for _ in plans))
         for (outcome, numbers), fresh in zip(plans, inputs, strict=True):
             forced.begin(outcome.laws, numbers)
@@ -144,18 +151,23 @@ def replayed(
     return done
 
 
-def _replayed_rows(call: Call, item: Input, plans: list[Plan], forced: Forced) -> int:
-    """The same in one vectorised call, a row for each run."""
+def _replayed_rows(
+    call: Call, item: Input, plans: list[Plan], forced: Forced, calls: Sequence[int]
+) -> int:
+    """The same in vectorised calls, with a row for each run."""
     laws = plans[0][0].laws if plans else ()
     if not laws or any(list(outcome.laws) != list(laws) for outcome, _ in plans):
         return 0
-    copied, (fresh,) = call.copy_alone(item.fresh())
-    forced.begin(laws, [numbers for _, numbers in plans])
-    outputs = copied.rows(fresh, len(plans), stand_in(forced, RNG))
-    forced.check()
-    for output, (outcome, numbers) in zip(outputs, plans, strict=True):
-        _check(output, outcome, numbers)
-    return len(plans)
+    calls, rows = calls or [len(plans)], itertools.cycle(plans)
+    copied, inputs = call.copy_alone(*(item.fresh() for _ in calls))
+    for size, fresh in zip(calls, inputs, strict=True):
+        planned = list(itertools.islice(rows, size))
+        forced.begin(laws, [numbers for _, numbers in planned])
+        outputs = copied.rows(fresh, size, stand_in(forced, RNG))
+        forced.check()
+        for output, (outcome, numbers) in zip(outputs, planned, strict=True):
+            _check(output, outcome, numbers)
+    return sum(calls)
 
 
 def _plans(outcomes: Sequence[Outcome], runs: int) -> Iterator[Plan]:

@@ -91,6 +91,8 @@ class Sampler(Subject):
         self._noises: dict[Chunk, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._kind = ""
+        self.calls: dict[Input, set[int]] = {}
+        """How large the calls on each input were: the runs of its chunks."""
         self.caught: float | None = None  # for the progress: an auditor may know
         self._reported = self._started = clocks.seconds()
 
@@ -300,6 +302,7 @@ class Sampler(Subject):
         if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
             raise CannotCouple(DIFFERENT_NOISE)
         self._count(summary.runs, summary.seconds)
+        self.calls.setdefault(dataset, set()).add(chunk.count)
         if summary.changed_input and not self._copies:
             self._use_copies()
         self._refuse_used_up(dataset, summary)
