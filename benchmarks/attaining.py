@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from pytest_dp import RenyiDP, TradeOff
 from pytest_dp.privacy import Guarantee, ZeroConcentratedDP
-from pytest_dp.privacy.bernoulli import renyi
+from pytest_dp.privacy.bernoulli import concentration, renyi
 from pytest_dp.privacy.reading import guarantee
 
 Law = tuple[np.ndarray, np.ndarray]
@@ -35,12 +35,26 @@ def response(eps: float, delta: float) -> Law:
 def coins(order: float, bound: float) -> Law:
     """Two coins, the larger of whose divergences of that order is the bound."""
 
+    return _two_coins(lambda p, q: float(renyi(p, q, order)), bound)
+
+
+def _two_coins(divergence: Callable[[float, float], float], bound: float) -> Law:
     def excess(p: float) -> float:
-        one, two = (renyi(*sides, order) for sides in ((p, COIN), (COIN, p)))
-        return float(max(one, two)) - bound
+        return max(divergence(p, COIN), divergence(COIN, p), divergence(1 - COIN, 1 - p)) - bound
 
     p = brentq(excess, COIN + 1e-6, 1 - 1e-9, xtol=1e-13)
     return np.array([1 - p, p]), np.array([1 - COIN, COIN])
+
+
+def leaky(law: Law, delta: float) -> Law:
+    """The same, but for outputs that tell for certain, with probability delta, which input it got."""
+    p, q = ((1 - delta) * side for side in law)
+    return np.array([0, *p, delta]), np.array([delta, *q, 0])
+
+
+def concentrated(rho: float, delta: float) -> Law:
+    """Two coins that use up rho beside delta, and leak with that probability."""
+    return leaky(_two_coins(lambda p, q: float(concentration(p, q)), rho), delta)
 
 
 @cache
@@ -117,6 +131,9 @@ KINDS = {
     "delta": Kind({"eps": 0.0, "delta": DELTA}, response(0.0, DELTA), response(0.3, DELTA)),
     "mu": Kind({"mu": MU}, MU, MORE * MU, gaussian),
     "rho": Kind({"rho": MU**2 / 2}, MU, MORE * MU, gaussian),
+    "rho, delta": Kind(
+        {"rho": 0.1, "delta": DELTA}, concentrated(0.1, DELTA), concentrated(0.25, DELTA)
+    ),
     "rdp of order 2": Kind({"guarantee": RenyiDP({2: 0.2})}, coins(2, 0.2), coins(2, 0.45)),
     "rdp of order 8": Kind({"guarantee": RenyiDP({8: 0.4})}, coins(8, 0.4), coins(8, 0.9)),
     "tradeoff": Kind(

@@ -79,7 +79,7 @@ def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
     """The parameter of a guarantee on a pair, and its error; CannotInstrument if unknown."""
     if guarantee.parameter == "eps":
         return known.eps_at(guarantee.delta)
-    if known.mu is None or guarantee.parameter not in {"mu", "rho"}:
+    if known.mu is None or guarantee.delta or guarantee.parameter not in {"mu", "rho"}:
         raise CannotInstrument(f"a claim of {guarantee.parameter}")
     value = known.mu if guarantee.parameter == "mu" else known.mu**2 / 2
     return value, 1e-11 * value

@@ -52,7 +52,9 @@ def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
         bounds = weaker.bounds
         return all(stronger.renyi_at(order) <= bound * (1 + ROUNDED) for order, bound in bounds)
     if isinstance(weaker, ZeroConcentratedDP):
-        return smallest_rho(stronger) <= weaker.rho * (1 + ROUNDED)
+        kept = without_leak(stronger) if weaker.delta else stronger
+        leaks = stronger.delta <= weaker.delta * (1 + ROUNDED)
+        return leaks and smallest_rho(kept) <= weaker.rho * (1 + ROUNDED)
     if isinstance(weaker, GaussianDP):
         return _smallest_mu(stronger) <= weaker.mu * (1 + ROUNDED)
     return False
@@ -103,7 +105,10 @@ def smallest(claim: Guarantee, parts: Parts) -> Guarantee:
     if isinstance(claim, ApproximateDP):
         value, met = _eps(claim.delta, parts)
     elif isinstance(claim, ZeroConcentratedDP):
-        value = math.fsum(times * smallest_rho(part) for part, times in parts)
+        kept = [(without_leak(part) if claim.delta else part, times) for part, times in parts]
+        value = math.fsum(times * smallest_rho(part) for part, times in kept)
+        if _leak(parts) > claim.delta * _ROUNDING:
+            raise ClaimError(_no_such_claim(claim, parts))
     elif isinstance(claim, GaussianDP):
         value, met = _mu(parts)
     else:
@@ -149,7 +154,7 @@ def _orders(claim: RenyiDP, parts: Parts) -> Guarantee:
 def _no_such_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
     shown = ", ".join(f"{times} x ({part})" if times > 1 else f"({part})" for part, times in parts)
     if isinstance(claim, ApproximateDP):
-        floor = -math.expm1(math.fsum(times * math.log1p(-part.delta) for part, times in parts))
+        floor = _leak(parts)
         least = f" Their leaks alone add up to delta={floor:.3g}." if floor > claim.delta else ""
         return (
             f"The parts {shown} add up to no eps with delta={claim.delta!r} of at most "
@@ -255,9 +260,8 @@ def _eps(delta: float, parts: Parts) -> tuple[float, float]:
 
 def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
     """The smallest delta known to hold for the whole at any eps, and how exact eps is beside it."""
-    log_kept = -math.fsum(times * math.log1p(-part.delta) for part, times in parts)
-    leak = -math.expm1(-log_kept) * (1 + 1e-15)
-    without_leaks = [(_without_leak(part), times) for part, times in parts]
+    leak = _leak(parts) * (1 + 1e-15)
+    without_leaks = [(without_leak(part), times) for part, times in parts]
     coins = [(part.eps, times) for part, times in without_leaks if part.eps]
     rest = _merged([(part, times) for part, times in without_leaks if part.eps is None])
     bounds: list[Guarantee | Region] = []
@@ -278,9 +282,16 @@ def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
     return delta_at, met
 
 
-def _without_leak(part: Guarantee) -> Guarantee:
+def without_leak(part: Guarantee) -> Guarantee:
     """A pair that is (eps, delta)-private is one that is eps-private, but for a leak of delta."""
+    if isinstance(part, ZeroConcentratedDP):
+        return part.without_leak
     return ApproximateDP(part.eps) if isinstance(part, ApproximateDP) else part
+
+
+def _leak(parts: Parts) -> float:
+    """The probability that any of the parts leaks, of which each may with its delta."""
+    return -math.expm1(math.fsum(times * math.log1p(-part.delta) for part, times in parts))
 
 
 def _by_divergence(parts: Parts) -> Guarantee | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import QUANTILES
+from pytest_dp.limits import FLOAT_ERRORS, QUANTILES
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
     Curve,
@@ -32,22 +32,36 @@ if TYPE_CHECKING:
 class ZeroConcentratedDP(Curve):
     """rho-zero-concentrated privacy: the divergence of every order above 1 is at most order * rho.
 
-    Bun, Steinke, "Concentrated Differential Privacy", TCC 2016.
+    Beside a delta above 0, it is approximate: P and Q are mixtures, with shares of at least 1 -
+    delta, of distributions of which it holds. So the divergences of P and Q may be infinite, and
+    every event leaves room for delta. Bun, Steinke, "Concentrated Differential Privacy", TCC 2016,
+    Definitions 1.1 and 8.1.
     """
 
     rho: float
+    delta: float = field(default=0.0, kw_only=True)
     _parameter: ClassVar[str] = "rho"
+
+    @property
+    def without_leak(self) -> ZeroConcentratedDP:
+        """What holds but for a leak of delta."""
+        return ZeroConcentratedDP(self.rho)
 
     @cached_property
     def region(self) -> Region:
         from pytest_dp.privacy.bernoulli import concentrated_tangents
         from pytest_dp.privacy.profiles import Region
 
-        return Region.below(*concentrated_tangents(self.rho))
+        slopes, intercepts = concentrated_tangents(self.rho)
+        return Region.below(slopes, self._beside(intercepts) if self.delta else intercepts)
+
+    def _beside(self, delta: Number) -> Number:
+        """The delta of a hockey stick beside a leak, rounded up."""
+        return (self.delta + (1 - self.delta) * delta) * (1 + FLOAT_ERRORS)
 
     @cached_property
     def divergences(self) -> tuple[Renyi, ...]:
-        orders = (1.0, 2.0, 8.0)
+        orders = () if self.delta else (1.0, 2.0, 8.0)
         return tuple(Renyi(order, order * self.rho) for order in orders if can_bet(order, self.rho))
 
     def delta_at(self, eps: float) -> float:
@@ -60,32 +74,49 @@ class ZeroConcentratedDP(Curve):
         # Where the exponent is smallest, as ln(order - 1).
         order = 1 + math.exp(bracket(rises, -25.0, 25.0, width=1e-14)[1])
         by_order = renyi_to_delta(order, order * self.rho, eps)
+        if self.delta:
+            by_order = min(self._beside(by_order), 1.0)
         return min(self.region.delta_at(eps), by_order)
 
     def renyi_at(self, order: float) -> float:
-        return order * self.rho
+        return math.inf if self.delta else order * self.rho
 
     def at(self, value: float) -> ZeroConcentratedDP:
-        return ZeroConcentratedDP(value)
+        return replace(self, rho=value)
 
     def _shown(self, p: Floats, q: Floats) -> Floats:
         from pytest_dp.privacy.bernoulli import concentration
 
-        return concentration(p, q)
+        if not self.delta:
+            return concentration(p, q)
+        import numpy as np
+
+        share = 1 - self.delta
+        p = np.maximum((p - self.delta) / share, 0.0) * (1 - FLOAT_ERRORS)
+        q = np.minimum(q / share * (1 + FLOAT_ERRORS), 1.0)
+        return np.where(p > q, concentration(np.maximum(p, q), q), 0.0)
 
     @property
     def power(self) -> int:
         return 2
 
     def shown_by_divergence(self, order: float, value: float) -> float:
-        return max(value / order, 0.0)
+        return 0.0 if self.delta else max(value / order, 0.0)
 
     def group(self, k: int) -> ZeroConcentratedDP:
-        return ZeroConcentratedDP(self.rho * k * k)
+        if k > 1 and self.delta:
+            raise ClaimError(
+                f"group={k} of {self}: no rule is known for groups beside a delta. Allowed: group= "
+                "beside rho= alone, or beside eps= and delta=. Write what groups are promised."
+            )
+        return replace(self, rho=self.rho * k * k)
 
     @property
     def label(self) -> str:
-        return f"rho={self.rho!r}"
+        return str(self).replace(", ", "-")
+
+    def __str__(self) -> str:
+        return f"rho={self.rho!r}" + (f", delta={self.delta!r}" if self.delta else "")
 
 
 def renyi_to_delta(order: float, bound: float, eps: float) -> float:

@@ -44,10 +44,10 @@ def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
             "@dp_claim(eps=1.0), or @dp_claim(eps=1.0, delta=1e-6)."
         )
     notion = notions[0]
-    if "delta" in stated and notion != "eps":
+    if "delta" in stated and notion not in ("eps", "rho"):
         raise ClaimError(
-            f"delta={stated['delta']!r} was given beside {notion}=. Allowed: delta beside eps. "
-            f"Write eps= and delta=, or {notion}= alone."
+            f"delta={stated['delta']!r} was given beside {notion}=. Allowed: delta beside eps or "
+            f"rho. Write eps= and delta=, or {notion}= alone."
         )
     return _READERS[notion](stated[notion], stated.get("delta", 0.0))
 
@@ -79,11 +79,16 @@ def of_group(read: Guarantee, k: int) -> Guarantee:
 
 
 def _approximate(eps: Any, delta: Any) -> Guarantee:
+    delta = _delta(delta)
+    if _is_number(eps) and eps == 0 and delta > 0:
+        return ApproximateDP(0.0, delta)
+    return ApproximateDP(_positive("eps", eps, "1.0", LARGEST_EPS), delta)
+
+
+def _delta(delta: Any) -> float:
     if not _is_number(delta) or not 0 <= delta < 1:
         raise invalid("delta", delta, "Allowed: a number from 0 to below 1, such as 1e-6.")
-    if _is_number(eps) and eps == 0 and delta > 0:
-        return ApproximateDP(0.0, float(delta))
-    return ApproximateDP(_positive("eps", eps, "1.0", LARGEST_EPS), float(delta))
+    return float(delta)
 
 
 def _positive(name: str, value: Any, example: str, limit: float) -> float:
@@ -98,8 +103,8 @@ def _positive(name: str, value: Any, example: str, limit: float) -> float:
     return float(value)
 
 
-def _concentrated(rho: Any, _: Any) -> Guarantee:
-    return ZeroConcentratedDP(_positive("rho", rho, "0.5", LARGEST_EPS))
+def _concentrated(rho: Any, delta: Any) -> Guarantee:
+    return ZeroConcentratedDP(_positive("rho", rho, "0.5", LARGEST_EPS), delta=_delta(delta))
 
 
 def _gaussian(mu: Any, _: Any) -> Guarantee:

@@ -74,7 +74,7 @@ def promise_of(given: Guarantee) -> Entry:
     if isinstance(given, ApproximateDP):
         return {"eps": given.eps} | ({"delta": given.delta} if given.delta else {})
     if isinstance(given, ZeroConcentratedDP):
-        return {"rho": given.rho}
+        return {"rho": given.rho} | ({"delta": given.delta} if given.delta else {})
     if isinstance(given, GaussianDP):
         return {"mu": given.mu}
     if isinstance(given, RenyiDP):

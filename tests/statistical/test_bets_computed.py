@@ -21,7 +21,9 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+from benchmarks.attaining import leaky
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
+from pytest_dp.limits import RARE
 from pytest_dp.privacy import ApproximateDP, GaussianDP, Guarantee, RenyiDP, ZeroConcentratedDP
 
 ROUNDING = 1e-9
@@ -181,9 +183,18 @@ def renyi_excess(p, q, order, bound):
 BEYOND = {
     "mu": (GaussianDP(0.4), lambda p, q: gaussian_excess(p, q, 0.4)),
     "rho": (ZeroConcentratedDP(0.08), lambda p, q: concentrated_excess(p, q, 0.08)),
+    "rho and delta": (
+        ZeroConcentratedDP(0.08, delta=0.05),
+        lambda p, q: concentrated_excess(p, q, 0.08),
+    ),
     "small order": (RenyiDP(((1.5, 0.3),)), lambda p, q: renyi_excess(p, q, 1.5, 0.3)),
     "large order": (RenyiDP(((8.0, 0.4),)), lambda p, q: renyi_excess(p, q, 8.0, 0.4)),
 }
+
+
+def leaking(p, q, delta):
+    """The same laws, but for a leak of probability delta."""
+    return leaky((p, q), delta) if delta else (p, q)
 
 
 def law(width):
@@ -220,7 +231,8 @@ def test_no_law_at_the_boundary_of_another_claim_wins(name):
     @given(st.data(), st.integers(2, 4))
     def check(data, width):
         q, towards = data.draw(law(width)), data.draw(law(width))
-        p = at_the_boundary(q, towards, excess)
+        p, q = leaking(at_the_boundary(q, towards, excess), q, claim.delta)
+        width = len(p)
         for one, other in ((p, q), (q, p)):
             together = data.draw(records(apart=False, bins=st.just(width)))
             mean = worst_coupling(wealth_after_a_pair(ledger, together), one, other)
@@ -237,8 +249,8 @@ def test_what_is_at_the_boundary_is_near_what_wins(name):
     claim, excess = BEYOND[name]
     ledger = Ledger(claim.times(0.6))
     q = np.array([0.7, 0.3])
-    p = at_the_boundary(q, np.array([0.01, 0.99]), excess)
-    record = Record([1e4 * np.outer(p, q)], apart=True, scores=np.log(p / q))
+    p, q = leaking(at_the_boundary(q, np.array([0.01, 0.99]), excess), q, claim.delta)
+    record = Record([1e4 * np.outer(p, q)], apart=True, scores=np.log((p + RARE) / (q + RARE)))
     assert p @ wealth_after_a_pair(ledger, record) @ q > 1 + 1e-3
 
 

@@ -166,7 +166,7 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({**GOOD, "delta": -0.1}, "Invalid delta=-0.1"),
         ({**GOOD, "delta": 1.0}, "Invalid delta=1.0"),
         ({**GOOD, "rho": 0.5}, "A claim was given eps= and rho=: several claims"),
-        ({"rho": 0.5, "delta": 1e-6, "pairs": PAIRS}, "delta=1e-06 was given beside rho="),
+        ({"mu": 0.5, "delta": 1e-6, "pairs": PAIRS}, "delta=1e-06 was given beside mu="),
         ({"delta": 1e-6, "pairs": PAIRS}, "was given delta=1e-06 without eps="),
         ({"mu": "m", "params": {"k": 1}, "pairs": PAIRS}, "refers to a parameter in params="),
         ({"mu": "1.5", "pairs": PAIRS}, "Write mu=1.5, without quotes"),

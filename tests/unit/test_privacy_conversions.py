@@ -125,6 +125,21 @@ def test_delta_of_zero_concentrated_privacy_is_attained_by_coins(rho):
         assert attained <= delta <= attained * (1 + 2e-3)
 
 
+@pytest.mark.parametrize("rho", [0.0359, 3.0])
+def test_beside_a_delta_coins_that_leak_attain_it(rho):
+    """With probability delta each input puts out what the other never does."""
+    coins, delta = coins_within(lambda p, q: concentration(p, q) > rho), 0.01
+    p, q = delta + (1 - delta) * coins[0], (1 - delta) * coins[1]
+    claim = ZeroConcentratedDP(rho, delta=delta)
+    for eps in rho + np.sqrt(2 * rho) * np.array([0.0, 0.5, 1, 2, 3, 4, 5]):
+        attained = np.max(p - math.exp(eps) * q)
+        assert attained <= claim.delta_at(eps) <= attained * (1 + 2e-3)
+    shown = claim.shown_by(p, q)
+    assert np.all(shown <= rho * (1 + 1e-9))
+    assert np.median(shown) > rho * (1 - 1e-3)
+    assert claim.shown_by(0.009, 0.0) == 0.0
+
+
 @pytest.mark.parametrize("rdp", [{8: 0.5}, {1.5: 0.1, 2: 0.2, 8: 1.5}, {2: 3}])
 def test_delta_of_renyi_privacy_is_attained_by_coins(rdp):
     def broken(p, q):
