@@ -47,7 +47,7 @@ def _two_coins(divergence: Callable[[float, float], float], bound: float) -> Law
 
 
 def leaky(law: Law, delta: float) -> Law:
-    """The same, but for outputs that tell for certain, with probability delta, which input it got."""
+    """The same, but for outputs of probability delta that tell for certain which input it was."""
     p, q = ((1 - delta) * side for side in law)
     return np.array([0, *p, delta]), np.array([delta, *q, 0])
 
