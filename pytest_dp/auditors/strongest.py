@@ -12,7 +12,6 @@ from typing import Any, cast
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.binning import ByScore
 from pytest_dp.attacks.expected_bounds import (
     Choice,
@@ -29,9 +28,9 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import (
     Read,
     Witness,
+    alone,
     excess_of,
     read,
-    taken_apart,
     with_examples,
     witness_of,
 )
@@ -88,8 +87,7 @@ def strongest(
     if refuted:
         witness = _witness_of_refutation(context, state, choice, readable)
     else:
-        event, reading, _ = taken_apart(readable)
-        witness = witness_of(state, _model_of(state), choice, event, reading)
+        witness = witness_of(state, choice, readable)
     if witness is None:
         return None
     total = _samples_needed(context, witness, left) if refuted else left
@@ -114,12 +112,7 @@ def most_promising(context: Context, states: list[PairState], planned: int) -> W
     choices = [_best_threshold(context, state, planned, paired=True) for state in states]
     best = max(range(len(states)), key=lambda i: choices[i].expected)
     readable = _read_in_time(context, states[best], planned, choices[best].expected)
-    event, reading, _ = taken_apart(readable)
-    return witness_of(states[best], _model_of(states[best]), choices[best], event, reading)
-
-
-def _model_of(state: PairState) -> Posterior:
-    return cast("ByScore", state.binnings[0]).model
+    return witness_of(states[best], choices[best], readable)
 
 
 def _read_in_time(context: Context, state: PairState, planned: int, learned: float) -> Read | None:
@@ -139,23 +132,21 @@ def _witness_of_refutation(
 
     Or an event that a person can read, which is worth more.
     """
-    claim, model = context.guarantee, _model_of(state)
-    clearest = _clearest(state, claim.hockey_sticks)
-    event, reading, excess = taken_apart(readable)
+    claim, clearest = context.guarantee, _clearest(state, context.guarantee.hockey_sticks)
     attack: Choice | None = choice
     if choice.expected <= claim.claimed and clearest is not None:
         attack = clearest.choice
-    is_as_good = readable is not None and readable.is_as_good_as(choice.expected)
-    if is_as_good or clearest is None or excess >= READABLE_WORTH * max(clearest.excess, 0.0):
+    shown = readable
+    enough = READABLE_WORTH * max(clearest.excess if clearest else 0.0, 0.0)
+    if clearest is None or (readable is not None and readable.is_worth(choice.expected, enough)):
         attack = None
-    elif reading is not None and reading.expected <= claim.claimed:
-        event = None
-    witness = witness_of(state, model, attack, event, reading)
-    if witness is None:  # so little is left to count that nothing is to be expected
-        if event is not None and reading is not None:
-            witness = Witness(state, None, event, reading.sign, reading.p1, reading.p2)
-        elif clearest is not None:
-            witness = witness_of(state, model, clearest.choice, None, None)
+    elif readable is not None and readable.unseen.expected <= claim.claimed:
+        shown = None
+    witness = witness_of(state, attack, shown)
+    if witness is None and shown is not None:  # so little is left that nothing is to be expected
+        witness = alone(state, shown)
+    elif witness is None and clearest is not None:
+        witness = witness_of(state, clearest.choice, None)
     return None if witness is None else replace(witness, middle=_median_event(state))
 
 

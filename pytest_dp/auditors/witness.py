@@ -6,12 +6,13 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
-from pytest_dp.attacks import Posterior, quantities
+from pytest_dp.attacks import quantities
+from pytest_dp.attacks.binning import ByScore
 from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
@@ -62,29 +63,6 @@ class Witness:
     def pair(self) -> Pair:
         """The pair, the likelier input first."""
         return self.state.pair if self.sign > 0 else self.state.pair.reversed()
-
-
-def witness_of(
-    state: PairState,
-    model: Posterior,
-    attack: Choice | None,
-    event: Event | None,
-    reading: Choice | None,
-) -> Witness | None:
-    """The attack, the readable event, or both in one direction: whatever may prove enough."""
-    if event is not None and reading is not None and reading.expected > -math.inf:
-        if attack is None or reading.expected >= NEARLY * attack.expected:
-            return Witness(
-                state, None, event, reading.sign, reading.p1, reading.p2, reading.coupled
-            )
-        if reading.sign != attack.sign or reading.expected <= 0:
-            event = None
-    else:
-        event = None
-    if attack is None or attack.expected == -math.inf:
-        return None
-    chosen = Attack(model, attack.sign, attack.threshold)
-    return Witness(state, chosen, event, attack.sign, attack.p1, attack.p2, attack.coupled)
 
 
 def readable(
@@ -180,6 +158,13 @@ class Read:
     is_small: bool
     """Whether the outputs are a few numbers or labels."""
 
+    def is_worth(self, learned: float, enough: float) -> bool:
+        """Whether it is shown in place of a learned attack with that bound.
+
+        Because it is so clear, or because the attack is not worth the trouble of a score.
+        """
+        return self.excess >= enough or self.is_as_good_as(learned)
+
     def is_as_good_as(self, learned: float) -> bool:
         """Whether the learned attack, with that bound, is not worth the trouble of a score."""
         if not self.is_small or self.unseen.expected <= 0:
@@ -187,13 +172,27 @@ class Read:
         return learned <= CLEARLY * max(self.expected, self.unseen.expected)
 
 
-def taken_apart(reading: Read | None) -> tuple[Event | None, Choice | None, float]:
-    """An event, what is to be expected of it, and how clearly it breaks the claim; if there is."""
-    return (
-        (None, None, -math.inf)
-        if reading is None
-        else (reading.event, reading.unseen, reading.excess)
-    )
+def witness_of(state: PairState, attack: Choice | None, reading: Read | None) -> Witness | None:
+    """The attack, the readable event, or both in one direction: whatever may prove enough."""
+    seen = None if reading is None else reading.unseen
+    if reading is not None and seen is not None and seen.expected > -math.inf:
+        if attack is None or seen.expected >= NEARLY * attack.expected:
+            return alone(state, reading)
+        if seen.sign != attack.sign or seen.expected <= 0:
+            reading = None
+    else:
+        reading = None
+    if attack is None or attack.expected == -math.inf:
+        return None
+    chosen = Attack(cast("ByScore", state.binnings[0]).model, attack.sign, attack.threshold)
+    event = None if reading is None else reading.event
+    return Witness(state, chosen, event, attack.sign, attack.p1, attack.p2, attack.coupled)
+
+
+def alone(state: PairState, reading: Read) -> Witness:
+    """The readable event by itself."""
+    seen = reading.unseen
+    return Witness(state, None, reading.event, seen.sign, seen.p1, seen.p2, seen.coupled)
 
 
 def read(
