@@ -58,11 +58,11 @@ def test_a_violation_shows_the_claim_the_counterexample_where_it_is_and_the_tabl
     start = next(i for i, line in enumerate(result.outlines) if " privacy claims " in line)
     table = result.outlines[start:]
     assert all(len(line) <= 80 for line in table)
-    good, broken = (line for line in table if line.startswith(("good[", "broken[")))
-    assert good.startswith("good[eps=1.0] ")
-    assert broken.startswith("broken[eps=1.0] ")
-    assert re.search(r"no violation \((analytic|strong|fair|weak)\)$", good)
-    assert re.search(r"VIOLATED, eps >= \d", broken)
+    rows = "\n".join(table)  # a name that does not fit has a line of its own
+    assert re.search(
+        r"^good\[eps=1.0\]\s.*no violation \((analytic|strong|fair|weak)\)$", rows, re.M
+    )
+    assert re.search(r"^broken\[eps=1.0\]\s+eps 1.0 .*VIOLATED, eps >= \d", rows, re.M)
     assert text.index("privacy claims") < text.index("short test summary info")
 
 
@@ -122,8 +122,8 @@ def test_every_traceback_style_shows_the_headline_and_none_of_our_frames(shop):
     plain.stdout.fnmatch_lines(["privacy: 2 claims, 1 VIOLATED"])
     for style in ("line", "native"):
         result = shop.run(f"--tb={style}", "--color=yes")
-        result.stdout.fnmatch_lines(["\x1b[[]32mgood*no violation (*)\x1b[[]0m"])
-        result.stdout.fnmatch_lines(["\x1b[[]31m\x1b[[]1mbroken*VIOLATED, eps >= *\x1b[[]0m"])
+        result.stdout.fnmatch_lines(["\x1b[[]3?m*no violation (*)\x1b[[]0m"])
+        result.stdout.fnmatch_lines(["\x1b[[]31m\x1b[[]1m*VIOLATED, eps >= *\x1b[[]0m"])
         text = result.stdout.str()
         assert "PrivacyViolation: claimed eps = 1.0, but eps >= " in text
         assert "pytest_dp/" not in text
