@@ -92,7 +92,6 @@ class Columns(DataType):
     """A dict of columns of one length; its rows are the type and the rows of each column."""
 
     name, brackets, small_brackets = "dict", ("dict(", ")"), ("", "")
-    position = ", row {}"
 
     def classes(self) -> tuple[type, ...]:
         return (dict,)
@@ -106,6 +105,9 @@ class Columns(DataType):
 
     def content(self, value: Any) -> str:
         return str([_type(column).content(column) for column in value.values()])
+
+    def place(self, at: int, inside: str = "") -> str:
+        return f"{inside}[{at}]" if inside else f", row {at}"
 
     def columns(self, value: Any) -> list[Any]:
         return list(value)

@@ -138,4 +138,4 @@ def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
     data, found = type_of(before), changes(before, after)
     if data is None or not found:
         return []
-    return [(data.position.format(change.at), change.before, change.after) for change in found]
+    return [(data.place(change.at), change.before, change.after) for change in found]

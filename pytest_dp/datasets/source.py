@@ -147,7 +147,8 @@ class Source(Visitor):
         library = kind.__module__.partition(".")[0]
         if library in _OF_LIBRARIES:
             return _OF_LIBRARIES[library](value, self)
-        if isinstance(value, date | time | timedelta | tzinfo | Decimal | Fraction | UUID):
+        by_repr = isinstance(value, date | time | timedelta | tzinfo | Decimal | Fraction | UUID)
+        if by_repr and library in sys.stdlib_module_names:  # others may print anything
             return self._by_repr(value)
         raise NoSource(value)
 
@@ -158,11 +159,10 @@ class Source(Visitor):
 
     def _by_repr(self, value: Any) -> str:
         """An object whose repr is a call of its class, with the module or without."""
-        module, text = type(value).__module__, repr(value)
-        parts = [value, getattr(value, "tzinfo", None)]
-        for part in parts:
-            if part is not None:
-                self.of(type(part).__module__)
+        module, text = self.of(type(value).__module__), repr(value)
+        zone = getattr(value, "tzinfo", None)
+        if zone is not None and self.text(zone) not in text:
+            raise NoSource(value)
         return text if text.startswith(f"{module}.") else f"{module}.{text}"
 
 

@@ -77,6 +77,10 @@ class DataType(ABC):
     def length(self, value: Any) -> int:
         return len(value)
 
+    def place(self, at: int, inside: str = "") -> str:
+        """What stands behind a dataset for a record, or for a part inside of it, as in Python."""
+        return f"{self.position.format(at)}{inside}"
+
     @abstractmethod
     def records(self, value: Any) -> list[Any]:
         """The records as plain Python objects, in order."""

@@ -13,6 +13,7 @@ from pytest_dp.report import numbers
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows them at every exit
     from pytest_dp.datasets.differences import Change
+    from pytest_dp.datasets.types import DataType
     from pytest_dp.results.result import Counterexample, Result
 
 TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
@@ -79,7 +80,7 @@ def _changes(example: Counterexample, width: int) -> list[str]:
 
     found, kind = changes(example.d1, example.d2), type_of(example.d1)
     if found and kind is not None:
-        texts = (_change(change, kind.position.format(change.at), example) for change in found)
+        texts = (_change(change, kind, example) for change in found)
         shown = [text for _, some in zip(range(FEW), texts, strict=False) for text in some]
         more = len(found) - FEW
     else:
@@ -96,7 +97,7 @@ def _changes(example: Counterexample, width: int) -> list[str]:
     return [line for text in shown for line in field("     ", text, width)]
 
 
-def _change(change: Change, position: str, example: Counterexample) -> Iterator[str]:
+def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
     """A record, by its place: what it holds, or what differs in it if it was replaced."""
     from pytest_dp.datasets.differences import ABSENT, parts, record_of
 
@@ -104,12 +105,14 @@ def _change(change: Change, position: str, example: Counterexample) -> Iterator[
     before, after = (_without(example.idle, side) for side in sides)
     if change.before is ABSENT or change.after is ABSENT:
         name, record = ("D'", after) if change.before is ABSENT else ("D", before)
-        place = f"{name}{position} = " if position else ""
+        at = kind.place(change.at)
+        place = f"{name}{at} = " if at else ""
         partly = record is not sides[change.before is ABSENT]
         yield f"only in {name}: {place}{_record(record, partly=partly)}"
     else:
         differing = list(parts(before, after))
-        yield from (_from_to(f"D{position}{place}", *both) for place, *both in differing[:SEVERAL])
+        for inside, *both in differing[:SEVERAL]:
+            yield _from_to(f"D{kind.place(change.at, inside)}", *both)
         if differing[SEVERAL:]:
             yield f"... and {_counted(len(differing) - SEVERAL, 'more value')} of this record"
 
@@ -121,7 +124,7 @@ def _idle(example: Counterexample) -> str:
     from pytest_dp.datasets.fields import fields_of
 
     found = changes(example.d1, example.d2) if example.idle else None
-    if not found:
+    if found is None or len(found) != 1:
         return ""
     (change,) = found
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)

@@ -189,6 +189,11 @@ class Longer(list):  # type: ignore[type-arg]
     pass
 
 
+class Zone(dt.tzinfo):
+    def __repr__(self) -> str:
+        return "exit()"
+
+
 def itself() -> list[Any]:
     inside: list[Any] = []
     inside.append(inside)
@@ -209,6 +214,8 @@ def itself() -> list[Any]:
         itself(),
         dataclasses.make_dataclass("Local", ["x"])(1),
         np.zeros(200_000),
+        Zone(),
+        dt.time(1, tzinfo=Zone()),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -79,6 +79,7 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
             {"age": [1] * 499, "of": [0.5] * 499},
             ["only in D: D, row 499 = {'age': 1, 'of': 0.5}"],
         ),
+        ({"age": [1] * 500}, {"age": [1] * 499 + [7]}, ["D['age'][499]: 1 -> 7"]),
         (list(range(500)), list(range(500))[::-1], ["the same records, in another order"]),
         (
             pd.Series([1] * 500),
