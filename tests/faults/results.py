@@ -154,4 +154,29 @@ FAULTS = (
         "A wide table is shrunk to records that no example holds: minutes, and nothing is shown.",
         "unit/test_search_shrinking.py::test_inside_a_claim_records_stay_those_that_it_gives",
     ),
+    Fault(
+        "needless-conditions-kept",
+        "auditors/witness.py",
+        "event = fewer if without >= kept_rank * with_it > 0 else event",
+        "event = event if without >= kept_rank * with_it > 0 else event",
+        "Events have conditions that say nothing, and nobody can read them.",
+        "unit/test_outputs_parsed.py::test_conditions_that_do_not_pay_on_new_outputs_are_dropped",
+    ),
+    Fault(
+        "parts-of-texts-misplaced",
+        "outputs/parsed.py",
+        "at = row[table.leaf(part.place)[1]]",
+        "at = np.arange(len(table)) % max(len(numbers), 1)",
+        "What stands in one text is told of another output.",
+        "unit/test_outputs_parsed.py::"
+        "test_texts_of_another_kind_are_absent_and_do_not_change_what_is_read",
+    ),
+    Fault(
+        "entry-of-another-key",
+        "blame/source.py",
+        "part = found[-1] if found and None not in made.keys else None",
+        "part = made.values[0]",
+        "The first entry of a dictionary is blamed for a leak of another one.",
+        "unit/test_blame.py::test_the_line_is_named[ten_entries]",
+    ),
 )
