@@ -13,13 +13,14 @@ from typing import Any
 
 from pytest_dp.blame.runs import Runs, TooLong, changed
 from pytest_dp.datasets import kind_of, records_of
-from pytest_dp.datasets.differences import ABSENT, changes, record_of
+from pytest_dp.datasets.conversion import length
+from pytest_dp.datasets.differences import ABSENT, Change, changes, record_of
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.neighbours import Pair
 from pytest_dp.datasets.pool import Pool
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import SEVERAL, THOUSAND, TRIAL_RUNS
+from pytest_dp.limits import SEVERAL, STEPS, THOUSAND, TRIAL_RUNS
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
@@ -40,10 +41,9 @@ def idle_fields(
 
 
 def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -> list[Hashable]:
-    found = changes(pair.d1, pair.d2) or ()
-    if len(found) != 1:
+    change = _the_change(pair)
+    if change is None:
         return []
-    (change,) = found
     added = change.before is ABSENT
     dataset = pair.d2 if added else pair.d1
     pool = Pool([dataset])
@@ -83,6 +83,15 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
             ahead += some[len(some) // 2 :], some[: len(some) // 2]
     named = dict(zip(fields_of(mine), fields_of(record_of(dataset, mine)), strict=True))
     return [named[name] for name in idle] if idle and alike(idle, SEVERAL) else []
+
+
+def _the_change(pair: Pair) -> Change | None:
+    """The only record in which D and D' differ; None if there are more, or too many to look."""
+    of_a_kind = kind_of(pair.d1) and kind_of(pair.d1) == kind_of(pair.d2)
+    if not of_a_kind or max(length(pair.d1), length(pair.d2)) > STEPS:
+        return None
+    found = changes(pair.d1, pair.d2) or ()
+    return found[0] if len(found) == 1 else None
 
 
 def _seen(runs: Runs) -> bool:

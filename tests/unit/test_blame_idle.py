@@ -59,6 +59,8 @@ def idle(mechanism: Any, d1: Any, d2: Any, *examples: Any, seconds: float = 20.0
         (spent, ROWS, ROWS[:5], {"who", "city"}),  # all are of one age
         (spent, ROWS[:5], ROWS, {"who", "city"}),
         (count, ROWS, ROWS[:5], {"who", "spent", "city"}),
+        (count, ROWS * 4_000, (ROWS * 4_000)[1:], set()),  # too many to look for them
+        (count, {"a": 1}, {"a": 2}, set()),
         (count, ROWS, OTHER, set()),  # nothing tells them apart
         (spent, ROWS, [*OTHER[:5], {**ROWS[5], "age": 0}], set()),  # two records
         (unseeded, ROWS, OTHER, set()),
