@@ -8,6 +8,8 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 _HOME = {
+    "Claimed": "claims_table",
+    "claims": "claims_table",
     "dp_claim": "declaration",
     "add_remove_one": "declaration",
     "queries": "declaration",
@@ -44,6 +46,7 @@ __all__ = [
     "Blame",
     "Claim",
     "ClaimError",
+    "Claimed",
     "Counterexample",
     "DPSniper",
     "InconclusiveAudit",
@@ -59,6 +62,7 @@ __all__ = [
     "TradeOff",
     "add_remove_one",
     "audit",
+    "claims",
     "dp_claim",
     "dp_command",
     "dp_url",
@@ -77,6 +81,7 @@ if TYPE_CHECKING:
     from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
     from pytest_dp.black_boxes import dp_command, dp_url
     from pytest_dp.claim import Claim
+    from pytest_dp.claims_table import Claimed, claims
     from pytest_dp.declaration import (
         add_remove_one,
         dp_claim,

@@ -44,6 +44,7 @@ from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
+from pytest_dp.settings import seed_of
 
 REFUSALS = (
     *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
@@ -133,7 +134,7 @@ class LossEstimate(Estimate):
 def estimate(
     mechanism: Callable[..., Any],
     *,
-    seed: int | None = None,
+    seed: int | str | None = None,
     n_jobs: int | None = None,
     check: bool = True,
     **keywords: Any,
@@ -148,8 +149,8 @@ def estimate(
     ----------
     mechanism : callable
         ``mechanism(data, ...)``, one output a call unless `vectorized`.
-    seed : int, optional
-        Of samples, and of inputs that a strategy draws.
+    seed : int or str, optional
+        As of `audit`: of samples, and of inputs that a strategy draws.
     n_jobs : int, optional
         Processes at most.
     check : bool
@@ -192,6 +193,7 @@ def estimate(
             f"estimate() takes no {promised[0]}=: it says what is lost, whatever is promised. "
             "Leave it out, or use audit() to test the promise."
         )
+    number = seed_of(seed)
     keywords.setdefault("alpha", SHOWN_ALPHA)
     claims = expand({**keywords, "eps": NO_LOSS})
     if len(claims) > 1:
@@ -204,7 +206,7 @@ def estimate(
     resolved_claim = replace(claim, promise=resolved(claim.promise))
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
-    pairs = source_of(resolved_claim, seed or 0, written).given
+    pairs = source_of(resolved_claim, number or 0, written).given
     seconds = LONG_STEP_TIME * float(claim.effort.get("max_seconds", 60.0))
     try:
         return _known(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
@@ -321,7 +323,7 @@ def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
 def _sampled(
     mechanism: Callable[..., Any],
     reason: str,
-    seed: int | None,
+    seed: int | str | None,
     n_jobs: int | None,
     keywords: dict[str, Any],
 ) -> LossEstimate:

@@ -211,6 +211,17 @@ def _seed(name: str, value: Any) -> Any:
     return whole(name, value, ", 0 or more, or 'random'; in options hexadecimal, as 8f2c", 0)
 
 
+def seed_of(value: Any) -> int | None:
+    """A seed given to a function: a whole number, or text as reports print it; ClaimError else."""
+    number = _hexadecimal(value) if isinstance(value, str) else value
+    if number is None and value is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        allowed = "a whole number, 0 or more, or as text a hexadecimal one, such as '6cb99a16'"
+        raise invalid("seed", value, f"Allowed: {allowed}.")
+    return number
+
+
 def _method(name: str, value: Any) -> Method:
     if isinstance(value, str):
         return METHODS[choice(name, value, METHODS)]()

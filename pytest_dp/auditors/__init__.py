@@ -29,7 +29,7 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.search import constants_of, searched
-from pytest_dp.settings import Settings, unused
+from pytest_dp.settings import Settings, seed_of, unused
 
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
@@ -41,7 +41,7 @@ def auditor(method: str) -> Callable[[Context], AuditResult]:
 def audit(
     mechanism: Callable[..., Any],
     *,
-    seed: int | None = None,
+    seed: int | str | None = None,
     n_jobs: int | None = None,
     **claim: Any,
 ) -> AuditResult:
@@ -53,8 +53,9 @@ def audit(
     ----------
     mechanism : callable
         ``mechanism(data, ...)``, one output a call unless `vectorized`.
-    seed : int, optional
-        Replays an audit. By default it follows from the mechanism's source and the claim.
+    seed : int or str, optional
+        Replays an audit; as text, a hexadecimal number, as reports print it. By default it
+        follows from the mechanism's source and the claim.
     n_jobs : int, optional
         Processes at most; by default as many as there are cores, where that pays. The result does
         not depend on it.
@@ -87,8 +88,7 @@ def audit(
         raise ClaimError(
             f"params gives {len(claims)} claims; audit() takes one at a time. Call it in a loop."
         )
-    if seed is not None and (not isinstance(seed, int) or seed < 0):
-        raise invalid("seed", seed, "Allowed: a whole number, 0 or more.")
+    seed = seed_of(seed)
     if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs < 1):
         raise invalid("n_jobs", n_jobs, "Allowed: a whole number, 1 or more.")
     settings = Settings(seed=seed, jobs=n_jobs).over(claims[0].effort)

@@ -7,7 +7,7 @@ returns a function of its own: unless somebody says so, a build stays green with
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -15,8 +15,9 @@ from weakref import ref
 import pytest
 
 from pytest_dp.claim import Claim, distinct_labels, expand
+from pytest_dp.claims_table import Claimed, Claims
 from pytest_dp.declaration import ATTRIBUTE, DECLARED, Declaration
-from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
+from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError, invalid
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.names import MARKER, has_claims
 
@@ -114,6 +115,8 @@ def source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector
 
 def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.Item]:
     """One item for each claim on `obj` that is written in the collector's file."""
+    if isinstance(obj, Claims):
+        return list(_of_table(collector, name, obj))
     if isinstance(obj, type) and obj.__module__ == collector.obj.__name__:
         return [
             *_items(collector, name, obj, _declared(obj)),
@@ -127,6 +130,41 @@ def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.It
     if alias != name and vars(collector.obj).get(alias) is obj:
         return []  # collected under its own name
     return _items(collector, name, obj, _declared(obj))
+
+
+def _of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[pytest.Item]:
+    """An item for each entry, and for each of its parameters; one that fails for a wrong one."""
+    allowed = "Allowed: claims({'a name': Claimed(mechanism, eps=1.0, pairs=[...]), ...})."
+    here = Declaration({}, *table.site)
+    if not isinstance(table.entries, Mapping) or not table.entries:
+        yield _item(collector, name, None, here, invalid(name, table.entries, allowed))
+        return
+    for label, entry in table.entries.items():
+        if not isinstance(entry, Claimed) or not isinstance(label, str):
+            wrong = invalid(f"{name}[{label!r}]", entry, allowed)
+            yield _item(collector, f"{name}[{label}]", None, here, wrong)
+            continue
+        entry.declaration.made_at = table.site  # where an entry is made by a helper elsewhere
+        marks = entry.marks if isinstance(entry.marks, list | tuple) else [entry.marks]
+        several = _claims_of(entry.declaration)
+        labels = distinct_labels(claim for claim in several if isinstance(claim, Claim))
+        full = [f"{name}[{label}-{one}]" for one in labels]
+        for item_name, claim in zip(
+            full if len(several) > 1 else [f"{name}[{label}]"], several, strict=True
+        ):
+            yield _item(collector, item_name, entry.mechanism, entry.declaration, claim, marks)
+
+
+def _claims_of(
+    declaration: Declaration, problem: ClaimError | None = None
+) -> list[Claim | ClaimError]:
+    """A claim for each combination of parameters; or what is wrong."""
+    try:
+        if problem is not None:
+            raise problem
+        return [*expand(declaration.keywords)]
+    except ClaimError as error:
+        return [error]
 
 
 def _declared(obj: Any) -> tuple[Any, ...]:
@@ -161,12 +199,7 @@ def _items(
     for declaration in declarations:
         if not isinstance(declaration, Declaration) or not _line_in(declaration, collector.path):
             continue
-        try:
-            if problem is not None:
-                raise problem
-            claims += [(declaration, claim) for claim in expand(declaration.keywords)]
-        except ClaimError as error:
-            claims.append((declaration, error))
+        claims += [(declaration, claim) for claim in _claims_of(declaration, problem)]
     labels = iter(distinct_labels(claim for _, claim in claims if isinstance(claim, Claim)))
     broken = sum(isinstance(claim, ClaimError) for _, claim in claims)
     items: list[pytest.Item] = []
@@ -185,25 +218,26 @@ def _item(
     mechanism: Any,
     declaration: Declaration,
     claim: Claim | ClaimError,
+    marks: Iterable[Any] = (),
 ) -> pytest.Item:
     return ClaimItem.from_parent(
         collector,
         name=name,
-        callobj=_stand_in(mechanism),
+        callobj=_stand_in(mechanism, marks),
         mechanism=mechanism,
         declaration=declaration,
         claim=claim,
     )
 
 
-def _stand_in(mechanism: Any) -> Any:
-    """A test function without arguments, with the marks of the mechanism."""
+def _stand_in(mechanism: Any, marks: Iterable[Any]) -> Any:
+    """A test function without arguments, with the marks of the mechanism, and more."""
 
     def audit_claim() -> None:
         """Only its marks and signature are used."""
 
-    if hasattr(mechanism, "pytestmark"):
-        audit_claim.pytestmark = mechanism.pytestmark  # type: ignore[attr-defined]
+    own = getattr(mechanism, "pytestmark", [])
+    audit_claim.pytestmark = [*(own if isinstance(own, list) else [own]), *marks]  # type: ignore[attr-defined]
     return audit_claim
 
 
