@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
 import numpy  # noqa: ICN001, F401  loaded here once: runs inside this process forget what they load
 import pandas  # noqa: ICN001, F401
@@ -44,6 +45,7 @@ DATASETS = {
     "a_list": "[1, 2.5]",
     "a_tuple": "(1, None)",
     "a_set": "{1, 2}",
+    "a_frozen_set": "frozenset({1, 2})",
     "a_text": "'ab'",
     "columns": "{'age': [1, 2], 'spent': np.array([0.5, -0.0])}",
     "records": "[{'day': dt.date(2026, 1, 1), 'of': [Decimal('1.5'), {'x': b'y'}]}]",
@@ -58,6 +60,10 @@ DATASETS = {
     "polars": "pl.DataFrame({'d': [dt.date(2026, 1, 1)], 'k': [[1, None]]})",
     "polars_series": "pl.Series('n', [1, None], dtype=pl.UInt8)",
 }
+if find_spec("pyarrow"):
+    import pyarrow  # noqa: ICN001, F401
+
+    DATASETS["arrow"] = "__import__('pyarrow').table({'n': [1, None], 'of': ['a', 'b']})"
 ONE = {"a_list": "[1, 2.5]"}
 CLAIM = """
 @dp_claim(eps=1.0, neighbors="add_remove_one", inputs=[{data}], search=(), vectorized="n",
