@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.arrays import Outputs
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.reprs import shown
 
@@ -30,6 +31,11 @@ class Raised:
 def all_raised(outputs: Iterable[Any]) -> bool:
     """Whether every run ended in an exception."""
     return all(isinstance(output, Raised) for output in outputs)
+
+
+def all_equal(outputs: Outputs) -> bool:
+    """Whether all outputs are the same."""
+    return all(same(outputs[0], output) for output in outputs)
 
 
 def same(left: Any, right: Any, deep: int = 4) -> bool:

@@ -20,7 +20,7 @@ from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import CannotRun, ClaimError, MechanismError
 from pytest_dp.limits import MANY, SEVERAL, THOUSAND
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
-from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.outputs.outcome import Raised, all_equal
 from pytest_dp.randomness.stand_ins import end_if_forked, process_number
 from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import reuse
@@ -207,7 +207,7 @@ class Call:
         count = len(outputs)
         if count < 2 * SEVERAL:
             return
-        equal = _all_equal(outputs)
+        equal = all_equal(outputs)
         if equal:
             if self.made.constant >= 2:
                 return
@@ -222,7 +222,7 @@ class Call:
             for _ in range(SEVERAL)
         ]
         if equal:
-            shared = all(map(_all_equal, calls)) and not _all_equal([call[0] for call in calls])
+            shared = all(map(all_equal, calls)) and not all_equal([call[0] for call in calls])
         else:
             shared = reuse.are_shared([reuse.keys(call) for call in calls])
         self.made.constant += equal
@@ -338,7 +338,3 @@ def _trace(error: BaseException) -> str:
     while inner is not None and inner.tb_frame.f_code.co_filename == __file__ and inner.tb_next:
         inner = inner.tb_next
     return "".join(traceback.format_exception(type(error), error, inner)).rstrip()
-
-
-def _all_equal(outputs: Outputs) -> bool:
-    return all(same(outputs[0], output) for output in outputs)

@@ -51,6 +51,8 @@ class Done:
     runs: int
     changed_input: bool = False
     noise: bytes | None = None
+    unseeded: bool = False
+    """Whether outputs vary, and no generator within reach was drawn from."""
 
 
 LEAF_BYTES = 32
@@ -206,6 +208,8 @@ class Summary:
     """Of a shared vectorised chunk: a digest, to be the same on every input."""
     kind: str = ""
     """Of an array: whether it holds numbers, truths, texts or objects."""
+    unseeded: bool = False
+    """As of `Done`."""
 
 
 _KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
@@ -217,9 +221,9 @@ def summarised(done: Done) -> Summary:
     cost = done.runs, done.seconds, done.changed_input
     if isinstance(outputs, np.ndarray):
         kind = _KINDS.get(outputs.dtype.kind, "objects")
-        return Summary(*cost, noise=done.noise, kind=kind)
+        return Summary(*cost, noise=done.noise, kind=kind, unseeded=done.unseeded)
     if Raised not in set(map(type, outputs)):
-        return Summary(*cost, worked=len(outputs), noise=done.noise)
+        return Summary(*cost, len(outputs), noise=done.noise, unseeded=done.unseeded)
     raised = [isinstance(output, Raised) for output in outputs]
     streak = sum(1 for _ in takewhile(bool, reversed(raised)))
     return Summary(
@@ -228,6 +232,7 @@ def summarised(done: Done) -> Summary:
         raised=sum(raised),
         streak=streak,
         last=outputs[-1] if streak else None,
+        unseeded=done.unseeded,
     )
 
 

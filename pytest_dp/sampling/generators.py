@@ -144,6 +144,15 @@ def _keeps_a_normal() -> bool:
 # --- a stream for a chunk ---
 
 
+def states(rng: np.random.Generator, captured: Captured) -> list[Any]:
+    """Where all sources within reach are, `rng` among them, as values to compare."""
+    return _states((rng, NUMPYS, PYTHONS, *captured.generators))
+
+
+def _states(sources: tuple[Any, ...]) -> list[Any]:
+    return [_comparable(state_of(source)) for source in sources]
+
+
 @contextmanager
 def seeded(sequence: np.random.SeedSequence, captured: Captured) -> Iterator[np.random.Generator]:
     """A generator for the mechanism, with all other reachable randomness seeded meanwhile.
@@ -206,7 +215,7 @@ class Runs:
 
     def states(self) -> list[Any]:
         """Where all sources are, as values to compare."""
-        return [_comparable(state_of(source)) for source in self._sources]
+        return _states(self._sources)
 
     def used_since(self, states: list[Any]) -> dict[int, Any]:
         """Where those sources are by now that have moved."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from pytest_dp import clocks
 from pytest_dp.limits import SEARCH_TIME
+from pytest_dp.outputs.outcome import all_equal
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Done, Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.generators import seeded
+from pytest_dp.sampling.generators import seeded, states
 from pytest_dp.sampling.per_run import CannotCouple, draw_per_run
 from pytest_dp.sampling.row_aligned import draw_row_aligned
 from pytest_dp.sampling.streams import stream
@@ -78,17 +79,21 @@ class Runner:
             raise OutOfTime
         sequence = stream(self.seed, *chunk.key)
         used, noise, made = self.on(call, dataset), None, call.made.runs
-        started = clocks.seconds()
+        started, unseeded = clocks.seconds(), False
         if chunk.shared:
             with interruptible(deadline, self.seconds_a_run):
                 if used.size is None:
                     outputs = draw_per_run(used, dataset.live, chunk.count, sequence, self.idle)
                 else:
                     outputs, noise = draw_row_aligned(used, dataset.live, chunk.count, sequence)
+            seconds = clocks.seconds() - started
         else:
             with seeded(sequence, call.captured) as generator:
+                before = states(generator, call.captured)
                 started = clocks.seconds()
                 with interruptible(deadline, self.seconds_a_run):
                     outputs = used.draw(dataset.live, chunk.count, generator)
-        seconds = clocks.seconds() - started
-        return Done(outputs, seconds, call.made.runs - made, self.copies, noise)
+                seconds = clocks.seconds() - started
+                untouched = states(generator, call.captured) == before
+                unseeded = untouched and not all_equal(outputs)
+        return Done(outputs, seconds, call.made.runs - made, self.copies, noise, unseeded)

@@ -303,6 +303,7 @@ class Sampler(Subject):
             raise CannotCouple(DIFFERENT_NOISE)
         self._count(summary.runs, summary.seconds)
         self.calls.setdefault(dataset, set()).add(chunk.count)
+        self.replayable &= not summary.unseeded
         if summary.changed_input and not self._copies:
             self._use_copies()
         self._refuse_used_up(dataset, summary)

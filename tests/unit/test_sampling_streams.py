@@ -26,6 +26,7 @@ from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.generators import seeded
 from pytest_dp.sampling.pickling import cloudpickle, dumps
+from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose, claim_seed, stream
 
 
@@ -74,6 +75,30 @@ def test_replayable_vectorized():
     some = sampler(lambda data, size: np.random.default_rng().random(size), vectorized="size")
     some.warm_up(Input([1]), Deadline(30))
     assert not some.replayable
+
+
+def seldom(data):
+    return secrets.randbelow(40) == 0
+
+
+def seldom_of_a_connection(data):
+    return CANNOT_BE_COPIED.plain() + seldom(data)
+
+
+def seldom_seeded(data, rng):
+    return CANNOT_BE_COPIED.plain() + (data[0] > 0 and rng.random() < 1 / 40)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "replayable"),
+    [(seldom, False), (seldom_of_a_connection, False), (seldom_seeded, True)],
+)
+def test_noise_that_seldom_shows_is_seen_once_it_does(mechanism, replayable):
+    some, quiet, given = sampler(mechanism), Input([0]), Input([1])
+    some.warm_up(quiet, Deadline(30))
+    some.replayable = True  # where no trial showed it
+    some.draw([Draw(given, 2_000, (1, 0))], Deadline(30))
+    assert some.replayable is replayable
 
 
 # --- code that is copied, or travels to a worker ---
