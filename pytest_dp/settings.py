@@ -20,6 +20,7 @@ SEARCHES = ("patterns", "constants", "mutation")
 BEYOND = ("off", "tell", "fail")
 """What may become of violations beyond what a claim gives, in a rising order."""
 STRICT = ("off", "inconclusive", "weak")
+GRADES = ("weak", "fair", "strong", "analytic", "exact")
 """Which passes may fail a test, in a rising order."""
 CLASSIFIERS = ("additive", "logistic", "mlp")
 NO_MARGIN = 1.0
@@ -127,6 +128,8 @@ class Settings:
         Whether the bits of floats are looked at.
     search : tuple
         What proposes further pairs of inputs: names, and proposers of the user's own.
+    at_least : str
+        The grade of a pass below which a test fails.
     beyond : {"tell", "fail", "off"}
         What becomes of violations on inputs beyond what the claim gives: told beside the verdict,
         violations as any other, or not looked for.
@@ -147,6 +150,7 @@ class Settings:
     features: Callable[[Any], Any] | None = None
     floating_point: bool = False
     search: tuple[Any, ...] = SEARCHES
+    at_least: str = "weak"
     beyond: str = "tell"
     jobs: int | None = None
     seed: int | None = None
@@ -341,6 +345,7 @@ FIELDS: Mapping[str, Field] = {
     "features": Field(_features, methods=("sequential", "dpsniper")),
     "search": Field(_search, methods=("sequential",)),
     "floating_point": Field(flag, methods=("sequential", "dpsniper")),
+    "at_least": Field(partial(choice, choices=GRADES)),
     "beyond": Field(partial(choice, choices=BEYOND), str, ("sequential",)),
     "jobs": Field(partial(whole, allowed=" of processes, 1 or more"), _whole_number, of_runs=True),
     "seed": Field(_seed, _hexadecimal, of_runs=True),

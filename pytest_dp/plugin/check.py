@@ -22,15 +22,23 @@ from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record, promised
 from pytest_dp.report.violation import violation
 from pytest_dp.sampling.streams import claim_seed
+from pytest_dp.settings import GRADES
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.result import AuditResult
     from pytest_dp.plugin.unchanged import Unchanged
+    from pytest_dp.settings import Settings
 
 _RECORDS = pytest.StashKey[list[tuple[Record, "AuditResult | Unchanged"]]]()
 _CALLS = pytest.StashKey[int]()
 _CLAIM = pytest.StashKey[Claim]()
 _UNUSED = pytest.StashKey[bool]()
+
+
+MENDED = (
+    "A violation is expected here, by the mark xfail(strict=True), and none was found. If it is "
+    "mended, take the mark away."
+)
 
 
 def audit_or_look_up(
@@ -101,15 +109,30 @@ def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
     ]
     if result.violated:
         raise PrivacyViolation(violation(result), result)
-    wanted = settings_of(item.config, result.claim).strict
-    if wanted == "weak" and result.strength == "weak":
+    settings = settings_of(item.config, result.claim)
+    if too_little := _too_little(result, settings):
         told = f"{headline(result)}\n{result.reason}".rstrip()
-        raise InconclusiveAudit(f"{told}\nThe pass is weak, which fails with strict='weak'.")
+        raise InconclusiveAudit(f"{told}\n{too_little}")
     if result.verdict == "inconclusive":
-        if wanted != "off":
+        if settings.strict != "off" or settings.at_least != "weak":
             raise InconclusiveAudit(f"{headline(result)}\n{result.reason}")
         said = f"{item.nodeid}: {headline(result)}; {result.reason}"
         item.warn(InconclusiveWarning(said))
+
+
+def _too_little(result: AuditResult, settings: Settings) -> str:
+    """Why a pass is worth too little to be one; empty if it is not."""
+    if result.verdict != "no violation":
+        return ""
+    if settings.strict == "weak" and result.strength == "weak":
+        return "The pass is weak, which fails with strict='weak'."
+    if GRADES.index(result.strength) < GRADES.index(settings.at_least):
+        wanted = settings.at_least
+        more = "more samples or seconds" if wanted in ("fair", "strong") else "what can be traced"
+        return (
+            f"The pass is {result.strength}, and at_least={wanted!r} is asked for: {more} may do."
+        )
+    return ""
 
 
 def checker(request: pytest.FixtureRequest) -> Any:
@@ -173,8 +196,11 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     ours = isinstance(error, PytestDPError)
     if ours and (call.when == "setup" or call.excinfo is None):
         report.longrepr = represent(error, item.config, item.path, place(item)[1])  # type: ignore[arg-type]
-    # Whatever went wrong around a generated item, its claim was not audited.
-    unaudited = ours or (report.failed and hasattr(item, "declaration"))
+    is_mended = str(report.longrepr).startswith("[XPASS(strict)]")
+    if is_mended and item.stash.get(_RECORDS, []):
+        report.longrepr = f"{MENDED}\n{report.longrepr}"
+    # Whatever else went wrong around a generated item, its claim was not audited.
+    unaudited = ours or (report.failed and hasattr(item, "declaration") and not is_mended)
     if call.when != "call" and not (unaudited and call.when == "setup"):
         return
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm

@@ -18,7 +18,7 @@ from pytest_dp.records.entries import (
     promise_of,
     promise_text,
 )
-from pytest_dp.settings import BEYOND, SEARCHES, STRICT, Settings
+from pytest_dp.settings import BEYOND, GRADES, SEARCHES, STRICT, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 _USUAL = Settings()
@@ -254,6 +254,7 @@ _ORDERS: Mapping[str, Callable[[Any, Any], str]] = {
     "group": _rising,
     "composes": _composes,
     "search": _search,
+    "at_least": _ranked("at_least", GRADES),
     "beyond": _ranked("beyond", BEYOND),
     "strict": _ranked("strict", STRICT),
     "margin": _falling,

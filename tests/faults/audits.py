@@ -119,4 +119,12 @@ FAULTS = (
         "The same, of audits that search and then test.",
         WIRING + "test_what_tells_no_inputs_apart_is_blind",
     ),
+    Fault(
+        "any-grade-is-enough",
+        "plugin/check.py",
+        "GRADES.index(result.strength) < GRADES.index(settings.at_least)",
+        "GRADES.index(result.strength) < GRADES.index(settings.at_least) - 9",
+        "A pass that is worth less than a claim asks for is green.",
+        "plugin/test_claims_table.py::test_a_pass_below_the_floor_of_its_claim_is_red",
+    ),
 )

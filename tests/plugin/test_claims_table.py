@@ -69,6 +69,47 @@ def test_what_is_no_table_fails_where_it_stands(pytester, table, said):
     result.stdout.fnmatch_lines([said])
 
 
+KNOWN = """
+import pytest
+from pytest_dp import Claimed, claims
+
+known = pytest.mark.xfail(strict=True, reason="theirs #12")
+vendor = claims({
+    "broken": Claimed(lambda x, rng: x + rng.laplace(0, 0.5), eps=1, pairs=[(0, 1)], marks=known),
+    "mended": Claimed(lambda x, rng: x + rng.laplace(0, 1), eps=1, pairs=[(0, 1)], marks=known),
+})
+"""
+
+
+def test_a_known_violation_is_not_red_until_it_is_mended(pytester):
+    pytester.makepyfile(KNOWN)
+    result = pytester.runpytest("-p", "no:cacheprovider")
+    result.assert_outcomes(xfailed=1, failed=1)
+    result.stdout.fnmatch_lines(["*If it is mended, take the mark away.*", "*theirs #12*"])
+    result.stdout.fnmatch_lines(["broken, as the test expects: vendor[[]broken]"])
+    assert "ERROR" not in result.stdout.str()
+
+
+FLOOR = """
+from pytest_dp import dp_claim
+
+@dp_claim(eps=1.0, pairs=[(0, 1)], at_least={at_least!r}, max_samples={samples})
+def noisy(x, rng):
+    return x + 2 * rng.standard_t(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("at_least", "samples", "failed"),
+    [("weak", 600, 0), ("fair", 600, 1), ("strong", 60_000, 0), ("exact", 60_000, 1)],
+)
+def test_a_pass_below_the_floor_of_its_claim_is_red(pytester, at_least, samples, failed):
+    pytester.makepyfile(FLOOR.format(at_least=at_least, samples=samples))
+    result = pytester.runpytest("-p", "no:cacheprovider")
+    result.assert_outcomes(failed=failed, passed=1 - failed)
+    assert (f"at_least={at_least!r} is asked for" in result.stdout.str()) == bool(failed)
+
+
 def test_seeds_are_taken_as_reports_print_them():
     def noisy(x, rng):
         return x + rng.standard_t(3)

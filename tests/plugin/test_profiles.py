@@ -88,6 +88,7 @@ PROFILED = {
     "features": len,
     "search": (),
     "floating_point": True,
+    "at_least": "fair",
     "beyond": "off",
 }
 
