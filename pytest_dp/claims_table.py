@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_ADAPTERS = "pytest_dp.libraries."
+"""Modules that make entries for whoever calls them."""
+
+
 class Claimed:
     """A mechanism with its claim, as an entry of `claims`.
 
@@ -29,6 +33,8 @@ class Claimed:
 
     def __init__(self, mechanism: Any, /, *, marks: Any = (), **claim: Any) -> None:
         site = sys._getframe(1)  # noqa: SLF001  inspect would cost 7 ms
+        while site.f_back and str(site.f_globals.get("__name__")).startswith(_ADAPTERS):
+            site = site.f_back
         self.declaration = Declaration(claim, site.f_code.co_filename, site.f_lineno)
         self.mechanism, self.marks = mechanism, marks
 

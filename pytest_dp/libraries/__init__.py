@@ -1,0 +1,35 @@
+"""What libraries promise, read from their own objects; each module needs the library it is about.
+
+An entry of `pytest_dp.claims` is then a line: ``"count": opendp.claimed(measurement, d_in=1)``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from pytest_dp.errors import ClaimError, invalid
+from pytest_dp.keywords import PRIVACY
+
+
+def needed(package: str) -> Any:
+    """A module of a library; raises ClaimError that names the package if it is missing."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        name = package.partition(".")[0].replace("_", "-")
+        raise ClaimError(
+            f"pytest_dp.libraries needs the package {name}, which cannot be imported ({error}). "
+            f"Run: pip install {name}"
+        ) from None
+
+
+def refuse_promises(claim: dict[str, Any], source: str) -> None:
+    """Refuse keywords for what the object says itself."""
+    for name in claim.keys() & {*PRIVACY, "neighbors"}:
+        raise invalid(
+            name,
+            claim[name],
+            f"It is read from the {source}. Leave it out, or write Claimed(mechanism, ...) for "
+            "another claim.",
+        )

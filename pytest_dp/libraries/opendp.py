@@ -1,0 +1,197 @@
+"""OpenDP: claims of measurements, by their own privacy maps, domains, metrics and measures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.claims_table import Claimed
+from pytest_dp.declaration import add_remove_one, replace_one, values
+from pytest_dp.errors import ClaimError, invalid
+from pytest_dp.libraries import needed, refuse_promises
+from pytest_dp.limits import EQUAL
+
+MEASURES = {
+    "MaxDivergence": ("eps",),
+    "ZeroConcentratedDivergence": ("rho",),
+    "Approximate(MaxDivergence)": ("eps", "delta"),
+    "Approximate(ZeroConcentratedDivergence)": ("rho", "delta"),
+}
+"""The keywords that stand for what a map gives, by the measure that it is in."""
+RECORDS = {
+    "SymmetricDistance": False,
+    "InsertDeleteDistance": False,
+    "ChangeOneDistance": True,
+    "HammingDistance": True,
+}
+"""Metrics of records, and whether these are replaced, one by another."""
+VECTORS = {"L1Distance": 1.0, "L2Distance": 2.0, "LInfDistance": math.inf}
+"""Metrics of vectors, and the order of their norm."""
+MAPS = {"L01InfDistance": 1, "L02InfDistance": 2}
+"""Metrics of numbers by key, in how many of which inputs differ, by what norm, and the most."""
+POWERS = {"eps": 1, "rho": 2}
+"""With which power of the size of a group its bound grows. Given by group privacy."""
+
+
+def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any) -> Claimed:
+    """A measurement, with what its map promises for inputs at a distance.
+
+    Parameters
+    ----------
+    measurement : opendp.mod.Measurement
+        Of pure, zero-concentrated, approximate or smoothed divergence.
+    d_in : number, optional
+        How far neighbours are apart, in the input metric. Of records, more than one makes groups.
+    marks : mark or iterable of marks, optional
+        As of ``pytest.param``.
+    **claim
+        Further keywords of `dp_claim`: ``inputs=`` where the metric is about records, ``pairs=``
+        where it is about numbers. Of one number, and of vectors whose domain says their size, pairs
+        are made where none are given; of bool, inputs.
+
+    Returns
+    -------
+    Claimed
+        For `claims`.
+    """
+    kind = needed("opendp.mod").Measurement
+    if not isinstance(measurement, kind):
+        raise invalid("measurement", measurement, "Allowed: a Measurement of opendp.")
+    refuse_promises(claim, "measurement")
+    promised = _promised(measurement, d_in)
+    if "pairs" in claim:
+        _refuse_strangers(measurement, d_in, claim["pairs"])
+    else:
+        promised |= _neighbours(measurement, d_in, promised, claim)
+    claim.setdefault("beyond", "off")  # what is outside of the domain is not promised
+    return Claimed(measurement, marks=marks, **claim | promised)
+
+
+def _promised(measurement: Any, d_in: Any) -> dict[str, Any]:
+    """What the map gives at a distance, as keywords."""
+    try:
+        bound = measurement.map(d_in)
+    except Exception as error:
+        kind = measurement.input_distance_type
+        allowed = f"Allowed: a distance by {measurement.input_metric}, of type {kind}."
+        raise invalid("d_in", d_in, f"{allowed} OpenDP says: {_said(error)}") from None
+    measure = str(measurement.output_measure)
+    if measure == "SmoothedMaxDivergence":
+        from pytest_dp.privacy import PrivacyProfile
+
+        return {"guarantee": PrivacyProfile(bound.delta, name="opendp")}
+    if measure not in MEASURES:
+        known = ", ".join([*MEASURES, "SmoothedMaxDivergence"])
+        raise invalid("measurement", measure, f"Allowed: measurements of {known}.")
+    names = MEASURES[measure]
+    promised = dict(zip(names, bound if len(names) > 1 else (bound,), strict=True))
+    return {name: value for name, value in promised.items() if name != "delta" or value}
+
+
+def _neighbours(
+    measurement: Any, d_in: Any, promised: dict[str, Any], claim: dict[str, Any]
+) -> dict[str, Any]:
+    """The keywords of the neighbours that the metric means, and of the promise if it changes."""
+    metric = _metric(measurement)
+    if metric in RECORDS:
+        if "inputs" in claim:
+            return _of_records(measurement, d_in, promised)
+        better = f"inputs=[...], example datasets of {measurement.input_domain}, or pairs=[(D, D')]"
+    elif metric == "DiscreteDistance":
+        if "inputs" in claim:
+            return {}
+        if measurement.input_carrier_type == "bool":
+            return {"inputs": values([True, False])}
+        better = "inputs=values([...]), of which any two are neighbours"
+    else:
+        pairs = _made(measurement, d_in)
+        if pairs and "inputs" not in claim:
+            return {"pairs": pairs}
+        better = f"pairs=[(x, x')], at most {d_in} apart"
+    raise ClaimError(f"Which inputs are neighbours by {metric} has to be said. Write {better}.")
+
+
+def _of_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[str, Any]:
+    """The relation of a metric of records. Of groups, the promise is for each of the units."""
+    metric, replaces = _metric(measurement), RECORDS[_metric(measurement)]
+    sized = getattr(measurement.input_domain, "size", None) is not None
+    one = 2 if sized and not replaces else 1
+    relation = replace_one if replaces or one == 2 else add_remove_one
+    group, rest = divmod(d_in, one)
+    if rest or (group != 1 and promised.keys() - {"eps", "rho"}):
+        raise invalid(
+            "d_in",
+            d_in,
+            f"Neighbours in {measurement.input_domain} are {one} apart by {metric}; a multiple of "
+            f"that is allowed for eps and rho. Write {one}, or pairs=[(D, D')].",
+        )
+    if group == 1:
+        return {"neighbors": relation()}
+    each = {name: bound / group ** POWERS[name] for name, bound in promised.items()}
+    return {**each, "neighbors": relation(group=group)}
+
+
+def _made(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
+    """A pair at the distance, of numbers or of vectors whose size is known; else none."""
+    metric, domain = _metric(measurement), measurement.input_domain
+    if metric != "AbsoluteDistance" and metric not in VECTORS:
+        return []
+    size = getattr(domain, "size", None)
+    inner = domain if metric == "AbsoluteDistance" else getattr(domain, "element_domain", None)
+    bounds = getattr(inner, "bounds", None)
+    start = bounds[0] if bounds else d_in - d_in  # a zero of its type
+    if metric == "AbsoluteDistance":
+        pair: Any = (start, start + d_in)
+    elif size:
+        rest = [start + d_in if metric == "LInfDistance" else start] * (size - 1)
+        pair = [start] * size, [start + d_in, *rest]
+    else:
+        return []
+    return [pair] if all(map(domain.member, pair)) else []
+
+
+def _refuse_strangers(measurement: Any, d_in: Any, pairs: Any) -> None:
+    """Refuse pairs that are not in the domain, or further apart than `d_in`."""
+    if not isinstance(pairs, list | tuple):
+        return  # such as a strategy: nothing is known of its values yet
+    for number, pair in enumerate(pairs):
+        named = f"pairs[{number}]"
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            return  # what a claim says itself
+        for data in pair:
+            if not measurement.input_domain.member(data):
+                raise invalid(named, pair, f"{data!r} is not in {measurement.input_domain}.")
+        far = _distance(_metric(measurement), *pair)
+        if np.any(np.array(far) * (1 - EQUAL) > d_in):
+            far = tuple(map(float, far)) if isinstance(far, tuple) else float(far)
+            raise invalid(named, pair, f"It is {far} apart. Allowed: at most d_in={d_in}.")
+
+
+def _distance(metric: str, one: Any, other: Any) -> Any:
+    """How far two inputs of a domain are apart, at least."""
+    if metric == "AbsoluteDistance":
+        return abs(one - other)
+    if metric in VECTORS:
+        if len(one) != len(other):
+            return math.inf
+        return np.linalg.norm(np.subtract(one, other), VECTORS[metric])
+    if metric in MAPS:
+        moves = [one.get(key, 0) - other.get(key, 0) for key in one.keys() | other.keys()]
+        return tuple(np.linalg.norm(moves, order) for order in (0, MAPS[metric], math.inf))
+    if metric in RECORDS:
+        counts, others = Counter(one), Counter(other)
+        moved = (counts - others).total() + (others - counts).total()
+        return moved / 2 if RECORDS[metric] else moved
+    return 0
+
+
+def _metric(measurement: Any) -> str:
+    return str(measurement.input_metric).partition("(")[0]
+
+
+def _said(error: Exception) -> str:
+    """OpenDP's message without the trace of its compiled code."""
+    return str(getattr(error, "message", None) or error).splitlines()[0]

@@ -1,0 +1,152 @@
+"""What libraries promise is read from their own objects."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import pytest
+
+from pytest_dp.declaration import add_remove_one, replace_one
+from pytest_dp.errors import ClaimError
+from pytest_dp.libraries import diffprivlib, dp_accounting, opendp
+
+ROWS = [[1, 2, 3]]
+
+
+@pytest.fixture(scope="module")
+def dp():
+    import opendp.prelude
+
+    opendp.prelude.enable_features("contrib")
+    return opendp.prelude
+
+
+def number(dp, make="make_laplace", T=int):
+    domain = dp.atom_domain(T=T, nan=False) if T is float else dp.atom_domain(T=T)
+    return getattr(dp.m, make)(domain, dp.absolute_distance(T=T), scale=1.0)
+
+
+def vector(dp, size=2):
+    domain = dp.vector_domain(dp.atom_domain(T=int), size=size)
+    return dp.m.make_gaussian(domain, dp.l2_distance(T=int), scale=1.0)
+
+
+def keys(dp, make="make_laplace_threshold", metric="l01inf_distance"):
+    domain = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int))
+    distance = getattr(dp, metric)(dp.absolute_distance(T=int))
+    return getattr(dp.m, make)(domain, distance, scale=1.0, threshold=9)
+
+
+def total(dp, size=None, metric="symmetric_distance"):
+    domain = dp.vector_domain(dp.atom_domain(T=int, bounds=(0, 3)), size=size)
+    rows = domain, getattr(dp, metric)()
+    if metric == "change_one_distance":
+        rows = rows >> dp.t.then_metric_unbounded()
+    return rows >> dp.t.then_sum() >> dp.m.then_laplace(scale=3.0)
+
+
+def coin(dp):
+    return dp.m.make_randomized_response_bool(prob=0.75)
+
+
+def smoothed(dp):
+    return dp.c.make_zCDP_to_approxDP(vector(dp))
+
+
+READ = [
+    (number, 2, {}, {"eps": 2.0, "pairs": [(0, 2)]}),
+    (lambda dp: number(dp, "make_gaussian"), 2, {}, {"rho": 2.0, "pairs": [(0, 2)]}),
+    (vector, 1, {}, {"rho": 0.5, "pairs": [([0, 0], [1, 0])]}),
+    (total, 1, {"inputs": ROWS}, {"eps": 1.0, "neighbors": add_remove_one()}),
+    (total, 2, {"inputs": ROWS}, {"eps": 1.0, "neighbors": add_remove_one(group=2)}),
+    (lambda dp: total(dp, 3), 2, {"inputs": ROWS}, {"eps": 1.0, "neighbors": replace_one()}),
+    (lambda dp: total(dp, 3), 4, {"inputs": ROWS}, {"neighbors": replace_one(group=2)}),
+    (
+        lambda dp: total(dp, 3, "change_one_distance"),
+        1,
+        {"inputs": ROWS},
+        {"eps": 1.0, "neighbors": replace_one()},
+    ),
+    (coin, 1, {}, {"eps": pytest.approx(math.log(3))}),
+]
+
+
+@pytest.mark.parametrize(("make", "d_in", "given", "read"), READ)
+def test_a_measurement_says_its_claim(dp, make, d_in, given, read):
+    entry = opendp.claimed(make(dp), d_in, **given)
+    keywords = entry.declaration.keywords
+    assert {name: keywords[name] for name in read} == read
+    assert keywords["beyond"] == "off"
+    assert entry.declaration.file == __file__  # the line of the table, not of the adapter
+
+
+def test_approximate_measures_give_delta_as_well(dp):
+    given = {"pairs": [({"a": 1}, {})]}
+    pure = opendp.claimed(keys(dp), (1, 1, 1), **given).declaration.keywords
+    assert (pure["eps"], 0 < pure["delta"] < 1e-3) == (1.0, True)
+    gauss = keys(dp, "make_gaussian_threshold", "l02inf_distance")
+    zero = opendp.claimed(gauss, (1, 1, 1), **given).declaration.keywords
+    assert (zero["rho"], 0 < zero["delta"] < 1e-3) == (0.5, True)
+    profile = opendp.claimed(smoothed(dp)).declaration.keywords["guarantee"]
+    assert profile.function(1.0) == smoothed(dp).map(1).delta(1.0)
+
+
+REFUSED = [
+    (lambda dp: 3, 1, {}, "measurement=3. Allowed: a Measurement"),
+    (number, -1, {}, "d_in=-1. Allowed: a distance by AbsoluteDistance.* must be positive"),
+    (number, 1, {"eps": 1.0}, "eps=1.0. It is read from the measurement"),
+    (number, 1, {"pairs": [(0, 2)]}, "It is 2.0 apart. Allowed: at most d_in=1"),
+    (number, 1, {"pairs": [(0, 2**40)]}, "is not in AtomDomain"),
+    (total, 1, {"pairs": [([1], [1, 2, 2])]}, "It is 2.0 apart"),
+    (total, 1, {}, "Write inputs="),
+    (lambda dp: total(dp, 3), 1, {"inputs": ROWS}, "are 2 apart by SymmetricDistance.* Write 2"),
+    (lambda dp: vector(dp, None), 1, {}, "Write pairs="),
+    (keys, (1, 1, 1), {}, "Write pairs="),
+    (keys, (1, 1, 1), {"pairs": [({"a": 3}, {})]}, r"\(1.0, 3.0, 3.0\) apart"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Value .* does not belong to carrier type")
+@pytest.mark.parametrize(("make", "d_in", "given", "said"), REFUSED)
+def test_what_a_measurement_does_not_promise_is_refused(dp, make, d_in, given, said):
+    with pytest.raises(ClaimError, match=said):
+        opendp.claimed(make(dp), d_in, **given)
+
+
+def test_a_mechanism_of_diffprivlib_says_its_claim():
+    from diffprivlib import mechanisms as m
+
+    def read(mechanism):
+        keywords = diffprivlib.claimed(mechanism).declaration.keywords
+        return {name: value for name, value in keywords.items() if name != "beyond"}
+
+    laplace = m.Laplace(epsilon=1, delta=0.1, sensitivity=2)
+    assert read(laplace) == {"eps": 1.0, "delta": 0.1, "pairs": [(0, 2.0)]}
+    ends = m.GeometricTruncated(epsilon=1, sensitivity=2, lower=0, upper=5)
+    assert read(ends) == {"eps": 1.0, "pairs": [(0, 2), (3, 5)]}
+    narrow = m.LaplaceFolded(epsilon=1, sensitivity=3, lower=0, upper=1)
+    assert read(narrow)["pairs"] == [(0, 1)]
+    labels = m.Binary(epsilon=1, value0="yes", value1="no")
+    assert read(labels)["inputs"].options == ("yes", "no")
+    choice = m.Exponential(epsilon=1, sensitivity=1, utility=[1])
+    for wrong, said in ((3, "an object of"), (choice, "Write")):
+        with pytest.raises(ClaimError, match=said):
+            read(wrong)
+
+
+def test_events_and_losses_of_dp_accounting_are_guarantees():
+    import dp_accounting as accounting
+
+    pld = accounting.pld.privacy_loss_distribution.from_gaussian_mechanism(1.0)
+    for promised in (accounting.GaussianDpEvent(1.0), pld):
+        assert dp_accounting.guarantee(promised).function(1.0) == pytest.approx(0.126937, rel=1e-4)
+    for wrong in (3, accounting.UnsupportedDpEvent()):
+        with pytest.raises(ClaimError, match="Allowed: "):
+            dp_accounting.guarantee(wrong)
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(ClaimError, match=r"needs the package dp-accounting.*pip install dp-acc"):
+        dp_accounting.guarantee(3)
