@@ -172,7 +172,7 @@ def known_of(context: Context) -> Known:
     Outcomes are enumerated as far as they can be; where none can, draws are traced.
     """
     if context.sampler.quickest_run > MOMENT:  # too slow for many ways
-        return replace(_traced(context), refusal=TOO_SLOW)
+        return _traced(context, TOO_SLOW)
     known, reason = _until_refused(
         context,
         Deriving(
@@ -185,14 +185,15 @@ def known_of(context: Context) -> Known:
         return known
     if not isinstance(reason, CannotInstrument):  # the mechanism's own error
         return replace(known, refusal=f"{type(reason).__name__}: {reason}")
-    return replace(known if known.pairs else _traced(context), refusal=str(reason))
+    return replace(known, refusal=str(reason)) if known.pairs else _traced(context, str(reason))
 
 
-def _traced(context: Context) -> Known:
+def _traced(context: Context, refusal: str) -> Known:
+    """What traced draws tell; and why of no more pairs, else why nothing was enumerated."""
     from pytest_dp.known import in_closed_form  # loaded where it is of use
 
     if 2 * context.sampler.quickest_run > SEARCH_TIME * context.settings.max_seconds:
-        return Known()
+        return Known(refusal=refusal)
 
     def traced(data: Any, deadline: Deadline) -> list[Any]:
         outcomes = in_closed_form.outcomes_of(context.call, data, deadline, MANY)
@@ -200,7 +201,8 @@ def _traced(context: Context) -> Known:
             raise CannotInstrument("outputs are too long to be checked")
         return outcomes
 
-    return _until_refused(context, Deriving(traced, in_closed_form.compare), SEARCH_TIME)[0]
+    known, why = _until_refused(context, Deriving(traced, in_closed_form.compare), SEARCH_TIME)
+    return replace(known, refusal=str(why or "") or refusal)
 
 
 def _until_refused(

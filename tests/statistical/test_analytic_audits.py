@@ -40,7 +40,7 @@ def test_a_pass_with_its_loss():
     borne_out = f", as {result.estimate.runs:,} runs bear out"
     said = estimated(Record.of(result))
     assert said.startswith(f"analytic on these pairs: eps = 1.000000{borne_out}")
-    assert ("may go unseen" in said) == (result.estimate.runs < 10_000)
+    assert ("may go unseen" in said) == (result.estimate.runs < 1_000)
 
 
 def test_rounded_and_continuous_outputs_together():
