@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.attacks.scores import Attack
 from pytest_dp.limits import DOZENS, LABEL, SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.hashing import hashes
@@ -58,12 +58,12 @@ class Bars:
             at = np.searchsorted(edges, numbers)
             seen = np.isin(numbers, edges)
             at = np.where(seen, at, self.size - 1)
-        codes: Ints = 2 * np.where(which, at, bars) + inside(self.event, table)
+        codes: Ints = 2 * np.where(which, at, bars) + self.event.mask(table)
         return codes
 
-    def counts(self, codes: Ints) -> Ints:
+    def counts(self, table: Table) -> Ints:
         """How often each code comes."""
-        return np.bincount(codes, minlength=2 * self.size)
+        return np.bincount(self.codes(table), minlength=2 * self.size)
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram:
         """The bars, by counts of codes on either input; without empty ones at the ends."""
@@ -88,17 +88,12 @@ def bars_of(event: Event | Attack, table: Table) -> Bars:
     spans, edges = _spans(numbers[which], [end for end in _ends(event) if math.isfinite(end)])
     counts, within = (
         np.bincount(kind[part & ~which], minlength=len(keys))
-        for part in (np.ones(len(table), bool), inside(event, table))
+        for part in (np.ones(len(table), bool), event.mask(table))
     )
     chosen = sorted(np.flatnonzero(counts).tolist(), key=lambda k: (not within[k], -counts[k]))
     chosen = chosen if len(chosen) <= SEVERAL + 1 else chosen[:SEVERAL]
     kinds = tuple((keys[k], _name(keys[k], kind, k, table)) for k in chosen)
     return Bars(event, spans, edges, kinds)
-
-
-def inside(event: Event | Attack, table: Table) -> Bools:
-    """Which outputs are in the event."""
-    return event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
 
 
 def _feature(event: Event | Attack) -> Any:
@@ -118,7 +113,7 @@ def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, lis
     Whole outputs are told by their hashes, others by their names.
     """
     if isinstance(event, Attack):
-        signed = event.sign * scores(event.model, table)
+        signed = event.scores(table)
         return signed, np.isfinite(signed), np.zeros(len(table), int), ["no score"]
     feature = _feature(event)
     if feature is None:

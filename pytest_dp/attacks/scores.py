@@ -40,12 +40,20 @@ class Attack:
 
     def hits(self, table: Table) -> tuple[Bools, Bools]:
         """Which outputs score above the threshold, and which right at it."""
-        signed = self.sign * scores(self.model, table)
+        signed = self.scores(table)
         return signed > self.threshold, signed == self.threshold
+
+    def scores(self, table: Table) -> Floats:
+        """The score of each output, in nats."""
+        return self.sign * scores(self.model, table)
 
     def score(self, output: Any) -> float:
         """The score of one output, in nats."""
-        return float(self.sign * scores(self.model, tabulate([output]))[0])
+        return float(self.scores(tabulate([output]))[0])
+
+    def mask(self, table: Table) -> Bools:
+        """Which outputs score above the threshold."""
+        return self.hits(table)[0]
 
     def __call__(self, output: Any) -> float:
         above, at = self.hits(tabulate([output]))

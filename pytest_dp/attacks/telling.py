@@ -19,7 +19,7 @@ def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
 
     By outputs of both inputs, which it was learned from.
     """
-    inside = attack.hits(table)[0]
+    inside = attack.mask(table)
     if not isinstance(attack.model, Additive) or inside.all() or not inside.any():
         return ()
     adds = [attack.sign * part for part in attack.model.parts(table)]
@@ -56,7 +56,7 @@ def _typical(feature: Feature, table: Table, rows: Bools) -> str:
 
 def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
     """The rows of a few outputs inside or outside of an attack, those in the middle first."""
-    rows = np.flatnonzero(attack.hits(table)[0] == inside)
+    rows = np.flatnonzero(attack.mask(table) == inside)
     if not len(rows):
         return []
     score = scores(attack.model, table)[rows]

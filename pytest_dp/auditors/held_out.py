@@ -101,30 +101,27 @@ def _count_pairs(
     if pairs < 1:
         return None
     tally = _tally(context, witness, drawn=drawn)
-    hits, codes = Hits(tally), _no_codes(tally)
-    joint = np.zeros((4, 3), int)  # on both inputs, on the likelier one, on the other
+    both = np.zeros(4, int)
     groups: tuple[list[Ints], list[Ints]] = ([], [])
     for draws in draws_of(pairs):
-        parts = context.sampler.measure(draws, hits, context.deadline)
-        hits1, hits2 = (np.concatenate([hit for hit, _ in part], axis=1) for part in parts)
-        joint += np.stack([(hits1 & hits2).sum(1), hits1.sum(1), hits2.sum(1)], axis=1)
+        parts = context.sampler.measure(draws, Hits(tally), context.deadline)
+        hits1, hits2 = (np.concatenate([hits for _, hits in part], axis=1) for part in parts)
+        both += (hits1 & hits2).sum(1)
         for group, part in zip(groups, parts, strict=True):
-            group += [np.array([hit.shape[1], *hit.sum(1)]) for hit, _ in part]
-        for side, part in zip(codes, parts, strict=True):
-            for _, of_bars in part:
-                for at, bars in enumerate(tally.bars):
-                    side[at] += bars.counts(of_bars[at])
-    attack, event = (
-        Counts(int(c1), pairs, int(c2), pairs, (int(c1), int(c2)), pairs, int(both))
-        if used is not None
-        else None
-        for used, (both, c1, c2) in (
-            (witness.attack, joint[0]),
-            (witness.event, joint[2]),
-        )
+            group += [counts for counts, _ in part]
+    sums = [np.sum(group, axis=0) for group in groups]
+
+    def counts_of(at: int) -> Counts:
+        c1, c2 = (int(counts[1 + at]) for counts in sums)
+        return Counts(c1, pairs, c2, pairs, (c1, c2), pairs, int(both[at]))
+
+    return Tested(
+        None if witness.attack is None else counts_of(0),
+        None if witness.event is None else counts_of(2),
+        _varying_shares([np.array(group) for group in groups]),
+        PAIRED_SHARE,
+        tally.histograms(*sums),
     )
-    varying_shares = _varying_shares([np.array(group) for group in groups])
-    return Tested(attack, event, varying_shares, PAIRED_SHARE, _drawn(tally, codes))
 
 
 def _paired_draws(pool: Pool, sides: tuple[int, int], pairs: int) -> list[list[Draw]]:
@@ -148,20 +145,6 @@ def _tally(context: Context, witness: Witness, *, drawn: bool) -> Tally:
     with suppress(OutOfTime):
         bars = within(context.to_conclude(), designed) if drawn else ()
     return Tally(witness.attack, witness.event, witness.middle, bars)
-
-
-def _no_codes(tally: Tally) -> tuple[list[Ints], list[Ints]]:
-    """No counts yet of the codes of each of the bars, on either side."""
-    nothing = [[np.zeros(2 * bars.size, int) for bars in tally.bars] for _ in range(2)]
-    return nothing[0], nothing[1]
-
-
-def _drawn(tally: Tally, codes: tuple[list[Ints], list[Ints]]) -> dict[str, Histogram]:
-    """The bars by what they are about, the attack or the event."""
-    return {
-        "attack" if bars.event is tally.attack else "event": bars.histogram(on_d, on_d2)
-        for bars, on_d, on_d2 in zip(tally.bars, *codes, strict=True)
-    }
 
 
 def _count_independent(
@@ -196,11 +179,7 @@ def count_drawn(
     tally = _tally(context, witness, drawn=drawn)
     groups = [np.array(g) for g in context.sampler.measure(draws, tally, context.deadline)]
     sums = [g.sum(axis=0) for g in groups]
-    codes = _no_codes(tally)
-    for side, counted in zip((0, 1, more), sums, strict=False):
-        ends = np.cumsum([5, *(2 * bars.size for bars in tally.bars)])[:-1]
-        for at, part in enumerate(np.split(counted, ends)[1:]):
-            codes[side][at] += part
+    sides = [sums[side] + sum(sums[2:]) * (side == more) for side in (0, 1)]
     attack = (
         _counts(context, sums, more, witness.attack.tie) if witness.attack is not None else None
     )
@@ -209,8 +188,7 @@ def count_drawn(
         if witness.event is not None
         else None
     )
-    shares = _varying_shares(groups)
-    return Tested(attack, event, shares, bars=_drawn(tally, codes))
+    return Tested(attack, event, _varying_shares(groups), bars=tally.histograms(*sides))
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:

@@ -239,7 +239,7 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
 def seen_before(state: PairState, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
     """How often an event came among the first `pairs` outputs on either input."""
     table, on_d = state.outputs.table()
-    inside = event.hits(table)[0] if isinstance(event, Attack) else event.mask(table)
+    inside = event.mask(table)
     inside &= np.arange(len(on_d)) % state.outputs.pairs < pairs
     sides = likelier_first(witness.sign, on_d, ~on_d)
     c1, c2 = (int(np.sum(inside & side)) for side in sides)

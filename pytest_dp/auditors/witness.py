@@ -14,7 +14,7 @@ from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import quantities
 from pytest_dp.attacks.binning import ByScore
 from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
-from pytest_dp.attacks.scores import Attack, scores
+from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, rank_for
@@ -138,7 +138,7 @@ def with_examples(witness: Witness, table: Table) -> Witness:
         return witness
     attack = witness.attack
     rows = [typical_outputs(attack, table, inside) for inside in (True, False)]
-    digits = digits_for(attack, attack.sign * scores(attack.model, table)[rows[0] + rows[1]])
+    digits = digits_for(attack, attack.scores(table)[rows[0] + rows[1]])
     attack = replace(attack, told_by=told_by(attack, table), digits=digits)
     inside, outside = (tuple(copy.copy(table.raw[row]) for row in side) for side in rows)
     return replace(witness, attack=attack, examples=(inside, outside))

@@ -76,7 +76,7 @@ def test_outputs_are_counted_where_they_are():
     assert Tally(attack, None)(outputs).tolist() == [5, 2, 2, 0, 0]
     assert Tally(None, None)(outputs).tolist() == [5, 0, 0, 0, 0]
     assert Tally(None, None, attack)(outputs).tolist() == [5, 0, 0, 0, 2]
-    above, at, inside, others = Hits(Tally(attack, None, attack))(outputs)[0].astype(int).tolist()
+    above, at, inside, others = Hits(Tally(attack, None, attack))(outputs)[1].astype(int).tolist()
     assert above == others == [1, 0, 0, 0, 1]
     assert at == [0, 1, 1, 0, 0]
     assert not any(inside)

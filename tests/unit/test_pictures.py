@@ -34,7 +34,7 @@ def histogram(event, on_d, on_d2):
     assert len(on_d) == len(on_d2)
     table = tabulate([*on_d, *on_d2])
     bars = bars_of(event, table)
-    found = bars.histogram(*(bars.counts(bars.codes(tabulate(side))) for side in (on_d, on_d2)))
+    found = bars.histogram(*(bars.counts(tabulate(side)) for side in (on_d, on_d2)))
     assert found.runs == (len(on_d), len(on_d2))
     for side, outputs in enumerate((on_d, on_d2)):  # every output is in one bar
         assert sum(bar.counts[side] for bar in found.bars) == len(outputs)
@@ -120,13 +120,13 @@ def test_the_first_quantity_is_drawn_and_the_whole_event_is_filled():
 def test_fresh_outputs_that_the_search_has_not_seen_are_others_or_in_the_last_range():
     few = bars_of(Event((Equals(OUTPUT, 3.0),)), tabulate([3, 4, None]))
     fresh = tabulate([3, 5, "new", None, math.nan])
-    found = few.histogram(few.counts(few.codes(fresh)), few.counts(few.codes(tabulate([4, 4]))))
+    found = few.histogram(few.counts(fresh), few.counts(tabulate([4, 4])))
     assert [(bar.label, bar.counts, bar.inside) for bar in found.bars] == [
         *(("3", (1, 0), (1, 0)), ("4", (0, 2), (0, 0)), ("None", (1, 0), (0, 0))),
         ("others", (3, 0), (0, 0)),
     ]
     many = bars_of(Event((Between(OUTPUT, 0.7),)), tabulate(laplace(0)))
-    found = many.histogram(many.counts(many.codes(tabulate([1e9, -1e9]))), many.counts([]))
+    found = many.histogram(many.counts(tabulate([1e9, -1e9])), many.counts(tabulate([])))
     assert [found.bars[0].counts, found.bars[-1].counts, found.bars[-1].inside] == [
         *((1, 0), (1, 0), (1, 0))
     ]
