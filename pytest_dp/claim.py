@@ -17,7 +17,7 @@ from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.keywords import NUMBERS, PRIVACY, is_strategy, read
 from pytest_dp.privacy import NOTIONS, Guarantee, guarantee, of_group, smallest
-from pytest_dp.reprs import on_one_line, shortened
+from pytest_dp.reprs import on_one_line
 from pytest_dp.settings import NAMES as SETTINGS
 
 
@@ -237,7 +237,7 @@ def _other_neighbours(name: str, part: Promise, whole: Promise) -> str:
 
 
 def _name(mechanism: Any) -> str:
-    return getattr(mechanism, "__name__", shortened(mechanism))
+    return getattr(mechanism, "__name__", on_one_line(mechanism))
 
 
 def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
@@ -315,11 +315,11 @@ def fitting(relation: Relation | None, inputs: Any) -> Relation | None:
     kinds = [kind for kind in RELATIONS.values() if kind.of is given_by]
     choices = " or ".join(f"neighbors={kind.name!r}" for kind in kinds)
     if relation is not None:
-        raise ClaimError(f"{relation} does not fit inputs={shortened(inputs)}: write {choices}.")
+        raise ClaimError(f"{relation} does not fit inputs={on_one_line(inputs)}: write {choices}.")
     if given_by is not None:
         return kinds[0]()
     raise ClaimError(
-        f"inputs={shortened(inputs)} are example datasets, so the claim must say which are "
+        f"inputs={on_one_line(inputs)} are example datasets, so the claim must say which are "
         f"neighbours: {choices}."
     )
 

@@ -32,7 +32,6 @@ from pytest_dp.limits import (
     REFUTED,
     RUNS,
     SHOWN_ALPHA,
-    THOUSAND,
 )
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -306,7 +305,7 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
         with suppress(CannotInstrument):
             return _enumerated(call, d1, d2, deadline)
         raise
-    if known.has_few_outputs(THOUSAND):
+    if known.has_few_outputs():
         with suppress(CannotInstrument):  # floats as they are drawn, in place of real numbers
             return _enumerated(call, d1, d2, deadline)
     return known

@@ -14,7 +14,7 @@ from pytest_dp.datasets.relations import RELATIONS, Relation, of_function
 from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.limits import LINE, MAX_PAIRS
-from pytest_dp.reprs import shortened
+from pytest_dp.reprs import on_one_line
 from pytest_dp.settings import FIELDS, Check, Settings, choice, read_field, whole
 
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
@@ -76,8 +76,8 @@ def is_strategy(value: object) -> bool:
 def _check_names(keywords: Mapping[str, Any]) -> None:
     if UNNAMED in keywords:
         raise ClaimError(
-            f"dp_claim was given {shortened(keywords[UNNAMED])} without a keyword. Write the name: "
-            "@dp_claim(eps=1.0, ...)."
+            f"dp_claim was given {on_one_line(keywords[UNNAMED])} without a keyword. Write the "
+            "name: @dp_claim(eps=1.0, ...)."
         )
     for name, value in keywords.items():
         if name not in KEYWORDS:
@@ -88,7 +88,7 @@ def unknown(name: str, value: Any, known: Sequence[str], has_no: str, valid: str
     """The error for a name that is not known, saying what to write instead of what was given."""
     if name in MOVED:
         new, example, is_apt = MOVED[name]
-        own = getattr(value, "__name__", None) or shortened(value)
+        own = getattr(value, "__name__", None) or on_one_line(value)
         written = new.format(own if is_apt(value) else example)
         needed = new.partition("=")[2].partition("(")[0]
         return ClaimError(

@@ -1,4 +1,7 @@
-"""Objects as text, whatever their ``__repr__`` does: short, on one line, without addresses."""
+"""Objects as text, whatever their ``__repr__`` does: short, on one line, without addresses.
+
+And how many there are of something.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,18 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 def on_one_line(value: Any, limit: int = 60) -> str:
     """The repr of any object, cut off at `limit` characters."""
-    return " ".join(shortened(value, limit).split())
-
-
-def shortened(value: Any, limit: int = 60) -> str:
-    """The repr of any object, cut off at `limit` characters; it may have several lines."""
     try:
-        text = repr(value)
+        return shortened(repr(value), limit)
     except Exception:
-        text = f"<{type(value).__name__} whose repr fails>"
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+        return f"<{type(value).__name__} whose repr fails>"
+
+
+def shortened(text: str, limit: int) -> str:
+    """A text on one line, cut off at `limit` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else f"{flat[: limit - 3]}..."
+
+
+def counted(n: int, what: str) -> str:
+    """``1 record``, ``1,000 records``."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -21,7 +21,7 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, written
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.wording import plain
-from pytest_dp.reprs import on_one_line
+from pytest_dp.reprs import on_one_line, shortened
 from pytest_dp.results.pictures import Bar, Histogram, rounded
 
 Span = tuple[str, float | None, float | None]
@@ -120,7 +120,7 @@ def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, lis
         marks, kind = np.unique(hashes(table), return_inverse=True)
         return np.zeros(len(table)), np.zeros(len(table), bool), kind, marks.tolist()
     numbers, codes = feature.columns(table)
-    names = {code: _one_line(written(level)) for level, code in table.levels.items()}
+    names = {code: shortened(written(level), LABEL) for level, code in table.levels.items()}
     size = max(names, default=-1) + 1
     keys: list[Hashable] = [names.get(code, "") for code in range(size)]
     keys += ["nan", "inf", "-inf", "(absent)"]
@@ -189,12 +189,6 @@ def _name(key: Hashable, kind: Ints, which: int, table: Table) -> str:
         return key
     output = table.raw[int(np.flatnonzero(kind == which)[0])]
     return on_one_line(output.item() if isinstance(output, np.generic) else output, LABEL)
-
-
-def _one_line(text: str) -> str:
-    """A text without line breaks, cut off where it gets long."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= LABEL else f"{flat[: LABEL - 3]}..."
 
 
 def _end(value: float | None) -> float | None:

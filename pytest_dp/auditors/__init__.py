@@ -20,7 +20,7 @@ from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import BLAME_SECONDS, MOMENT, QUIET_SECONDS, SEVERAL
+from pytest_dp.limits import BLAME_SECONDS, MOMENT, QUIET_SECONDS
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.evidence import Evidence
@@ -213,6 +213,6 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
         blame = blamed(call, pair.inputs, *about, seconds, root)
         seconds = min(BLAME_SECONDS, max(left.remaining(), MOMENT))
         idle = idle_fields(call, pair, examples, seconds)
-    example = replace(example, idle=idle, idle_runs=SEVERAL if idle else 0)
+    example = replace(example, idle=idle)
     seconds = clocks.seconds() - context.started
     return replace(result, blame=blame, counterexample=example, seconds=seconds)

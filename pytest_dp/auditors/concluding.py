@@ -50,6 +50,7 @@ from pytest_dp.limits import (
     THOUSAND,
 )
 from pytest_dp.report import numbers
+from pytest_dp.reprs import counted
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
@@ -298,8 +299,7 @@ def _note_searched(game: Game) -> None:
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
         total = sum(proposed.values())
-        pairs = f"{total:,} more pair{'' if total == 1 else 's'}"
-        game.context.sampler.note(f"a search proposed {pairs}: {parts}")
+        game.context.sampler.note(f"a search proposed {counted(total, 'more pair')}: {parts}")
     untried = game.bandit.source.untried()
     if untried:
         more = f" and {len(untried) - FEW:,} others" if len(untried) > FEW else ""

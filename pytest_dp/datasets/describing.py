@@ -8,6 +8,7 @@ from typing import Any
 from pytest_dp.datasets.types import DataType, type_of
 from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.limits import NESTED
+from pytest_dp.reprs import counted
 
 
 def describe(value: Any, width: int = 60) -> str:
@@ -96,7 +97,7 @@ class Shown(Visitor):
         if names is not None:
             opening, closing = _table_brackets(data)
             opening = f"{opening}{cut(', '.join(map(str, names)), self.width // 3)}: "
-        note = "" if depth else f" ({n:,} record{'s' if n != 1 else ''})"
+        note = "" if depth else f" ({counted(n, 'record')})"
         room = self.width - len(opening + closing + note) - len("... ")
         part = Shown(max((room - len(", ")) // 2, 3))  # so that the first and the last one fit
         ahead, end = _ends(value, data, n, self.width)

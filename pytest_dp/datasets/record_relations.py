@@ -20,7 +20,6 @@ from pytest_dp.datasets.units import (
     Members,
     Move,
     Step,
-    counted,
     exchanged,
     grouped,
     in_words,
@@ -29,6 +28,7 @@ from pytest_dp.datasets.units import (
     surplus,
 )
 from pytest_dp.declaration import Neighbors
+from pytest_dp.reprs import counted
 
 Keys = tuple[Hashable, ...]
 
@@ -110,7 +110,7 @@ class OfRecords(Relation):
         Records that are equal are one, unless nothing else differs: 1 and True, 0.0 and -0.0.
         """
         if self.keeps_length and length(d1) != length(d2):
-            return f"D has {counted(length(d1))} and D' {counted(length(d2))}"
+            return f"D has {counted(length(d1), 'record')} and D' {counted(length(d2), 'record')}"
         return self._steps(self._changed(d1, d2, equality_key)) or self._steps(
             self._changed(d1, d2, key)
         )

@@ -18,6 +18,7 @@ from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import SEVERAL
+from pytest_dp.reprs import counted
 
 Read = Callable[[Any], Any]
 """From a record to its unit."""
@@ -84,11 +85,6 @@ def in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
 def surplus(gone: int, new: int, what: str = "record") -> str:
     """How many records, or units, are only in D and only in D'."""
     return f"{counted(gone, what)} only in D and {counted(new, what)} only in D'"
-
-
-def counted(n: int, what: str = "record") -> str:
-    """A number of records, or of something else, in words."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 class Move(NamedTuple):

@@ -28,7 +28,7 @@ def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:
 def lower(count: int, runs: int, alpha: float) -> float:
     """One-sided lower confidence bound: above the true probability with chance `alpha` at most."""
     check_count("count", count, runs)
-    check_level("alpha", alpha)
+    check_level(alpha)
     if count == 0:
         return 0.0
     bound = float(betaincinv(count, runs - count + 1, alpha))
@@ -38,7 +38,7 @@ def lower(count: int, runs: int, alpha: float) -> float:
 def upper(count: int, runs: int, alpha: float) -> float:
     """One-sided upper confidence bound: below the true probability with chance `alpha` at most."""
     check_count("count", count, runs)
-    check_level("alpha", alpha)
+    check_level(alpha)
     if count == runs:
         return 1.0
     # The inverse of the complement: with 1 - alpha, a small alpha would be rounded away.

@@ -143,7 +143,7 @@ class DivergenceBet:
         `joint` counts held-out pairs, as in `Record.joint`. None of them may have had a say in the
         bet.
         """
-        check_level("alpha", alpha)
+        check_level(alpha)
         runs = float(joint.sum())
         if runs == 0:
             return 0.0

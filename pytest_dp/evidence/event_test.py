@@ -131,7 +131,7 @@ class EventTest:
 
     def _grid(self, seen: Apart | InPairs, alpha: float) -> region.Grid | None:
         """The region of both probabilities; None if nothing can be proved."""
-        check_level("alpha", alpha)
+        check_level(alpha)
         if isinstance(seen, Apart):
             check_count("c1", seen.c1, seen.n1)
             check_count("c2", seen.c2, seen.n2)
@@ -158,7 +158,7 @@ class EventTest:
         distance to what the event shows is about right to a few percent if 10 outputs of the first
         input are expected, and to 15 percent if 3 are.
         """
-        check_level("alpha", alpha)
+        check_level(alpha)
         chance1, runs1, chance2, runs2 = _broadcast(p1, n1, p2, n2)
         z = region.critical(alpha)
 
@@ -176,7 +176,7 @@ class EventTest:
         self, p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
     ) -> Floats:
         """The same of outputs in pairs; `both` is the probability of both outputs in the event."""
-        check_level("alpha", alpha)
+        check_level(alpha)
         chance1, chance2, common, runs = _broadcast(p1, p2, both, pairs)
         common = np.minimum(common, np.minimum(chance1, chance2))
         any_of_both = np.maximum(chance1 + chance2 - common, 1e-300)

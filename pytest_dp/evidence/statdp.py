@@ -85,7 +85,7 @@ def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
     `P(B >= T)` is larger for a smaller `T`. So the rejected ε form an interval, and bisection finds
     its end.
     """
-    check_level("alpha", alpha)
+    check_level(alpha)
     target = math.log(alpha)
 
     def rejected(eps: float) -> bool:

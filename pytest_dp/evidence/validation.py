@@ -19,7 +19,7 @@ def check_eps(eps: float) -> None:
         raise ValueError(f"Invalid eps, {eps!r}: it must be finite and at least 0.")
 
 
-def check_level(name: str, level: float) -> None:
-    """Raise ValueError unless `level` lies in (0, 1)."""
-    if not 0 < level < 1:
-        raise ValueError(f"Invalid {name}, {level!r}: it must lie strictly between 0 and 1.")
+def check_level(alpha: float) -> None:
+    """Raise ValueError unless `alpha` lies in (0, 1)."""
+    if not 0 < alpha < 1:
+        raise ValueError(f"Invalid alpha, {alpha!r}: it must lie strictly between 0 and 1.")

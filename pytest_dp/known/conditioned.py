@@ -35,8 +35,8 @@ FALL = 8.0
 
 
 @lru_cache(maxsize=4)
-def _rule(nodes: int) -> tuple[Floats, Floats]:
-    at, weights = np.polynomial.legendre.leggauss(nodes)
+def _rule() -> tuple[Floats, Floats]:
+    at, weights = np.polynomial.legendre.leggauss(NODES)
     return at, weights
 
 
@@ -45,9 +45,8 @@ def log_integral(
     within: tuple[float, float],
     marks: Sequence[float],
     rate: float,
-    nodes: int = NODES,
 ) -> float:
-    """The logarithm of the integral of a positive function, by `nodes` points on each panel.
+    """The logarithm of the integral of a positive function, by `NODES` points on each panel.
 
     `marks` are where the function may have kinks, at least one; beyond them it falls at least like
     exp(-x). Its logarithm changes at most at about `rate`. `within` may be infinite.
@@ -62,7 +61,7 @@ def log_integral(
     ]
     panels = np.concatenate([*pieces, [high]])
     half = np.diff(panels) / 2
-    at, weights = _rule(nodes)
+    at, weights = _rule()
     x = (panels[:-1] + half)[:, None] + half[:, None] * at
     values = log_function(x.ravel()) + np.log((half[:, None] * weights).ravel())
     return float(np.logaddexp.reduce(values))

@@ -23,6 +23,7 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.reprs import counted
 from pytest_dp.results.estimate import Mode
 
 NO_EQUALITY = "output without value equality"
@@ -196,7 +197,7 @@ class EnumeratedPair:
     def basis(self) -> str:
         count, residual = len(self.ways[0].marks), self.residual
         missing = f", all but a probability of {residual:.0e}" if residual else ""
-        return f"{count:,} outcome{'' if count == 1 else 's'}{missing}"
+        return f"{counted(count, 'outcome')}{missing}"
 
     @cached_property
     def by_rounding(self) -> bool:

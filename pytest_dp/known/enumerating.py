@@ -68,26 +68,26 @@ def _settled_array(output: Any, depth: int) -> Any:
     return output
 
 
-def enumerated(call: Call, data: Any, deadline: Deadline, max_work: int = MAX_WORK) -> Distribution:
+def enumerated(call: Call, data: Any, deadline: Deadline) -> Distribution:
     """The distribution of a mechanism's outputs on an input, each run being of a new copy.
 
-    What is not enumerated after `max_work` is residual. Raises CannotInstrument if its paths cannot
+    What is not enumerated after `MAX_WORK` is residual. Raises CannotInstrument if its paths cannot
     be enumerated, are too many, or take too long.
     """
     try:
-        return _distribution(_Paths(call, data, {}), deadline, max_work)
+        return _distribution(_Paths(call, data, {}), deadline)
     except CannotInstrument as reason:
         if str(reason) != PLAIN:
             raise
-    return _distribution(_Paths(call, data, FLOAT), deadline, max_work)  # which takes longer
+    return _distribution(_Paths(call, data, FLOAT), deadline)  # which takes longer
 
 
-def _distribution(paths: _Paths, deadline: Deadline, max_work: int) -> Distribution:
+def _distribution(paths: _Paths, deadline: Deadline) -> Distribution:
     try:
         with instrumented(paths.instrument, deadline), functions_of_draws().in_place():
             for _, _, left in explored(paths.run):
                 paths.left = left
-                if paths.are_done(max_work):
+                if paths.are_done():
                     break
                 if deadline.remaining() <= 0:
                     raise OutOfTime  # noqa: TRY301
@@ -147,7 +147,7 @@ class _Paths:
         self.outputs.append(output)
         self.weights.append(path.weight)
 
-    def are_done(self, max_work: int) -> bool:
+    def are_done(self) -> bool:
         """Whether enough is known, or no more will be.
 
         Raises CannotInstrument if too little is known after so much work.
@@ -157,7 +157,7 @@ class _Paths:
             if left > ROUNDED and 1 - left < self._next[1]:
                 raise CannotInstrument(self.reason)
             self._next = next(self._steps, (math.inf, 0.0))
-        return left <= ROUNDED or work >= max_work
+        return left <= ROUNDED or work >= MAX_WORK
 
     def distribution(self) -> Distribution:
         residual, rounding = max(self.left, 0) + self.abandoned, self.inexact * (ROUNDED / 10)

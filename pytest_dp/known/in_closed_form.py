@@ -100,13 +100,13 @@ class PairInClosedForm:
     def evidence_against(self, side: int, outputs: Outputs) -> float:
         return evidence_against(self.outcomes[side], list(outputs))
 
-    def has_few_outputs(self, most: int) -> bool:
+    def has_few_outputs(self) -> bool:
         """Whether there are few outputs, all of which have a probability."""
         for case in self.cases:
             tables = [table for table in case.experiments if isinstance(table, Table)]
             if len(tables) < len(case.experiments):
                 return False
-            if math.prod(len(table.p) for table in tables) > most:
+            if math.prod(len(table.p) for table in tables) > THOUSAND:
                 return False
         return True
 

@@ -58,12 +58,12 @@ EXTRACT = Structure("extract", ())
 
 
 @lru_cache(maxsize=16)
-def of_shape(kind: str, shape: tuple[int, ...]) -> Structure:
+def of_shape(shape: tuple[int, ...]) -> Structure:
     """The structure of arrays."""
     labels = indices(shape)
     if labels is None:
-        return of_length(kind, shape[0])
-    return structure_of(kind, tuple(f"output{label}" for label in labels), shape[0])
+        return of_length("ndarray", shape[0])
+    return structure_of("ndarray", tuple(f"output{label}" for label in labels), shape[0])
 
 
 @lru_cache(maxsize=64)

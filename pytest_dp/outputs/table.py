@@ -299,7 +299,7 @@ def _arrays_table(outputs: Outputs) -> Table | None:
 def _array_table(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hashable) -> Table:
     """Outputs along the first axis, of which all numbers are of this type."""
     n, flat = len(array), array.reshape(-1)
-    structure = SCALAR if array.ndim == 1 else of_shape("ndarray", array.shape[1:])
+    structure = SCALAR if array.ndim == 1 else of_shape(array.shape[1:])
     levels: dict[Category, int] = {}
     if array.dtype.kind == "b":
         levels = {("bool", False): 0, ("bool", True): 1}

@@ -25,6 +25,7 @@ from pytest_dp.records.judging import (
 )
 from pytest_dp.records.storing import alone, load
 from pytest_dp.records.storing import write as store
+from pytest_dp.reprs import counted
 
 _NUMBER = re.compile(r"#\d+$")
 """Of an audit after the first one of a test."""
@@ -77,7 +78,7 @@ def _write(run: Run, session: pytest.Session) -> None:
         changed = store(run.file, entries)
     new, gone = sorted(entries.keys() - recorded.keys()), sorted(recorded.keys() - entries.keys())
     altered = [name for name in entries.keys() & recorded if entries[name] != recorded[name]]
-    count = f"{len(entries)} claim{'s' * (len(entries) != 1)} on record"
+    count = f"{counted(len(entries), 'claim')} on record"
     run.lines.append(f"{run.file.name}: {count}" + ("" if changed else ", as before"))
     for word, names in (("added", new), ("changed", sorted(altered)), ("removed", gone)):
         run.lines += [f"  {word}: {name}" for name in names]

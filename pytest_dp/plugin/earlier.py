@@ -28,6 +28,7 @@ from pytest_dp.plugin.unchanged import around
 from pytest_dp.records.code import incomparable, of_modules
 from pytest_dp.records.evidence import Run, Store, at_most, identity
 from pytest_dp.report import numbers
+from pytest_dp.reprs import counted
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.settings import Settings
 from pytest_dp.writing import write_whole
@@ -152,8 +153,7 @@ def _version_line(runs: list[Run]) -> str:
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     said = "refuted" if evidence.refutes(alpha) else f"refutes at {numbers.e_value(1 / alpha)}"
     value = numbers.e_value(math.exp(min(evidence.log_e_value, 700.0)))
-    of_runs = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
     return (
-        f"{runs[0].identity}: e-value {value} of {of_runs}, "
+        f"{runs[0].identity}: e-value {value} of {counted(len(runs), 'run')}, "
         f"{numbers.count(evidence.samples)} samples, {when}; {said}"
     )

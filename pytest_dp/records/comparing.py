@@ -18,6 +18,7 @@ from pytest_dp.records.entries import (
     promise_of,
     promise_text,
 )
+from pytest_dp.reprs import counted
 from pytest_dp.settings import BEYOND, GRADES, SEARCHES, STRICT, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
@@ -118,10 +119,10 @@ def _inputs(old: Entry, new: Entry) -> Iterator[Change]:
         yield Change("inputs", _abbreviated(lost), _abbreviated(gained), OTHER)
     elif lost:
         said = f"{len(after)}, without {_abbreviated(lost)}"
-        yield Change("inputs", _counted(before), said, WEAKER)
+        yield Change("inputs", counted(len(before), "example"), said, WEAKER)
     elif gained:
         said = f"{len(after)}, with {_abbreviated(gained)}"
-        yield Change("inputs", _counted(before), said, STRONGER)
+        yield Change("inputs", counted(len(before), "example"), said, STRONGER)
 
 
 def _missing(texts: list[str], others: list[str]) -> list[str]:
@@ -135,12 +136,8 @@ def _abbreviated(texts: list[str]) -> str:
     return ", ".join(texts[:2]) + more
 
 
-def _counted(examples: list[str]) -> str:
-    return f"{len(examples)} example{'s' * (len(examples) != 1)}"
-
-
 def _source(given: Entry) -> str:
-    return str(given.get("inputs") or _counted(given.get("examples", [])))
+    return str(given.get("inputs") or counted(len(given.get("examples", [])), "example"))
 
 
 def _said(entry: Entry) -> dict[str, Any]:

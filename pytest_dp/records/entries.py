@@ -23,6 +23,7 @@ from pytest_dp.privacy import (
 )
 from pytest_dp.records.code import digest, source_digest
 from pytest_dp.records.texts import brief, text_of, with_code
+from pytest_dp.reprs import counted
 from pytest_dp.settings import Settings
 
 Entry = dict[str, Any]
@@ -136,7 +137,7 @@ def _text_or_digest(value: Any) -> str:
 def _digest_and_size(value: Any) -> str:
     data = type_of(value)
     count = None if data is None else data.length(value)
-    many = "" if count is None else f" ({count:,} record{'s' * (count != 1)})"
+    many = "" if count is None else f" ({counted(count, 'record')})"
     return f"#{digest(text_of(value))}{many}"
 
 

@@ -68,7 +68,7 @@ def trade_off(pictures: Pictures, claim: Claimed) -> Drawing:
         (at, _height_at(pictures.allowed, at)) for at in (left, right)
     ]  # which an axis cuts off
     below = [(left, bottom), ends[0], *allowed, ends[1], (right, bottom)]
-    parts = [area([(x(a), y(b)) for a, b in below], "dp-forbidden")]
+    parts = [area([(x(a), y(b)) for a, b in below])]
     parts.append(line([(x(a), y(b)) for a, b in allowed], "dp-claim"))
     if pictures.attack:
         attack = sorted(pictures.attack, key=lambda point: (point[0], -point[1]))
@@ -76,7 +76,7 @@ def trade_off(pictures: Pictures, claim: Claimed) -> Drawing:
     if pictures.event is not None:
         (low1, at1, high1), (low2, at2, high2) = pictures.event
         parts.append(bar(x(low1), y(high2), x(high1) - x(low1), y(low2) - y(high2), "dp-uncertain"))
-        parts.append(dot(x(at1), y(at2), "dp-event"))
+        parts.append(dot(x(at1), y(at2)))
     parts += across(x, 230, "false positives: outputs on D' in S", x.ticks(5), number)
     parts += upwards(y, LEFT, "false negatives: on D, not in S", y.ticks(5), number)
     return Drawing(
@@ -174,7 +174,9 @@ def evidence(points: Points, claim: Claimed) -> Drawing:
             level - 5,
             f"alpha {number(claim.alpha)}",
         ),
-        *_label_beside(claimed, 174, "claimed"),
+        text(claimed - 5, 174, "claimed", "dp-end")
+        if claimed > (LEFT + RIGHT) / 2
+        else text(claimed + 5, 174, "claimed"),
     ]
     parts += across(x, 180, f"tested {claim.parameter}", x.ticks(5), number)
     exponents = [tick for tick in y.ticks(4) if tick == round(tick)]
@@ -189,13 +191,6 @@ def evidence(points: Points, claim: Claimed) -> Drawing:
     if claim.by_bets and refuted <= claim.value:
         caption += " They are too few to refute the claim by themselves; the bets did."
     return Drawing(f"Evidence against {claim.parameter}", svg(216, title, parts), caption)
-
-
-def _label_beside(x: float, y: float, said: str) -> list[str]:
-    """Words beside a vertical line, on the side where there is room."""
-    if x > (LEFT + RIGHT) / 2:
-        return [text(x - 5, y, said, "dp-end")]
-    return [text(x + 5, y, said)]
 
 
 def wealth(points: tuple[tuple[int, float], ...], claim: Claimed) -> Drawing:
@@ -216,7 +211,7 @@ def wealth(points: tuple[tuple[int, float], ...], claim: Claimed) -> Drawing:
             else f"refuted from {number(1 / claim.alpha)}",
         ),
         steps([(x(0), y(0)), *((x(n), y(value)) for n, value in points)], "dp-attack"),
-        dot(x(samples), y(points[-1][1]), "dp-event"),
+        dot(x(samples), y(points[-1][1])),
     ]
     parts += across(x, 150, "samples", x.ticks(4), number)
     parts += upwards(y, LEFT, "e-value", [t for t in y.ticks(7) if _is_whole(t)], power_of_ten)

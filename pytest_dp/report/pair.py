@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_dp.limits import FEW, LABEL, LINE, SEVERAL
 from pytest_dp.report import numbers
+from pytest_dp.reprs import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows them at every exit
@@ -67,8 +68,8 @@ def _summary(data: Any, width: int) -> str:
     columns = None if kind is None else kind.columns(data)
     if kind is None or not columns:
         return describe(data, width)
-    said = f"{kind.name}, {_counted(kind.length(data), 'record')} of "
-    said += f"{_counted(len(columns), 'column')}: "
+    said = f"{kind.name}, {counted(kind.length(data), 'record')} of "
+    said += f"{counted(len(columns), 'column')}: "
     return said + _named([str(name) for name in columns], width - len(said))
 
 
@@ -93,7 +94,7 @@ def _changes(example: Counterexample, width: int) -> list[str]:
             shown = [_from_to(f"D{place}", *both) for place, *both in inside[:SEVERAL]]
         more = len(inside) - SEVERAL
     if more > 0:
-        shown.append(f"... and in {more:,} more place{'s' * (more > 1)}")
+        shown.append(f"... and in {counted(more, 'more place')}")
     return [line for text in shown for line in field("     ", text, width)]
 
 
@@ -114,7 +115,7 @@ def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator
         for inside, *both in differing[:SEVERAL]:
             yield _from_to(f"D{kind.place(change.at, inside)}", *both)
         if differing[SEVERAL:]:
-            yield f"... and {_counted(len(differing) - SEVERAL, 'more value')} of this record"
+            yield f"... and {counted(len(differing) - SEVERAL, 'more value')} of this record"
 
 
 def _idle(example: Counterexample) -> str:
@@ -137,7 +138,7 @@ def _idle(example: Counterexample) -> str:
         other = fields_of(sides[1])
         order = {name: v for name, v in order.items() if key(v) != key(other.get(name, ABSENT))}
     names = _ranges(example.idle, list(order))
-    how = f"in {example.idle_runs} runs with the same random numbers"
+    how = f"in {SEVERAL} runs with the same random numbers"
     return f"({said.format(names)}, {how})"
 
 
@@ -180,10 +181,6 @@ def _from_to(place: str, before: Any, after: Any) -> str:
         start = max(alike - LABEL // 4, 0)
         place, before, after = f"{place}[{start}:]", before[start:], after[start:]
     return f"{place}: {describe(before, LABEL)} -> {describe(after, LABEL)}"
-
-
-def _counted(n: int, name: str) -> str:
-    return f"{n:,} {name}{'s' * (n != 1)}"
 
 
 def _named(names: Sequence[str], room: int) -> str:

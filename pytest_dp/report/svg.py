@@ -74,9 +74,9 @@ def steps(points: Sequence[tuple[float, float]], kind: str) -> str:
     return f'<path class="{kind}" d="{drawn}H{_n(x)}"/>'
 
 
-def area(points: Iterable[tuple[float, float]], kind: str) -> str:
-    """The inside of a line that is closed."""
-    return line(points, kind).replace('"/>', 'Z"/>')
+def area(points: Iterable[tuple[float, float]]) -> str:
+    """The inside of a line that is closed, which is not allowed."""
+    return line(points, "dp-forbidden").replace('"/>', 'Z"/>')
 
 
 def bar(x: float, y: float, width: float, height: float, kind: str) -> str:
@@ -85,9 +85,9 @@ def bar(x: float, y: float, width: float, height: float, kind: str) -> str:
     return f'<rect class="{kind}" {size}/>'
 
 
-def dot(x: float, y: float, kind: str) -> str:
+def dot(x: float, y: float) -> str:
     """A point that is marked."""
-    return f'<circle class="{kind}" cx="{_n(x)}" cy="{_n(y)}" r="3.5"/>'
+    return f'<circle class="dp-event" cx="{_n(x)}" cy="{_n(y)}" r="3.5"/>'
 
 
 def text(x: float, y: float, said: str, kind: str = "", turned: bool = False) -> str:

@@ -12,6 +12,7 @@ from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import STATUSES
 from pytest_dp.report.text import estimated, proven
+from pytest_dp.reprs import counted
 
 _STOOD = ("no violation", "unchanged")
 _LOUD = ("violated", "error")
@@ -100,8 +101,9 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
         (len(records) - len(audited), "not as on record"),
     ]
     found = [] if any(counts.values()) or blind else ["no violation found"]
-    many = f"{len(audited)} claim{'s' * (len(audited) != 1)}"
-    return ", ".join([many, *found, *(f"{n} {words}" for n, words in said if n)])
+    return ", ".join(
+        [counted(len(audited), "claim"), *found, *(f"{n} {words}" for n, words in said if n)]
+    )
 
 
 def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:

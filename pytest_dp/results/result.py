@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pytest_dp.claim import Claim
 from pytest_dp.limits import EQUAL, FAIR, FEW, STRONG
 from pytest_dp.privacy import Renyi
+from pytest_dp.reprs import shortened
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.evidence import Evidence
@@ -66,7 +67,7 @@ class Counterexample:
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     idle : tuple
         Fields of the record in which `d1` and `d2` differ that were seen to change nothing: other
-        values gave the same outputs in `idle_runs` runs with the same random numbers.
+        values gave the same outputs in a few runs with the same random numbers.
     params : dict
         Values of the parameters that were drawn with the inputs, where `params` has strategies.
     diagnosis : tuple of str
@@ -105,7 +106,6 @@ class Counterexample:
     bet_counts: tuple[int, int] | None = None
     bet_runs: tuple[int, int] | None = None
     idle: tuple[Any, ...] = ()
-    idle_runs: int = 0
 
     def __repr__(self) -> str:
         """The inputs, the event and what was counted, a line each."""
@@ -379,6 +379,6 @@ def _listed(kind: str, fields: Mapping[str, Any]) -> str:
         else:
             text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
             if name == "event":
-                text = str(value) if len(str(value)) <= 66 else f"{str(value)[:63]}..."
+                text = shortened(str(value), 66)
             lines.append(f"  {name}={text},")
     return "\n".join([*lines, ")"])

@@ -48,13 +48,13 @@ def test_a_wide_table_by_what_differs(make: Any) -> None:
 
 
 def test_fields_that_change_nothing_are_told_as_such() -> None:
-    lines = shown(FRAME, CHANGED, idle=("c0",), idle_runs=8)
+    lines = shown(FRAME, CHANGED, idle=("c0",))
     assert lines[2:] == [
         "     D.iloc[3217]['c16']: 0.5 -> 55.0",
         "     (making c0 equal changes nothing, in 8 runs with the same random",
         "     numbers)",
     ]
-    lines = shown(FRAME, FEWER, idle=tuple(f"c{i}" for i in range(18)), idle_runs=8)
+    lines = shown(FRAME, FEWER, idle=tuple(f"c{i}" for i in range(18)))
     assert lines[2:] == [
         "     only in D: D.iloc[4999] = {'c18': 'v18v18', 'c19': 'xx', ...}",
         "     (other values of c0 to c17 there change nothing, in 8 runs with the",
@@ -118,7 +118,7 @@ def test_what_differs_in_long_inputs(d1: Any, d2: Any, said: list[str]) -> None:
 
 
 def test_where_only_the_record_matters_none_of_its_fields_is_shown() -> None:
-    lines = shown(FRAME, FEWER, idle=tuple(FRAME), idle_runs=8)
+    lines = shown(FRAME, FEWER, idle=tuple(FRAME))
     assert lines[2] == "     only in D: D.iloc[4999] = {...}"
 
 
