@@ -36,7 +36,7 @@ socket stat subprocess system urlopen walk
 _INSIDES = """
 Pool Process ProcessPoolExecutor Thread ThreadPoolExecutor __dict__ __import__ __setattr__
 _getframe ctypes currentframe delattr eval exec fork gc get_ident getprofile getrefcount gettrace
-globals id import_module inspect locals modules setattr setprofile settrace
+globals hash id import_module inspect locals modules setattr setprofile settrace
 start_new_thread sysconf threading vars weakref
 """
 NAMES = frozenset(f"{_CLOCKS} {_WORLD} {_INSIDES}".split())

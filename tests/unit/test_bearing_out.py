@@ -114,6 +114,10 @@ def by_another_hidden_clock(x, rng):
 vars_of = [time.perf_counter]
 
 
+def by_an_address(x, rng):
+    return x + rng.laplace() + (hash(object()) == -1)
+
+
 @functools.lru_cache
 def looked_up(x):
     return x
@@ -144,7 +148,15 @@ def setting():
 
 @pytest.mark.parametrize(
     "mechanism",
-    [by_the_clock, by_the_hidden_clock, by_another_hidden_clock, cached, keeps, setting()],
+    [
+        by_the_clock,
+        by_the_hidden_clock,
+        by_another_hidden_clock,
+        by_an_address,
+        cached,
+        keeps,
+        setting(),
+    ],
 )
 def test_what_may_differ_between_runs_is_in_doubt(mechanism):
     assert doubt_about(call_of(mechanism), 1, Deadline(5.0))
