@@ -121,15 +121,15 @@ def paying(event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float
     for condition in event.conditions:
         fewer = Event(tuple(left for left in event.conditions if left is not condition))
         if fewer.conditions:
-            with_it, without = (_rank(some, table, on_d, rank) for some in (event, fewer))
-            event = fewer if without >= kept_rank * with_it > 0 else event
+            with_it, without = (_ranked(some, table, on_d, rank) for some in (event, fewer))
+            event = fewer if without.rank >= kept_rank * with_it.rank > 0 else event
     return event
 
 
-def _rank(event: Event, table: Table, on_d: Bools, rank: Rank) -> float:
+def _ranked(event: Event, table: Table, on_d: Bools, rank: Rank) -> RankedEvent:
     inside = event.mask(table)
     c1, c2 = (np.array([np.sum(inside & side)]) for side in (on_d, ~on_d))
-    return float(rank(c1, c2)[0])
+    return RankedEvent(event, int(c1[0]), int(c2[0]), float(rank(c1, c2)[0]))
 
 
 def with_examples(witness: Witness, table: Table) -> Witness:
@@ -269,11 +269,8 @@ def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     What shows most clearly in the runs at hand need not be what the held-out ones, of which there
     are more, prove most with: at a loss that levels off, that is the rounder and rarer event.
     """
-    inside = event.mask(table)
-    counts = [np.array([np.sum(inside & side)]) for side in (on_d, ~on_d)]
-    worth = float(rank(*counts)[0])
-    counted = RankedEvent(event, int(counts[0][0]), int(counts[1][0]), worth)
-    return simplest(counted, table, on_d, rank, kept_rank=1.0).event
+    ranked = _ranked(event, table, on_d, rank)
+    return simplest(ranked, table, on_d, rank, kept_rank=1.0).event
 
 
 def _by_bound(context: Context, planned: int) -> RankOf:

@@ -115,8 +115,7 @@ class BlackBox:
         except CannotRun:
             raise
         except Exception as error:  # a function that reads may raise anything
-            trace = "".join(traceback.format_exception(error))
-            return Raised(type(error).__name__, trace, str(error))
+            return Raised.of(error, "".join(traceback.format_exception(error)))
 
     def _value(self, answer: str) -> Any:
         if callable(self.read):

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
+from pytest_dp.datasets.equality import is_missing
 from pytest_dp.datasets.types import type_of
 
 OWN = "; give send= a function that makes text of the data"
@@ -52,7 +53,7 @@ def plain(value: Any) -> Any:
 
 
 def _plain_scalar(value: Any) -> Any:
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if isinstance(value, float):
         return float(value)
@@ -62,14 +63,6 @@ def _plain_scalar(value: Any) -> Any:
     if isinstance(value, Decimal | UUID | PurePath):
         return str(value)
     raise TypeError(f"{type(value).__name__} is neither a number nor text")
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether this is the NaN or NaT of any library, or the NA of pandas."""
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"
 
 
 def _csv(data: Any) -> str:

@@ -121,6 +121,14 @@ def _equal_content(value: Any) -> Hashable:
     return value  # type: ignore[no-any-return]
 
 
+def is_missing(value: Any) -> bool:
+    """Whether this is the NaN or NaT of any library, or the NA of pandas."""
+    try:
+        return not bool(value == value)
+    except Exception:  # such as of pandas.NA, or of an array in a cell
+        return type(value).__name__ == "NAType"
+
+
 _EQUALITY: dict[type, bool] = {}
 """Whether equality of the objects of a class says something about their content."""
 

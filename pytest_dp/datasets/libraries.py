@@ -224,9 +224,6 @@ class Series(_Pandas):
 class _Polars(OfLibrary):
     library = "polars"
 
-    def form(self, value: Any) -> Any:
-        return self.detail(value), self.content(value)
-
     def joined(self, datasets: Sequence[Any]) -> Any:
         return self.module.concat(datasets)
 
@@ -305,9 +302,6 @@ class ArrowTable(_Table):
     library, class_name = "pyarrow", "Table"
     name, brackets, title = "pa.Table", ("pa.table(", ")"), "a PyArrow table"
     position = ".slice({}, 1)"
-
-    def form(self, value: Any) -> Any:
-        return self.detail(value), self.content(value)
 
     def content(self, value: Any) -> str:
         return str(value.schema.remove_metadata())

@@ -132,6 +132,9 @@ class OfLibrary(DataType):
         kind = getattr(self.module, self.class_name, None)
         return () if kind is None else (kind,)
 
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
+
 
 _TYPES: list[DataType] = []
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, rel_entr
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence.validation import check_count
+from pytest_dp.evidence.validation import checked_counts
 from pytest_dp.limits import DOZENS
 from pytest_dp.privacy import Guarantee
 
@@ -81,10 +81,7 @@ def score(c1: ArrayLike, c2: ArrayLike, runs: int, guarantee: Guarantee) -> Floa
     allows, to about a percent; 0 where the observed one is allowed. `c1` counts on the likelier
     input.
     """
-    counts1, counts2 = np.asarray(c1), np.asarray(c2)
-    if counts1.shape != counts2.shape:
-        raise ValueError(f"c1 and c2 must have one shape, not {counts1.shape} and {counts2.shape}.")
-    check_count("c1", 0, runs)
+    counts1, counts2 = checked_counts(c1, c2, runs)
     result = np.zeros(counts1.shape)
     edge = boundary(guarantee)
     f1, f2 = counts1 / runs, counts2 / runs

@@ -16,7 +16,7 @@ from scipy.special import betainc, logsumexp
 
 from pytest_dp.arrays import Floats
 from pytest_dp.bisection import bracket, first_where
-from pytest_dp.evidence.validation import check_count, check_eps, check_level
+from pytest_dp.evidence.validation import check_count, check_eps, check_level, checked_counts
 
 THINNING_SHARE = 0.1
 """Probability with which a thinned count is at least as large as it is taken to be: the quantile of
@@ -110,10 +110,7 @@ def score(c1: ArrayLike, c2: ArrayLike, runs: int, eps: float) -> Floats:
     the smaller root of `2 q y² - (1 + f2 + (1 + f1) q) y + f1 + f2 = 0`, with `q = exp(-eps)` and
     the frequencies `f`; that root never exceeds 1.
     """
-    counts1, counts2 = np.asarray(c1), np.asarray(c2)
-    if counts1.shape != counts2.shape:
-        raise ValueError(f"c1 and c2 must have one shape, not {counts1.shape} and {counts2.shape}.")
-    check_count("c1", 0, runs)
+    counts1, counts2 = checked_counts(c1, c2, runs)
     check_eps(eps)
     q = math.exp(-eps)
     result = np.zeros(counts1.shape)

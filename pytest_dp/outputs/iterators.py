@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.limits import FEW, THOUSAND
+from pytest_dp.outputs.outcome import Raised
 
 _END = object()
 
@@ -43,15 +44,15 @@ def is_iterator(kind: Any) -> bool:
     return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
 
 
-def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = FEW) -> Any:
+def read_out(output: Any, deep: int = FEW) -> Any:
     """An output with its iterators replaced by what they give.
 
-    Where one raises, `failed` says what stands for the rest.
+    Where one raises, that stands for the rest.
     """
     if type(output) in (list, tuple) and deep:
-        return type(output)(read_out(element, failed, deep - 1) for element in output)
+        return type(output)(read_out(element, deep - 1) for element in output)
     if type(output) is dict and deep:
-        return {key: read_out(element, failed, deep - 1) for key, element in output.items()}
+        return {key: read_out(element, deep - 1) for key, element in output.items()}
     kind: Any = type(output)
     if not is_iterator(kind):
         return output
@@ -63,7 +64,7 @@ def read_out(output: Any, failed: Callable[[BaseException], Any], deep: int = FE
             read.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
         read.goes_on = len(read) == THOUSAND and _goes_on(iterator)
     except (Exception, SystemExit) as error:
-        read.append(failed(error))
+        read.append(Raised.of(error))
     return read
 
 

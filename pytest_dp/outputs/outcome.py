@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.outputs.attributes import attributes
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import shown, without_addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,16 @@ class Raised:
     kind: str
     trace: str = field(default="", compare=False)
     message: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException, trace: str = "") -> Self:
+        """With all that an exception says: its message, what was added to it, its attributes."""
+        try:
+            said = str(error)
+        except Exception:  # raised by its own __str__
+            said = shown(error)
+        extra = "".join(f"; {name}={value!s}" for name, value in vars(error).items())
+        return cls(type(error).__name__, trace, without_addresses(said + extra))
 
     def __repr__(self) -> str:
         return f"raises {self.kind}" + (f": {self.message}" if self.message else "")

@@ -46,20 +46,20 @@ def audit_or_look_up(
 ) -> None:
     """Audit a claim, unless it passed before and nothing has changed since, if that is wanted."""
     __tracebackhide__ = True
-    if not only_changed(item.config):
-        conclude(item, mechanism, run_audit(item, mechanism, claim, keywords))
-        return
-    from pytest_dp.plugin.unchanged import Looked
+    looked = None
+    if only_changed(item.config):
+        from pytest_dp.plugin.unchanged import Looked
 
-    looked = Looked(item, mechanism, claim, place(item))
-    if looked.record is not None:
+        looked = Looked(item, mechanism, claim, place(item))
+    if looked is not None and looked.record is not None:
         item.stash.setdefault(AUDITED, []).append((1, mechanism, claim, looked.result))
         item.stash.setdefault(_RECORDS, []).append((looked.record, looked.result))
         item.user_properties += properties(looked.record)
         return
     conclude(item, mechanism, run_audit(item, mechanism, claim, keywords))
-    ((record, _),) = item.stash[_RECORDS]
-    looked.keep(record)
+    if looked is not None:
+        ((record, _),) = item.stash[_RECORDS]
+        looked.keep(record)
 
 
 def run_audit(

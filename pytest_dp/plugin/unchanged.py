@@ -23,7 +23,7 @@ from pytest_dp.inputs import resolved
 from pytest_dp.keywords import is_strategy
 from pytest_dp.plugin.failure import spared
 from pytest_dp.plugin.names import MARKER
-from pytest_dp.plugin.options import only_changed, settings_of
+from pytest_dp.plugin.options import settings_of
 from pytest_dp.records.code import digest, incomparable, of_modules
 from pytest_dp.records.passes import Passes
 from pytest_dp.records.texts import text_of
@@ -73,8 +73,6 @@ class Looked:
         self._item, self._place = item, place
         self.result, self._about = Unchanged(claim), ""
         self.record: Record | None = None
-        if not only_changed(item.config):
-            return
         self._passes = Passes(item.config.rootpath)
         try:
             self._look(mechanism, claim)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.datasets.equality import is_missing
 from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
@@ -92,7 +93,4 @@ def _with_missing_values(record: Any) -> Any:
     """A record with None for NaN and the like, which versions of libraries take for each other."""
     if isinstance(record, tuple):
         return tuple(map(_with_missing_values, record))
-    try:
-        return record if bool(record == record) else None
-    except Exception:  # such as pandas.NA, or an array in a cell
-        return None if type(record).__name__ == "NAType" else record
+    return None if is_missing(record) else record

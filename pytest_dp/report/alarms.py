@@ -71,10 +71,8 @@ def _rule(alarm: Alarm) -> dict[str, Any]:
 def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
     alarm = ALARMS[record.status]
     blamed = "\n".join(f"{leak.place}: {leak.message}" for leak in record.blame)
-    about = [record.headline, record.reason, record.counterexample, blamed, record.reproduce]
-    if record.status == "weakened":
-        about = [record.details]
-    text = "\n\n".join(part for part in (record.name, *about) if part)
+    about = record.name, *record.told, blamed, record.reproduce
+    text = "\n\n".join(part for part in about if part)
     related = [
         {
             "id": number,

@@ -25,9 +25,7 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
         return ""
     kind = "error" if ALARMS[record.status].level == "error" else "warning"
     title = f"Privacy claim {STATUSES[record.status].words}: {record.name}"
-    parts = record.headline, record.reason, record.counterexample
-    body = "\n\n".join(part for part in parts if part)
-    body = record.details if record.status == "weakened" else body
+    body = "\n\n".join(record.told)
     return command(kind, workspace_relative_path, record.line, title, body)
 
 
@@ -55,13 +53,13 @@ def summary(records: Sequence[Record]) -> str:
     blocks = [f"## {STATUSES[ordered[0].status].emoji} Privacy: {total(records)}"]
     audited = [record for record in ordered if record.status != "weakened"]
     table = _table(audited)
-    room = LIMIT - len(table.encode())
+    room = LIMIT - len(_encoded(table))
     left_out = 0
     for record in (told for claimed in ordered for told in claimed.all):
         if record.status in ("no violation", "unchanged"):
             continue
         block = _failure(record)
-        room -= len(block.encode())
+        room -= len(_encoded(block))
         if room < 0:
             left_out += 1
         else:
@@ -80,7 +78,7 @@ def append(path: str | Path, text: str) -> None:
     handle = os.open(path, flags, 0o666)
     try:
         size = os.fstat(handle).st_size
-        block = text.encode("utf-8", errors="backslashreplace")
+        block = _encoded(text)
         block = (b"\n" if size else b"") + block + (b"" if block.endswith(b"\n") else b"\n")
         if os.write(handle, block) < len(block):
             os.ftruncate(handle, size)
@@ -89,11 +87,18 @@ def append(path: str | Path, text: str) -> None:
         os.close(handle)
 
 
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
 def _failure(record: Record) -> str:
     shown = STATUSES[record.status]
-    place = record.path if record.line is None else f"{record.path}:{record.line}"
     lines = [f"### {shown.emoji} {_code(record.name)}: {shown.words}", ""]
-    lines.append(f"{_text(record.headline)}  \n{_code(place)}" if place else _text(record.headline))
+    lines.append(
+        f"{_text(record.headline)}  \n{_code(record.place)}"
+        if record.place
+        else _text(record.headline)
+    )
     if record.counterexample:
         lines += ["", _fenced(record.counterexample)]
     lines += [f"\n{_code(leak.place)}: {_text(leak.message)}" for leak in record.blame]

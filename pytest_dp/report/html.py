@@ -140,7 +140,7 @@ def _row(number: int, record: Record, above: Sequence[str]) -> str:
         f'<td class="dp-verdict dp-{_style(record)}" data-value="{rank}">'
         f"{_text(_verdict(record))}</td>"
         f'<th scope="row"><a href="#claim-{number}">{_name(record.name)}</a><br>'
-        f'<span class="dp-soft">{_text(_place(record))}</span></th>{figures}</tr>\n'
+        f'<span class="dp-soft">{_text(record.place)}</span></th>{figures}</tr>\n'
     )
 
 
@@ -158,10 +158,6 @@ def _style(record: Record) -> str:
     return STATUSES["inconclusive" if record.strength in POOR else record.status].style
 
 
-def _place(record: Record) -> str:
-    return record.path if record.line is None else f"{record.path}:{record.line}"
-
-
 def _folded(number: int, record: Record, linked: Callable[[str], str]) -> str:
     """All that is known of a claim; open at once if something is wrong with it."""
     passed = record.status in ("no violation", "unchanged") and record.strength not in POOR
@@ -169,7 +165,7 @@ def _folded(number: int, record: Record, linked: Callable[[str], str]) -> str:
     return (
         f"<details{is_open}><summary>"
         f"{_marked('span', record)} {_name(record.name)}</summary>\n"
-        f'<div id="claim-{number}"><p class="dp-soft">{_text(_place(record))}</p>{_details(record)}'
+        f'<div id="claim-{number}"><p class="dp-soft">{_text(record.place)}</p>{_details(record)}'
         f"{_pairs(record, linked)}</div></details>\n"
     )
 

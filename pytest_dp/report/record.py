@@ -261,6 +261,18 @@ class Record:
         )
 
     @property
+    def place(self) -> str:
+        """File and line of the claim."""
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+    @property
+    def told(self) -> list[str]:
+        """What programs that mark its line say of it, in paragraphs."""
+        if self.status == "weakened":
+            return [self.details]
+        return [part for part in (self.headline, self.reason, self.counterexample) if part]
+
+    @property
     def counterexample(self) -> str:
         """D, D', S and the counts as text; empty if there is none."""
         return "" if self.witness is None else self.witness.text

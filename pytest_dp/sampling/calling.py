@@ -22,7 +22,6 @@ from pytest_dp.limits import MANY, SEVERAL, THOUSAND
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, all_equal
 from pytest_dp.randomness.stand_ins import end_if_forked, process_number
-from pytest_dp.reprs import shown, without_addresses
 from pytest_dp.sampling import reuse
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.generators import NO_GENERATORS, Captured, find
@@ -121,12 +120,12 @@ class Call:
             run_once = lambda: self._called(fresh(), keywords)()  # noqa: E731
         outputs = self._collect(run_once, min(count, 1), before)
         if any(map(holds_iterator, outputs)):
-            outputs = [read_out(outputs[0], _raised)]
-            outputs = self._collect(lambda: read_out(run_once(), _raised), count, before, outputs)
+            outputs = [read_out(outputs[0])]
+            outputs = self._collect(lambda: read_out(run_once()), count, before, outputs)
         else:
             outputs = self._collect(run_once, count, before, outputs)
             if any(map(is_iterator, set(map(type, outputs)))):  # what later runs gave is used up
-                outputs = self._collect(lambda: read_out(run_once(), _raised), count, before)
+                outputs = self._collect(lambda: read_out(run_once()), count, before)
         if reuse.is_reused(outputs):
             outputs = self._collect(lambda: copy.deepcopy(run_once()), count, before)
         return outputs
@@ -168,7 +167,8 @@ class Call:
                 end_if_forked(process, error)
                 if _ends_all(error):
                     raise
-                append(_raised(error, traced=not outputs))  # an output like any other
+                trace = "" if outputs else _trace(error)
+                append(Raised.of(error, trace))  # an output like any other
         return outputs
 
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
@@ -316,20 +316,6 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
 def _ends_all(error: BaseException) -> bool:
     """Whether this is no output of a run: an alarm, or that there can be no run."""
     return not isinstance(error, Exception | SystemExit) or isinstance(error, CannotRun)
-
-
-def _raised(error: BaseException, traced: bool = False) -> Raised:
-    return Raised(type(error).__name__, _trace(error) if traced else "", _said(error))
-
-
-def _said(error: BaseException) -> str:
-    """All that an exception says: its message, what was added to it, and its attributes."""
-    try:
-        said = str(error)
-    except Exception:  # raised by its own __str__
-        said = shown(error)
-    extra = "".join(f"; {name}={value!s}" for name, value in vars(error).items())
-    return without_addresses(said + extra)
 
 
 def _trace(error: BaseException) -> str:

@@ -110,6 +110,13 @@ def test_an_exit_code_is_an_output_and_a_log_is_shown_only():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_what_a_reader_raises_is_one_output_alone_and_among_many():
+    box = program("print('{')", read=json.loads)
+    with pytest.raises(json.JSONDecodeError) as raised:
+        box([])
+    assert box([], size=2) == [Raised.of(raised.value)] * 2
+
+
 def test_a_program_that_is_killed():
     with pytest.raises(ProgramError, match="ended by SIGKILL"):
         program("import os; os.kill(os.getpid(), 9)")([])

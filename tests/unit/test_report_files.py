@@ -268,6 +268,10 @@ def test_every_report_can_be_written(result, name):
     assert all(isinstance(text, str) for text in (*shown, str(result), repr(result)))
 
 
+def test_no_letter_keeps_the_summary_of_a_job_from_being_made():
+    assert "\ud800" in summary([Record.of_error("a.py::f", "a.py", 1, "\ud800")])
+
+
 def test_an_infinite_bound_is_told_as_infinite():
     example = replace(FOUND, lower=math.inf)
     record = Record.of(replace(BROKEN, lower=math.inf, counterexample=example), COUNT, "a.py", 8)

@@ -71,16 +71,13 @@ def failing():
     ],
 )
 def test_iterators_are_read_out(output, wanted, kind):
-    def failed(error):
-        return Raised(type(error).__name__, message=str(error))
-
     assert holds_iterator(output)
-    found = read_out(output, failed)
+    found = read_out(output)
     assert (found, found.kind) == (wanted, kind)
     assert not holds_iterator([1, (2, "a"), {"a": [3.0]}])
     inside = {"a": [1, iter([2])]}
     assert holds_iterator(inside)
-    assert read_out(inside, failed) == {"a": [1, [2]]}
+    assert read_out(inside) == {"a": [1, [2]]}
 
 
 def test_iterators_are_read_where_they_are_run():
@@ -157,6 +154,6 @@ def test_what_an_iterator_raises_after_the_last_element_that_is_read_is_no_outpu
         yield from range(1_000)
         raise ValueError
 
-    found = read_out(gives(), repr)
+    found = read_out(gives())
     assert found == list(range(1_000))
     assert found.goes_on
