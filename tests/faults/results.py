@@ -157,8 +157,8 @@ FAULTS = (
     Fault(
         "needless-conditions-kept",
         "auditors/witness.py",
-        "event = fewer if without >= kept_rank * with_it > 0 else event",
-        "event = event if without >= kept_rank * with_it > 0 else event",
+        "event = fewer if without.rank >= kept_rank * with_it.rank > 0 else event",
+        "event = event if without.rank >= kept_rank * with_it.rank > 0 else event",
         "Events have conditions that say nothing, and nobody can read them.",
         "unit/test_outputs_parsed.py::test_conditions_that_do_not_pay_on_new_outputs_are_dropped",
     ),
