@@ -157,8 +157,14 @@ def _count_independent(
         share = float(first_share(*chances, context.guarantee))
     uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > RUNS // 2
     n1 = int(total * share) if uneven else total // 2
-    n2 = total - n1
-    common = min(n1, n2)
+    return count_apart(context, pool, witness, (n1, total - n1), drawn=drawn)
+
+
+def count_apart(
+    context: Context, pool: Pool, witness: Witness, runs: tuple[int, int], *, drawn: bool = True
+) -> Tested | None:
+    """Count in so many independent samples of the likelier input and of the other."""
+    (n1, n2), common = runs, min(runs)
     if common < 1:
         return None
     draws = [
@@ -169,13 +175,6 @@ def _count_independent(
     if n1 - n2 not in (0, -1):
         which = witness.sides[more]
         draws.append(Draw(pool.inputs[which], abs(n1 - n2), (Purpose.TEST, which, 2)))
-    return count_drawn(context, witness, draws, more, drawn=drawn)
-
-
-def count_drawn(
-    context: Context, witness: Witness, draws: list[Draw], more: int = 0, *, drawn: bool = True
-) -> Tested:
-    """Count in these samples: of the likelier input, of the other, perhaps `more` of either."""
     tally = _tally(context, witness, drawn=drawn)
     groups = [np.array(g) for g in context.sampler.measure(draws, tally, context.deadline)]
     sums = [g.sum(axis=0) for g in groups]

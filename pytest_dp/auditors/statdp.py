@@ -38,8 +38,6 @@ from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.table import Table
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import Purpose
 
 DECISIVE = 30.0
 """Log likelihood ratio beyond luck at which the search is over: larger values search longer,
@@ -135,13 +133,7 @@ def _about(table: Table) -> list[Feature] | None:
 def _test(game: Game, witness: Witness) -> held_out.Tested | None:
     """Count the event in held-out samples, as many as the search says are needed."""
     runs = _runs_of_test(game, witness)
-    if runs < 1:
-        return None
-    draws = [
-        Draw(game.pool.inputs[i], runs, (Purpose.TEST, i, side))
-        for side, i in enumerate(witness.sides)
-    ]
-    return held_out.count_drawn(game.context, witness, draws)
+    return held_out.count_apart(game.context, game.pool, witness, (runs, runs))
 
 
 def _runs_of_test(game: Game, witness: Witness) -> int:

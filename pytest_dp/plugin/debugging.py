@@ -64,12 +64,7 @@ def debug(item: pytest.Item, result: AuditResult, report: pytest.TestReport) -> 
             debugger: Any = pytestPDB._init_pdb(  # type: ignore[no-untyped-call]  # noqa: SLF001
                 "runcall", header=header
             )
-            try:
-                output = debugger.runcall(step, mechanism, *pair, rng, arguments)
-            except pytest.exit.Exception:
-                raise
-            except Exception as error:  # an output like any other
-                output = error
+            output = _output_of(debugger.runcall, step, mechanism, *pair, rng, arguments)
         told.append(f"on {which}: {describe(output)}")
     capture: Any = item.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
@@ -93,16 +88,11 @@ def breaking_once(
     if not mentions("breakpoint", mechanism, claim.arguments.params):
         yield settings
         return
-    before = os.environ.get(_SWITCH)
-    if before != "0":
+    if os.environ.get(_SWITCH) != "0":
         _stop_once(item, mechanism, claim, settings.seed or 0)
-    os.environ[_SWITCH] = "0"
-    try:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(_SWITCH, "0")
         yield replace(settings, jobs=1)
-    finally:
-        os.environ.pop(_SWITCH)
-        if before is not None:
-            os.environ[_SWITCH] = before
 
 
 class _Entered:
@@ -128,7 +118,7 @@ def _stop_once(item: pytest.Item, mechanism: Any, claim: Claim, seed: int) -> No
         for pair in islice(source_of(claim, seed, item.name).given, SEVERAL):
             for data, params in ((pair.d1, pair.params), (pair.d2, pair.params)):
                 with _run(call, seed) as (_, arguments):
-                    _ignoring_errors(lambda: mechanism(data, **arguments, **params))  # noqa: B023
+                    _output_of(mechanism, data, **arguments, **params)
                 if entered.yet:
                     return
     finally:
@@ -136,10 +126,11 @@ def _stop_once(item: pytest.Item, mechanism: Any, claim: Claim, seed: int) -> No
     spared(item, f"breakpoint() was not reached in runs on {SEVERAL} pairs, and later ones pass it")
 
 
-def _ignoring_errors(run: Callable[[], Any]) -> None:
+def _output_of(run: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """What a run gives; what it raises is an output like any other."""
     try:
-        run()
+        return run(*args, **keywords)
     except pytest.exit.Exception:
         raise
-    except Exception:
-        pass
+    except Exception as error:
+        return error
