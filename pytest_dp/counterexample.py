@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -108,7 +108,7 @@ def _sentences(
     elif any(stands_out(event, table) for table in searched):
         yield (
             "One value comes again and again among numbers that else never recur: is the true "
-            "value itself released now and then?"
+            "value itself released now and then? Add noise in all cases."
         )
     if counts[1] == 0:
         yield (
@@ -127,10 +127,12 @@ def _told_apart(event: Event, searched: Sequence[Table]) -> Iterator[str]:
             continue
         (here, often), (there, seldom) = (_commonest(feature, table) for table in searched)
         if here != there:
-            yield (
-                f"{feature.text} is {here} on D ({often} of the search), and {there} on D' "
-                f"({seldom})."
-            )
+            said = f"{feature.text} is {here}"
+            if any(word.startswith("raises ") for word in (here, there)):
+                words = (here, there)
+                said, there = (w if w.startswith("raises ") else f"returns {w}" for w in words)
+                said = f"M {said}"
+            yield f"{said} on D ({often} of the search), and {there} on D' ({seldom})."
             return
 
 
@@ -138,7 +140,7 @@ def _commonest(feature: Feature, table: Table) -> tuple[str, str]:
     """What a feature is most often, in a word or two, and in how many of the outputs."""
     numbers, codes = feature.columns(table)
     types = table.typed(feature.argument) if feature.kind == "leaf" else np.zeros(len(table), int)
-    names = {code: _KINDS.get(kind, f"a {kind}") for (kind, _), code in table.levels.items()}
+    names = {code: _named(*category) for category, code in table.levels.items()}
     kinds: Counter[str] = Counter()
     for number, code, which in zip(numbers, codes.tolist(), types.tolist(), strict=True):
         if code == NUMBER:
@@ -151,6 +153,13 @@ def _commonest(feature: Feature, table: Table) -> tuple[str, str]:
     return word, f"{count:,} of {len(table):,} runs"
 
 
+def _named(kind: str, value: Hashable) -> str:
+    """What a category is, in words."""
+    if isinstance(value, Raised):
+        return f"raises {value.kind}"
+    return _KINDS.get(kind, f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}")
+
+
 _KINDS = {"NoneType": "None", "str": "a text", "bool": "true or false", "int": "a whole number"}
 
 
@@ -161,11 +170,12 @@ def _leak(event: Event) -> str | None:
         if isinstance(condition, OneOf):
             texts = [pattern.text for pattern in condition.patterns]
         elif isinstance(condition, Is):
-            raised = isinstance(condition.category[1], Raised)
-            texts = ["raises "] if raised else [repr(condition.category[1])]
+            texts = [repr(condition.category[1])]
         else:
             texts = [str(condition)]
         if any(text.startswith("raises ") for text in texts):
+            if any(": " in text for text in texts):
+                return "The exception and its message tell the inputs apart: both are output too."
             return "The exception itself tells the inputs apart: it leaks like any other output."
         if any(text in ("nan", "None") or text.startswith("isnan(") for text in texts):
             return "A missing value (None, NaN) tells the inputs apart: it leaks like any output."

@@ -56,13 +56,14 @@ def choice_of(
 ) -> Choice:
     """The bound to expect of an event, in the better of both directions, by its counts on D and D'.
 
-    `both` counts pairs with both outputs in it, if outputs were drawn in pairs.
+    Where none is to be expected yet, that is the likelier one. `both` counts pairs with both
+    outputs in it, if outputs were drawn in pairs.
     """
     counts1, counts2 = np.array([c1]), np.array([c2])
     together = None if both is None else np.array([both])
     up = expected_bounds(Searched(counts1, n1, counts2, n2, together), plan)
     down = expected_bounds(Searched(counts2, n2, counts1, n1, together), plan)
-    if up.expected[0] >= down.expected[0]:
+    if (up.expected[0], c1 * n2) >= (down.expected[0], c2 * n1):
         return up.choice(0, 1, math.nan)
     return down.choice(0, -1, math.nan)
 

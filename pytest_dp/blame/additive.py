@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def _dependent_on_data(leaves: Affine) -> Iterator[Finding]:
             if line in reported or not (here and there):
                 continue
             scales = [noise.scale for noise in number.noises]
-            draw = format_draw(number.draws[0].request)
+            draw, kind = format_draw(number.draws[0].request), "noise depends on data"
             if not _equal(*scales) and not _equal(here * scales[0], there * scales[1]):
                 text = (
                     f"the scale of {draw.partition('(')[0]} here is {format_number(scales[0])} on "
@@ -74,12 +75,19 @@ def _dependent_on_data(leaves: Affine) -> Iterator[Finding]:
             elif _equal(*scales) and not _equal(here, there):
                 text = (
                     f"{place} moves {format_number(here)} times as far as {draw} on D, and "
-                    f"{format_number(there)} times on D': its noise depends on the data"
+                    f"{format_number(there)} times on D'"
                 )
+                shared = (leaves.times[:, :, column] != 0).all(axis=0)
+                others = [other for other in compress(leaves.places, shared) if other != place]
+                if others:
+                    text += f"; {format_places(others)} share{'s' * (len(others) == 1)} this noise"
+                    kind = "shared noise"
+                else:
+                    text += ": its noise depends on the data"
             else:
                 continue
             reported.add(line)
-            yield Finding("noise depends on data", line, text, certain=True)
+            yield Finding(kind, line, text, certain=True)
 
 
 def _shared(leaves: Affine) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.blame.runs import LENGTH, UNIFORM, Element, Run, Runs, indices, one_number, place_of
+from pytest_dp.blame.runs import UNIFORM, WHOLE, Element, Run, Runs, indices, one_number, place_of
 from pytest_dp.known.experiments import Moved
 from pytest_dp.limits import LOOK_RUNS, MANY, NEARLY_EQUAL, SEVERAL
 from pytest_dp.randomness.catalogue import kind_of
@@ -106,7 +106,8 @@ def affine(runs: Runs) -> Affine | None:
     Leaves without any noise are among them, unless they are the same on D and D'.
     """
     both = runs.both(0)
-    differing = [place for place in runs.differing if place != LENGTH and _is_number(both, place)]
+    parts = [place for place in runs.differing if place not in WHOLE]
+    differing = [place for place in parts if _is_number(both, place)]
     drawn = _drawn(runs, both) if differing else []
     if not 0 < len(drawn) <= MANY:
         return None

@@ -17,7 +17,7 @@ from pytest_dp.blame.additive import is_pure
 from pytest_dp.blame.affine import noise_of
 from pytest_dp.blame.findings import Finding, format_draw, format_number, together_with
 from pytest_dp.blame.origins import origins
-from pytest_dp.blame.runs import LENGTH, Key, Runs, by_key, differ, indices, place_of
+from pytest_dp.blame.runs import WHOLE, Key, Runs, by_key, differ, indices, place_of
 from pytest_dp.limits import CLEARLY, HUNDREDS, LOOK_RUNS, MANY_RUNS, NEARLY_EQUAL, TRACED_RUNS
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.laws import LAPLACE
@@ -114,7 +114,7 @@ def measured_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Findi
     """A number whose noise has too small a standard deviation for how far it moves."""
     for place in runs.differing if is_pure(claim) else ():
         lines = runs.lines_of(place)
-        if place == LENGTH or not lines:
+        if place in WHOLE or not lines:
             continue
         move, deviation = _move_and_deviation(runs, place, LOOK_RUNS)
         if move < claim.claimed * deviation / 2:

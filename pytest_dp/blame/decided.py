@@ -24,8 +24,8 @@ from pytest_dp.blame.findings import (
 from pytest_dp.blame.origins import origins
 from pytest_dp.blame.runs import (
     BELOW_ONE,
-    LENGTH,
     UNIFORM,
+    WHOLE,
     Element,
     Leaf,
     Run,
@@ -104,7 +104,7 @@ def _decided_leaves(runs: Runs) -> list[_Decided]:
     ]
     if not 0 < len(elements) <= DOZENS:
         return []
-    differing = {place for place in runs.differing if place != LENGTH}
+    differing = {place for place in runs.differing if place not in WHOLE}
     candidates: dict[str, list[tuple[Element, Draw]]] = defaultdict(list)
     for element, draw in elements:
         for place in differing & _moved_by(runs, element, draw):

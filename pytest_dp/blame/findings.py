@@ -27,11 +27,13 @@ class Finding:
     """No claim of any size could be kept with it."""
     loss: float = 0.0
     """In the claim's parameter, where it is known."""
+    mend: str = ""
+    """What mends it, if that is not what mends others of its kind."""
 
     def remedy(self, claim: Guarantee, lower: float) -> str:
         """What may mend it, where at least `lower` is lost; empty if that is unknown."""
         if self.kind != "too little noise":
-            return _REMEDIES.get(self.kind, "")
+            return self.mend or _REMEDIES.get(self.kind, "")
         loss = max(self.loss, lower)
         if math.isinf(loss):
             return _OTHER_NOISE
@@ -48,6 +50,7 @@ _REMEDIES = {
     "seeded": "leave the seed to the caller, so that each run has new noise",
     "too far apart": "bring both probabilities closer together; or claim what it loses",
     "parting": "decide the way through the code by a noisy value, or take the same for all data",
+    "passing": "come by here less often, or with noise; or claim what it loses",
 }
 """By kind of finding."""
 _OTHER_NOISE = (
@@ -88,7 +91,7 @@ def format_leaf(leaf: Leaf | None) -> str:
         return format_number(leaf)
     if leaf is None or leaf == ABSENT:
         return "not there"
-    text = " ".join(str(part) for part in leaf[1:]) or str(leaf[0])
+    text = repr(leaf[1]) if leaf[0] == "str" else " ".join(map(str, leaf[1:])) or str(leaf[0])
     return text if len(text) <= LABEL else f"{text[: LABEL - 3]}..."
 
 

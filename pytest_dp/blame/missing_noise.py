@@ -14,12 +14,19 @@ from pytest_dp.blame.findings import (
     format_places,
 )
 from pytest_dp.blame.origins import lines_with
-from pytest_dp.blame.runs import LENGTH, SIDES, Leaf, Run, Runs, differ, place_of
+from pytest_dp.blame.runs import ABSENT, LENGTH, ORDER, SIDES, Leaf, Run, Runs, differ, place_of
 from pytest_dp.blame.source import condition_of, deciding
-from pytest_dp.limits import FEW, LOOK_RUNS, MANY_RUNS, RUNS, SEVERAL
+from pytest_dp.limits import CLEAR_ERRORS, FEW, LOOK_RUNS, MANY_RUNS, RUNS, SEVERAL
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Seeded
+
+RAISES = "raises "
+_TO_RAISE = (
+    "let a noisier value decide what raises, with nothing of the data in the message; or always "
+    "return"
+)
 
 
 def seeded(runs: Runs) -> Iterator[Finding]:
@@ -70,6 +77,8 @@ def no_noise(runs: Runs) -> Iterator[Finding]:
     texts = {place: text for place in runs.differing if (text := _without_noise(runs, place))}
     if LENGTH in texts:
         texts = {LENGTH: texts[LENGTH]}  # which leaves there are follows
+    elif len(texts) > 1:
+        texts.pop(ORDER, None)  # it follows
     by_line: dict[Site, list[str]] = defaultdict(list)
     for place in texts:
         line = _assigning_line(runs, place)
@@ -77,7 +86,24 @@ def no_noise(runs: Runs) -> Iterator[Finding]:
             by_line[line].append(place)
     for line, places in by_line.items():
         others = f" (and so {format_places(places[1:])})" if len(places) > 1 else ""
-        yield Finding("no noise", line, f"{places[0]} {texts[places[0]]}{others}", certain=True)
+        text, whole = f"{places[0]} {texts[places[0]]}{others}", places[0].partition("(")[0]
+        mend = _OF_THE_WHOLE.get(whole, "")
+        if not mend and any(_is_missing(runs, places[0], side) for side in (0, 1)):
+            mend = "put out a number there, whatever the data are"
+        yield Finding("no noise", line, text, certain=True, mend=mend)
+
+
+_OF_THE_WHOLE = {
+    "list": "put the keys out in an order that is fixed",
+    "len": "put out as many, whatever the data are",
+}
+"""What mends what is no part of an output, by the function of it."""
+
+
+def _is_missing(runs: Runs, place: str, side: int) -> bool:
+    """Whether there is always NaN, None or nothing, on an input where nothing is random."""
+    nothing = ABSENT, math.nan, ("NoneType", None)
+    return not runs.lines_on(side, place) and runs.values(side, place, 1)[0] in nothing
 
 
 def _noisy_sides(runs: Runs, place: str) -> list[int]:
@@ -104,10 +130,13 @@ def _without_noise(runs: Runs, place: str) -> str:
     count = values[side].count(constants[1 - side])
     if len(set(values[side])) < RUNS // 4 or count > RUNS // 50:
         return ""
-    again = "does" if said[1 - side].startswith("raises ") else "is"
+    is_raised = said[1 - side].startswith(RAISES)
+    often = f"{'does' if is_raised else 'is'} that in {count} of {RUNS}"
+    if not count:
+        often = f"{'never does' if is_raised else 'is never'} that, in {RUNS} runs"
     return (
         f"depends on no random draw on {SIDES[1 - side]}, where it {said[1 - side]} in all of "
-        f"{RUNS} runs; on {SIDES[side]} it has noise, and {again} that in {count} of {RUNS}"
+        f"{RUNS} runs; on {SIDES[side]} it has noise, and {often}"
     )
 
 
@@ -210,35 +239,53 @@ def _remainder(values: list[Leaf], step: float) -> float | None:
     return remainders[0] * step if max(map(abs, differences)) < 1e-6 else None
 
 
-def presence(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """What is put out on D sometimes, and never on D', or the other way round.
+def _there(run: Run) -> tuple[str, ...]:
+    """The places of an output, or what was raised instead."""
+    raised = isinstance(run.output, Raised)
+    return (f"{RAISES}{run.output.kind}",) if raised else tuple(run.leaves)
 
-    More often than the claim allows: a delta, or a multiple of nothing.
+
+def presence(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+    """What is put out or raised on D sometimes, and seldom or never on D', or the other way round.
+
+    More often than the claim allows: a delta, or a multiple of nothing or of little.
     """
-    if len({len(run.leaves) for noise in range(SEVERAL) for run in runs.both(noise)}) < 2:
+    if len({frozenset(_there(run)) for noise in range(SEVERAL) for run in runs.both(noise)}) < 2:
         return
     counts = [
-        Counter(place for noise in range(MANY_RUNS) for place in runs.usual(side, noise).leaves)
+        Counter(place for noise in range(MANY_RUNS) for place in _there(runs.usual(side, noise)))
         for side in (0, 1)
     ]
-    is_eps = claim.parameter == "eps"
-    allowed = claim.delta if is_eps else claim.largest_probability(1 / MANY_RUNS)
-    promised = f"delta = {claim.delta:g}" if is_eps else str(claim)
+    never = claim.delta if claim.parameter == "eps" else claim.largest_probability(1 / MANY_RUNS)
     for side in (0, 1):
         for place, count in counts[side].most_common():
-            if counts[1 - side][place] or count < max(FEW, FEW * allowed * MANY_RUNS):
+            seldom = counts[1 - side][place]
+            least, allowed = count / FEW, never
+            if seldom:
+                least = count - CLEAR_ERRORS * math.sqrt(count)
+                most = (seldom + CLEAR_ERRORS * math.sqrt(seldom)) / MANY_RUNS
+                allowed = claim.largest_probability(min(most, 1.0))
+            if least < max(1, allowed * MANY_RUNS):
                 continue
-            usual = (runs.usual(side, noise).leaves for noise in range(MANY_RUNS))
-            noise, value = next((n, run[place]) for n, run in enumerate(usual) if place in run)
+            noise = next(n for n in range(MANY_RUNS) if place in _there(runs.usual(side, n)))
+            value = runs.usual(side, noise).leaves.get(place)
             assigning = lines_with(runs, side, place, value, noise)
             if not assigning:
                 return
             condition = condition_of(assigning[-1])
-            text = (
-                f"{place} is there in {count} of {MANY_RUNS} runs on {SIDES[side]}, and in none of "
-                f"{MANY_RUNS} on {SIDES[1 - side]}, for {promised} claimed"
+            is_delta = claim.parameter == "eps" and not seldom
+            promised = (
+                f"delta = {claim.delta:g}"
+                if is_delta
+                else claim.written(format_number(claim.claimed))
             )
-            yield Finding("too far apart", condition, text, loss=lower)
+            what = f"the mechanism {place}" if place.startswith(RAISES) else f"{place} is there"
+            text = (
+                f"{what} in {count} of {MANY_RUNS} runs on {SIDES[side]}, and in "
+                f"{seldom or 'none'} of {MANY_RUNS} on {SIDES[1 - side]}, for {promised} claimed"
+            )
+            mend = _TO_RAISE if place.startswith(RAISES) else ""
+            yield Finding("too far apart", condition, text, loss=lower, mend=mend)
             for line, name in deciding(condition):
                 text = f"`{name}`, by which line {condition.line} decides, is set here"
                 yield Finding("scale", line, text, loss=lower)

@@ -96,7 +96,7 @@ def lines_with(runs: Runs, side: int, place: str, value: Leaf | None, noise: int
     For the output's length, lengths of containers are compared. Of a statement over several lines,
     it is the line of its part.
     """
-    has = _has_length if place == LENGTH else _has
+    has = _has_length if place == LENGTH else _has_order if _is_order(value) else _has
     settings, last = _settings(runs, side, has, value, noise)
     lines = [line for line, name in settings if name != _RETURNED or len(settings) == 1]
     return [part_of(line, place) for line in lines or last]
@@ -150,6 +150,14 @@ def _has_length(variable: Any, value: Leaf | None) -> bool:
     if isinstance(variable, np.ndarray):
         return variable.ndim > 0 and ("length", len(variable)) == value
     return isinstance(variable, list | tuple | dict | set) and ("length", len(variable)) == value
+
+
+def _is_order(value: Leaf | None) -> bool:
+    return isinstance(value, tuple) and value[0] == "order"
+
+
+def _has_order(variable: Any, value: Leaf | None) -> bool:
+    return isinstance(variable, dict) and ("order", ", ".join(map(repr, variable))) == value
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dp.blame.findings import Finding, format_draw, format_number
 from pytest_dp.blame.origins import traced_lines
-from pytest_dp.blame.runs import LENGTH, Leaf, Runs, all_at, changed, differ, halved
+from pytest_dp.blame.runs import WHOLE, Leaf, Runs, all_at, changed, differ, halved
 from pytest_dp.limits import FAR, LOOK_RUNS, NOT_BY_CHANCE, SEVERAL, TRACED_RUNS
 from pytest_dp.randomness.requests import Site
 
@@ -51,19 +51,19 @@ def control_flow(runs: Runs) -> Iterator[Finding]:
         return
     partings = [pair.parting for pair in pairs]
     lines = list({line for line in partings if line is not None})
-    said = "D and D' part here, at"
+    kind, said = "parting", "D and D' part here, at"
     if [line is not None for line in partings] != differs or len(lines) != 1:
         visited = [set(chain(*pair.paths)) for pair in pairs]
         in_order = dict.fromkeys(chain.from_iterable(chain(*pair.paths) for pair in pairs))
         lines = [line for line in in_order if [line in path for path in visited] == differs]
-        said = "D or D' come by here,"
+        kind, said = "passing", "D or D' come by here,"
     for line in lines[:1]:
         source = linecache.getline(line.file, line.line).strip()
         text = (
             f"on the same noise, {count} of {TRACED_RUNS} runs on {said} `{source}`; the outputs "
             "differ in these, and in no others"
         )
-        yield Finding("parting", line, text)
+        yield Finding(kind, line, text)
 
 
 def _pair(runs: Runs, noise: int) -> _Pair:
@@ -103,7 +103,8 @@ def shared_draw(runs: Runs) -> Iterator[Finding]:
     line = _only_line(runs)
     if line is None:
         return
-    places = [place for place in runs.both(0)[0].leaves if place != LENGTH and runs.lines_of(place)]
+    leaves = runs.both(0)[0].leaves
+    places = [place for place in leaves if place not in WHOLE and runs.lines_of(place)]
     places.sort(key=lambda place: place not in runs.differing)
     thresholds: dict[str, tuple[float, float]] = {}
     for place in places[:SEVERAL]:

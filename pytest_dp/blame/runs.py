@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pytest_dp.limits import EQUAL, FAR, LOOK_RUNS, THOUSAND
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.parsed import TEXTS, opened, renamed
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.text_features import NUMBERS_IN
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw, Replaced, Replacement, Seeded, Tape
 from pytest_dp.sampling.calling import Call
@@ -33,6 +35,10 @@ ABSENT: Leaf = ("absent",)
 """The value of a leaf in a run whose output does not have it."""
 LENGTH = "len(output)"
 """The place of the leaf that holds an output's length."""
+ORDER = "list(output)"
+"""The place of the leaf that holds the keys of a dict, in their order."""
+WHOLE = (LENGTH, ORDER)
+"""Places of what is no part of an output."""
 UNIFORM = {"random", "random_sample", "rand", "ranf", "sample"}
 """Methods that draw uniformly from [0, 1)."""
 BELOW_ONE = 1 - 2.0**-53
@@ -80,7 +86,10 @@ class Run:
 
 
 def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
-    """The parts of an output, also of texts that are JSON, numbers or the like; and its length."""
+    """The parts of an output, also of texts that are JSON, numbers or the like; and its length.
+
+    A text of several words is its numbers, and the rest.
+    """
     table = tabulate([output])
     if len(table.codes) > 2 * THOUSAND:
         raise TooLong
@@ -94,8 +103,15 @@ def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
             name = parsed[0](place)
             inside = _leaves(parsed[1])[0]
             leaves |= {renamed(inner, name): leaf for inner, leaf in inside.items()}
+        elif kind == "str" and " " in value and (numbers := NUMBERS_IN.findall(value)):
+            leaves |= {f"numbers({place})[{i}]": float(n) for i, n in enumerate(numbers)}
+            leaves[f"words({place})"] = kind, NUMBERS_IN.sub("#", value)
+        elif code == NUMBER:
+            leaves[place] = float(number) if number == number else math.nan
         else:
-            leaves[place] = float(number) if code == NUMBER else (kind, value)
+            leaves[place] = kind, value
+    if type(output) is dict and len(output) > 1:
+        leaves[ORDER] = "order", ", ".join(map(repr, output))
     return leaves, structure.length
 
 

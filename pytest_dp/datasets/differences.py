@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from pytest_dp.datasets.equality import key
@@ -138,4 +139,7 @@ def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
     data, found = type_of(before), changes(before, after)
     if data is None or not found:
         return []
+    is_row = isinstance(before, list) and len(before) == len(after)
+    if is_row and all(isinstance(number, Real) for number in before + after):
+        return [(data.place(at), *both) for at, both in enumerate(zip(before, after, strict=True))]
     return [(data.place(change.at), change.before, change.after) for change in found]

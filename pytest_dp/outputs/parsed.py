@@ -39,7 +39,13 @@ def _container(text: str) -> Any:
 
 def _rows(text: str) -> list[list[str]] | None:
     rows = list(csv.reader(text.splitlines()))
-    return rows if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1 else None
+    if not rows or len(rows[0]) < 2 or len({len(row) for row in rows}) > 1:
+        return None
+    return rows if len(rows) > 1 or any(map(_is_number, rows[0])) else None  # else a sentence
+
+
+def _is_number(cell: str) -> bool:
+    return _tried(float, cell) is not None
 
 
 def _date(text: str) -> dt.date | None:

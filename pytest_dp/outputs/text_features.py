@@ -25,7 +25,7 @@ from pytest_dp.outputs.table import Table
 ESSENTIAL = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
 """Readings that tell so much that they are never left out in favour of others."""
 
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+NUMBERS_IN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"[^\W\d_]{3,}")  # single characters are looked at anyway
 
 Content = Any
@@ -139,7 +139,7 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
         wanted.append(("len", 0))
     if sum(not np.isnan(_as_float(text, 0)) for text in texts) > len(texts) / 2:
         wanted.append(("float", 0))
-    counts = [len(_NUMBER.findall(text)) for text in texts]
+    counts = [len(NUMBERS_IN.findall(text)) for text in texts]
     if min(counts) < max(counts):
         wanted.append(("numbers", 0))
     wanted += [("number", i) for i in range(min(max(counts), 2 * FEW))]
@@ -169,7 +169,7 @@ def _as_float(content: Content, _: Any) -> float:
 
 
 def _number(text: str, which: int) -> float:
-    numbers = _NUMBER.findall(text)
+    numbers = NUMBERS_IN.findall(text)
     return float(numbers[which]) if which < len(numbers) else np.nan
 
 
@@ -180,7 +180,7 @@ def _character(text: str, at: int) -> float:
 READERS: dict[str, tuple[_Reader, str]] = {
     "len": (lambda text, _: float(len(text)), "len({})"),
     "float": (_as_float, "float({})"),
-    "numbers": (lambda text, _: float(len(_NUMBER.findall(text))), "len(numbers({}))"),
+    "numbers": (lambda text, _: float(len(NUMBERS_IN.findall(text))), "len(numbers({}))"),
     "number": (_number, "numbers({})[{}]"),
     "character": (_character, "ord({}[{}])"),
     "count": (lambda text, mark: float(text.count(mark)), "{}.count({!r})"),

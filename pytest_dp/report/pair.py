@@ -129,17 +129,18 @@ def _idle(example: Counterexample) -> str:
         return ""
     (change,) = found
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
-    order, said = (
-        fields_of(sides[change.before is ABSENT]),
-        "other values of {} there change nothing",
-    )
+    order, values = fields_of(sides[change.before is ABSENT]), "other"
     if ABSENT not in sides:
-        said = "making {} equal changes nothing"
+        values = "equal"
         other = fields_of(sides[1])
         order = {name: v for name, v in order.items() if key(v) != key(other.get(name, ABSENT))}
     names = _ranges(example.idle, list(order))
-    how = f"in {SEVERAL} runs with the same random numbers"
-    return f"({said.format(names)}, {how})"
+    one = len(example.idle) == 1
+    values = f"an {values} value" if one else f"{values} values"
+    return (
+        f"({names} seem{'s' * one} not to matter: with {values}, "
+        f"the output stays the same, in {SEVERAL} runs on the same noise)"
+    )
 
 
 def _without(idle: Sequence[Any], record: Any) -> Any:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from pytest_dp.results.result import Counterexample, Distance, Result
 
 NO_EXAMPLE = "No effort was left for a counterexample: raise max_samples or max_seconds."
+UNBLAMED = (
+    "To mend it: more noise in what S speaks of, or less for it to hide; or claim what it loses. "
+    "No line of code could be blamed."
+)
 NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
 
 
@@ -37,6 +41,9 @@ def violation(result: Result) -> str:
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
     blame = (leak for leak in result.blame[:1] if leak.remedy)
     said += [f"To mend it, at {leak.place}: {leak.remedy}." for leak in blame]
+    never_seen = example is not None and example.counts[1] == 0  # which diagnoses nothing else
+    if example and not result.blame and len(example.diagnosis) == never_seen:
+        said.append(UNBLAMED)
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
         said.append(
@@ -101,7 +108,7 @@ def _often(
     """A sentence in two parts: which outputs; how often they come on D and D', and may come."""
     claim, (c1, c2), (n1, n2) = result.claim.promise.guarantee, counts, runs
     said = getattr(example.event, "said", "")
-    outputs = said if 0 < len(said) <= LINE else "outputs in S"
+    outputs = said if 0 < len(said) <= 2 * LINE else "outputs in S"
     here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
     there = there if c2 else f"none of {numbers.count(n2)}"
     rest = f"in {here} runs on D, and in {there} on D'"

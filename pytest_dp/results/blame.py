@@ -19,8 +19,9 @@ class Blame:
     kind : str
         What is wrong: ``"too little noise"``, ``"no noise"``, ``"shared noise"``,
         ``"coarse noise"``, ``"noise depends on data"``, ``"seeded"``, ``"too far apart"`` (of
-        probabilities), ``"parting"`` (of ways through the code); or what belongs to the line
-        before: ``"scale"``, ``"answer"``, ``"called"``.
+        probabilities), ``"parting"`` (of ways through the code), ``"passing"`` (it is run wherever
+        the outputs differ); or what belongs to the line before: ``"scale"``, ``"answer"``,
+        ``"called"``.
     message : str
         What holds, for people.
     remedy : str

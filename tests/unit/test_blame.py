@@ -268,12 +268,12 @@ CASES = [
         "too little noise",
         "4 draws of rng.laplace(scale=1.0) here, moved by 1.0 at most, make",
     ),
-    (gate, "parting", "come by here, `return len(data)  # here`; the outputs differ in these"),
+    (gate, "passing", "come by here, `return len(data)  # here`; the outputs differ in these"),
     (
         mean_of_all,
         "no noise",
         "on D', where it raises ZeroDivisionError: division by... in all of 200 runs; on D it has "
-        "noise, and does that in 0 of 200",
+        "noise, and never does that, in 200",
     ),
     (noise_unless_empty, "no noise", "on D', where it is None in all of 200 runs; on D it has"),
     (

@@ -51,14 +51,14 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
     lines = shown(FRAME, CHANGED, idle=("c0",))
     assert lines[2:] == [
         "     D.iloc[3217]['c16']: 0.5 -> 55.0",
-        "     (making c0 equal changes nothing, in 8 runs with the same random",
-        "     numbers)",
+        "     (c0 seems not to matter: with an equal value, the output stays the",
+        "     same, in 8 runs on the same noise)",
     ]
     lines = shown(FRAME, FEWER, idle=tuple(f"c{i}" for i in range(18)))
     assert lines[2:] == [
         "     only in D: D.iloc[4999] = {'c18': 'v18v18', 'c19': 'xx', ...}",
-        "     (other values of c0 to c17 there change nothing, in 8 runs with the",
-        "     same random numbers)",
+        "     (c0 to c17 seem not to matter: with other values, the output stays",
+        "     the same, in 8 runs on the same noise)",
     ]
 
 
@@ -149,6 +149,7 @@ def test_short_inputs_are_shown_in_full() -> None:
         ([0.0], [-0.0], [("[0]", 0.0, -0.0)]),
         ({"u": [(1, [5, 6])]}, {"u": [(1, [5, 7])]}, [("['u'][0][1][1]", 6, 7)]),
         (1, True, [("", 1, True)]),
+        ([3, 9, 1], [1, 6, 9], [("[0]", 3, 1), ("[1]", 9, 6), ("[2]", 1, 9)]),
     ],
     ids=str,
 )

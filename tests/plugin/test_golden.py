@@ -1,0 +1,80 @@
+"""What pytest prints of mistakes in real kinds of code, as files that people read one by one.
+
+`tests/golden/<name>.py` is code as a data team writes it, with one mistake, and `<name>.txt` what
+is printed. `GOLDEN=write pytest -m "" tests/plugin/test_golden.py` writes the texts anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy  # noqa: ICN001, F401  loaded here once: runs inside this process forget what they load
+import pandas  # noqa: ICN001, F401
+import polars  # noqa: ICN001, F401
+import pytest
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+NAMES = sorted(file.stem for file in GOLDEN.glob("*.py"))
+NOT_REPLAYABLE = "randomness that cannot be seeded"
+
+
+def printed(result: pytest.RunResult) -> str:
+    """The failure alone, from its title to its end."""
+    text = str(result.stdout).partition(" FAILURES ===")[2].partition("\n")[2]
+    return text.partition("\n===")[0] + "\n"
+
+
+def comparable(text: str) -> str:
+    """What is the same each time: without numbers of counts, which depend on the time there is.
+
+    Those of the lines, of D, D' and S stay, unless randomness cannot be seeded.
+    """
+    text = re.sub(r" at 0x\w+|:\d{5}'|^E +Evidence: .*", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\nE +", " ", text)
+    before, leaks, rest = text.partition(" Leaks at ")
+    if not leaks:
+        before, leaks, rest = text.partition(" D  = ")
+    shown, said, after = rest.partition(" Outputs ")
+    number = re.compile(r"-?\d[\d.,]*(e[-+]?\d+)?|infinite")
+    before, after = number.sub("#", before), number.sub("#", after)
+    if NOT_REPLAYABLE in text:
+        shown = number.sub("#", shown)
+    return " ".join(f"{before}{leaks}{shown}{said}{after}".split())
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """No time limit leaves anything out, however busy the machine is."""
+    monkeypatch.setattr("pytest_dp.auditors.BLAME_SECONDS", 60.0)
+    monkeypatch.setattr("pytest_dp.auditors.context.TOLD_SECONDS", 60.0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("patient")
+@pytest.mark.spot(3)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_failure_is_told_as_it_was_read(project, name):
+    project.ini("dp_modules = true")
+    project.write(f"{name}.py", (GOLDEN / f"{name}.py").read_text(), imports="")
+    result = project.run(f"{name}.py", "--dp-jobs=1")
+    result.assert_outcomes(failed=1)
+    text, file = printed(result), GOLDEN / f"{name}.txt"
+    if os.environ.get("GOLDEN") == "write":
+        file.write_text(text, encoding="utf-8")
+    assert comparable(text) == comparable(file.read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", NAMES)
+def test_its_pair_runs_as_a_test(project, name):
+    project.ini("dp_modules = true")
+    project.write(f"{name}.py", (GOLDEN / f"{name}.py").read_text(), imports="")
+    project.run(f"{name}.py", "--dp-jobs=1")
+    files = [str(file) for file in (project.root / ".dp/pairs").glob("*.py")]
+    assert files
+    result = project.run(*files, "--dp-jobs=1")
+    result.assert_outcomes(failed=1)
+    assert "PrivacyViolation: claimed" in str(result.stdout)
