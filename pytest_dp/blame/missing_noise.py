@@ -257,36 +257,36 @@ def presence(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
         for side in (0, 1)
     ]
     never = claim.delta if claim.parameter == "eps" else claim.largest_probability(1 / MANY_RUNS)
-    for side in (0, 1):
-        for place, count in counts[side].most_common():
-            seldom = counts[1 - side][place]
-            least, allowed = count / FEW, never
-            if seldom:
-                least = count - CLEAR_ERRORS * math.sqrt(count)
-                most = (seldom + CLEAR_ERRORS * math.sqrt(seldom)) / MANY_RUNS
-                allowed = claim.largest_probability(min(most, 1.0))
-            if least < max(1, allowed * MANY_RUNS):
-                continue
-            noise = next(n for n in range(MANY_RUNS) if place in _there(runs.usual(side, n)))
-            value = runs.usual(side, noise).leaves.get(place)
-            assigning = lines_with(runs, side, place, value, noise)
-            if not assigning:
-                return
-            condition = condition_of(assigning[-1])
-            is_delta = claim.parameter == "eps" and not seldom
-            promised = (
-                f"delta = {claim.delta:g}"
-                if is_delta
-                else claim.written(format_number(claim.claimed))
-            )
-            what = f"the mechanism {place}" if place.startswith(RAISES) else f"{place} is there"
-            text = (
-                f"{what} in {count} of {MANY_RUNS} runs on {SIDES[side]}, and in "
-                f"{seldom or 'none'} of {MANY_RUNS} on {SIDES[1 - side]}, for {promised} claimed"
-            )
-            mend = _TO_RAISE if place.startswith(RAISES) else ""
-            yield Finding("too far apart", condition, text, loss=lower, mend=mend)
-            for line, name in deciding(condition):
-                text = f"`{name}`, by which line {condition.line} decides, is set here"
-                yield Finding("scale", line, text, loss=lower)
+    found = [(side, *often) for side in (0, 1) for often in counts[side].most_common()]
+    found.sort(key=lambda one: not one[1].startswith(RAISES))
+    for side, place, count in found:
+        seldom = counts[1 - side][place]
+        least, allowed = count / FEW, never
+        if seldom:
+            least = count - CLEAR_ERRORS * math.sqrt(count)
+            most = (seldom + CLEAR_ERRORS * math.sqrt(seldom)) / MANY_RUNS
+            allowed = claim.largest_probability(min(most, 1.0))
+        if least < max(1, allowed * MANY_RUNS):
+            continue
+        noise = next(n for n in range(MANY_RUNS) if place in _there(runs.usual(side, n)))
+        value = runs.usual(side, noise).leaves.get(place)
+        is_raised = place.startswith(RAISES)
+        assigning = lines_with(runs, side, "output" if is_raised else place, value, noise)
+        if not assigning:
             return
+        condition = condition_of(assigning[-1])
+        is_delta = claim.parameter == "eps" and not seldom
+        promised = (
+            f"delta = {claim.delta:g}" if is_delta else claim.written(format_number(claim.claimed))
+        )
+        what = f"the mechanism {place}" if is_raised else f"{place} is there"
+        text = (
+            f"{what} in {count} of {MANY_RUNS} runs on {SIDES[side]}, and in "
+            f"{seldom or 'none'} of {MANY_RUNS} on {SIDES[1 - side]}, for {promised} claimed"
+        )
+        mend = _TO_RAISE if is_raised else ""
+        yield Finding("too far apart", condition, text, loss=lower, mend=mend)
+        for line, name in deciding(condition):
+            text = f"`{name}`, by which line {condition.line} decides, is set here"
+            yield Finding("scale", line, text, loss=lower)
+        return

@@ -309,6 +309,12 @@ def test_the_bound_to_expect_of_an_event(c1, c2):
         assert rough == pytest.approx(choice.expected, abs=0.25 * abs(choice.expected) + 0.1)
 
 
+@pytest.mark.parametrize(("c1", "c2", "sign"), [(0, 3, -1), (3, 0, 1)])
+def test_an_event_without_a_bound_yet_is_one_of_the_likelier_input(c1, c2, sign):
+    choice = choice_of(c1, 1_000, c2, 1_000, plan(1e5, 0.05))
+    assert (choice.sign, choice.expected) == (sign, -math.inf)
+
+
 def test_an_event_that_was_hardly_seen_has_no_bound():
     assert choice_of(0, 1_000, 0, 1_000, plan(1e5, 0.05)).expected == -math.inf
     assert choice_of(3, 1_000, 0, 1_000, plan(1e5, 0.05)).expected == -math.inf

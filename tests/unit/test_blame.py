@@ -314,6 +314,53 @@ def test_where_the_noise_comes_from_is_named_as_well():
     assert answer.message.startswith("`count`, 4.0 on D and 3.0 on D', is set here: output is this")
 
 
+def most_common_first(data, rng):
+    keys = sorted(["low", "high"], reverse=len(data) > 3)
+    return {key: rng.laplace(scale=9) for key in keys}  # here
+
+
+def nan_of_none(data, rng):
+    mean = sum(data[3:]) / 9 if data[3:] else math.nan
+    return {"mean": mean + rng.laplace(scale=9)}  # here
+
+
+def a_sentence(data, rng):
+    more = ", some of them large" if 2 in data else ""
+    return f"About {len(data) + rng.laplace(scale=9):.2f} came{more}."  # here
+
+
+def raises_often(data, rng):
+    if len(data) + rng.laplace(scale=0.2) < 3.5:  # here
+        raise ValueError(f"only {len(data)}")
+    return rng.laplace()
+
+
+def with_intercept(data, rng):
+    weight = rng.laplace(scale=9)  # here
+    return weight, len(data) - weight * sum(data)
+
+
+WHOLE = [
+    (most_common_first, "list(output) depends on no random draw: it is 'low', 'high' on D", "keys"),
+    (nan_of_none, "no random draw on D', where it is nan in all of 200", "put out a number there"),
+    (a_sentence, "words(output) depends on no random draw: it is 'About # came, some", "add noise"),
+    (
+        raises_often,
+        "raises ValueError in 581 of 600 runs on D'",
+        "let a noisier value decide what raises",
+    ),
+    (with_intercept, "times on D'; output[0] shares this noise", "draw new noise for each"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "said", "remedy"), WHOLE, ids=[c[0].__name__ for c in WHOLE])
+def test_what_mends_it_fits_the_kind_of_output(mechanism, said, remedy):
+    one, *_ = look(mechanism)
+    assert one.line == marked(mechanism)
+    assert said in one.message
+    assert remedy in one.remedy
+
+
 def two_of_three(data, rng):
     return [x + rng.laplace(scale=0.5) for x in (len(data), sum(data), 7)]
 

@@ -144,6 +144,13 @@ def test_what_is_missing_or_of_another_type_is_told_of_both_inputs():
     )
     none = said(Is(leaf("output"), ("NoneType", None)), searched=([None, 1.0, None], ["a"] * 3))
     assert none[0].startswith("output is None on D (2 of 3 runs of the search), and a text on D'")
+    error = Raised("ValueError", "", "too few")
+    raised = said(Is(leaf("output"), ("Raised", error)), searched=([error] * 3, [1.0] * 3))
+    assert raised[:2] == (
+        "M raises ValueError on D (3 of 3 runs of the search), and returns a number on D' (3 of 3 "
+        "runs).",
+        "The exception and its message tell the inputs apart: both are output too.",
+    )
 
 
 @pytest.mark.parametrize(

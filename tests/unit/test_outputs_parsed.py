@@ -18,6 +18,7 @@ from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.parsed import opened
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.wording import negated, of_test
 from pytest_dp.privacy import ApproximateDP
@@ -131,3 +132,9 @@ def test_conditions_that_do_not_pay_on_new_outputs_are_dropped():
     rank = rank_for(ApproximateDP(1.0), 0.0)(RUNS)
     event = paying(Event((needless, needed)), tabulate(outputs), first, rank, 0.8)
     assert event.conditions == (needed,)
+
+
+def test_a_sentence_with_a_comma_is_no_table():
+    assert opened("Three came, one of them early.") is None
+    assert opened("3.5,oslo")[1] == [["3.5", "oslo"]]
+    assert opened("city,n\noslo,rome")[1][1] == ["oslo", "rome"]

@@ -319,6 +319,13 @@ def test_no_clopper_pearson_bound_is_said():
     assert "DP-Sniper bound none" in violation(none)
 
 
+def test_where_no_line_is_blamed_it_still_says_what_to_do():
+    example = replace(BROKEN.counterexample, diagnosis=())
+    assert "No line of code could be blamed." in " ".join(
+        violation(replace(BROKEN, counterexample=example, blame=())).split()
+    )
+
+
 def test_reproduce_outside_pytest():
     assert command_of(violation(replace(BROKEN, name="noisy_count"))) == "audit(..., seed=0x8f2c)"
 
