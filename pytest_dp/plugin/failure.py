@@ -11,6 +11,7 @@ import pytest
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
 from pytest_dp.errors import InconclusiveWarning, PytestDPError
+from pytest_dp.limits import DOZENS
 
 _WITHOUT_CONFIDENCE = re.compile(r" \([^()]* confidence\)$")
 
@@ -81,10 +82,10 @@ def relative(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
-def decorator_source(path: Path, line: int, limit: int = 12) -> list[str]:
+def decorator_source(path: Path, line: int) -> list[str]:
     """The lines from the decorator to the signature that it stands on."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()[line - 1 : line - 1 + limit]
+        lines = path.read_text(encoding="utf-8").splitlines()[line - 1 : line - 1 + DOZENS]
     except (OSError, UnicodeDecodeError):
         return []
     for count, text in enumerate(lines, 1):

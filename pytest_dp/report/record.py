@@ -20,7 +20,7 @@ from pytest_dp.report.reproducing import command
 from pytest_dp.report.violation import counterexample, violation
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
-from pytest_dp.results.pictures import Pictures
+from pytest_dp.results.pictures import Pictures, as_tuples
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,19 +78,6 @@ class Witness:
             p_value=_probability(example.p_value, 1.0),
             diagnosis=tuple(example.diagnosis),
             text="\n".join(counterexample(result, example, LINE)),
-        )
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        interval1, interval2 = fields["intervals"]
-        return cls(
-            **{
-                **fields,
-                "counts": tuple(fields["counts"]),
-                "runs": tuple(fields["runs"]),
-                "intervals": (tuple(interval1), tuple(interval2)),
-                "diagnosis": tuple(fields["diagnosis"]),
-            }
         )
 
 
@@ -243,11 +230,10 @@ class Record:
         line: int | None,
         message: str,
         *,
-        details: str = "",
         seconds: float = 0.0,
         status: Status = "error",
     ) -> Self:
-        """The record of a claim that could not be audited; `details`: by default the message."""
+        """The record of a claim that could not be audited."""
         headline = next((text for text in message.splitlines() if text.strip()), "no message")
         return cls(
             nodeid=nodeid,
@@ -256,7 +242,7 @@ class Record:
             name=_short_name(nodeid),
             status=status,
             headline=headline.strip(),
-            details=details or message,
+            details=message,
             seconds=_finite(seconds) or 0.0,
         )
 
@@ -289,15 +275,15 @@ class Record:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The record that `as_dict` was taken of."""
-        record = cls(**{**fields, "notes": tuple(fields["notes"])})
-        witness, pictures = fields["witness"], fields.get("pictures")
+        read = as_tuples(fields)
+        witness, pictures, beyond = read["witness"], read.get("pictures"), read.get("beyond")
         return replace(
-            record,
-            witness=None if witness is None else Witness.from_dict(witness),
+            cls(**read),
+            witness=None if witness is None else Witness(**witness),
             pictures=None if pictures is None else Pictures.from_dict(pictures),
-            blame=tuple(Blame(**blame) for blame in fields.get("blame", ())),
-            estimate=_estimate(fields.get("estimate")),
-            beyond=cls.from_dict(fields["beyond"]) if fields.get("beyond") else None,
+            blame=tuple(Blame(**blame) for blame in read.get("blame", ())),
+            estimate=_estimate(read.get("estimate")),
+            beyond=None if beyond is None else cls.from_dict(beyond),
         )
 
 

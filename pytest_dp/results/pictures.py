@@ -6,7 +6,7 @@ Auditors make them, but for `allowed` and `evidence`, which `pytest_dp.report.cu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 Points = tuple[tuple[float, float], ...]
@@ -70,18 +70,14 @@ class Pictures:
     refuted by the held-out outputs in the event. For information: the level of a test has to be
     fixed beforehand."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as plain values, ready for JSON."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Pictures:
-        """The pictures that `as_dict` was taken of, also after JSON has made lists of tuples."""
-        read = {name: _as_tuples(value) for name, value in fields.items()}
-        outputs = fields.get("outputs")
+        """The pictures that `asdict` was taken of, also after JSON has made lists of tuples."""
+        read = as_tuples(fields)
+        outputs = read.get("outputs")
         if outputs is not None:
-            bars = (Bar(**_tuples_in(bar)) for bar in outputs["bars"])
-            read["outputs"] = Histogram(**_tuples_in(outputs) | {"bars": tuple(bars)})
+            bars = tuple(Bar(**bar) for bar in outputs["bars"])
+            read["outputs"] = Histogram(**outputs | {"bars": bars})
         return cls(**read)
 
 
@@ -95,9 +91,8 @@ def rounded(value: float) -> float:
     return float(f"{value:.{6}g}")
 
 
-def _tuples_in(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _as_tuples(value) for name, value in fields.items()}
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
+def as_tuples(value: Any) -> Any:
+    """Plain values with tuples again of which JSON has made lists."""
+    if isinstance(value, Mapping):
+        return {name: as_tuples(entry) for name, entry in value.items()}
+    return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value

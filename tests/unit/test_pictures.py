@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -230,8 +230,8 @@ def test_a_violation_has_all_pictures(method, pair):
     at, least = zip(*pictures.allowed, strict=True)
     assert negatives[2] < np.interp(positives[0], at, least)
     assert len(pictures.evidence) > 5
-    assert Pictures.from_dict(json.loads(json.dumps(pictures.as_dict()))) == pictures
-    assert len(json.dumps(pictures.as_dict())) < 8_000
+    assert Pictures.from_dict(json.loads(json.dumps(asdict(pictures)))) == pictures
+    assert len(json.dumps(asdict(pictures))) < 8_000
     if method == "sequential":
         assert pictures.wealth[-1][1] == pytest.approx(math.log10(result.e_value), abs=2e-3)
         assert pictures.wealth[-1][0] == result.bet_samples

@@ -80,7 +80,7 @@ def test_other_versions_are_not_read(text):
 
 
 def test_damaged_documents_are_not_read():
-    with pytest.raises(ValueError, match=r"damaged: KeyError\('notes'\)"):
+    with pytest.raises(ValueError, match=r"damaged: KeyError\('witness'\)"):
         read('{"version": 1, "claims": [{}]}')
     with pytest.raises(ValueError, match="Expecting property name"):
         read(as_json(rows())[:100] + "\n<<<<<<<")
