@@ -45,12 +45,9 @@ def simplest(
         for candidate in _simpler(condition):
             conditions = list(best.event.conditions)
             conditions[at] = candidate
-            event = Event(tuple(conditions))
-            inside = event.mask(table)
-            c1, c2 = np.array([np.sum(inside & on_d)]), np.array([np.sum(inside & ~on_d)])
-            value = float(rank(c1, c2)[0])
-            if value >= floor:
-                best = RankedEvent(event, int(c1[0]), int(c2[0]), value)
+            simpler = RankedEvent.of(Event(tuple(conditions)), table, on_d, rank)
+            if simpler.rank >= floor:
+                best = simpler
                 break
     return best
 

@@ -184,20 +184,14 @@ def names_in(code: types.CodeType) -> set[str]:
     return names
 
 
-def functions_of(value: Any) -> Iterator[types.FunctionType]:
-    """A function of the project, or those that a member of a class wraps."""
-    members = [value]
-    if isinstance(value, property):
-        members = [value.fget, value.fset]
-    elif isinstance(value, functools.cached_property):
-        members = [value.func]
-    for member in members:
-        if isinstance(member, types.FunctionType) and not is_library(member.__module__):
-            yield member
-
-
-def mentions(name: str, *roots: Any) -> bool:
-    """Whether code of the project that can be reached uses a name."""
-    found = (value for value, _ in reach(*((root, "") for root in roots)))
-    functions = (function for value in found for function in functions_of(value))
-    return any(name in names_in(function.__code__) for function in functions)
+def functions_of(*roots: Any) -> Iterator[types.FunctionType]:
+    """Functions of the project that can be reached, also those that members of classes wrap."""
+    for value, _ in reach(*((root, "") for root in roots)):
+        members = [value]
+        if isinstance(value, property):
+            members = [value.fget, value.fset]
+        elif isinstance(value, functools.cached_property):
+            members = [value.func]
+        for member in members:
+            if isinstance(member, types.FunctionType) and not is_library(member.__module__):
+                yield member

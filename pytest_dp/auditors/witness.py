@@ -121,15 +121,9 @@ def paying(event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float
     for condition in event.conditions:
         fewer = Event(tuple(left for left in event.conditions if left is not condition))
         if fewer.conditions:
-            with_it, without = (_ranked(some, table, on_d, rank) for some in (event, fewer))
+            with_it, without = (RankedEvent.of(some, table, on_d, rank) for some in (event, fewer))
             event = fewer if without.rank >= kept_rank * with_it.rank > 0 else event
     return event
-
-
-def _ranked(event: Event, table: Table, on_d: Bools, rank: Rank) -> RankedEvent:
-    inside = event.mask(table)
-    c1, c2 = (np.array([np.sum(inside & side)]) for side in (on_d, ~on_d))
-    return RankedEvent(event, int(c1[0]), int(c2[0]), float(rank(c1, c2)[0]))
 
 
 def with_examples(witness: Witness, table: Table) -> Witness:
@@ -269,7 +263,7 @@ def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     What shows most clearly in the runs at hand need not be what the held-out ones, of which there
     are more, prove most with: at a loss that levels off, that is the rounder and rarer event.
     """
-    ranked = _ranked(event, table, on_d, rank)
+    ranked = RankedEvent.of(event, table, on_d, rank)
     return simplest(ranked, table, on_d, rank, kept_rank=1.0).event
 
 

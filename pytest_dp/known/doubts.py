@@ -84,11 +84,9 @@ def content_of(call: Call) -> bytes:
 
 def _named(call: Call) -> Iterator[str]:
     """Names of `NAMES` in code that a mechanism reaches, and variables that it sets."""
-    for value, _ in reach((call.mechanism, ""), *((p, "") for p in call.params.values())):
-        for function in functions_of(value):
-            code = function.__code__
-            yield from sorted(names_in(code) & NAMES)
-            yield from _stored(code)
+    for function in functions_of(call.mechanism, *call.params.values()):
+        yield from sorted(names_in(function.__code__) & NAMES)
+        yield from _stored(function.__code__)
 
 
 def _stored(code: types.CodeType, around: Sequence[str] | None = None) -> Iterator[str]:
@@ -107,12 +105,9 @@ def _stored(code: types.CodeType, around: Sequence[str] | None = None) -> Iterat
 
 def _around(call: Call) -> dict[str, dict[str, int]]:
     """What stands in modules that the mechanism's code names, and may write into."""
-    functions = [
-        function for value, _ in reach((call.mechanism, "")) for function in functions_of(value)
-    ]
     named = {
         id(module): module
-        for function in functions
+        for function in functions_of(call.mechanism)
         for name in names_in(function.__code__)
         if isinstance(module := function.__globals__.get(name), types.ModuleType)
     }

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -64,6 +65,13 @@ class RankedEvent:
     c1: int
     c2: int
     rank: float
+
+    @classmethod
+    def of(cls, event: Event, table: Table, on_d: Bools, rank: Rank) -> Self:
+        """An event on these samples."""
+        inside = event.mask(table)
+        c1, c2 = (np.array([np.sum(inside & side)]) for side in (on_d, ~on_d))
+        return cls(event, int(c1[0]), int(c2[0]), float(rank(c1, c2)[0]))
 
 
 @dataclass(frozen=True, slots=True)

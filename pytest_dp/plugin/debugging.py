@@ -23,7 +23,7 @@ from pytest_dp.inputs import resolved, source_of
 from pytest_dp.limits import SEVERAL
 from pytest_dp.plugin.failure import spared
 from pytest_dp.plugin.names import AUDITED
-from pytest_dp.reach import mentions
+from pytest_dp.reach import functions_of, names_in
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.generators import find, seeded
 from pytest_dp.settings import Settings
@@ -85,7 +85,8 @@ def breaking_once(
     item: pytest.Item, mechanism: Any, claim: Claim, settings: Settings
 ) -> Iterator[Settings]:
     """The settings of an audit in which ``breakpoint()`` does nothing, as it has stopped before."""
-    if not mentions("breakpoint", mechanism, claim.arguments.params):
+    functions = functions_of(mechanism, claim.arguments.params)
+    if not any("breakpoint" in names_in(function.__code__) for function in functions):
         yield settings
         return
     if os.environ.get(_SWITCH) != "0":
