@@ -108,8 +108,8 @@ def _sorted(
     shown = ", ".join(sizes[:3]) + ", ..." * (len(sizes) > 3)
     note = (
         f"of large inputs, {len(of_part)} pairs of few records come first ({shown}: extremes of "
-        f"each column, one of each category), then {len(of_whole)} of the whole; a search has the "
-        "others"
+        f"each column, one of each category), then {len(of_whole)} of the whole; the others "
+        "are tried while there is time"
     )
     return Derived(of_part + of_whole, in_turn(ways), note)
 
@@ -143,7 +143,10 @@ def leading(pairs: Iterator[Pair]) -> Derived:
     """The first pairs, and the rest."""
     given = list(islice(pairs, MANY))
     following = list(islice(pairs, 1))
-    note = f"of the pairs that follow from the inputs, {MANY} come first; a search has the others"
+    note = (
+        f"of the pairs that follow from the inputs, {MANY} come first; the others are tried while "
+        "there is time"
+    )
     return Derived(given, chain(following, pairs), note * bool(following))
 
 

@@ -92,6 +92,7 @@ class Tables(Space):
 
     def corners(self, values: Sequence[Constant]) -> Iterator[Candidate]:
         """No record, one, many of the same, all with the same value at one place, and extremes."""
+        yield from self._far_everywhere()
         yield from self._alike()
         for at, column in self._columns.items():
             for value in column.far():
@@ -104,6 +105,18 @@ class Tables(Space):
                     base, origin = self._examples[-1], described(value, constant)
                     yield from self._made([*base, self._changed(base[-1], at, value)], *origin)
                     yield from self._made(self._all_changed(base, at, value), *origin)
+
+    def _far_everywhere(self) -> Iterator[Candidate]:
+        """A record with a number far outside in each column: of wide tables, few are looked at."""
+        far = {at: column.far() for at, column in self._columns.items() if column.far()}
+        base = self._examples[-1]
+        for end in (0, 1) if len(far) > 1 else ():
+            record = base[-1]
+            for at, values in far.items():
+                record = self._changed(record, at, values[end])
+            origin = "numbers far outside of the examples"
+            yield from self._made([*base, record], origin)
+            yield from self._made([*base[:-1], record], origin)
 
     def _alike(self) -> Iterator[Candidate]:
         """Corner cases without constants: datasets of equal records, or of records with a value."""

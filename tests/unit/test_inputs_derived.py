@@ -114,7 +114,8 @@ def test_many_pairs_of_small_examples_are_given_in_part():
     assert list(source.given) == found[:64]
     assert len(found) > 64
     assert notes == [
-        "of the pairs that follow from the inputs, 64 come first; a search has the others"
+        "of the pairs that follow from the inputs, 64 come first; the others are tried while there "
+        "is time"
     ]
     assert source.more([]) == found[64]
     (claim,) = expand({"eps": 1.0, "inputs": [[1]], "neighbors": ADD_REMOVE})

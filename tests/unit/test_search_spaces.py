@@ -138,3 +138,12 @@ def test_what_is_said_names_the_holder():
     found = next(Tables([[3, 90]], ADD).placed(SIX))
     assert found.origin_of([3, 90], found.data) == "D' holds 6, a constant in stats.py:14"
     assert found.origin_of(found.data, [3, 90]) == "D holds 6, a constant in stats.py:14"
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_of_wide_tables_numbers_far_outside_come_first_in_all_columns_at_once(relation):
+    table = [{f"c{at}": 2 + at + row for at in range(20)} for row in range(2)]
+    first = itertools.islice(Tables([table], relation).corners(()), 4)
+    records = [list(candidate.data[-1].values()) for candidate in first]
+    assert any(min(record) >= 100 for record in records)
+    assert any(max(record) <= -100 for record in records)
