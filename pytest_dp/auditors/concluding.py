@@ -318,7 +318,12 @@ def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int)
 
 def _note_if_late(game: Game) -> None:
     context = game.context
-    if game.late:
+    if game.late and context.told is not None and context.before_the_limit() > 0:
+        context.sampler.note(
+            "the seconds in which a violation is told were over before all was counted: this "
+            "machine is slow, or busy; run it again to see more"
+        )
+    elif game.late:
         context.sampler.note(
             f"stopped after max_seconds={context.settings.max_seconds:g}, with "
             f"{context.sampler.runs:,} of {context.max_samples:,} samples"

@@ -15,7 +15,13 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.blame.additive import is_pure
 from pytest_dp.blame.affine import noise_of
-from pytest_dp.blame.findings import Finding, format_draw, format_number, together_with
+from pytest_dp.blame.findings import (
+    Finding,
+    format_draw,
+    format_number,
+    more_noise,
+    together_with,
+)
 from pytest_dp.blame.origins import origins
 from pytest_dp.blame.runs import WHOLE, Key, Runs, by_key, differ, indices, place_of
 from pytest_dp.limits import CLEARLY, HUNDREDS, LOOK_RUNS, MANY_RUNS, NEARLY_EQUAL, TRACED_RUNS
@@ -130,7 +136,8 @@ def measured_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Findi
             f"here{others}, has a standard deviation of {deviation:.2g}; Laplace noise for "
             f"{format_number(claim.claimed)} claimed would have {needed:.2g}"
         )
-        yield Finding("too little noise", line, text, loss=lower)
+        mend = more_noise(needed / deviation)
+        yield Finding("too little noise", line, text, loss=lower, mend=mend)
         yield from origins(runs, runs.draw_at(line), place, loss=lower)
         return
 

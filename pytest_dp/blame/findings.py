@@ -32,14 +32,17 @@ class Finding:
 
     def remedy(self, claim: Guarantee, lower: float) -> str:
         """What may mend it, where at least `lower` is lost; empty if that is unknown."""
-        if self.kind != "too little noise":
+        if self.mend or self.kind != "too little noise":
             return self.mend or _REMEDIES.get(self.kind, "")
         loss = max(self.loss, lower)
-        if math.isinf(loss):
-            return _OTHER_NOISE
-        times = math.floor(100 * claim.noise_below(loss)) / 100
-        much = f" (about {format_number(times)} times as much, or more)" if times > 1 else ""
-        return f"more noise{much}, or less for it to hide; or claim what it loses"
+        return _OTHER_NOISE if math.isinf(loss) else more_noise(claim.noise_below(loss))
+
+
+def more_noise(times: float) -> str:
+    """What mends too little noise, of which about so many times as much is needed."""
+    times = math.floor(100 * times) / 100
+    much = f" (about {format_number(times)} times as much, or more)" if times > 1 else ""
+    return f"more noise{much}, or less for it to hide; or claim what it loses"
 
 
 _REMEDIES = {

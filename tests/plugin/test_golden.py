@@ -71,7 +71,7 @@ def test_a_failure_is_told_as_it_was_read(project, name):
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.usefixtures("_without_blame")
+@pytest.mark.usefixtures("_without_blame", "patient")
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT_FILE])
 def test_its_pair_runs_as_a_test(project, name):
     project.ini("dp_modules = true")

@@ -121,6 +121,8 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
     monkeypatch.setattr(concluding, "strongest", cut_off)
     result, _ = timed(broken_count)
     assert result.violated
+    assert not any("stopped after max_seconds" in note for note in result.notes), "they were not up"
+    assert any(note.endswith("run it again to see more") for note in result.notes)
 
 
 @pytest.mark.parametrize("cost", [0.05, 0.2])

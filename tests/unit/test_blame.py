@@ -340,7 +340,12 @@ def with_intercept(data, rng):
     return weight, len(data) - weight * sum(data)
 
 
+def whole_number(data, rng):
+    return round(10 * len(data) + rng.laplace(scale=2.0))  # here
+
+
 WHOLE = [
+    (whole_number, "always moves by 10.0", "more noise (about 4."),
     (most_common_first, "list(output) depends on no random draw: it is 'low', 'high' on D", "keys"),
     (nan_of_none, "no random draw on D', where it is nan in all of 200", "put out a number there"),
     (a_sentence, "words(output) depends on no random draw: it is 'About # came, some", "add noise"),
