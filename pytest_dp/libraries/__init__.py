@@ -11,6 +11,12 @@ from typing import Any
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.keywords import PRIVACY
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_dp.privacy import PrivacyProfile
+
 
 def needed(package: str) -> Any:
     """A module of a library; raises ClaimError that names the package if it is missing."""
@@ -22,6 +28,18 @@ def needed(package: str) -> Any:
             f"pytest_dp.libraries needs the package {name}, which cannot be imported ({error}). "
             f"Run: pip install {name}"
         ) from None
+
+
+def profile(curve: Callable[[float], float], name: str) -> PrivacyProfile:
+    """A bound on delta at every eps as a claim: what follows from all of its values together.
+
+    Bounds that are not tight may be less at one eps than what those at others imply.
+    """
+    from pytest_dp.privacy import PrivacyProfile
+    from pytest_dp.privacy.profiles import Region, sampled_profile
+
+    implied = Region.of_sticks(*sampled_profile(curve))
+    return PrivacyProfile(implied.delta_at, name=name)
 
 
 def refuse_promises(claim: dict[str, Any], source: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_dp.errors import invalid
-from pytest_dp.libraries import needed
+from pytest_dp.libraries import needed, profile
 from pytest_dp.privacy import PrivacyProfile
 
 
@@ -49,4 +49,4 @@ def guarantee(promised: Any, *, replace: bool = False) -> PrivacyProfile:
             promised,
             "Allowed: a DpEvent or a PrivacyLossDistribution of dp-accounting.",
         )
-    return PrivacyProfile(lambda eps: float(curve(eps)), name=name)
+    return profile(curve, name)

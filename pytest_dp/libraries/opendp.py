@@ -11,7 +11,7 @@ import numpy as np
 from pytest_dp.claims_table import Claimed
 from pytest_dp.declaration import add_remove_one, replace_one, values
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.libraries import needed, refuse_promises
+from pytest_dp.libraries import needed, profile, refuse_promises
 from pytest_dp.limits import EQUAL
 
 MEASURES = {
@@ -80,9 +80,7 @@ def _promised(measurement: Any, d_in: Any) -> dict[str, Any]:
         raise invalid("d_in", d_in, f"{allowed} OpenDP says: {_said(error)}") from None
     measure = str(measurement.output_measure)
     if measure == "SmoothedMaxDivergence":
-        from pytest_dp.privacy import PrivacyProfile
-
-        return {"guarantee": PrivacyProfile(bound.delta, name="opendp")}
+        return {"guarantee": profile(bound.delta, "opendp")}
     if measure not in MEASURES:
         known = ", ".join([*MEASURES, "SmoothedMaxDivergence"])
         raise invalid("measurement", measure, f"Allowed: measurements of {known}.")

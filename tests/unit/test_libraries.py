@@ -89,7 +89,8 @@ def test_approximate_measures_give_delta_as_well(dp):
     zero = opendp.claimed(gauss, (1, 1, 1), **given).declaration.keywords
     assert (zero["rho"], 0 < zero["delta"] < 1e-3) == (0.5, True)
     profile = opendp.claimed(smoothed(dp)).declaration.keywords["guarantee"]
-    assert profile.function(1.0) == smoothed(dp).map(1).delta(1.0)
+    assert profile.function(1.0) == pytest.approx(smoothed(dp).map(1).delta(1.0), rel=1e-3)
+    assert profile.region.delta_at(0.0) < smoothed(dp).map(1).delta(0.0)  # which is not tight
 
 
 REFUSED = [
@@ -140,7 +141,7 @@ def test_events_and_losses_of_dp_accounting_are_guarantees():
 
     pld = accounting.pld.privacy_loss_distribution.from_gaussian_mechanism(1.0)
     for promised in (accounting.GaussianDpEvent(1.0), pld):
-        assert dp_accounting.guarantee(promised).function(1.0) == pytest.approx(0.126937, rel=1e-4)
+        assert dp_accounting.guarantee(promised).function(1.0) == pytest.approx(0.126937, rel=1e-3)
     for wrong in (3, accounting.UnsupportedDpEvent()):
         with pytest.raises(ClaimError, match="Allowed: "):
             dp_accounting.guarantee(wrong)
