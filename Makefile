@@ -2,13 +2,15 @@
 
 PYTHON ?= python3
 REGRESSION ?= 01
+LIBRARIES ?= opendp diffprivlib dp_accounting
+SECONDS ?= 15
 
 # Hundreds of processes start in the tests: what they import is compiled once, whatever is set here.
 test quick nightly ray mutants lowest package: export PYTHONDONTWRITEBYTECODE =
 # The tests run side by side; threads for small matrices would only wait for each other.
-test quick nightly ray mutants lowest package: export OMP_NUM_THREADS = 1
+test quick nightly ray mutants lowest package libraries: export OMP_NUM_THREADS = 1
 
-.PHONY: all demo test quick nightly ray mutants lint types docs workflows package release lowest
+.PHONY: all demo test quick nightly ray mutants lint types docs workflows package release lowest libraries
 all: lint types docs test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
@@ -55,6 +57,19 @@ release:  ## the same, as the version of TAG, with release-notes.md; CI does it 
 
 lowest: .lowest/.installed  ## tests with the oldest versions of what users need
 	.lowest/bin/python -m pytest -n auto --dist worksteal -m "not slow and not nightly" tests/unit tests/plugin
+
+libraries: $(LIBRARIES:%=.venv/libraries/%/.installed)  ## released libraries, audited by packs of claims; makes docs/libraries.md
+	for pack in $(LIBRARIES); do python=.venv/libraries/$$pack/bin/python; \
+		$$python -m pytest -q benchmarks/libraries/$$pack.py -o dp_max_seconds=$(SECONDS) --dp-report=.venv/libraries/$$pack.json; \
+		test ! -f benchmarks/libraries/$${pack}_counts.py || \
+			$$python -m benchmarks.libraries.$${pack}_counts > .venv/libraries/$${pack}_counts.json; \
+	done
+	$(PYTHON) -m benchmarks.libraries.page .venv/libraries "$(SECONDS) s" $(LIBRARIES)
+
+.venv/libraries/%/.installed: benchmarks/libraries/%.py pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --editable . $$(sed -n 's/^# requirements: //p' $<)
+	@touch $@
 
 .lowest/.installed: pyproject.toml
 	$(PYTHON) -m venv .lowest
