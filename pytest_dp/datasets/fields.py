@@ -34,6 +34,11 @@ def with_field(record: Any, name: Any, value: Any) -> Any:
     return value
 
 
+def with_known(record: Any, name: Any, value: Any) -> Any:
+    """The same of a record that has such a value; others stay as they are."""
+    return with_field(record, name, value) if name in fields_of(record) else record
+
+
 def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
     """The distinct values of records, by the names, or places, of their fields and by content."""
     columns: dict[Hashable, dict[Hashable, Any]] = {}

@@ -13,13 +13,12 @@ import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
 from pytest_dp.datasets.differences import aligned
-from pytest_dp.datasets.fields import columns_of, fields_of, with_field
+from pytest_dp.datasets.fields import columns_of, fields_of, with_field, with_known
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
 from pytest_dp.limits import DOZENS, LABEL
@@ -126,18 +125,13 @@ def _halves(things: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 
 def _constant(records: PairRecords, columns: Columns) -> Iterator[Rows]:
     """With one value in all records: in all fields that have more, half of these, ..., one."""
-    sides = records.rows1, records.rows2
-    now = columns_of(chain(*sides)) if len(columns) > 1 else {}
+    now = columns_of(chain(records.rows1, records.rows2)) if len(columns) > 1 else {}
     for names in _halves([name for name, values in now.items() if len(values) > 1]):
-        one = {name: simplest(list(columns[name].values())) for name in names}
-        rows1, rows2 = ([reduce(_with_known, one.items(), row) for row in rows] for rows in sides)
+        rows1, rows2 = list(records.rows1), list(records.rows2)
+        for name in names:
+            value = simplest(list(columns[name].values()))
+            rows1, rows2 = ([with_known(r, name, value) for r in rows] for rows in (rows1, rows2))
         yield rows1, rows2
-
-
-def _with_known(row: Any, item: tuple[Hashable, Any]) -> Any:
-    """A record with a field set, if it has that field."""
-    name, value = item
-    return with_field(row, name, value) if name in fields_of(row) else row
 
 
 def _simpler(records: PairRecords, columns: Columns) -> Iterator[Rows]:

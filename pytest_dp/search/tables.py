@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.datasets import is_real, key, rebuilt, records_of
-from pytest_dp.datasets.fields import columns_of, fields_of, with_field
+from pytest_dp.datasets.fields import columns_of, fields_of, with_known
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import COPIES, LARGEST_NUMBER, LONG_DATASET, SEVERAL
@@ -103,7 +103,7 @@ class Tables(Space):
             for at, column in self._columns.items():
                 for value in column.beside(constant)[:1]:
                     base, origin = self._examples[-1], described(value, constant)
-                    yield from self._made([*base, self._changed(base[-1], at, value)], *origin)
+                    yield from self._made([*base, with_known(base[-1], at, value)], *origin)
                     yield from self._made(self._all_changed(base, at, value), *origin)
 
     def _far_everywhere(self) -> Iterator[Candidate]:
@@ -151,7 +151,7 @@ class Tables(Space):
     def _holding(self, at: Hashable, value: Any, origin: tuple[str, Any]) -> Iterator[Candidate]:
         """Datasets with a value in one column of a record, of several, of all; or as their sum."""
         base = self._examples[-1]
-        record = self._changed(base[-1], at, value)
+        record = with_known(base[-1], at, value)
         yield from self._made([*base, record], *origin)
         yield from self._made([record], *origin)
         yield from self._made([*base[:-1], record], *origin)
@@ -162,7 +162,7 @@ class Tables(Space):
         if is_real(value) and self._columns[at].kind and all(map(is_real, others)):
             rest, values = value - sum(others), self._columns[at].values
             if values[0] <= rest <= values[-1]:  # which is no constant
-                records = [*base[:-1], self._changed(base[-1], at, rest)]
+                records = [*base[:-1], with_known(base[-1], at, rest)]
                 yield from self._made(records, f"a dataset with the sum {value!r}")
 
     def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Candidate:
@@ -203,11 +203,11 @@ class Tables(Space):
             case 5:
                 at, place = int(rng.integers(len(records))), choice(self._names, rng)
                 value = fields_of(choice(records, rng)).get(place)
-                records[at] = self._changed(records[at], place, value)
+                records[at] = with_known(records[at], place, value)
             case _:
                 at, place = int(rng.integers(len(records))), choice(self._names, rng)
                 value = self._columns[place].mutated(fields_of(records[at]).get(place), rng)
-                records[at] = self._changed(records[at], place, value)
+                records[at] = with_known(records[at], place, value)
         return next(self._made(records, *origin), Candidate(data))
 
     def walk(self, start: Any, end: Any) -> Walk | None:
@@ -230,7 +230,7 @@ class Tables(Space):
         if value is None:
             return records, ()
         at = int(rng.integers(len(records)))
-        changed = self._changed(records[at], place, value)
+        changed = with_known(records[at], place, value)
         if rng.random() < 0.5:
             return [*records, changed], described(value, constant)
         return [*records[:at], changed, *records[at + 1 :]], described(value, constant)
@@ -252,11 +252,8 @@ class Tables(Space):
             return
         yield Candidate(data, origin, value) if origin else Candidate(data)
 
-    def _changed(self, record: Any, at: Hashable, value: Any) -> Any:
-        return with_field(record, at, value) if at in fields_of(record) else record
-
     def _all_changed(self, records: Sequence[Any], at: Hashable, value: Any) -> list[Any]:
-        return [self._changed(record, at, value) for record in records]
+        return [with_known(record, at, value) for record in records]
 
 
 def _removing_and_adding(before: list[Any], after: list[Any]) -> list[list[Any]]:
