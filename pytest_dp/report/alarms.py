@@ -33,8 +33,6 @@ def sarif(
     this package. `located` leads from the path of a record to one relative to the root of the
     repository.
     """
-    told = (told for record in records if not record.expected for told in record.all)
-    alarming = [record for record in told if record.status in ALARMS]
     run = {
         "tool": {
             "driver": {
@@ -45,10 +43,15 @@ def sarif(
         },
         "automationDetails": {"id": "pytest-dp/"},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(record, located) for record in alarming],
+        "results": [_result(record, located) for record in _alarming(records)],
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _alarming(records: Sequence[Record]) -> list[Record]:
+    told = (told for record in records if not record.expected for told in record.all)
+    return [record for record in told if record.status in ALARMS]
 
 
 def fingerprint(record: Record) -> str:
@@ -123,9 +126,7 @@ def code_quality(
             "location": _place(located(record.path), record.line or 1),
             **({"other_locations": others} if (others := _others(record, located)) else {}),
         }
-        for told in records
-        for record in told.all
-        if record.status in ALARMS and not told.expected
+        for record in _alarming(records)
     ]
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 
