@@ -113,7 +113,7 @@ class Tables(Space):
         for end in (0, 1) if len(far) > 1 else ():
             record = base[-1]
             for at, values in far.items():
-                record = self._changed(record, at, values[end])
+                record = with_known(record, at, values[end])
             origin = "numbers far outside of the examples"
             yield from self._made([*base, record], origin)
             yield from self._made([*base[:-1], record], origin)
