@@ -31,7 +31,8 @@ def outcome(record: dict[str, Any]) -> str:
 
 
 def violation(record: dict[str, Any], counted: dict[str, Any] | None, known: str) -> str:
-    lines = [f"### {label(record)}", "", "```text", record["witness"]["text"], "```", ""]
+    shown = ["<!-- not run: an audit gave it -->", "```text", record["witness"]["text"], "```"]
+    lines = [f"### {label(record)}", "", *shown, ""]
     if counted:
         (one, other), runs = counted["counts"], counted["runs"]
         lines += [
