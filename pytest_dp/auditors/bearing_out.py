@@ -8,7 +8,7 @@ with given numbers in place of draws, and its real outputs are held against thei
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -38,7 +38,6 @@ from pytest_dp.limits import (
 )
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.estimate import Estimate
-from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
 LEAST_RUNS = 40
@@ -60,7 +59,7 @@ class BearingOut:
         self.runs = 0
         self.against = ""
         self._losses: dict[int, tuple[float, float] | None] = {}
-        self._replayed: dict[Hashable, int] = {}  # runs, by the input that was looked over
+        self._replayed: dict[int, int] = {}  # runs, by the input that was looked over
         self._calls: set[tuple[int, int]] = set()  # vectorised ones, replayed by their size
         self._held: dict[int, int] = {}  # pairs of outputs that were held against what is known
         self._seconds = SEARCH_TIME * context.settings.max_seconds  # to look it over
@@ -145,7 +144,7 @@ class BearingOut:
         that gives something else than the trace.
         """
         known = filter(self.is_known, self._states)
-        inputs = {_key(data): data for state in known for data in state.pair.inputs}
+        inputs = {at: data for state in known for at, data in _inputs(state)}
         runs = min(max(self._runs // (2 * len(inputs)), DOZENS // 2), RUNS)
         slow = self.context.sampler.quickest_run > MOMENT
         for key, data in inputs.items():
@@ -195,8 +194,10 @@ class BearingOut:
         runs, vectorised = self._runs, self.context.call.size is not None
         if not min(self._replayed.values()) and (vectorised or runs < THOUSAND):
             return 0  # rows of one call may depend on each other
-        missing = runs if vectorised else runs - sum(self._replayed.values())
-        return max(missing // (2 * self._bandit.claimed), DOZENS // 2)
+        given = self._bandit.states[: self._bandit.claimed]
+        replays = {at: self._replayed.get(at, 0) for state in given for at, _ in _inputs(state)}
+        missing = runs if vectorised else runs - sum(replays.values())
+        return max(missing // (2 * len(given)), DOZENS // 2)
 
     @property
     def is_slow(self) -> bool:
@@ -286,7 +287,7 @@ class BearingOut:
     def _unseen(self) -> float:
         """Of runs on an input, the share that may do something else and go unseen, at 95 %."""
         given = self._bandit.states[: self._bandit.claimed]
-        least = min(self._replayed.get(_key(d), 0) for state in given for d in state.pair.inputs)
+        least = min(self._replayed.get(at, 0) for state in given for at, _ in _inputs(state))
         runs = least or min(state.drawn for state in given)
         return -math.expm1(math.log(SHOWN_ALPHA) / runs) if runs and self.runs else 0.0
 
@@ -309,7 +310,6 @@ class BearingOut:
         )
 
 
-def _key(data: Any) -> Hashable:
-    """Equal for inputs of equal content."""
-    frozen = Input(data).frozen
-    return id(data) if frozen is None else frozen
+def _inputs(state: PairState) -> Iterable[tuple[int, Any]]:
+    """The inputs of a pair, by their positions in the pool."""
+    return zip((state.input1, state.input2), state.pair.inputs, strict=True)

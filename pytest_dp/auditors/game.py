@@ -151,10 +151,10 @@ class Game:
         if bearing_out.wanted and not self._has_open_proposals:
             if (newcomer := bandit.newcomer()) is not None:
                 return newcomer
+            least = max(self.seen, key=bearing_out.missing)
+            if bearing_out.missing(least):
+                return least
             if bandit.source.exhausted:
-                least = max(self.seen, key=bearing_out.missing)
-                if bearing_out.missing(least):
-                    return least
                 if unknown := bearing_out.unknown:
                     return max(unknown, key=lambda state: state.hope)
                 if bearing_out.is_enough():

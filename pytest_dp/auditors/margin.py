@@ -24,7 +24,7 @@ class Margin:
     def __init__(self, context: Context, bandit: Bandit, share: float) -> None:
         self._context, self._bandit, self._share = context, bandit, share
         self.doubtful: PairState | None = None
-        self._next_check = 0.0  # pairs of outputs
+        self._next_check = self._next_shown = 0.0  # pairs of outputs
         self._at_margin = 0  # the same, where noise would have been caught that is too small
 
     def is_reached(self, ledger: Ledger) -> bool:
@@ -35,20 +35,20 @@ class Margin:
         shows_progress = context.sampler.progress is not None
         searched = bandit.source.exhausted or not bandit.may_search
         may_end = searched and bandit.all_seen and bandit.drawn >= MIN_AT_MARGIN
-        doubts = None
         learned = all(state.binnings for state in bandit.seen[: bandit.claimed])
-        if learned and (may_end or shows_progress):
-            level = context.guarantee, self._share * context.alpha
-            caught = would_catch(bandit.seen[: bandit.claimed], bandit.claimed, *level)
-            context.sampler.caught = caught.at
-            margin = context.settings.margin
-            if may_end and self._is_at(margin, caught) and self._sees():
-                left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
-                doubts = in_doubt(
-                    bandit.accepted, caught.if_kept, left, *level, margin, bandit.claimed
-                )
+        if not learned or not (may_end or (shows_progress and bandit.drawn >= self._next_shown)):
+            return False
+        doubts = None
+        self._next_shown = CHECK_GROWTH * bandit.drawn
+        level = context.guarantee, self._share * context.alpha
+        caught = would_catch(bandit.seen[: bandit.claimed], bandit.claimed, *level)
+        context.sampler.caught = caught.at
+        margin = context.settings.margin
+        if may_end and self._is_at(margin, caught) and self._sees():
+            left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
+            doubts = in_doubt(bandit.accepted, caught.if_kept, left, *level, margin, bandit.claimed)
         self.doubtful = doubts[0] if doubts else None
-        self._next_check = 0.0 if doubts else CHECK_GROWTH * bandit.drawn
+        self._next_check = 0.0 if doubts or not may_end else CHECK_GROWTH * bandit.drawn
         return doubts == []
 
     def _is_at(self, margin: float, caught: Caught) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.expected_bounds import apart, likelier_first
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
@@ -35,6 +35,7 @@ from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import ENOUGH, MIN_COUNTED, NEARLY_HALF, THOUSAND
 from pytest_dp.outputs.event_search import RankedEvent, search
 from pytest_dp.outputs.feature import Feature, about_extract
+from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import Table
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.deadline import OutOfTime
@@ -120,14 +121,14 @@ class _Suspect:
 def _suspects(context: Context, state: PairState) -> list[_Suspect]:
     table, on_d = state.outputs.table()
     rank = rank_for(context.guarantee)(state.outputs.pairs)
-    events = search(table, on_d, rank, _about(table), 1)
+    events = search(table, on_d, rank, _about(state, table, on_d), 1)
     return [
         _Suspect(state, simplest(event, table, on_d, rank), state.outputs.pairs) for event in events
     ]
 
 
-def _about(table: Table) -> list[Feature] | None:
-    return about_extract(table) if table.is_extract else None
+def _about(state: PairState, table: Table, on_d: Bools) -> list[Feature]:
+    return about_extract(table) if table.is_extract else features(table, state.references, on_d)
 
 
 def _test(game: Game, witness: Witness) -> held_out.Tested | None:
@@ -204,7 +205,7 @@ def _largest_shown(context: Context, state: PairState) -> float:
         far = apart(*cautious(c1, c2, runs), guarantee)
         return np.where(np.maximum(c1, c2) >= ENOUGH, far, -np.inf)
 
-    events = search(table, on_d, rank, _about(table), 1)
+    events = search(table, on_d, rank, _about(state, table, on_d), 1)
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)

@@ -82,4 +82,4 @@ def test_an_audit_ends_at_its_margin_once_proposals_have_had_their_share() -> No
     proposer = Listed(*[[pair(n)] for n in range(1000, 2000)])
     context, verdict = audited(proposer)
     assert verdict == "no violation"
-    assert 5 < len(context.source.pairs) < 100
+    assert 5 < len(context.source.pairs) < 200  # a twentieth of the runs, by a dozen each
