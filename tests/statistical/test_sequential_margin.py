@@ -125,7 +125,7 @@ def test_the_shape_of_the_noise_counts():
         params = gaussian.params(loss)
         return audit(gaussian.mechanism, params=params, seed=seed, n_jobs=1, **common)
 
-    at = run(1 / 5, 0).resolution
+    at = np.median([run(1 / 5, seed).resolution for seed in range(3)])
     assert at < 1.7
     assert run(at, 100).violated
 
