@@ -41,6 +41,12 @@ MENDED = (
 )
 
 
+UNTOLD = (
+    "A violation is expected here, by the mark xfail(strict=True), and the audit could tell "
+    "nothing: give it more samples or seconds."
+)
+
+
 def audit_or_look_up(
     item: pytest.Item, mechanism: Any, claim: Claim, keywords: Mapping[str, Any]
 ) -> None:
@@ -103,16 +109,17 @@ def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
     drawn = any(file.name.lower().endswith(".html") for file in reports(item.config))
     source = source_digest(mechanism)
     record = Record.of(result, item.nodeid, path, line, source, pictures=drawn)
+    settings = settings_of(item.config, result.claim)
+    record = replace(record, too_little=_too_little(result, settings))
     item.stash.setdefault(_RECORDS, []).append((record, result))
     item.user_properties += [
         said for said in properties(record) if said not in item.user_properties
     ]
     if result.violated:
         raise PrivacyViolation(violation(result), result)
-    settings = settings_of(item.config, result.claim)
-    if too_little := _too_little(result, settings):
+    if record.too_little:
         told = f"{headline(result)}\n{result.reason}".rstrip()
-        raise InconclusiveAudit(f"{told}\n{too_little}")
+        raise InconclusiveAudit(f"{told}\n{record.too_little}")
     if result.verdict == "inconclusive":
         if settings.strict != "off" or settings.at_least != "weak":
             raise InconclusiveAudit(f"{headline(result)}\n{result.reason}")
@@ -197,8 +204,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if ours and (call.when == "setup" or call.excinfo is None):
         report.longrepr = represent(error, item.config, item.path, place(item)[1])  # type: ignore[arg-type]
     is_mended = str(report.longrepr).startswith("[XPASS(strict)]")
-    if is_mended and item.stash.get(_RECORDS, []):
-        report.longrepr = f"{MENDED}\n{report.longrepr}"
+    if is_mended and (found := item.stash.get(_RECORDS, [])):
+        told = UNTOLD if found[-1][0].status == "inconclusive" else MENDED
+        report.longrepr = f"{told}\n{report.longrepr}"
     # Whatever else went wrong around a generated item, its claim was not audited.
     unaudited = ours or (report.failed and hasattr(item, "declaration") and not is_mended)
     if call.when != "call" and not (unaudited and call.when == "setup"):

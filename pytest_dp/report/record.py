@@ -158,6 +158,7 @@ class Record:
     estimate: Estimate | None = None
     outside: str = ""
     pair_file: str = ""
+    too_little: str = ""
     beyond: Record | None = None
     """What breaks the claim beyond its inputs, told beside its own status."""
     unchanged_since: str = ""

@@ -94,13 +94,15 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
     ]
     said += [
         (weak, "weak"),
+        (sum(bool(record.too_little) for record in audited), "less than asked for"),
         (blind, "blind"),
         (sum(record.status == "unchanged" for record in audited), "unchanged"),
         (sum(record.beyond is not None for record in audited), "broken beyond the examples"),
         (len(audited) - len(open_ones), "broken as expected"),
         (len(records) - len(audited), "not as on record"),
     ]
-    found = [] if any(counts.values()) or blind else ["no violation found"]
+    is_red = any(counts.values()) or blind or any(record.too_little for record in audited)
+    found = [] if is_red else ["no violation found"]
     return ", ".join(
         [counted(len(audited), "claim"), *found, *(f"{n} {words}" for n, words in said if n)]
     )

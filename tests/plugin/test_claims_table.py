@@ -81,6 +81,12 @@ vendor = claims({
 """
 
 
+def test_a_known_violation_that_cannot_be_told_is_not_called_mended(pytester):
+    pytester.makepyfile(KNOWN.replace("(0, 0.5), eps=1", "(0, 0.5), max_samples=12, eps=1"))
+    result = pytester.runpytest("-p", "no:cacheprovider", "-k", "broken")
+    result.stdout.fnmatch_lines(["*the audit could tell nothing: give it more samples*"])
+
+
 def test_a_known_violation_is_not_red_until_it_is_mended(pytester):
     pytester.makepyfile(KNOWN)
     result = pytester.runpytest("-p", "no:cacheprovider")
@@ -107,7 +113,11 @@ def test_a_pass_below_the_floor_of_its_claim_is_red(pytester, at_least, samples,
     pytester.makepyfile(FLOOR.format(at_least=at_least, samples=samples))
     result = pytester.runpytest("-p", "no:cacheprovider")
     result.assert_outcomes(failed=failed, passed=1 - failed)
-    assert (f"at_least={at_least!r} is asked for" in result.stdout.str()) == bool(failed)
+    shown = result.stdout.str()
+    assert (f"at_least={at_least!r} is asked for" in shown) == bool(failed)
+    counted = pytester.runpytest("-p", "no:cacheprovider", "-q").stdout.str()
+    assert ("1 less than asked for" in counted) == bool(failed)
+    assert ("no violation found" in counted) != bool(failed)
 
 
 def test_seeds_are_taken_as_reports_print_them():
