@@ -292,6 +292,6 @@ def test_ids_stay_on_one_line_whatever_the_parameters_are(project):
     )
     result = project.run("--collect-only", "-q")
     assert result.outlines[:2] == [
-        "test_a.py::noisy[eps=1.0-grid=array([[1., 0.], [0....]",
+        "test_a.py::noisy[eps=1.0-grid=array([[1., 0.], [0., 1.]])]",
         r"test_a.py::noisy[eps=1.0-grid='a\nb']",
     ]

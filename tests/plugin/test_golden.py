@@ -31,14 +31,15 @@ def printed(result: pytest.RunResult) -> str:
 def comparable(text: str) -> str:
     """What is the same each time: without numbers of counts, which depend on the time there is.
 
-    Those of the lines, of D, D' and S stay; where randomness cannot be seeded, the beginning alone.
+    Those of the lines and of D and D' stay, but for thresholds in S, which are learned from as many
+    outputs as there were; where randomness cannot be seeded, the beginning alone.
     """
     text = re.sub(r" at 0x\w+|:\d{5}'|^E +Evidence: .*", "", text, flags=re.MULTILINE)
     text = re.sub(r"\nE +", " ", text)
     before, leaks, rest = text.partition(" Leaks at ")
     if not leaks:
         before, leaks, rest = text.partition(" D  = ")
-    shown, said, after = rest.partition(" Outputs ")
+    shown, said, after = rest.partition(" S  = ")
     number = re.compile(r"-?\d[\d.,]*(e[-+]?\d+)?|infinite")
     before, after = number.sub("#", before), number.sub("#", after)
     if NOT_REPLAYABLE in text:  # nor are D, D' and S
