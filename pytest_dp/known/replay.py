@@ -125,7 +125,8 @@ def replayed(
 ) -> int:
     """How many runs on an input, or rows, gave what follows from its traced outcomes.
 
-    Vectorised calls are as large as `calls` say; by default there is one of a thousand rows.
+    Vectorised calls are as large as `calls` say; by default there are two of a thousand rows or
+    so.
 
     There is at least one run for each outcome that numbers were found for, unless there are more
     than `runs`; these are the likeliest. Every other run has draws that lie far out, where real
@@ -158,7 +159,8 @@ def _replayed_rows(
     laws = plans[0][0].laws if plans else ()
     if not laws or any(list(outcome.laws) != list(laws) for outcome, _ in plans):
         return 0
-    calls, rows = calls or [len(plans)], itertools.cycle(plans)
+    calls = calls or [len(plans) - 1, len(plans)]  # of which one is odd
+    rows = itertools.cycle(plans)
     copied, inputs = call.copy_alone(*(item.fresh() for _ in calls))
     for size, fresh in zip(calls, inputs, strict=True):
         planned = list(itertools.islice(rows, size))

@@ -273,7 +273,7 @@ def some_rows_without_noise(x, rng, size):
 
 
 def less_noise_in_the_last_of_odd_rows(x, rng, size):
-    """Neither in the one row that is traced, nor in a thousand."""
+    """Not in the one row that is traced."""
     noise = rng.laplace(size=size)
     noise[-1] *= 0.3 if size % 2 and size > 1 else 1
     return x + noise
