@@ -34,6 +34,7 @@ from pytest_dp.limits import (
     RUNS,
     SEARCH_TIME,
     SHOWN_ALPHA,
+    STEPS,
     THOUSAND,
 )
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -92,13 +93,18 @@ class BearingOut:
     def unknown(self) -> list[PairState]:
         """Pairs on which it is not known, of those that were proposed, while they lack outputs.
 
-        Together they get as many as those that the claim gives; and more if they look broken.
+        Together they get as many as those that the claim gives, or some thousand if these are few;
+        and more if they look broken.
         """
         bandit = self._bandit
         unknown = [state for state in bandit.accepted if not self.is_known(state)]
         drawn = sum(state.drawn for state in unknown)
         given = sum(state.drawn for state in bandit.states[: bandit.claimed])
-        return unknown if drawn < given else list(filter(bandit.looks_broken, unknown))
+        return (
+            unknown
+            if drawn < max(given, STEPS // 2)
+            else list(filter(bandit.looks_broken, unknown))
+        )
 
     def _loss_on(self, number: int) -> tuple[float, float] | None:
         if number not in self.known.pairs:
