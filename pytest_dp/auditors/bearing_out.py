@@ -229,7 +229,8 @@ class BearingOut:
     def rest(self) -> None:
         """Let the audit's pass rest on what is known."""
         drawn = sum(state.drawn for state in self._states if self.is_known(state))
-        self.runs = 2 * drawn + sum(self._replayed.values())
+        vectorised = self.context.call.size is not None  # of which real runs alone are counted
+        self.runs = 2 * drawn + (0 if vectorised else sum(self._replayed.values()))
 
     def _hold(self, states: Iterable[PairState]) -> None:
         """Hold real runs against what is known."""
