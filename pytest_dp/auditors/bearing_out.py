@@ -221,7 +221,7 @@ class BearingOut:
     def is_enough(self) -> bool:
         """Whether there were enough real runs on all pairs so far, and all look as derived."""
         states = self._states
-        if not self.wanted or any(map(self.missing, states)) or self.unknown:
+        if not self.wanted or any(map(self.missing, states)):
             return False
         self._hold(filter(self.is_known, states))
         return not self.against

@@ -305,26 +305,36 @@ def test_vectorised_functions_pass_by_rows_with_given_numbers(mechanism, known):
         assert result.estimate.runs <= result.samples
 
 
-def count_or_all(gate):
+def gated_count(gate, noise):
     """The number of records; for the record `gate`, by other noise."""
 
     def counted(records, rng):
-        if gate in records:
-            return len(records) + gate_noise(rng)
-        return len(records) + rng.laplace()
+        return len(records) + (noise(rng) if gate in records else rng.laplace())
 
     return counted
 
 
-def gate_noise(rng):
+def cauchy(rng):
     return rng.standard_t(df=1)  # which is not traced
+
+
+SEARCHED = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]], "seed": 1, "n_jobs": 1}
 
 
 @pytest.mark.parametrize("gate", [None, 77])
 def test_a_searched_claim_passes_by_what_is_known_of_proposed_pairs(gate):
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
-    result = audit(count_or_all(gate), **claim, seed=1, n_jobs=1, max_samples=6_000)
+    result = audit(gated_count(gate, cauchy), **SEARCHED, max_samples=6_000)
     assert (result.verdict, result.strength) == ("no violation", "analytic")
+
+
+@pytest.mark.parametrize(
+    "noise", [lambda rng: 0.4 * cauchy(rng), lambda rng: rng.laplace(scale=0.5)]
+)
+def test_what_a_proposed_pair_loses_is_told_beside_such_a_pass(noise):
+    """Traced or not: a dozen runs on it, as on each proposed pair, would not show it."""
+    result = audit(gated_count(77, noise), **SEARCHED)
+    assert (result.verdict, result.strength) == ("no violation", "analytic")
+    assert result.beyond.violated
 
 
 def test_a_function_inside_that_sets_what_is_kept_is_a_doubt():
