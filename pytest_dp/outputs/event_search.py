@@ -32,7 +32,6 @@ from pytest_dp.outputs.events import (
     Pattern,
 )
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category
 from pytest_dp.outputs.rounding import (
@@ -90,18 +89,17 @@ def search(
     table: Table,
     on_d: Bools,
     rank: Rank,
-    about: list[Feature] | None = None,
+    about: list[Feature],
     limit: int = 8,
     *,
     rare: bool = False,
 ) -> list[RankedEvent]:
     """The most promising events that tell outputs on D from outputs on D', best first.
 
-    They speak about the quantities in `about`, by default those of `features`. With `rare`, there
-    is also, for either input, the rare value or category that speaks most for it: a value that is
-    released once in a thousand runs tells everything, but not yet.
+    They speak about the quantities in `about`, such as `features` has. With `rare`, there is also,
+    for either input, the rare value or category that speaks most for it: a value that is released
+    once in a thousand runs tells everything, but not yet.
     """
-    about = features(table, [], on_d) if about is None else about
     exact = any(feature.exact for feature in about)
     # Of equals, what comes first wins: the easiest to read.
     blocks = _single_outputs(table, on_d, exact)

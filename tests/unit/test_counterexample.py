@@ -16,6 +16,7 @@ from pytest_dp.limits import KEPT_RANK
 from pytest_dp.outputs.event_search import RankedEvent, pattern_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
 from pytest_dp.outputs.feature import LEN, Feature, leaf
+from pytest_dp.outputs.features import features
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
@@ -46,7 +47,7 @@ def found_for(event, table, first, rank):
 def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
     table, first = drawn(shift, scale, seed=seed)
     rank = rank_for(ApproximateDP(0.5))(2000)
-    for found in search(table, first, rank, limit=5):
+    for found in search(table, first, rank, features(table, [], first), limit=5):
         simple = simplest(found, table, first, rank)
         again = found_for(simple.event, table, first, rank)
         assert (simple.c1, simple.c2) == (again.c1, again.c2)
@@ -167,7 +168,8 @@ def test_keys_their_order_and_types_have_sentences_of_their_own(make, beginning)
     noise = np.random.default_rng(0).laplace(size=200).tolist()
     table = tabulate([make(x, i < 100) for i, x in enumerate(noise)])
     rank = rank_for(ApproximateDP(1.0))(100)
-    [best] = search(table, np.arange(200) < 100, rank, limit=1)
+    first = np.arange(200) < 100
+    [best] = search(table, first, rank, features(table, [], first), limit=1)
     assert said(*best.event.conditions)[0].startswith(beginning)
 
 

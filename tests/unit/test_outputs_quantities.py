@@ -179,7 +179,9 @@ def test_of_many_differences_the_telling_ones_are_chosen():
 def test_the_search_looks_at_no_more_than_before():
     r = np.random.default_rng(0)
     table = tabulate(r.normal(size=(400, 3)))
-    found = search(table, np.arange(400) < 200, lambda c1, c2: np.abs(c1 - c2) + 0.0, limit=50)
+    first = np.arange(400) < 200
+    about = features(table, [], first)
+    found = search(table, first, lambda c1, c2: np.abs(c1 - c2) + 0.0, about, limit=50)
     assert not any(word in str(found) for word in ("sum", "arg", " - ", "bit"))
 
 
@@ -201,7 +203,7 @@ def test_tables_do_not_change_what_they_were_made_of():
         before = outputs.copy()
         table = tabulate(outputs)
         first = np.arange(30) < 15
-        search(table, first, lambda c1, c2: c1 - c2 + 0.0, limit=5)
+        search(table, first, lambda c1, c2: c1 - c2 + 0.0, features(table, [], first), limit=5)
         for feature in all_features(table, [], first) + float_features(table, first):
             feature.columns(table)
         np.testing.assert_array_equal(outputs, before)

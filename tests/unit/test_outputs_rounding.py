@@ -14,6 +14,7 @@ from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.feature import Feature, leaf
+from pytest_dp.outputs.features import features
 from pytest_dp.outputs.rounding import NO_ROOM, between, clusters, merged, merging, room, room_of
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
@@ -92,7 +93,13 @@ def test_models_and_events_do_not_see_errors(step, n):
     assert (column.codes(table) == column.codes(again)).all()
     events = [
         one.event
-        for one in search(table, first, rank_for(ApproximateDP(0.0), 0.0)(n // 2), limit=20)
+        for one in search(
+            table,
+            first,
+            rank_for(ApproximateDP(0.0), 0.0)(n // 2),
+            features(table, [], first),
+            limit=20,
+        )
     ]
     assert len(events) > 5
     for event in events:
@@ -111,7 +118,13 @@ def test_whole_outputs_are_compared_up_to_errors():
     first = values > 0
     found = [
         one.event
-        for one in search(again, first, rank_for(ApproximateDP(0.0), 0.0)(2_000), limit=30)
+        for one in search(
+            again,
+            first,
+            rank_for(ApproximateDP(0.0), 0.0)(2_000),
+            features(again, [], first),
+            limit=30,
+        )
     ]
     assert any(isinstance(condition, OneOf) for one in found for condition in one.conditions)
     for event in found:

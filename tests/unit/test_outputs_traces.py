@@ -14,7 +14,7 @@ from pytest_dp.attacks.feature_bins import bins_of
 from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import leaf
-from pytest_dp.outputs.features import all_features
+from pytest_dp.outputs.features import all_features, features
 from pytest_dp.outputs.lattices import grids, remainders
 from pytest_dp.outputs.relations import near_relations, relations
 from pytest_dp.outputs.rounding import comes_alone, recurring
@@ -198,10 +198,28 @@ def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
     table, first = tabulate(outputs), np.arange(40_000) < 20_000
     column = bins_of(leaf("output"), table, 40)
     assert column.atoms.values.tolist() == [-3.5, 1.25]
-    found = search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), limit=1, rare=True)
+    found = search(
+        table,
+        first,
+        rank_for(ApproximateDP(1.0), 0.0)(20_000),
+        features(table, [], first),
+        limit=1,
+        rare=True,
+    )
     assert [str(one.event) for one in found[1:]] == ["output == 1.25", "output == -3.5"]
     assert [(one.c1, one.c2) for one in found[1:]] == [(5, 0), (0, 6)]
-    assert len(search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), limit=1)) == 1
+    assert (
+        len(
+            search(
+                table,
+                first,
+                rank_for(ApproximateDP(1.0), 0.0)(20_000),
+                features(table, [], first),
+                limit=1,
+            )
+        )
+        == 1
+    )
 
 
 def test_a_fine_grid_has_no_values_that_stand_out():
@@ -251,7 +269,14 @@ def test_a_rare_value_has_an_event_where_noise_is_shared():
     two = one.copy()
     one[:5], two[:5] = 3.0, 2.0
     table, first = tabulate(np.concatenate([one, two])), np.arange(40_000) < 20_000
-    found = search(table, first, rank_for(ApproximateDP(1.0), 0.0)(20_000), limit=1, rare=True)
+    found = search(
+        table,
+        first,
+        rank_for(ApproximateDP(1.0), 0.0)(20_000),
+        features(table, [], first),
+        limit=1,
+        rare=True,
+    )
     assert [str(one.event) for one in found[-2:]] == ["output == 3", "output == 2"]
 
 
