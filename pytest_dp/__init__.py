@@ -16,6 +16,8 @@ _HOME = {
     "replace_one": "declaration",
     "replace_special": "declaration",
     "values": "declaration",
+    "risk_claim": "risk_declaration",
+    "riskiest": "risk_declaration",
     "dp_command": "black_boxes",
     "dp_url": "black_boxes",
     "audit": "auditors",
@@ -28,6 +30,7 @@ _HOME = {
     "PrivacyProfile": "privacy",
     "TradeOff": "privacy",
     "DPSniper": "settings",
+    "Membership": "settings",
     "Sequential": "settings",
     "StatDP": "settings",
     "Claim": "claim",
@@ -53,6 +56,7 @@ __all__ = [
     "InconclusiveWarning",
     "LossEstimate",
     "MechanismError",
+    "Membership",
     "PrivacyProfile",
     "PrivacyViolation",
     "PytestDPError",
@@ -72,6 +76,8 @@ __all__ = [
     "register_profile",
     "replace_one",
     "replace_special",
+    "risk_claim",
+    "riskiest",
     "values",
 ]
 
@@ -101,7 +107,8 @@ if TYPE_CHECKING:
     from pytest_dp.profiles import load_profile, register_profile
     from pytest_dp.results.blame import Blame
     from pytest_dp.results.result import Counterexample
-    from pytest_dp.settings import DPSniper, Sequential, StatDP
+    from pytest_dp.risk_declaration import risk_claim, riskiest
+    from pytest_dp.settings import DPSniper, Membership, Sequential, StatDP
 
 
 def __getattr__(name: str) -> object:

@@ -16,9 +16,20 @@ from pytest_dp.datasets.relations import (
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.keywords import NUMBERS, PRIVACY, is_strategy, read
-from pytest_dp.privacy import NOTIONS, Guarantee, guarantee, of_group, smallest
+from pytest_dp.privacy import NOTIONS, STATED, Guarantee, guarantee, of_group, smallest
 from pytest_dp.reprs import on_one_line
 from pytest_dp.settings import NAMES as SETTINGS
+from pytest_dp.settings import Membership
+
+
+@dataclass(frozen=True, slots=True)
+class Games:
+    """Which membership games are played."""
+
+    records: Any
+    """As the claim names them; once the data is looked up, `inputs.targets.Target`s."""
+    score: Any = None
+    """What a model says of a record, if the claim says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,8 @@ class Promise:
         Explicit neighbouring inputs, or where they come from.
     one_unit : Guarantee or None
         What holds for one unit, from which that of a group follows.
+    games : Games or None
+        Of a promise about membership, whose `inputs` are the data.
     """
 
     guarantee: Guarantee
@@ -45,6 +58,7 @@ class Promise:
     inputs: Any = None
     pairs: Any = None
     one_unit: Guarantee | None = None
+    games: Games | None = None
 
     @property
     def group(self) -> int:
@@ -107,7 +121,8 @@ class Claim:
         parts = [str(self.promise.of_one_unit.guarantee)]
         if self.promise.relation:
             parts.append(str(self.promise.relation))
-        return f"@dp_claim({', '.join(parts)})"
+        kind = "dp" if self.promise.games is None else "risk"
+        return f"@{kind}_claim({', '.join(parts)})"
 
 
 def expand(keywords: Mapping[str, Any]) -> list[Claim]:
@@ -119,6 +134,8 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         If a keyword is unknown, missing, contradictory or out of range.
     """
     given = read(keywords)
+    if "auc" in keywords:
+        return _about_membership(given)
     if not any(name in given for name in NOTIONS):
         guarantee(given)  # says what is missing
     inputs, pairs = given.get("inputs"), given.get("pairs")
@@ -131,6 +148,8 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         )
     relation = fitting(given.get("neighbors"), inputs)
     effort = {name: value for name, value in given.items() if name in SETTINGS}
+    if isinstance(effort.get("method"), Membership):
+        raise invalid("method", effort["method"], "It is for claims of auc=: write @risk_claim.")
     claims = []
     for arguments, label in variants(given):
         one_unit = _guarantee(given, arguments.params)
@@ -139,6 +158,27 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         check_parts(promise.of_one_unit, given.get("composes", ()))
         claims.append(Claim(promise, arguments, effort, label))
     return claims
+
+
+def _about_membership(given: Mapping[str, Any]) -> list[Claim]:
+    """The claims of `risk_claim`: one for each combination of ``params``."""
+    missing = [name for name in ("auc", "data", "records") if name not in given]
+    if missing:
+        raise ClaimError(
+            f"A claim about membership needs auc=, data= and records=; {missing[0]}= is missing. "
+            'For example @risk_claim(auc=0.6, data="tests.data:patients", records=riskiest(5)).'
+        )
+    effort = {"method": Membership()} | {n: v for n, v in given.items() if n in SETTINGS}
+    if not isinstance(effort["method"], Membership):
+        allowed = "Allowed: Membership(), or Membership(classifier=...), from pytest_dp."
+        raise invalid("method", effort["method"], f"{allowed} Claims of auc= have no other.")
+    promise = Promise(
+        _guarantee(given, {}),
+        RELATIONS["add_remove_one"](),
+        given["data"],
+        games=Games(given["records"], given.get("score")),
+    )
+    return [Claim(promise, arguments, effort, label) for arguments, label in variants(given)]
 
 
 def check_parts(promise: Promise, parts: Sequence[tuple[Any, int]]) -> None:
@@ -253,7 +293,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
     choices, drawn = _fixed_and_drawn(given)
     named = {name: given[name] for name in NUMBERS if isinstance(given.get(name), str)}
     varied = [name for name in choices if len(choices[name]) > 1 and name not in named.values()]
-    claimed = any(name in given for name in NOTIONS)
+    claimed = any(name in given for name in STATED)
     combinations = []
     for chosen in product(*choices.values()):
         params = dict(zip(choices, chosen, strict=True))

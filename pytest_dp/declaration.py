@@ -55,7 +55,7 @@ class Declaration:
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.keywords.items())
-        return f"@dp_claim({inside})"
+        return f"@{'risk' if 'auc' in self.keywords else 'dp'}_claim({inside})"
 
 
 class Queries:
@@ -241,6 +241,29 @@ def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any
     known[1].append((declaration, called if isinstance(called, str) else "", reference))
 
 
+def recorded(keywords: dict[str, Any]) -> Callable[[F], F]:
+    """A decorator that records a claim of these keywords on a mechanism."""
+
+    def record(mechanism: F) -> F:
+        place, imported = _site(mechanism)
+        declaration = Declaration(keywords, *place)
+        earlier = getattr(mechanism, ATTRIBUTE, ())
+        try:
+            setattr(mechanism, ATTRIBUTE, (declaration, *earlier))
+        except (AttributeError, TypeError):
+            from pytest_dp.errors import ClaimError
+
+            raise ClaimError(
+                f"A claim cannot be attached to {mechanism!r}, which takes no attributes. "
+                "Put it on a function of your own that calls it."
+            ) from None
+        if imported is not None:
+            _remember(declaration, mechanism, imported)
+        return mechanism
+
+    return record
+
+
 def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     unnamed: Any = None,
     /,
@@ -361,21 +384,5 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     keywords = {name: value for name, value in given.items() if value is not defaults[name]}
     keywords.update(unknown)
 
-    def record(mechanism: F) -> F:
-        place, imported = _site(mechanism)
-        declaration = Declaration(keywords, *place)
-        earlier = getattr(mechanism, ATTRIBUTE, ())
-        try:
-            setattr(mechanism, ATTRIBUTE, (declaration, *earlier))
-        except (AttributeError, TypeError):
-            from pytest_dp.errors import ClaimError
-
-            raise ClaimError(
-                f"@dp_claim cannot be attached to {mechanism!r}, which takes no attributes. "
-                "Put it on a function of your own that calls it."
-            ) from None
-        if imported is not None:
-            _remember(declaration, mechanism, imported)
-        return mechanism
-
+    record = recorded(keywords)
     return record(unnamed) if callable(unnamed) else record

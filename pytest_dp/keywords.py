@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from numbers import Integral
@@ -15,13 +15,16 @@ from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_sp
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.limits import LINE, MAX_PAIRS
 from pytest_dp.reprs import on_one_line
+from pytest_dp.risk_declaration import Riskiest, risk_claim
 from pytest_dp.settings import FIELDS, Check, Settings, choice, read_field, whole
 
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
+RISK_KEYWORDS = tuple(risk_claim.__kwdefaults__ or ())
+"""Those of a claim about membership."""
 NUMBERS = ("eps", "delta", "rho", "mu")
 """What is promised, as numbers or the names of parameters that carry them."""
-PRIVACY = (*NUMBERS, "guarantee")
+PRIVACY = (*NUMBERS, "guarantee", "auc")
 """The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
 
 
@@ -79,9 +82,12 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
             f"dp_claim was given {on_one_line(keywords[UNNAMED])} without a keyword. Write the "
             "name: @dp_claim(eps=1.0, ...)."
         )
+    known, has_no = KEYWORDS, "A claim has no keyword"
+    if "auc" in keywords:
+        known, has_no = RISK_KEYWORDS, "A claim about membership (auc=) has no keyword"
     for name, value in keywords.items():
-        if name not in KEYWORDS:
-            raise unknown(name, value, KEYWORDS, "A claim has no keyword", "Valid keywords")
+        if name not in known:
+            raise unknown(name, value, known, has_no, "Valid keywords")
 
 
 def unknown(name: str, value: Any, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
@@ -213,12 +219,37 @@ def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
         raise invalid(name, value, allowed) from None
 
 
+def _records(name: str, value: Any) -> Any:
+    """`riskiest`, or the records of a list, their positions."""
+    allowed = "Allowed: riskiest(5), positions such as [0, 17], or records as the data has them."
+    if isinstance(value, Riskiest):
+        whole("riskiest", value.count, " of records, 1 or more, such as riskiest(5)")
+        return value
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise invalid(name, value, allowed)
+    records = tuple(islice(value, MAX_PAIRS + 1))
+    if not 0 < len(records) <= MAX_PAIRS:
+        raise invalid(name, value, f"{allowed} There may be {MAX_PAIRS} at most.")
+    return records
+
+
+def _score(name: str, value: Any) -> Any:
+    if not callable(value):
+        example = "lambda model, record: model.log_loss(record)"
+        allowed = f"a function of a model and a record that returns a number, such as {example}"
+        raise invalid(name, value, f"Allowed: {allowed}.")
+    return value
+
+
 _OF_PROMISES: Mapping[str, Check] = {
     **dict.fromkeys(PRIVACY, lambda _, value: value),  # checked together
     "composes": _composes,
     "neighbors": _neighbors,
     "inputs": lambda _, value: value,  # checked once they are looked up
     "pairs": _pairs,
+    "data": lambda _, value: value,  # checked once it is looked up
+    "records": _records,
+    "score": _score,
     "params": _params,
     "vectorized": partial(_parameter, true_means="size"),
     "rng": _parameter,

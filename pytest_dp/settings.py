@@ -102,6 +102,22 @@ class DPSniper(Method):
     coupled: bool = True
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Membership(Method):
+    """Plays membership games, and bets on how often an attack wins: the one of `risk_claim`.
+
+    Parameters
+    ----------
+    classifier : object, optional
+        What the attack is learned with: any object with ``fit(X, y)`` and ``predict_proba(X)`` as
+        in scikit-learn, or a name as of `Sequential`. By default a ridge regression, which learns
+        from a dozen outputs.
+    """
+
+    name: ClassVar[str] = "membership"
+    classifier: Any = None
+
+
 METHODS: Mapping[str, type[Method]] = {m.name: m for m in (Sequential, StatDP, DPSniper)}
 
 
@@ -331,7 +347,7 @@ class Field(NamedTuple):
     check: Check
     text: Callable[[str], Any] | None = None
     """From the text of an option or an ini key; None if there is none, or it takes no text."""
-    methods: Collection[str] = tuple(METHODS)
+    methods: Collection[str] = (*METHODS, Membership.name)
     """Those that use it."""
     of_runs: bool = False
 
@@ -340,9 +356,9 @@ FIELDS: Mapping[str, Field] = {
     "alpha": Field(_probability("1e-6"), _number),
     "max_samples": Field(partial(whole, allowed=" above 0, such as 400_000"), _whole_number),
     "max_seconds": Field(_between(0, math.inf, "a number of seconds above 0, such as 60"), _number),
-    "margin": Field(_margin("None"), _margin_in_options, ("sequential",)),
+    "margin": Field(_margin("None"), _margin_in_options, ("sequential", "membership")),
     "method": Field(_method, str),
-    "features": Field(_features, methods=("sequential", "dpsniper")),
+    "features": Field(_features, methods=("sequential", "dpsniper", "membership")),
     "search": Field(_search, methods=("sequential",)),
     "floating_point": Field(flag, methods=("sequential", "dpsniper")),
     "at_least": Field(partial(choice, choices=GRADES)),

@@ -29,7 +29,7 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.search import constants_of, searched
-from pytest_dp.settings import Settings, seed_of, unused
+from pytest_dp.settings import Method, Settings, seed_of, unused
 
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
@@ -111,6 +111,14 @@ def _relation(claim: Claim) -> str:
     return f" with {claim.promise.relation}" if claim.promise.relation else ""
 
 
+def _method(claim: Claim, settings: Settings) -> Method:
+    """That of the settings; games have one method, whatever else a run asks for."""
+    if claim.promise.games is None:
+        return settings.method
+    method: Method = claim.effort["method"]
+    return method
+
+
 def run(
     claim: Claim,
     mechanism: Callable[..., Any],
@@ -126,7 +134,7 @@ def run(
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     notes: list[str] = []
-    settings = replace(settings, seed=seed)
+    settings = replace(settings, seed=seed, method=_method(claim, settings))
     search = settings.method.name == "sequential" and claim.promise.inputs is not None
 
     def prepared() -> tuple[Claim, PairSource, Evidence | None]:

@@ -16,8 +16,9 @@ from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import Derived, by_function, derived, leading, stated_pair
 from pytest_dp.inputs.examples import EVERYTHING, Patterns
-from pytest_dp.inputs.resolving import resolve, resolve_pairs
+from pytest_dp.inputs.resolving import resolve, resolve_data, resolve_pairs
 from pytest_dp.inputs.sources import PairSource, Proposing, marked
+from pytest_dp.inputs.targets import targets_of
 from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import MAX_PAIRS
 
@@ -80,6 +81,12 @@ def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None
     inputs cannot be found, or the relation does not fit them.
     """
     notes = [] if notes is None else notes
+    if promise.games is not None:
+        data = resolve_data(promise.inputs, root)
+        targets = tuple(targets_of(data, promise.games.records))
+        pairs = tuple((data, target.without) for target in targets)
+        games = replace(promise.games, records=targets)
+        return replace(promise, inputs=data, pairs=pairs, games=games)
     if promise.pairs is not None:
         return replace(promise, pairs=resolve_pairs(promise.pairs, root, notes))
     inputs = resolve(promise.inputs, root, notes)

@@ -54,6 +54,11 @@ def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
         ) from error
 
 
+def resolve_data(given: Any, root: Path | None) -> Any:
+    """The one dataset that a name or a function stands for."""
+    return _looked_up("data", given, root, "one dataset")[0]
+
+
 def _name_of(given: Any) -> str:
     return repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
 

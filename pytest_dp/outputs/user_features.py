@@ -76,7 +76,7 @@ def user_function(function: Callable[[Any], Any], table: Table) -> UserFunction 
     return named
 
 
-def name_of(function: Callable[[Any], Any]) -> str:
+def name_of(function: Callable[..., Any]) -> str:
     """The name of a function, or of what it wraps, or of its type."""
     inner = getattr(function, "func", function)  # of functools.partial
     return str(getattr(inner, "__name__", type(inner).__name__))

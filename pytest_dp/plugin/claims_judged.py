@@ -174,7 +174,9 @@ def _place(
         hint = f"There is no {function} in {path} any more."
         return run.file, _line_in(run.file, name), hint
     hint = ""
-    if "dp_claim" in text and not any(other.partition("::")[0] == path for other in known.values()):
+    if re.search("(dp|risk)_claim", text) and not any(
+        other.partition("::")[0] == path for other in known.values()
+    ):
         hint = (
             f"No claim of {path} was collected: look at testpaths, dp_modules, --ignore and "
             "conftest.py."

@@ -90,6 +90,7 @@ class Looked:
         roots = (
             *(mechanism, dict(arguments.params), settings.features, settings.method.classifier),
             *(settings.search, promise.guarantee, promise.relation, promise.inputs, promise.pairs),
+            *(() if claim.promise.games is None else (claim.promise.games,)),
             *around(self._item),
         )
         if incomparable(*roots):

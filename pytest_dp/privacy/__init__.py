@@ -29,12 +29,15 @@ from pytest_dp.privacy.conversions import (
 )
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, HockeyStick, Renyi
-from pytest_dp.privacy.reading import NOTIONS, guarantee, of_group
+from pytest_dp.privacy.membership import AttackAUC
+from pytest_dp.privacy.reading import NOTIONS, STATED, guarantee, of_group
 
 __all__ = [
     "LARGEST_EPS",
     "NOTIONS",
+    "STATED",
     "ApproximateDP",
+    "AttackAUC",
     "GaussianDP",
     "Guarantee",
     "HockeyStick",

@@ -15,9 +15,12 @@ from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
+from pytest_dp.privacy.membership import AttackAUC
 
 NOTIONS = ("eps", "rho", "mu", "guarantee")
 """Keywords of which a claim has one."""
+STATED = (*NOTIONS, "auc")
+"""The same, with that of claims about membership."""
 _MAX_PARAMETERS = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
 """The largest value of each parameter that promises anything, within what floats hold."""
 _PROMISES_NOTHING = "a larger one promises nothing"
@@ -31,7 +34,7 @@ def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
     none, or several, or one that no mechanism can keep or every mechanism keeps.
     """
     stated = {name: value for name, value in keywords.items() if value is not None}
-    notions = [name for name in NOTIONS if name in stated]
+    notions = [name for name in STATED if name in stated]
     if len(notions) > 1:
         raise ClaimError(
             f"A claim was given {' and '.join(f'{name}=' for name in notions)}: several claims. "
@@ -105,6 +108,13 @@ def _positive(name: str, value: Any, example: str, limit: float) -> float:
 
 def _concentrated(rho: Any, delta: Any) -> Guarantee:
     return ZeroConcentratedDP(_positive("rho", rho, "0.5", LARGEST_EPS), delta=_delta(delta))
+
+
+def _area(auc: Any, _: Any) -> Guarantee:
+    if not _is_number(auc) or not 0.5 < auc < 1:
+        allowed = "a number above 0.5, as of a coin, and below 1, which every attack keeps"
+        raise invalid("auc", auc, f"Allowed: {allowed}, such as 0.6.")
+    return AttackAUC(float(auc))
 
 
 def _gaussian(mu: Any, _: Any) -> Guarantee:
@@ -248,6 +258,7 @@ _READERS: Mapping[str, Callable[[Any, Any], Guarantee]] = {
     "rho": _concentrated,
     "mu": _gaussian,
     "guarantee": _of_value,
+    "auc": _area,
 }
 _BY_NUMBER = (ApproximateDP, ZeroConcentratedDP, GaussianDP)
 _VALUES: Mapping[type, Callable[[Any], Guarantee]] = {

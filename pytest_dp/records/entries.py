@@ -15,6 +15,7 @@ from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import RECORDED_EPS
 from pytest_dp.privacy import (
     ApproximateDP,
+    AttackAUC,
     GaussianDP,
     Guarantee,
     RenyiDP,
@@ -24,6 +25,7 @@ from pytest_dp.privacy import (
 from pytest_dp.records.code import digest, source_digest
 from pytest_dp.records.texts import brief, text_of, with_code
 from pytest_dp.reprs import counted
+from pytest_dp.risk_declaration import Riskiest
 from pytest_dp.settings import Settings
 
 Entry = dict[str, Any]
@@ -51,7 +53,7 @@ def entry(
     looked_up = resolved or promise
     parts: Entry = {
         "promise": promise_of(promise.guarantee),
-        "relation": _relation(looked_up),
+        "relation": _relation(looked_up) if promise.games is None else _games(promise),
         "inputs": _inputs(promise),
         "examples": examples(looked_up, written=examples(promise) is not None),
         "params": {name: _text_or_digest(v) for name, v in claim.arguments.params.items()},
@@ -78,6 +80,8 @@ def promise_of(given: Guarantee) -> Entry:
         return {"rho": given.rho} | ({"delta": given.delta} if given.delta else {})
     if isinstance(given, GaussianDP):
         return {"mu": given.mu}
+    if isinstance(given, AttackAUC):
+        return {"auc": given.auc}
     if isinstance(given, RenyiDP):
         return {"RenyiDP": [list(pair) for pair in given.bounds]}
     values = [[eps, float(f"{given.delta_at(eps):.9g}")] for eps in RECORDED_EPS]
@@ -113,6 +117,9 @@ def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
     in a file of the project: of these, a digest and how many records there are.
     """
     as_text = _text_or_digest if written else _digest_and_size
+    if promise.games is not None:
+        known = not isinstance(promise.inputs, str) and not callable(promise.inputs)
+        return [as_text(promise.inputs)] if known else None
     if promise.pairs is not None:
         pairs = promise.pairs if isinstance(promise.pairs, tuple) else None
         if pairs is None:
@@ -155,6 +162,14 @@ def _inputs(promise: Promise) -> str | None:
     if examples(promise) is not None:
         return None
     return _text_or_digest(given)
+
+
+def _games(promise: Promise) -> Entry:
+    """Which records a claim is about, and what scores a model."""
+    assert promise.games is not None
+    records, score = promise.games.records, promise.games.score
+    said = {"records": repr(records) if isinstance(records, Riskiest) else _text_or_digest(records)}
+    return said if score is None else {**said, "score": _with_code(score)}
 
 
 def _relation(promise: Promise) -> Entry | None:

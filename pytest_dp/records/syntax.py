@@ -114,7 +114,7 @@ def _says(decorator: ast.expr) -> bool:
     """Whether a decorator only says something of a function: a claim, or a mark."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     path = ast.unparse(called).split(".")
-    return path[-1] == "dp_claim" or "mark" in path[:-1]
+    return path[-1] in ("dp_claim", "risk_claim") or "mark" in path[:-1]
 
 
 def _rename_locals(statements: Iterable[ast.stmt]) -> None:

@@ -37,7 +37,7 @@ def headline(result: Result) -> str:
     if not math.isfinite(result.resolution):
         return f"{found} found, but {now or 'this run could have caught nothing'}{beyond}"
     caught = guarantee.true(numbers.upper(result.resolution))
-    if guarantee.largest_ratio is None:
+    if guarantee.largest_ratio is None and not result.risks:
         too_small = 100 * (1 - 1 / guarantee.noise_below(result.resolution))
         caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
     worth = f"{caught} would have been caught" + (f", but {now}" if now else "")

@@ -21,6 +21,7 @@ from pytest_dp.report.violation import counterexample, violation
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.pictures import Pictures, as_tuples
+from pytest_dp.results.risk import Risk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ class Record:
     too_little: str = ""
     beyond: Record | None = None
     """What breaks the claim beyond its inputs, told beside its own status."""
+    risks: tuple[Risk, ...] = ()
     unchanged_since: str = ""
     """When the audit passed that this record tells of, in ISO 8601, if that was an earlier run."""
 
@@ -284,6 +286,7 @@ class Record:
             pictures=None if pictures is None else Pictures.from_dict(pictures),
             blame=tuple(Blame(**blame) for blame in read.get("blame", ())),
             estimate=_estimate(read.get("estimate")),
+            risks=tuple(Risk(**risk) for risk in read.get("risks", ())),
             beyond=None if beyond is None else cls.from_dict(beyond),
         )
 

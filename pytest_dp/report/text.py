@@ -7,6 +7,7 @@ from textwrap import wrap
 
 from pytest_dp.limits import LINE, THOUSAND
 from pytest_dp.report import numbers
+from pytest_dp.report.games import told
 from pytest_dp.report.pair import field
 from pytest_dp.report.record import Record
 from pytest_dp.results.estimate import Estimate
@@ -20,6 +21,7 @@ def proven(record: Record) -> float:
 def verbose(record: Record) -> list[str]:
     """What ``-v`` adds about one claim."""
     known = [(name, text) for name, text in facts(record).items() if text]
+    known += [(risk.record, told(risk)) for risk in record.risks]
     known += [("note", note) for note in record.notes if note != record.reason]
     lines = [record.name, *(f"  {line}" for line in wrap(record.headline, LINE - 2))]
     for name, text in known:
@@ -106,7 +108,7 @@ def _p_value(record: Record) -> str:
     if record.p_value is None:
         return ""
     floor = record.method == "dpsniper" and record.p_value <= 0.011 * (record.alpha or 0.0)
-    whose = ", by the bets" if record.method == "sequential" else ""
+    whose = ", by the bets" if record.method in ("sequential", "membership") else ""
     return ("<= " if floor else "") + numbers.p_value(record.p_value) + whose
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_dp.limits import LINE, SHOWN_AT
 from pytest_dp.report import numbers
+from pytest_dp.report.games import games
 from pytest_dp.report.headline import headline, written
 from pytest_dp.report.pair import field, inputs, keep, wrapped
 from pytest_dp.report.reproducing import reproduce
@@ -37,6 +38,7 @@ def violation(result: Result) -> str:
         lines = [lines[0][:at], *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE - 2))]
     example = result.counterexample
     block = [NO_EXAMPLE] if example is None else counterexample(result, example, LINE - 2)
+    block = games(result.risks, LINE - 2) if result.risks else block
     lines += [*_blamed(result), "", *(f"  {line}".rstrip() for line in block), ""]
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
     blame = (leak for leak in result.blame[:1] if leak.remedy)

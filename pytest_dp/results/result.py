@@ -14,6 +14,7 @@ from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.pictures import Pictures
+from pytest_dp.results.risk import Risk
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
@@ -208,6 +209,8 @@ class Result:
     pair_file : str
         The file that pytest wrote of the counterexample, which runs as a test; relative to its root
         directory, and empty if there is none.
+    risks : tuple of Risk
+        Of a claim about membership: what the games tell of each record.
     not_exact : str
         Why it is not known by all outcomes and their probabilities; empty if it is, or if that was
         not tried.
@@ -251,6 +254,7 @@ class Result:
     rarest: float | None = None
     misses_delta: bool = False
     pair_file: str = ""
+    risks: tuple[Risk, ...] = ()
 
     def __str__(self) -> str:
         """The outcome in a line."""

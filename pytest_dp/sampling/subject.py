@@ -78,6 +78,11 @@ class Subject:
         return self._fastest if math.isfinite(self._fastest) else 0.0
 
     @property
+    def draws(self) -> bool:
+        """Whether it was seen to make use of random numbers that are given to it or found."""
+        return self._draws
+
+    @property
     def keeps_data(self) -> bool:
         """Whether the mechanism may have kept something before this audit."""
         return self._pristine.holds or bool(self._pristine.reason)

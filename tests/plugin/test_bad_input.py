@@ -143,4 +143,4 @@ def test_a_claim_on_something_that_takes_no_attributes(project):
     project.write("test_a.py", f"dp_claim(eps=1.0, {PAIR})(len)\n")
     result = project.run()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*ClaimError: @dp_claim cannot be attached to *len*"])
+    result.stdout.fnmatch_lines(["*ClaimError: A claim cannot be attached to *len*"])

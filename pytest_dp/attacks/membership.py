@@ -1,0 +1,203 @@
+"""What an attack on membership is shown of an output, and how it learns to score it.
+
+Tables with the columns of the data are compared with the target record; models are asked about it;
+whatever else comes out is taken apart as in any audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Bools, Floats, Outputs
+from pytest_dp.attacks import fit, linear, ranking
+from pytest_dp.datasets.cells import cells_of, record_cells
+from pytest_dp.errors import ClaimError
+from pytest_dp.limits import ROUNDED
+from pytest_dp.outputs.feature import leaf
+from pytest_dp.outputs.features import all_features
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.targeted import targeted
+from pytest_dp.outputs.user_features import name_of
+from pytest_dp.reprs import on_one_line
+
+ASKED = ("predict_proba", "score_samples", "decision_function", "predict")
+"""What models say of records, by scikit-learn's names; the first one that there is counts."""
+
+Look = Callable[[Any], Any]
+"""From an output to as many numbers for each output; the first is larger for members, if any is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The quantities of outputs, for each target: ``shown(outputs)``, shape (n, targets, width)."""
+
+    looks: tuple[Look, ...]
+    """One for each target."""
+    labels: tuple[str, ...]
+
+    def __call__(self, outputs: Outputs) -> Floats:
+        rows = np.full((len(outputs), len(self.looks), len(self.labels)), np.nan)
+        for row, output in zip(rows, outputs, strict=True):
+            if isinstance(output, Raised):
+                continue
+            for at, look in enumerate(self.looks):
+                numbers = np.ravel(np.asarray(look(output), dtype=np.float64))
+                if len(numbers) != len(self.labels):
+                    raise ClaimError(
+                        f"{name_of(look)} returned {len(numbers)} numbers for an output, and "
+                        f"{len(self.labels)} for another. Allowed: as many for each."
+                    )
+                row[at] = numbers
+        return rows
+
+    def only(self, target: int) -> Shown:
+        """The same for one target alone."""
+        return Shown((self.looks[target],), self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """``asking(model)``: what a model says of a record, by `ASKED`."""
+
+    values: tuple[Any, ...]
+    """Of the record; its label, where models were not trained on it as a column, is the last."""
+
+    @property
+    def __name__(self) -> str:
+        return "the model"
+
+    def __call__(self, model: Any) -> list[float]:
+        ask = next(getattr(model, name) for name in ASKED if callable(getattr(model, name, None)))
+        width = getattr(model, "n_features_in_", len(self.values))
+        x, label = np.array([self.values[:width]]), self.values[width:][:1]
+        said = np.ravel(np.asarray(ask(x)))
+        if said.dtype.kind not in "biuf":  # labels
+            return [float(said[0] == value) for value in label] or [0.0]
+        numbers = said.astype(np.float64).tolist()
+        return [_confidence(model, ask.__name__, said, label[0]), *numbers] if label else numbers
+
+
+def _confidence(model: Any, asked: str, said: Any, label: Any) -> float:
+    """How well a model fits the label of a record: larger, the better."""
+    if asked == "predict":
+        return -float(abs(float(said[0]) - float(label)))
+    classes = list(getattr(model, "classes_", range(len(said))))
+    at = classes.index(label) if label in classes else -1
+    if asked == "decision_function" and len(said) == 1:
+        return float(said[0]) if at == 1 else -float(said[0])
+    if at < 0:
+        return float(np.log(ROUNDED))
+    return float(np.log(max(said[at], ROUNDED)) if asked == "predict_proba" else said[at])
+
+
+def shown_of(
+    example: Any,
+    data: Any,
+    targets: Sequence[tuple[int, Any, Any]],
+    seed: int,
+    score: Callable[[Any, Any], Any] | None = None,
+    features: Callable[[Any], Any] | None = None,
+) -> Shown | None:
+    """What to look at in outputs such as the example; None if each is to be taken apart as it is.
+
+    `targets` are positions, records, and the data without each. Raises ClaimError if a function of
+    the user's raises, or a model cannot be asked about the records.
+    """
+    looks: list[Look]
+    if features is not None:
+        looks = [features] * len(targets)
+    elif score is not None:
+        looks = [_Scoring(score, record) for _, record, _ in targets]
+    else:
+        cells, known = cells_of(example), cells_of(data)
+        if known is not None and cells is not None and cells.keys() == known.keys():
+            wanted = [targeted(without, record_cells(data, at), seed) for at, _, without in targets]
+            if all(one is not None for one in wanted):
+                tables = [one for one in wanted if one is not None]
+                return Shown(tuple(tables), tuple(tables[0].labels))
+        if not any(callable(getattr(example, name, None)) for name in ASKED):
+            return None
+        looks = [Asking(_values(data, at)) for at, _, _ in targets]
+    return Shown(tuple(looks), _labels(looks[0], example))
+
+
+def _values(data: Any, at: int) -> tuple[Any, ...]:
+    return tuple(record_cells(data, at).values()) if cells_of(data) is not None else (data[at],)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """``scoring(model)``: the user's score of a model for one record."""
+
+    score: Callable[[Any, Any], Any]
+    record: Any
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.score)
+
+    def __call__(self, model: Any) -> Any:
+        return self.score(model, self.record)
+
+
+def _labels(look: Look, example: Any) -> tuple[str, ...]:
+    """What the numbers are called; ClaimError if there are none."""
+    name = name_of(look)
+    try:
+        numbers = np.ravel(np.asarray(look(example), dtype=np.float64))
+    except Exception as error:
+        hint = "Write score=, a function of the model and the record that returns a number"
+        raise ClaimError(
+            f"{name} could not score a record: {type(error).__name__}: {error}, for "
+            f"{on_one_line(example)}. {hint}, such as its loss."
+        ) from error
+    if not len(numbers):
+        raise ClaimError(f"{name} returned no number. Allowed: a number, or several.")
+    return tuple([name] if len(numbers) == 1 else [f"{name}[{i}]" for i in range(len(numbers))])
+
+
+def first(rows: Floats) -> Floats:
+    """The score before anything was learned: the first quantity, shape (n, width) to (n,)."""
+    return np.nan_to_num(rows[:, 0], nan=-np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A score that was learned, and what it mostly goes by."""
+
+    score: Callable[[Any], Floats]
+    """Of rows of quantities, or of outputs where these are taken apart."""
+    told_by: str
+
+
+def learn(inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int) -> Learned:
+    """Learn to score what comes out with a record above what comes out without it.
+
+    Both are rows of quantities with these labels, shape (n, width), or outputs if there are no
+    labels. Where nothing varies, all score the same.
+    """
+    on_d = np.repeat([True, False], [len(inside), len(outside)])
+    if len(labels) and classifier is None:
+        return _ranked(np.concatenate([inside, outside]), on_d, labels)
+    table = tabulate([*inside, *outside])
+    about = [leaf(f"output[{i}]") for i in range(len(labels))] or all_features(table, [], on_d)
+    if classifier is not None:
+        model = fit(classifier, table, on_d, about, seed)
+        return Learned(lambda outputs: model.log_odds(tabulate(list(outputs))), "a learned score")
+    plan = linear.design(table, about)
+    names = [feature.text for feature, *_ in plan.numbers]
+    names += [f"{feature.text}: {flag[1]!r}" for feature, flag in plan.flags]
+    learned = _ranked(plan.matrix(table), on_d, names)
+    return Learned(lambda each: learned.score(plan.matrix(tabulate(list(each)))), learned.told_by)
+
+
+def _ranked(rows: Floats, on_d: Bools, labels: Sequence[str]) -> Learned:
+    model = ranking.fit(rows, on_d)
+    if not np.any(model.weights):
+        return Learned(lambda each: np.zeros(len(each)), "")
+    return Learned(model, labels[int(np.argmax(np.abs(model.weights)))])

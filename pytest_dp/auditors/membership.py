@@ -1,0 +1,300 @@
+"""Membership games: one record in the data or not, only the seed drawn anew, and bets on the AUC.
+
+All games share the outputs on the data itself; each has outputs on the data without its record.
+An attack scores them that has learned from earlier ones only, and the next batch is bet on
+(`pytest_dp.evidence.auc`). Each record has its share of alpha.
+
+Source: Krco, Guepin, Meeus, Kulynych, de Montjoye, "Lost in the Averages: Reassessing
+Record-Specific Privacy Risk Evaluation", 2024 (the model-seeded game).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Floats
+from pytest_dp.attacks.membership import ASKED, Learned, Shown, first, learn, shown_of
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.datasets import describe
+from pytest_dp.datasets.conversion import length
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.evidence.auc import AreaBets, area, resolution
+from pytest_dp.inputs.targets import Target
+from pytest_dp.limits import (
+    GROWTH,
+    LONG_TEXT,
+    RESERVE,
+    SEVERAL,
+    SHOWN_ALPHA,
+    STEPS,
+)
+from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.leaves import opaque_types
+from pytest_dp.outputs.outcome import Raised, all_raised
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.results.result import Verdict
+from pytest_dp.results.risk import Risk
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.streams import Purpose
+
+FIRST = SEVERAL // 2
+"""Pairs of outputs in a batch, at least."""
+RELEARNED = 2
+"""Times as many outputs teach the attack anew. Derived: it then learned from half of them or more.
+"""
+
+
+class Game:
+    """The game of one record: an attack, what it has learned from, and the bets on it."""
+
+    def __init__(self, target: Target, claimed: float, alpha: float) -> None:
+        self.target, self.alpha = target, alpha
+        self.bets = AreaBets(claimed)
+        self.now = AreaBets(claimed)
+        """Bets on the attack as it is now."""
+        self.attacks = 0
+        """How many there were."""
+        self.learned: Learned | None = None
+        self.seen: tuple[list[Any], list[Any]] = ([], [])
+        self._from = 0
+        self._gain = 0.0
+        self._by: Learned | None = None
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is refuted for this record."""
+        return self.bets.p_value <= self.alpha
+
+    def settle(self, inside: Any, outside: Any, *, has_first: bool) -> None:
+        """Bet on a batch by what was known before, and keep it.
+
+        Before the first attack was learned, and as long as it tells no better, the first quantity
+        is the score, if there is one.
+        """
+        scored: list[tuple[Learned | None, Floats, Floats]] = []
+        if has_first:
+            scored.append((None, first(inside), first(outside)))
+        if self.learned is not None:
+            scored.append((self.learned, self.learned.score(inside), self.learned.score(outside)))
+        if scored:
+            by, *scores = scored[-1 if self._gain > 0 or not has_first else 0]
+            if by is not self._by or not self.attacks:
+                self._by, self.now, self.attacks = by, AreaBets(), self.attacks + 1
+            for bets in (self.bets, self.now):
+                bets.settle(*scores)
+        if len(scored) == 2:
+            self._gain += len(inside) * (area(*scored[1][1:])[0] - area(*scored[0][1:])[0])
+        for known, new in zip(self.seen, (inside, outside), strict=True):
+            known.extend(new)
+
+    def relearn(self, labels: tuple[str, ...], classifier: Any, seed: int) -> None:
+        """Learn anew if enough has come since the last time."""
+        count = len(self.seen[0])
+        if count < RELEARNED * self._from:
+            return
+        inside, outside = (np.stack(rows) if labels else rows for rows in self.seen)
+        self.learned, self._from = learn(inside, outside, labels, classifier, seed), count
+
+    def risk(self, labels: tuple[str, ...]) -> Risk:
+        """What was found of the record."""
+        scores = [np.concatenate(side) for side in self.now.scores if side]
+        level = SHOWN_ALPHA / max(self.attacks * (self.attacks + 1), 1) / 2
+        told_by = labels[0] if self._by is None and labels else ""
+        return Risk(
+            self.target.text,
+            describe(self.target.record, LONG_TEXT // 4),
+            area(*scores)[0] if scores else 0.5,
+            (self.now.lower(level), self.now.upper(level)),
+            self.bets.lower(self.alpha),
+            self.bets.p_value,
+            self.bets.pairs,
+            told_by if self._by is None else self._by.told_by,
+        )
+
+
+def audit(context: Context) -> AuditResult:
+    """Play the games of a claim about membership, until one record refutes it or effort runs out.
+
+    The result is ``violated`` exactly if the p-value, which holds at any time, is at most alpha.
+
+    Raises ClaimError if models cannot be asked about the records, and MechanismError if every run
+    raises, or if outputs never vary though only the seed is chance.
+    """
+    games = _Games(context)
+    try:
+        context.sampler.warm_up(games.data, context.deadline)
+        games.play()
+    except OutOfTime as out:
+        context.refuse_hung(out)
+    return _concluded(context, games)
+
+
+class _Games:
+    """All games of a claim."""
+
+    def __init__(self, context: Context) -> None:
+        promise = context.claim.promise
+        assert promise.games is not None
+        self.context, self.promise = context, promise
+        alpha = context.alpha / len(promise.games.records)
+        self.games = [Game(t, context.guarantee.claimed, alpha) for t in promise.games.records]
+        self.data = Input(promise.inputs)
+        self.inputs = [self.data, *(Input(game.target.without) for game in self.games)]
+        self.shown: Shown | None = None
+        self.labels: tuple[str, ...] = ()
+        self.batch = 0
+        self.pairs = 0
+
+    def play(self) -> None:
+        """Batch after batch."""
+        context = self.context
+        deadline = context.deadline.sooner(1 - RESERVE)
+        self._begin()
+        while not any(game.violated for game in self.games):
+            size = self._size()
+            caught = self.resolution
+            context.sampler.caught = caught if math.isfinite(caught) else None
+            enough = context.guarantee.with_noise_over(context.settings.margin)
+            margin = context.settings.margin
+            if not size or not deadline.remaining() > 0 or (margin > 1 and caught <= enough):
+                return
+            self._play(self._drawn(size, deadline))
+
+    @property
+    def resolution(self) -> float:
+        """The smallest AUC that any of the records would have been caught at by now."""
+        fewest = min(game.bets.pairs for game in self.games)
+        return resolution(self.context.guarantee.claimed, fewest, self.games[0].alpha)
+
+    def _size(self) -> int:
+        """Pairs of the next batch: no more than effort is left for, or may do to win."""
+        left = self.context.to_test // len(self.inputs)
+        soonest = min(game.bets.soonest(game.alpha) for game in self.games)
+        wanted = max(FIRST, int(GROWTH * self.pairs))
+        return min(max(min(wanted, soonest), 1), left, STEPS - self.pairs)
+
+    def _begin(self) -> None:
+        """The first batch, by which it is decided what is looked at in outputs."""
+        context, sampler = self.context, self.context.sampler
+        draws = [Draw(item, FIRST, (Purpose.BET, at, 0)) for at, item in enumerate(self.inputs)]
+        drawn = sampler.draw(draws, context.deadline)
+        raw = [output for outputs in drawn for output in outputs]
+        self._check(drawn)
+        example = next(output for output in raw if not isinstance(output, Raised))
+        assert self.promise.games is not None
+        self.shown = shown_of(
+            example,
+            self.promise.inputs,
+            [(game.target.at, game.target.record, game.target.without) for game in self.games],
+            context.seed,
+            self.promise.games.score,
+            context.settings.features,
+        )
+        if self.shown is None:
+            hidden = opaque_types(tabulate(raw).levels)
+            if hidden:
+                raise ClaimError(
+                    f"outputs of type {' and '.join(hidden)} cannot be read, and have no "
+                    f"{', '.join(ASKED)}. Write score=, a function of an output and a record that "
+                    "returns a number, such as the loss of a model."
+                )
+            rows: list[Any] = [[list(drawn[0])] * len(self.games), *([list(o)] for o in drawn[1:])]
+        else:
+            self.labels = self.shown.labels
+            parts = [self.shown, *(self.shown.only(at) for at in range(len(self.games)))]
+            looked = [part(list(outputs)) for part, outputs in zip(parts, drawn, strict=True)]
+            rows = [np.moveaxis(table, 1, 0) for table in looked]
+        self._play(rows)
+
+    def _check(self, drawn: list[Any]) -> None:
+        """Refuse what always raises, and what has a seed of its own."""
+        raised = [output for outputs in drawn for output in outputs]
+        if all_raised(raised):
+            raise MechanismError(
+                f"{self.context.short_name} raised in all {len(raised)} runs, so there is nothing "
+                f"to audit. The first time:\n{raised[0].trace}"
+            )
+        marks = [np.unique(hashes(tabulate(list(outputs)))) for outputs in drawn]
+        if self.context.sampler.draws or any(len(mark) > 1 for mark in marks):
+            return
+        if len({int(mark[0]) for mark in marks}) > 1:
+            raise MechanismError(
+                f"{self.context.short_name} gives the same output whenever it gets the same data, "
+                "and makes no use of its random generator, so a membership game has no chance in "
+                "it. If it has a seed of its own, such as random_state=0, take it from rng. If "
+                "nothing in it is random, whoever knows the other records can tell for sure "
+                "whether a record was there, and no AUC below 1 can be claimed."
+            )
+        note = "returned the same value in all runs, with each record and without"
+        self.context.sampler.note(note)
+
+    def _drawn(self, size: int, deadline: Any) -> list[Any]:
+        """What attacks see of a new batch: on the data for all games, then for each its own."""
+        sampler = self.context.sampler
+        self.batch += 1
+        draws = [
+            Draw(item, size, (Purpose.BET, at, self.batch)) for at, item in enumerate(self.inputs)
+        ]
+        if self.shown is None:
+            drawn = [list(outputs) for outputs in sampler.draw(draws, deadline)]
+            return [[drawn[0]] * len(self.games), *([outputs] for outputs in drawn[1:])]
+        rows = []
+        for at, draw in enumerate(draws):
+            look = self.shown if at == 0 else self.shown.only(at - 1)
+            (parts,) = sampler.measure([draw], look, deadline)
+            rows.append(np.moveaxis(np.concatenate(parts), 1, 0))
+        return rows
+
+    def _play(self, rows: list[Any]) -> None:
+        for at, game in enumerate(self.games):
+            game.settle(rows[0][at], rows[at + 1][0], has_first=self.shown is not None)
+        self.pairs = len(self.games[0].seen[0])
+        settings = self.context.settings
+        for game in self.games:
+            game.relearn(self.labels, settings.method.classifier, self.context.seed)
+
+
+def _concluded(context: Context, games: _Games) -> AuditResult:
+    every = games.games
+    risks = tuple(game.risk(games.labels) for game in every)
+    violated = any(game.violated for game in every)
+    worst = min(range(len(every)), key=lambda at: (risks[at].p_value, -risks[at].auc))
+    fewest, caught = min(game.bets.pairs for game in every), games.resolution
+    verdict: Verdict = "violated" if violated else "no violation"
+    if violated:
+        context.broken = context.pairs[worst]
+        context.refuted()
+    elif math.isinf(caught):
+        verdict = "inconclusive"
+        each = f"{fewest} pairs of runs" + (" for each record" if len(every) > 1 else "")
+        more = "raise max_samples or max_seconds, or name fewer records"
+        context.sampler.note(f"{each} could have refuted no AUC at all: {more}", hinders=True)
+    total = length(context.claim.promise.inputs)
+    context.sampler.note(
+        f"about {len(every)} of {total:,} records, and the attacks that were tried: others may be "
+        "at more risk"
+    )
+    told_by = f", by {risks[worst].told_by}" if risks[worst].told_by else ""
+    wealth = [game.bets.log_e_value for game in every]
+    p_value = min(len(every) * risks[worst].p_value, 1.0)
+    return context.result(
+        verdict,
+        lower=_lower(risks),
+        p_value=context.agreeing(p_value, violated),
+        e_value=float(np.exp(np.logaddexp.reduce(wealth) - math.log(len(wealth)))),
+        bet_samples=2 * sum(game.bets.pairs for game in every),
+        resolution=max(caught, _lower(risks)),
+        pairs=(len(every), len(every)),
+        strongest=f"{risks[worst].record}: AUC {risks[worst].auc:.3g}{told_by}",
+        risks=risks,
+    )
+
+
+def _lower(risks: tuple[Risk, ...]) -> float:
+    return max(risk.lower for risk in risks)

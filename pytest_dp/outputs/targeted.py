@@ -1,0 +1,155 @@
+"""Quantities of a table of records that tell whether one record was among those it was made of.
+
+Counts of records that agree with the target in random subsets of the columns, how far the closest
+ones are, and moments of each column. The counts are the attack that TAPAS found strongest; here
+they are compared with what the data without the target would give, so that they say something
+before anything was learned.
+
+Source: Houssiau et al., "TAPAS: a Toolbox for Adversarial Privacy Auditing of Synthetic Data",
+2022; Stadler, Oprisanu, Troncoso, "Synthetic Data: Anonymisation Groundhog Day", USENIX Security
+2022 (histograms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Bools, Floats
+from pytest_dp.datasets.cells import Cells, cells_of
+from pytest_dp.limits import DOZENS, FEW, SEVERAL
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.table import Table
+from pytest_dp.outputs.user_features import user_function
+
+CLOSE = 1 / SEVERAL
+"""Deviations from the target's number within which a number agrees with it, where a column has many
+numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Targeted:
+    """``targeted(output)``: the quantities of one output, as many for each; NaN if it is no table.
+
+    The first is what to go by before anything was learned, larger with the target than without.
+    """
+
+    names: tuple[Hashable, ...]
+    target: tuple[Any, ...]
+    room: Floats
+    """How far a number may be off to agree, shape (columns,); NaN where values are compared."""
+    scale: Floats
+    """The deviation of each column, shape (columns,); NaN where values are compared."""
+    subsets: Bools
+    """Which columns each count is about, shape (counts, columns)."""
+    usual: Floats
+    """Shares of the records without the target that agree, shape (counts,)."""
+
+    @property
+    def labels(self) -> list[str]:
+        """What each quantity is."""
+        counts = [
+            f"rows that agree with the record in {', '.join(self._named(subset))}"
+            for subset in self.subsets
+        ]
+        moments = [f"{what} of {name}" for name in self._numbers for what in ("mean", "deviation")]
+        return [
+            "agreement with the record",
+            "distance of the closest row to the record",
+            f"distance of the closest {SEVERAL} rows to the record",
+            "rows",
+            *counts,
+            *moments,
+        ]
+
+    @property
+    def _numbers(self) -> list[Hashable]:
+        return [name for name, at in zip(self.names, self.scale, strict=True) if not np.isnan(at)]
+
+    def _named(self, subset: Bools) -> list[str]:
+        named = [str(name) for name, yes in zip(self.names, subset, strict=True) if yes]
+        return named if len(named) <= FEW else [*named[:FEW], f"{len(named) - FEW} more"]
+
+    def __call__(self, output: Any) -> list[float]:
+        cells = cells_of(output)
+        if cells is None or cells.keys() != set(self.names):
+            return [np.nan] * len(self.labels)
+        agrees, apart = self.compared(cells)
+        agreeing = self.counts(agrees)
+        expected = self.usual * len(agrees)
+        excess = float(((agreeing - expected) / np.sqrt(expected + 1)).mean())
+        distances = np.sort(apart.mean(axis=1))
+        moments = [f(cells[name]) for name in self._numbers for f in (np.nanmean, np.nanstd)]
+        closest = [distances[0], distances[:SEVERAL].mean()]
+        return [excess, *closest, float(len(agrees)), *agreeing, *moments]
+
+    def counts(self, agrees: Bools) -> Floats:
+        """How many rows agree in all columns of each subset, shape (counts,)."""
+        missed = (~agrees).astype(np.float64) @ self.subsets.T
+        counts: Floats = (missed == 0).sum(axis=0).astype(np.float64)
+        return counts
+
+    def compared(self, cells: Cells) -> tuple[Bools, Floats]:
+        """Whether each cell agrees with the target, and how far it is, shape (rows, columns)."""
+        agrees, apart = [], []
+        for name, value, room, scale in zip(
+            self.names, self.target, self.room, self.scale, strict=True
+        ):
+            column = cells[name]
+            if np.isnan(scale) or column.dtype == object:
+                same = np.array(column == value, dtype=bool)
+                agrees.append(same)
+                apart.append((~same).astype(np.float64))
+            else:
+                off = np.abs(column - value)
+                agrees.append(off <= room)
+                apart.append(np.nan_to_num(np.minimum(off / (FEW * scale), 1.0), nan=1.0))
+        return np.stack(agrees, axis=1), np.stack(apart, axis=1)
+
+
+def targeted(without: Any, record: dict[Hashable, Any], seed: int) -> Targeted | None:
+    """Quantities by which to look for a record in tables such as the data `without` it.
+
+    The subsets follow from the seed. None if the data is no table, or of other columns.
+    """
+    cells = cells_of(without)
+    if cells is None or cells.keys() != record.keys():
+        return None
+    names, target = tuple(cells), tuple(record[name] for name in cells)
+    columns = list(zip(cells.values(), target, strict=True))
+    scale = np.array([_deviation(column, value) for column, value in columns])
+    few = np.array(
+        [len(np.unique(c)) <= DOZENS if c.dtype != object else True for c in cells.values()]
+    )
+    room = np.where(few, 0.0, CLOSE * scale)
+    subsets = _subsets(len(names), np.random.default_rng(seed))
+    bare = Targeted(names, target, room, scale, subsets, np.zeros(len(subsets)))
+    agrees, _ = bare.compared(cells)
+    return Targeted(names, target, room, scale, subsets, bare.counts(agrees) / len(agrees))
+
+
+def _deviation(column: Any, value: Any) -> float:
+    if column.dtype == object or isinstance(value, str):
+        return np.nan
+    return float(np.nanstd(column)) or 1.0
+
+
+def _subsets(width: int, random: np.random.Generator) -> Bools:
+    """All columns, each by itself, and random ones of every size; none of them twice."""
+    chosen = [np.ones(width, bool), *np.eye(width, dtype=bool)]
+    for _ in range(2 * DOZENS if width > 2 else 0):
+        subset = np.zeros(width, bool)
+        subset[random.permutation(width)[: random.integers(2, width)]] = True
+        chosen.append(subset)
+    return np.unique(chosen, axis=0)
+
+
+def features_of(wanted: Targeted, table: Table) -> list[Feature]:
+    """The quantities as features of outputs; none where outputs are other tables."""
+    wrapped = user_function(wanted, table)
+    if wrapped is None:
+        return []
+    return [Feature(label, "user", (wrapped, i)) for i, label in enumerate(wanted.labels)]

@@ -1,0 +1,124 @@
+"""``@risk_claim`` and `riskiest`: what production code writes of a synthesiser or a training.
+
+As cheap to import as `pytest_dp.declaration`, and like it never raises.
+"""
+
+from __future__ import annotations
+
+from pytest_dp.declaration import OPEN, recorded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from pytest_dp import Membership
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Riskiest:
+    """So many records that look most at risk; made by `riskiest`."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __repr__(self) -> str:
+        return f"riskiest({self.count!r})"
+
+
+def riskiest(count: int) -> Riskiest:
+    """Records whose values are rare, and that have no others close by.
+
+    A heuristic: such records are often told best, but others may be at more risk. A claim about all
+    records is one with ``records=range(len(data))``.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+
+    Returns
+    -------
+    Riskiest
+        For ``records=`` of `risk_claim`.
+    """
+    return Riskiest(count)
+
+
+def risk_claim(  # noqa: PLR0913  each is a keyword that a user may write
+    *,
+    auc: float | None = None,
+    data: Any = None,
+    records: Riskiest | Sequence[Any] | None = None,
+    score: Callable[[Any, Any], Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    rng: str | None = None,
+    alpha: float | None = OPEN,
+    max_samples: int | None = OPEN,
+    max_seconds: float | None = OPEN,
+    margin: float | None = OPEN,
+    method: Membership | None = OPEN,
+    features: Callable[[Any], Any] | None = OPEN,
+    at_least: str = OPEN,
+    **unknown: Any,
+) -> Callable[[F], F]:
+    """Promise that nobody tells well from an output whether a record was in the data.
+
+    For each target record a game is played: the data stays as it is, with the record or without it,
+    and only the seed is drawn anew. An attack scores what comes out; its AUC is how often an output
+    with the record is scored above one without it, ties counting one half. The claim is broken for
+    a record if bets against its AUC being `auc` at most win. It promises nothing of other records,
+    other data, or attacks that were not tried.
+
+    The decorator returns the same function. A claim that makes no sense fails when it is audited.
+
+    Parameters
+    ----------
+    auc : float
+        The largest AUC that any attack on a target record may have, above 0.5 and below 1.
+    data : dataset, callable or str
+        The data, with the records in it: a list, an array, a DataFrame, a function of no arguments
+        that returns one, or ``"module:attribute"`` naming one.
+    records : Riskiest or sequence
+        The target records: ``riskiest(5)``, positions in the data (whole numbers), or records as
+        they are there.
+    score : callable, optional
+        ``score(model, record)`` gives a number, or as many numbers for each model: a loss, a
+        confidence, the norm of a gradient. By default tables are compared with the record, models
+        with ``predict_proba``, ``score_samples``, ``decision_function`` or ``predict`` are asked
+        about it, and whatever else comes out is looked at as it is.
+    params, rng : optional
+        As of `dp_claim`.
+    alpha : float, optional
+        Probability of a false alarm, over all records together.
+    max_samples, max_seconds : optional
+        Effort: trainings in all, and seconds for the audit.
+    margin : float or None, optional
+        An audit of a claim that stands ends once it would have caught noise so many times too
+        small; see `dp_claim`.
+    method : Membership, optional
+        ``Membership(classifier=...)`` gives the attack a classifier of scikit-learn's kind.
+    features : callable, optional
+        ``features(output)`` gives what the attack sees of an output, in place of the default.
+    at_least : {"fair", "strong"}, optional
+        The test fails too if its pass is worth less, or if the audit is inconclusive.
+
+    Examples
+    --------
+    >>> from pytest_dp import risk_claim
+    >>> @risk_claim(auc=0.6, data=[[20, 1], [30, 0], [95, 1]], records=[2])
+    ... def resampled(data, rng):
+    ...     return [data[i] for i in rng.integers(len(data), size=len(data))]
+
+    References
+    ----------
+    Krco, Guepin, Meeus, Kulynych, de Montjoye, "Lost in the Averages: Reassessing Record-Specific
+    Privacy Risk Evaluation", 2024 (the model-seeded game).
+    """
+    given = dict(locals())
+    unknown, usual = given.pop("unknown"), risk_claim.__kwdefaults__ or {}
+    said = {name: value for name, value in given.items() if value is not usual[name]}
+    return recorded({"auc": auc, **said, **unknown})

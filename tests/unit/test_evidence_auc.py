@@ -1,0 +1,126 @@
+"""Bets on the area under the ROC curve, against all outcomes of small batches and closed forms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from pytest_dp.evidence.auc import AreaBets, area, crossed, resolution
+
+LAWS = (
+    # of scores 0, 1, 2 with the record and without
+    ((0.1, 0.2, 0.7), (0.5, 0.3, 0.2)),
+    ((0.0, 0.4, 0.6), (0.6, 0.4, 0.0)),
+    ((0.25, 0.5, 0.25), (0.25, 0.5, 0.25)),
+    ((0.7, 0.0, 0.3), (0.1, 0.0, 0.9)),
+)
+
+
+def area_of(inside: tuple[float, ...], outside: tuple[float, ...]) -> float:
+    return sum(
+        p * q * ((i > j) + 0.5 * (i == j))
+        for (i, p), (j, q) in itertools.product(enumerate(inside), enumerate(outside))
+    )
+
+
+def mean_wealth(law: tuple[tuple[float, ...], ...], batches: tuple[int, ...]) -> list[float]:
+    """What bets against the true area at most, and at least, make of 1 on average, by outcomes."""
+    inside, outside = law
+    truth, count = area_of(*law), sum(batches)
+    total = np.zeros(2)
+    for scores in itertools.product(range(3), repeat=2 * count):
+        x, y = scores[:count], scores[count:]
+        chance = math.prod([inside[i] for i in x] + [outside[j] for j in y])
+        if chance:
+            bets, at = AreaBets(truth), 0
+            for size in batches:
+                part = slice(at, at + size)
+                bets.settle(np.array(x[part], float), np.array(y[part], float))
+                at += size
+            wealth = bets.log_wealth[0, bets.claim], bets.log_wealth[1, -1 - bets.claim]
+            total += chance * np.exp(wealth)
+    return total.tolist()
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("batches", [(1,), (2,), (1, 1)])
+def test_bets_win_nothing_on_average_at_the_true_area(law, batches):
+    assert mean_wealth(law, batches) == pytest.approx([1, 1], abs=1e-12)
+
+
+def test_bets_win_against_a_larger_area_and_lose_against_a_smaller_one():
+    law = LAWS[0]
+    rng = np.random.default_rng(1)
+    bets = AreaBets(0.6)
+    for _ in range(20):
+        bets.settle(*(rng.choice(3, 20, p=p).astype(float) for p in law))
+    truth = area_of(*law)
+    assert 0.6 < bets.lower(0.05) < truth < bets.upper(0.05) < truth + 0.1
+    assert bets.p_value < 1e-6
+    assert AreaBets(0.6).lower(0.05) == 0
+    assert AreaBets(0.6).upper(0.05) == 1
+
+
+def test_pairs_that_are_all_won_refute_the_claim_as_soon_as_any_could():
+    bets, pairs = AreaBets(0.6), 0
+    while bets.p_value > 1e-6:
+        pairs += (size := min(4, bets.soonest(1e-6)))
+        bets.settle(np.ones(size), np.zeros(size))
+    assert math.log(1e6) / math.log(1 / 0.6) < pairs <= 30
+
+
+def test_every_output_is_paired_once_in_each_way():
+    inside, outside = np.array([3.0, 1.0, 2.0]), np.array([2.0, 2.0, 0.0])
+    ways = crossed(inside, outside)
+    assert (ways.sum(axis=1) == 3).all()
+    assert ways[0].tolist() == [2, 0, 1]  # as they came
+    mean = (ways @ [1, 0.5, 0]).sum() / 9
+    assert mean == pytest.approx(area(inside, outside)[0]) == pytest.approx(6 / 9)
+
+
+def test_the_area_and_its_error_are_those_of_all_pairs():
+    rng = np.random.default_rng(2)
+    inside, outside = rng.integers(0, 9, 40) + 1.0, rng.integers(0, 9, 25) + 0.0
+    above = np.sign(inside[:, None] - outside) / 2 + 0.5
+    variance = above.mean(1).var(ddof=1) / 40 + above.mean(0).var(ddof=1) / 25
+    assert area(inside, outside) == pytest.approx((above.mean(), math.sqrt(variance)))
+    mean, error = area(np.ones(10), np.zeros(10))
+    assert mean == 1
+    assert 0.05 < error < 0.2
+
+
+def test_errors_of_areas_are_as_large_as_they_spread():
+    rng = np.random.default_rng(3)
+    found = np.array([area(rng.normal(1, 1, 60), rng.normal(0, 1, 60)) for _ in range(400)])
+    assert found[:, 0].mean() == pytest.approx(norm.cdf(1 / math.sqrt(2)), abs=0.01)
+    assert found[:, 1].mean() == pytest.approx(found[:, 0].std(), rel=0.15)
+
+
+def refuted(rng: np.random.Generator, truth: float, pairs: int, alpha: float) -> bool:
+    """Whether bets against 0.6 win on pairs of which a share of `truth` is won."""
+    bets = AreaBets(0.6)
+    for start in range(0, pairs, 20):
+        size = min(20, pairs - start)
+        won = (rng.random(size) < truth).astype(float)
+        bets.settle(won, np.full(size, 0.5))
+    return bets.p_value <= alpha
+
+
+@pytest.mark.parametrize("pairs", [150, 600])
+def test_what_would_be_caught_is_caught_nineteen_times_in_twenty(pairs):
+    caught = resolution(0.6, pairs, 1e-6)
+    assert 0.6 < caught < 0.9
+    rng = np.random.default_rng(4)
+    often = np.mean([refuted(rng, caught, pairs, 1e-6) for _ in range(100)])
+    seldom = np.mean([refuted(rng, (0.6 + caught) / 2, pairs, 1e-6) for _ in range(20)])
+    assert often >= 0.9
+    assert seldom < 0.5
+
+
+def test_too_few_pairs_catch_nothing():
+    assert resolution(0.6, 20, 1e-6) == math.inf
+    assert resolution(0.6, 40, 1e-6) < 1
