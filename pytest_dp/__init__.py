@@ -29,10 +29,11 @@ _HOME = {
     "RenyiDP": "privacy",
     "PrivacyProfile": "privacy",
     "TradeOff": "privacy",
-    "DPSniper": "settings",
-    "Membership": "settings",
-    "Sequential": "settings",
-    "StatDP": "settings",
+    "DPSniper": "methods",
+    "Membership": "methods",
+    "OneRun": "methods",
+    "Sequential": "methods",
+    "StatDP": "methods",
     "Claim": "claim",
     "ClaimError": "errors",
     "InconclusiveAudit": "auditors.result",
@@ -57,6 +58,7 @@ __all__ = [
     "LossEstimate",
     "MechanismError",
     "Membership",
+    "OneRun",
     "PrivacyProfile",
     "PrivacyViolation",
     "PytestDPError",
@@ -103,12 +105,12 @@ if TYPE_CHECKING:
         PytestDPError,
     )
     from pytest_dp.estimating import LossEstimate, estimate
+    from pytest_dp.methods import DPSniper, Membership, OneRun, Sequential, StatDP
     from pytest_dp.privacy import PrivacyProfile, RenyiDP, TradeOff
     from pytest_dp.profiles import load_profile, register_profile
     from pytest_dp.results.blame import Blame
     from pytest_dp.results.result import Counterexample
     from pytest_dp.risk_declaration import risk_claim, riskiest
-    from pytest_dp.settings import DPSniper, Membership, Sequential, StatDP
 
 
 def __getattr__(name: str) -> object:

@@ -16,10 +16,10 @@ from pytest_dp.datasets.relations import (
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.keywords import NUMBERS, PRIVACY, is_strategy, read
+from pytest_dp.methods import Membership
 from pytest_dp.privacy import NOTIONS, STATED, Guarantee, guarantee, of_group, smallest
 from pytest_dp.reprs import on_one_line
 from pytest_dp.settings import NAMES as SETTINGS
-from pytest_dp.settings import Membership
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
 
-    from pytest_dp import DPSniper, PrivacyProfile, RenyiDP, Sequential, StatDP, TradeOff
+    from pytest_dp import (
+        DPSniper,
+        OneRun,
+        PrivacyProfile,
+        RenyiDP,
+        Sequential,
+        StatDP,
+        TradeOff,
+    )
 
     F = TypeVar("F", bound=Callable[..., Any])
     Unit = str | int | Callable[[Any], Any] | None
@@ -284,7 +292,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     max_samples: int | None = OPEN,
     max_seconds: float | None = OPEN,
     margin: float | None = OPEN,
-    method: str | Sequential | StatDP | DPSniper | None = OPEN,
+    method: str | Sequential | StatDP | DPSniper | OneRun | None = OPEN,
     features: Callable[[Any], Any] | None = OPEN,
     search: Any = OPEN,
     floating_point: bool = OPEN,
@@ -345,11 +353,11 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         An audit of a claim that stands ends as soon as it would have caught noise that is so many
         times too small; under pure eps, a true loss of so many times the claim. By default 1.25;
         ``None`` uses all of the effort. For the sequential auditor.
-    method : {"sequential", "statdp", "dpsniper"}, Sequential, StatDP or DPSniper, optional
+    method : {"sequential", "statdp", "dpsniper", "one_run"}, Sequential, DPSniper, ..., optional
         The auditor. The sequential one (the default) bets against the claim and stops as soon as it
         knows; StatDP tests the event that looks worst; DP-Sniper learns an attack that tells two
-        inputs apart, and bounds eps from below. Values say more: ``Sequential(coupled=False)``,
-        ``DPSniper(c=0.01, classifier="mlp")``.
+        inputs apart, and bounds eps from below; the last trains once. Values say more:
+        ``Sequential(coupled=False)``, ``DPSniper(c=0.01, classifier="mlp")``, ``OneRun(canaries)``.
     features : callable, optional
         ``features(output)`` gives the number, or the sequence of numbers of constant length, that
         the classifier sees of an output. By default it follows from the outputs. Not for StatDP.

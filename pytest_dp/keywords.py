@@ -10,13 +10,14 @@ from numbers import Integral
 from textwrap import fill
 from typing import Any
 
+from pytest_dp.checks import Check, choice, whole
 from pytest_dp.datasets.relations import RELATIONS, Relation, of_function
 from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.limits import LINE, MAX_PAIRS
 from pytest_dp.reprs import on_one_line
 from pytest_dp.risk_declaration import Riskiest, risk_claim
-from pytest_dp.settings import FIELDS, Check, Settings, choice, read_field, whole
+from pytest_dp.settings import FIELDS, Settings, read_field
 
 KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
 """The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""

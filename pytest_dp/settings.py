@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from importlib.util import find_spec
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from pytest_dp.errors import ClaimError, did_you_mean, invalid
-
-Check = Callable[[str, Any], Any]
-"""From the name of a field and what is given for it to its value, or a `ClaimError`."""
+from pytest_dp.checks import Check, between, choice, flag, probability, whole
+from pytest_dp.errors import invalid
+from pytest_dp.methods import METHODS, SEQUENTIAL, Membership, Method, read_method
 
 SEARCHES = ("patterns", "constants", "mutation")
 """What searches for further pairs of inputs by default."""
@@ -22,103 +19,8 @@ BEYOND = ("off", "tell", "fail")
 STRICT = ("off", "inconclusive", "weak")
 GRADES = ("weak", "fair", "strong", "analytic", "exact")
 """Which passes may fail a test, in a rising order."""
-CLASSIFIERS = ("additive", "logistic", "mlp")
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
-
-
-class Method:
-    """An auditor, with what is said of it alone; settings that it has not are as usual."""
-
-    __slots__ = ()
-    name: ClassVar[str]
-    """In reports, and where it is named without its settings."""
-    __match_args__: ClassVar[tuple[str, ...]]
-    classifier: Any = None
-    coupled: bool = True
-    c: float | None = None
-
-    def __repr__(self) -> str:
-        """As it would be written."""
-        said = (f"{name}={value!r}" for name, value in self.said().items())
-        return f"{type(self).__name__}({', '.join(said)})"
-
-    def said(self) -> dict[str, Any]:
-        """Its settings that are not as usual."""
-        usual = type(self)()
-        given = ((name, getattr(self, name)) for name in self.__match_args__)
-        return {name: value for name, value in given if value is not getattr(usual, name)}
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Sequential(Method):
-    """Bets against the claim, and stops as soon as it knows.
-
-    Parameters
-    ----------
-    classifier : {"additive", "logistic", "mlp"} or object, optional
-        What attacks are learned with: an additive model (the default), logistic regression, a small
-        neural network (which needs scikit-learn), or any object with ``fit(X, y)`` and
-        ``predict_proba(X)`` as in scikit-learn.
-    coupled : bool, optional
-        Run both inputs with the same random numbers, where they can be set, which takes far fewer
-        samples. ``False`` draws them independently.
-    """
-
-    name: ClassVar[str] = "sequential"
-    classifier: Any = None
-    coupled: bool = True
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class StatDP(Method):
-    """Tests the event that looks worst.
-
-    Ding et al., "Detecting Violations of Differential Privacy", CCS 2018.
-    """
-
-    name: ClassVar[str] = "statdp"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class DPSniper(Method):
-    """Learns an attack that tells two inputs apart, and bounds eps from below.
-
-    Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
-    Violations using Classifiers", IEEE S&P 2021.
-
-    Parameters
-    ----------
-    c : float, optional
-        The probability of the event, strictly between 0 and 1; the paper has 0.01. By default the
-        event is the one that promises the largest bound.
-    classifier, coupled
-        As of `Sequential`; with a fixed `c`, both inputs are always run independently.
-    """
-
-    name: ClassVar[str] = "dpsniper"
-    c: float | None = None
-    classifier: Any = None
-    coupled: bool = True
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Membership(Method):
-    """Plays membership games, and bets on how often an attack wins: the one of `risk_claim`.
-
-    Parameters
-    ----------
-    classifier : object, optional
-        What the attack is learned with: any object with ``fit(X, y)`` and ``predict_proba(X)`` as
-        in scikit-learn, or a name as of `Sequential`. By default a ridge regression, which learns
-        from a dozen outputs.
-    """
-
-    name: ClassVar[str] = "membership"
-    classifier: Any = None
-
-
-METHODS: Mapping[str, type[Method]] = {m.name: m for m in (Sequential, StatDP, DPSniper)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +64,7 @@ class Settings:
     max_samples: int = 400_000
     max_seconds: float = 60.0
     margin: float = 1.25
-    method: Method = Sequential()
+    method: Method = SEQUENTIAL
     features: Callable[[Any], Any] | None = None
     floating_point: bool = False
     search: tuple[Any, ...] = SEARCHES
@@ -183,46 +85,10 @@ class Settings:
 NAMES = tuple(field.name for field in fields(Settings))
 
 
-def _between(low: float, high: float, allowed: str) -> Check:
-    def check(name: str, value: Any) -> float:
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not number or not low < value < high:
-            raise invalid(name, value, f"Allowed: {allowed}.")
-        return float(value)
-
-    return check
-
-
 def _margin(without: str) -> Check:
     """`without` is how one writes that there is none."""
     allowed = f"a number above 1, such as 1.25, or {without} to use all of the effort"
-    return _between(1, math.inf, allowed)
-
-
-def _probability(example: str) -> Check:
-    return _between(0, 1, f"a probability between 0 and 1, such as {example}")
-
-
-def whole(name: str, value: Any, allowed: str = " above 0, such as 3", least: int = 1) -> int:
-    """A whole number."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise invalid(name, value, f"Allowed: a whole number{allowed}.")
-    return int(value)
-
-
-def choice(name: str, value: Any, choices: Collection[str]) -> str:
-    """One of several words."""
-    if not isinstance(value, str) or value not in choices:
-        hint = did_you_mean(value.lower(), choices) if isinstance(value, str) else ""
-        raise invalid(name, value, f"Valid choices: {', '.join(map(repr, choices))}.{hint}")
-    return value
-
-
-def flag(name: str, value: Any) -> bool:
-    """True or False."""
-    if not isinstance(value, bool):
-        raise invalid(name, value, "Allowed: True or False.")
-    return value
+    return between(1, math.inf, allowed)
 
 
 def _seed(name: str, value: Any) -> Any:
@@ -240,48 +106,6 @@ def seed_of(value: Any) -> int | None:
         allowed = "a whole number, 0 or more, or as text a hexadecimal one, such as '6cb99a16'"
         raise invalid("seed", value, f"Allowed: {allowed}.")
     return number
-
-
-def _method(name: str, value: Any) -> Method:
-    if isinstance(value, str):
-        return METHODS[choice(name, value, METHODS)]()
-    if not isinstance(value, Method):
-        written = ", ".join(f"{kind.__name__}()" for kind in METHODS.values())
-        choices = ", ".join(map(repr, METHODS))
-        raise invalid(name, value, f"Valid choices: {choices}, or with more to say {written}.")
-    said = {setting: _OF_METHODS[setting](setting, what) for setting, what in value.said().items()}
-    return type(value)(**said)
-
-
-def _classifier(name: str, value: Any) -> Any:
-    if isinstance(value, str):
-        if choice(name, value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
-            raise ClaimError(
-                "classifier='mlp' needs scikit-learn, which is not installed. Run: "
-                'pip install "pytest-dp[sklearn]", or write classifier="additive".'
-            )
-        return value
-    lacks = [name for name in ("fit", "predict_proba") if not callable(getattr(value, name, None))]
-    if lacks or isinstance(value, type):
-        raise invalid(name, value, _what_to_write(value, lacks))
-    return value
-
-
-def _what_to_write(value: Any, lacks: list[str]) -> str:
-    """In place of a class, or of an object that lacks what a classifier needs."""
-    name = value.__name__ if isinstance(value, type) else type(value).__name__
-    calibrated = f"sklearn.calibration.CalibratedClassifierCV({name}(...))"
-    if name in ("SVC", "NuSVC"):
-        old = f"{name}(probability=True)"
-        return f"It has no predict_proba. Write {calibrated} or, before scikit-learn 1.9, {old}."
-    if not lacks:
-        return f"It is a class: write {name}()."
-    wrap = lacks == ["predict_proba"] and hasattr(value, "decision_function")
-    return (
-        f"It has no {' and no '.join(lacks)}. Allowed: {', '.join(map(repr, CLASSIFIERS))}, or an "
-        "object with fit(X, y) and predict_proba(X), such as sklearn.linear_model."
-        f"LogisticRegression(){f', or {calibrated}' if wrap else ''}."
-    )
 
 
 def _features(name: str, value: Any) -> Any:
@@ -353,11 +177,11 @@ class Field(NamedTuple):
 
 
 FIELDS: Mapping[str, Field] = {
-    "alpha": Field(_probability("1e-6"), _number),
+    "alpha": Field(probability("1e-6"), _number),
     "max_samples": Field(partial(whole, allowed=" above 0, such as 400_000"), _whole_number),
-    "max_seconds": Field(_between(0, math.inf, "a number of seconds above 0, such as 60"), _number),
+    "max_seconds": Field(between(0, math.inf, "a number of seconds above 0, such as 60"), _number),
     "margin": Field(_margin("None"), _margin_in_options, ("sequential", "membership")),
-    "method": Field(_method, str),
+    "method": Field(read_method, str),
     "features": Field(_features, methods=("sequential", "dpsniper", "membership")),
     "search": Field(_search, methods=("sequential",)),
     "floating_point": Field(flag, methods=("sequential", "dpsniper")),
@@ -368,11 +192,6 @@ FIELDS: Mapping[str, Field] = {
     "strict": Field(partial(choice, choices=STRICT), str, of_runs=True),
     "accumulate": Field(flag, of_runs=True),
     "changed": Field(flag, of_runs=True),
-}
-_OF_METHODS: Mapping[str, Check] = {
-    "classifier": _classifier,
-    "coupled": flag,
-    "c": _probability("0.01"),
 }
 
 

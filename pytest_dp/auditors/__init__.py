@@ -21,6 +21,7 @@ from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import BLAME_SECONDS, MOMENT, QUIET_SECONDS
+from pytest_dp.methods import Method
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.evidence import Evidence
@@ -29,7 +30,7 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.search import constants_of, searched
-from pytest_dp.settings import Method, Settings, seed_of, unused
+from pytest_dp.settings import Settings, seed_of, unused
 
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
@@ -148,8 +149,8 @@ def run(
                 "the pair that broke this claim the last time was tried first; an audit that is "
                 "repeated by its seed leaves it out"
             )
-        wanted = settings.beyond != "off"
-        source = source_of(audited, seed, written, remembered, notes, constants, beyond=wanted)
+        wanted, told = settings.beyond != "off", notes if settings.method.repeats else None
+        source = source_of(audited, seed, written, remembered, told, constants, beyond=wanted)
         source = searched(source, promise, call, settings) if search else source
         return audited, source, past.evidence(promise, seed)
 

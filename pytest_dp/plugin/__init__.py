@@ -38,7 +38,11 @@ _OPTIONS = (
         "bool",
         "collect @dp_claim functions from source modules, as --doctest-modules does",
     ),
-    ("method", "string", "the auditor: sequential, statdp or dpsniper (default: sequential)"),
+    (
+        "method",
+        "string",
+        "the auditor: sequential, statdp, dpsniper or one_run (default: sequential)",
+    ),
     ("alpha", "string", "probability of a false alarm, per claim (default: 1e-6)"),
     ("max_samples", "string", "runs of a mechanism at most, per claim (default: 400000)"),
     ("max_seconds", "string", "seconds at most, per claim (default: 60)"),

@@ -20,6 +20,7 @@ _KEYWORDS = {
     "promise": ("eps", "delta", "rho", "mu", "guarantee", "composes"),
     **dict.fromkeys(("neighbours", "group"), ("neighbors",)),
     **dict.fromkeys(("classifier", "coupled", "c"), ("method",)),
+    **dict.fromkeys(("canaries", "score", "guesses", "runs"), ("method",)),
     "inputs": ("inputs", "pairs"),
 }
 """By what has changed, the keywords of a claim that may say it; of all else, its own name."""

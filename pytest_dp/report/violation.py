@@ -37,7 +37,7 @@ def violation(result: Result) -> str:
         at = lines[0].find(" for ") if result.outside else lines[0].rfind(" (")
         lines = [lines[0][:at], *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE - 2))]
     example = result.counterexample
-    block = [NO_EXAMPLE] if example is None else counterexample(result, example, LINE - 2)
+    block = _unseen(result) if example is None else counterexample(result, example, LINE - 2)
     block = games(result.risks, LINE - 2) if result.risks else block
     lines += [*_blamed(result), "", *(f"  {line}".rstrip() for line in block), ""]
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
@@ -54,6 +54,13 @@ def violation(result: Result) -> str:
         )
     lines += [line for text in said for line in wrapped(text)]
     return "\n".join([*lines, *reproduce(result), *keep(result), *_evidence(result, example)])
+
+
+def _unseen(result: Result) -> list[str]:
+    """What is shown where there is no counterexample: what was guessed, if that is all there is."""
+    if result.method != "one_run":
+        return [NO_EXAMPLE]
+    return wrap(f"{result.strongest}.", LINE - 2, break_on_hyphens=False)
 
 
 def _blamed(result: Result) -> list[str]:

@@ -46,6 +46,8 @@ class Purpose(IntEnum):
     """For generators that are found nowhere but in the memory of a process."""
     OBSERVE = 13
     """To see which code an input runs."""
+    COINS = 14
+    """By which canaries are in the data or not, and ties between their scores are broken."""
 
 
 def claim_seed(name: str, mechanism: Any) -> int:

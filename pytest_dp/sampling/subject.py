@@ -11,6 +11,7 @@ import copy
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -257,6 +258,18 @@ class Subject:
             return joined([done.outputs for done in ran])
         finally:
             self.runs += self.call.made.runs - made
+
+    def untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
+        """One output of a mechanism that is run seldom: a copy, which nothing was tried on before.
+
+        It is the mechanism itself where that cannot be copied.
+        """
+        call = self.call
+        with suppress(CannotCopy):
+            call, (dataset,) = self._copied(dataset)
+        done = self.runner.once(call, dataset, Chunk(1, key), deadline)
+        self._count(1, done.seconds)
+        return done.outputs[0]
 
     def forked(
         self,

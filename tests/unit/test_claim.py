@@ -221,7 +221,7 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ),
         (
             {**GOOD, "method": StatDP},
-            r"or with more to say Sequential\(\), StatDP\(\), DPSniper\(\)\.$",
+            r"or with more to say Sequential\(\), StatDP\(\), DPSniper\(\), OneRun\(\)\.$",
         ),
         ({**GOOD, "method": Sequential(coupled=1)}, "Invalid coupled=1. Allowed: True or False"),
         ({**GOOD, "floating_point": 1}, "Invalid floating_point=1. Allowed: True or False"),

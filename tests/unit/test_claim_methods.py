@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pytest_dp import ClaimError, DPSniper, Sequential, StatDP, audit
+from pytest_dp import ClaimError, DPSniper, OneRun, Sequential, StatDP, audit
 from pytest_dp.claim import expand
 from pytest_dp.keywords import KEYWORDS
+from pytest_dp.methods import METHODS
 from pytest_dp.plugin import _OPTIONS
-from pytest_dp.settings import FIELDS, METHODS, NAMES, Settings, unused
+from pytest_dp.settings import FIELDS, NAMES, Settings, unused
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 
@@ -44,10 +45,11 @@ def test_the_table_of_fields_is_that_of_settings_keywords_and_options():
 
 
 def test_a_method_by_name_is_its_value_with_all_as_usual():
-    assert list(METHODS) == ["sequential", "statdp", "dpsniper"]
+    assert list(METHODS) == ["sequential", "statdp", "dpsniper", "one_run"]
     assert "method" not in effort()
     assert Settings().method == Sequential()
     values = {"sequential": Sequential(), "statdp": StatDP(), "dpsniper": DPSniper(c=None)}
+    values["one_run"] = OneRun(canaries=1_000)
     for name, value in values.items():
         assert effort(method=name) == effort(method=value) == {"method": value}
     settings = Settings().over({"method": DPSniper(c=0.01)}, effort(method="dpsniper"))
@@ -56,6 +58,7 @@ def test_a_method_by_name_is_its_value_with_all_as_usual():
 
 def test_a_method_is_shown_as_it_is_written():
     assert repr(Sequential()) == "Sequential()"
+    assert repr(OneRun([1, 2], runs=3)) == "OneRun(canaries=[1, 2], runs=3)"
     assert repr(DPSniper(c=0.01, coupled=False)) == "DPSniper(c=0.01, coupled=False)"
 
 
@@ -96,6 +99,35 @@ def test_settings_of_methods(given):
     method = effort(method=Sequential(**given))["method"]
     assert {name: getattr(method, name) for name in given} == given
     assert method.c is None
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"canaries": np.eye(2)}, ([1.0, 0.0], [0.0, 1.0])),
+        ({"canaries": np.int64(50)}, 50),
+        ({"guesses": 5}, (3, 2)),
+        ({"guesses": [0, 7]}, (0, 7)),
+    ],
+)
+def test_canaries_and_guesses(given, read):
+    (name,) = given
+    assert getattr(effort(method=OneRun(**given))["method"], name) == read
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"canaries": value} for value in ("many", [], 0, {"a": 1}, 2.5)),
+        *({"guesses": value} for value in (0, (1, 2, 3), (-1, 4), "all", (0.5, 1), (0, 0))),
+        *({"runs": value} for value in (0, 1.5, True)),
+        {"score": "loss"},
+    ],
+)
+def test_what_one_run_does_not_take(given):
+    ((name, _),) = given.items()
+    with pytest.raises(ClaimError, match=rf"Invalid {name}=.*Allowed: "):
+        effort(method=OneRun(**given))
 
 
 @pytest.mark.parametrize("given", [0.01, 0.999, np.float32(0.5), np.float64(0.25)])

@@ -1,0 +1,100 @@
+"""How much an output looks as if canaries had been in the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Floats
+from pytest_dp.attacks.membership import ASKED, Asking
+from pytest_dp.datasets import describe, records_of
+from pytest_dp.datasets.cells import cells_of
+from pytest_dp.datasets.fields import fields_of
+from pytest_dp.errors import ClaimError
+from pytest_dp.limits import MILLION
+
+Field = tuple[Any, Any, Any]
+"""A column of the output, of the canaries and of the base."""
+
+
+def canary_scores(
+    score: Callable[[Any, Any], Any] | None, output: Any, canaries: Any, base: Any
+) -> Floats:
+    """The score of each canary: larger if it looks more as if it was in.
+
+    Both are datasets. Without a function of the user's own, of an array of a canary's shape it is
+    the inner product, of a dataset with records like those of `base` minus the distance of the
+    closest one, and of a model how well it fits the canary. Raises ClaimError if the function
+    raises, or returns no number, or if there is none and the output is neither.
+    """
+    records = records_of(canaries)
+    if score is not None:
+        return np.array([_number(score, output, canary) for canary in records])
+    answer, directions = _numbers(output), [_numbers(canary) for canary in records]
+    if answer is not None and all(d is not None and d.shape == answer.shape for d in directions):
+        return np.array([np.vdot(answer, direction) for direction in directions])  # type: ignore[arg-type]
+    rows, sought, usual = map(cells_of, (output, canaries, base))
+    if rows and sought and usual and rows.keys() == sought.keys():
+        return -_closest([(rows[name], sought[name], usual[name]) for name in rows])
+    if any(callable(getattr(output, name, None)) for name in ASKED):
+        return np.array([_number(_fits, output, canary) for canary in records])
+    raise ClaimError(
+        f"one_run cannot read canaries such as {describe(records[0])} from outputs such as "
+        f"{describe(output)}. Write OneRun(score=...), a function of an output and a canary that "
+        "is the larger the more it looks as if the canary was in, such as minus the loss on it."
+    )
+
+
+def _fits(model: Any, canary: Any) -> float:
+    """How well a model fits a record whose last field is its label, if it takes no such field."""
+    return Asking(tuple(fields_of(canary).values()))(model)[0]
+
+
+def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float:
+    try:
+        value = score(output, canary)
+        number = float(value)
+    except Exception as error:
+        raise ClaimError(
+            f"score(output, canary) raised {type(error).__name__}: {error}. It was given "
+            f"{describe(canary)}, and has to return a number."
+        ) from error
+    if math.isnan(number):
+        raise ClaimError(f"score(output, canary) is no number (NaN) for {describe(canary)}.")
+    return number
+
+
+def _numbers(value: Any) -> Floats | None:
+    """An array of finite numbers; None if it is none."""
+    try:
+        numbers = np.asarray(value, float)
+    except (TypeError, ValueError):
+        return None
+    return numbers if np.all(np.isfinite(numbers)) else None
+
+
+def _closest(fields: Sequence[Field]) -> Floats:
+    """The mean distance over all fields to the closest row.
+
+    Of numbers it is in standard deviations of the base, at most 1; of all else 1 unless they agree.
+    """
+    rows, canaries, _ = fields[0]
+    step = max(1, MILLION // len(rows))
+    parts = [slice(at, at + step) for at in range(0, len(canaries), step)]
+    closest = [np.min(np.mean([_apart(f, some) for f in fields], axis=0), axis=0) for some in parts]
+    distances: Floats = np.concatenate(closest)
+    return distances
+
+
+def _apart(field: Field, some: slice) -> Floats:
+    """The distances of one field, for each row and each of some canaries."""
+    rows, chosen, base = field[0], field[1][some], field[2]
+    if all(column.dtype.kind == "f" for column in field):
+        scale = np.nanstd(base) or 1.0
+        near: Floats = np.fmin(np.abs(rows[:, None] - chosen) / scale, 1.0)
+        return near
+    differ: Floats = (rows[:, None] != chosen).astype(float)
+    return differ

@@ -1,0 +1,215 @@
+"""Training that is run once: canaries in or out by coins, and guesses from the output which.
+
+A score says of each canary how much the output looks as if it was in. The largest scores are
+guessed to be in, the smallest to be out, and the rest is left open; how many of each is decided
+before anything is run. Of one run, how many guesses are right has a p-value; several are bet on
+(`pytest_dp.evidence.one_run`), each with coins of its own, until the claim is refuted.
+
+Source: Steinke, Nasr, Jagielski, "Privacy Auditing with One (1) Training Run", NeurIPS 2023.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Bools, Ints
+from pytest_dp.attacks.canary_scores import canary_scores
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.evidence import one_run as evidence
+from pytest_dp.inputs.canaries import Canaries, check_relation
+from pytest_dp.limits import SHOWN_ALPHA
+from pytest_dp.methods import OneRun
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.reprs import counted
+from pytest_dp.results.result import Verdict
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.sampling.streams import Purpose, stream
+
+SUGGESTED_DELTA = 1e-5
+"""In what is suggested where a claim has none; given by custom."""
+NO_BETTER = (
+    "the scores tell canaries that are in from those that are out no better than coins: write "
+    "OneRun(score=...), or canaries that stand out more"
+)
+
+TOO_FEW = "one_run was stopped before its guesses could show anything: raise max_seconds, or runs="
+
+
+def audit(context: Context) -> AuditResult:
+    """Audit one claim by guessing which canaries were in the data.
+
+    The result is ``violated`` if the p-value of one run is at most alpha, or the bets of several
+    gain 1 / alpha; ``inconclusive`` if scores tell nothing, or time was up before a run ended.
+    Raises ClaimError if the claim is not about eps or single records, if there are too few canaries
+    to show anything, or if they cannot be scored; MechanismError if a run raises.
+    """
+    game = _Game(context)
+    try:
+        while game.runs < game.method.runs and not game.refuted:
+            game.play()
+    except OutOfTime as out:
+        if not game.runs:
+            context.refuse_hung(out)
+        context.sampler.note(
+            f"stopped after {game.runs} of {game.method.runs} runs: raise max_seconds="
+            f"{context.settings.max_seconds:g}",
+            hinders=True,
+        )
+    return game.result()
+
+
+class _Game:
+    """Runs with canaries, and what was guessed of each."""
+
+    def __init__(self, context: Context) -> None:
+        assert isinstance(context.method, OneRun)
+        self.context, self.method = context, context.method
+        self.eps, self.delta, self.alpha = *_promised(context), context.alpha
+        check_relation(context.claim.promise.relation)
+        if context.claim.arguments.drawn:
+            raise ClaimError("one_run draws no parameters: give each of params= a value or a list.")
+        inputs = context.claim.promise.inputs  # of large ones, pairs have a part
+        base = inputs[0] if isinstance(inputs, list | tuple) else context.pairs[0].d1
+        self.canaries = Canaries(base, self.method.canaries, context.seed)
+        m = len(self.canaries)
+        self.placed = evidence.bets(m, self.eps) if self.method.runs > 1 else []
+        planned = evidence.planned(m, self.eps, self.delta, self.alpha)
+        self.guesses: tuple[int, int] = self.method.guesses or planned  # type: ignore[assignment]
+        self._check_enough()
+        self.counted = [self.guesses, *(bet.guesses for bet in self.placed)]
+        self._right: list[list[int]] = []
+
+    @property
+    def runs(self) -> int:
+        return len(self._right)
+
+    @property
+    def right(self) -> Ints:
+        """For each run, how many of the guesses were right, and of those of each bet."""
+        return np.array(self._right, dtype=int).reshape(-1, len(self.counted))
+
+    def play(self) -> None:
+        """One run: coins, data, an output, scores, and what is right of what they guess."""
+        context, m = self.context, len(self.canaries)
+        rng = np.random.default_rng(stream(context.seed, Purpose.COINS, self.runs))
+        inside, order = rng.random(m) < 0.5, rng.permutation(m)
+        data = Input(self.canaries.holding(inside))
+        output = context.sampler.untried(data, (Purpose.BET, self.runs), context.deadline)
+        if isinstance(output, Raised):
+            raise MechanismError(f"{context.short_name} {output!r}\n{output.trace}".rstrip())
+        scores = canary_scores(self.method.score, output, self.canaries.dataset, self.canaries.base)
+        ranked = inside[order][np.argsort(scores[order], kind="stable")]
+        self._right.append([_right(ranked, guesses) for guesses in self.counted])
+
+    @property
+    def p_value(self) -> float:
+        if not self.placed:
+            reached = evidence.tails(sum(self.guesses), len(self.canaries), self.eps, self.delta)
+            return float(reached[self.right[0, 0]]) if self.runs else 1.0
+        return min(1.0, math.exp(-self.log_e_value))
+
+    @property
+    def log_e_value(self) -> float:
+        m = len(self.canaries)
+        return evidence.log_e_value(self.right[:, 1:], self.placed, m, self.eps, self.delta)
+
+    @property
+    def refuted(self) -> bool:
+        return self.runs > 0 and self.p_value <= self.alpha
+
+    @property
+    def lower(self) -> float:
+        m, level = len(self.canaries), (self.delta, self.alpha)
+        if not self.runs:
+            return 0.0
+        if not self.placed:
+            return evidence.lower(int(self.right[0, 0]), sum(self.guesses), m, *level)
+        return evidence.lower_of_runs(self.right[:, 1:], m, self.eps, *level)
+
+    def result(self) -> AuditResult:
+        """The verdict, and how much less noise would have been caught."""
+        context, guarantee = self.context, self.context.guarantee
+        said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
+        if self.placed and self.runs:
+            said |= {"e_value": math.exp(min(self.log_e_value, 700.0))}
+            said |= {"bet_samples": self.runs}
+        lower, p_value = self.lower, context.agreeing(self.p_value, self.refuted)
+        if self.refuted:
+            lower = max(lower, math.nextafter(guarantee.claimed, math.inf))
+            return context.result("violated", lower=lower, p_value=p_value, **said)
+        times = self._times_to_refute() if self.runs else math.inf
+        caught = guarantee.with_noise_over(times) if math.isfinite(times) else math.inf
+        verdict: Verdict = "no violation" if math.isfinite(caught) else "inconclusive"
+        return context.result(verdict, lower=lower, p_value=p_value, resolution=caught, **said)
+
+    def _times_to_refute(self) -> float:
+        """How many times too small noise would have been caught, if scores are normal as seen."""
+        m, total = len(self.canaries), sum(self.guesses)
+        share = float(np.mean(self.right[:, 0])) / total
+        now = evidence.shift_of(share, self.guesses, m)
+        needed = evidence.to_refute(
+            self.runs * total, self.runs * m, self.eps, self.delta, self.alpha
+        )
+        if not now or needed is None:
+            self.context.sampler.note(TOO_FEW if now else NO_BETTER, hinders=True)
+            return math.inf
+        return max(evidence.shift_to_refute(needed, self.guesses, m, self.runs) / now, 1.0)
+
+    def _in_words(self) -> str:
+        m, right = len(self.canaries), int(np.sum(self.right[:, 0]))
+        each = "" if self.runs == 1 else f", in each of {self.runs} runs"
+        total = self.runs * sum(self.guesses)
+        at_most = evidence.to_refute(total, self.runs * m, self.eps, self.delta, SHOWN_ALPHA)
+        return (
+            f"Of {m:,} canaries, each in the data or not by a coin{each}, "
+            f"{self.guesses[0]:,} were guessed to be in and {self.guesses[1]:,} to be out: "
+            f"{right:,} of these {total:,} guesses are right"
+            + (
+                f"; the claim allows {at_most:,} of them in 1 of {1 / SHOWN_ALPHA:.0f} runs"
+                if at_most
+                else ""
+            )
+        )
+
+    def _check_enough(self) -> None:
+        """Refuse fewer canaries, or guesses, than can show anything."""
+        m, guessed, runs = len(self.canaries), sum(self.guesses), self.method.runs
+        if guessed > m:
+            raise ClaimError(f"guesses={self.guesses} of {m:,} canaries: at most one of each.")
+        level = self.eps, self.delta, self.alpha
+        at_least = evidence.runs_needed(m, *level)
+        if at_least <= runs if self.placed else evidence.to_refute(guessed, m, *level) is not None:
+            return
+        needed = evidence.fewest(*level)
+        ways = [] if needed is None else [f"{needed:,} canaries or more"]
+        ways += [f"runs={max(at_least, 2)}"] if math.isfinite(at_least) else []
+        ways += [] if self.alpha >= SHOWN_ALPHA else [f"alpha={SHOWN_ALPHA}"]
+        raise ClaimError(
+            f"{m:,} canaries, of which {guessed:,} are guessed in {counted(runs, 'run')}, can show "
+            f"nothing against {self.context.guarantee} at alpha={self.alpha:g}, even if all "
+            f"guesses were right. Allowed: {', or '.join(ways) or 'a claim of less'}."
+        )
+
+
+def _promised(context: Context) -> tuple[float, float]:
+    """The claim's eps and delta."""
+    guarantee = context.guarantee
+    if guarantee.eps is None:
+        raise ClaimError(
+            f"one_run tests eps, with or without a delta, and the claim is {guarantee}. Write what "
+            f"follows from it, such as eps={guarantee.eps_at(SUGGESTED_DELTA):.3g}, "
+            f"delta={SUGGESTED_DELTA:g}."
+        )
+    return guarantee.eps, guarantee.delta
+
+
+def _right(ranked: Bools, guesses: tuple[int, int]) -> int:
+    """How many guesses are right, of canaries in the order of their scores."""
+    into, out = guesses
+    return int(np.sum(ranked[len(ranked) - into :]) + out - np.sum(ranked[:out]))

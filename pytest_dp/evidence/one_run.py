@@ -1,0 +1,226 @@
+"""What guesses about coins show of a mechanism that was run once.
+
+Each of m canaries is in the data or not by a fair coin of its own. From the one output, r of the
+coins are guessed and the others left open. Which ones may depend on the output in any way, how many
+must not. Under (eps, delta) with one record more or less, the largest chance of v right guesses is
+``f + m delta f (1 - f) / (v b)``, where f is the chance of a binomial of r with
+``1 / (1 + exp(-eps))`` to reach v, and b that it is v: some mechanism attains it. The proof is in
+``docs/proofs/one-run.md``. Of several runs, each with new coins, the chance holds given all of
+those before: what bets of each pay is multiplied.
+
+Source of the game, and of a bound that is larger for many right guesses: Steinke, Nasr, Jagielski,
+"Privacy Auditing with One (1) Training Run", NeurIPS 2023.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import betainc, betaincc, gammaln, ndtr
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.bisection import bracket, first_where
+from pytest_dp.limits import CLEAR_ERRORS, CLEARLY, FAIR, MANY, NEARLY_EQUAL, STEPS
+from pytest_dp.privacy.guarantees import LARGEST_EPS
+
+LARGEST_SHIFT = 40.0
+"""Derived: standard deviations, beyond which normal scores leave nothing to guess."""
+
+
+@lru_cache(maxsize=MANY)
+def tails(guesses: int, canaries: int, eps: float, delta: float = 0.0) -> Floats:
+    """The largest chance of at least v right guesses, for v = 0, ..., `guesses`; never rises.
+
+    It is attained unless `delta` is so large that it is above 1 somewhere.
+    """
+    q, v = 1 / (1 + math.exp(-eps)), np.arange(1, guesses + 1)
+    reached: Floats = np.append(1.0, betainc(v, guesses - v + 1, q))
+    if delta:
+        with np.errstate(all="ignore"):
+            below = betaincc(v, guesses - v + 1, q)
+            more = canaries * delta * reached[1:] * below / (v * np.exp(_log_pmf(guesses, eps)[1:]))
+        # without a value where probabilities are too small for floats
+        reached[1:] = np.fmin(np.nan_to_num(reached[1:] + more, nan=1.0), 1.0)
+        reached = np.minimum.accumulate(reached)
+    reached.flags.writeable = False
+    return reached
+
+
+def _log_pmf(guesses: int, eps: float) -> Floats:
+    """Log of the chance of v right guesses, each with ``1 / (1 + exp(-eps))``, for all v."""
+    v = np.arange(guesses + 1)
+    ways = gammaln(guesses + 1) - gammaln(v + 1) - gammaln(guesses - v + 1)
+    log: Floats = (
+        ways - v * math.log1p(math.exp(-eps)) - (guesses - v) * (eps + math.log1p(math.exp(-eps)))
+    )
+    return log
+
+
+def lower(correct: int, guesses: int, canaries: int, delta: float, alpha: float) -> float:
+    """Lower confidence bound on eps, in nats, at a given delta; 0.0 if nothing is shown."""
+
+    def stands(eps: float) -> bool:
+        return bool(tails(guesses, canaries, eps, delta)[correct] > alpha)
+
+    if stands(0.0):
+        return 0.0
+    if not stands(LARGEST_EPS):
+        return LARGEST_EPS
+    return bracket(stands, 0.0, LARGEST_EPS, width=NEARLY_EQUAL)[0]
+
+
+def to_refute(guesses: int, canaries: int, eps: float, delta: float, alpha: float) -> int | None:
+    """How many guesses have to be right to refute a claim; None if all of them are too few."""
+    reached = tails(guesses, canaries, eps, delta)
+    if reached[-1] > alpha:
+        return None
+    return first_where(lambda v: bool(reached[v] <= alpha), 0, guesses)
+
+
+def fewest(eps: float, delta: float, alpha: float) -> int | None:
+    """The fewest canaries by which a mechanism that hides nothing is refuted; None if none are."""
+
+    def enough(canaries: int) -> bool:
+        return bool(tails(most(canaries), canaries, eps, delta)[-1] <= alpha)
+
+    at_most = 1
+    while not enough(at_most):
+        at_most *= 2
+        if at_most > STEPS:
+            return None
+    return first_where(enough, 1, at_most)
+
+
+def accuracy(shift: float, guesses: tuple[int, int], canaries: int) -> float:
+    """The share of right guesses, if scores are normal and those in are so many deviations up."""
+    return sum(_tail(shift, k / canaries) * canaries for k in guesses) / sum(guesses)
+
+
+def _tail(shift: float, share: float) -> float:
+    """Of all scores, those among the outermost `share` that are on their own side."""
+
+    def is_within(cut: float) -> bool:
+        return bool(0.5 * (ndtr(-cut) + ndtr(shift - cut)) <= share)
+
+    cut = bracket(is_within, -LARGEST_SHIFT, 2 * LARGEST_SHIFT, width=NEARLY_EQUAL)[1]
+    return 0.5 * float(ndtr(shift - cut))
+
+
+def shift_of(share: float, guesses: tuple[int, int], canaries: int) -> float:
+    """The shift of normal scores by which so large a share of the guesses is right; or infinite."""
+
+    def reached(shift: float) -> bool:
+        return accuracy(shift, guesses, canaries) >= share
+
+    if share <= 0.5 or not reached(LARGEST_SHIFT):
+        return 0.0 if share <= 0.5 else math.inf
+    return bracket(reached, 0.0, LARGEST_SHIFT, relative=NEARLY_EQUAL)[1]
+
+
+def planned(canaries: int, eps: float, delta: float, alpha: float) -> tuple[int, int]:
+    """The guesses, in and out, that find the least violation if scores are normal."""
+    best, least = halves(most(canaries)), math.inf
+    for guesses in map(halves, _sizes(canaries)):
+        right = to_refute(sum(guesses), canaries, eps, delta, alpha)
+        if right is None:
+            break  # fewer show even less
+        needed = shift_to_refute(right, guesses, canaries)
+        if needed < least:
+            best, least = guesses, needed
+    return best
+
+
+def shift_to_refute(right: int, guesses: tuple[int, int], canaries: int, runs: int = 1) -> float:
+    """The shift of normal scores by which so many guesses are right, of those of all runs.
+
+    By one half less, as all of them are never more than nearly sure.
+    """
+    return shift_of((right - 0.5) / (sum(guesses) * runs), guesses, canaries)
+
+
+def most(canaries: int) -> int:
+    """How many canaries may be guessed half by half: coins rarely leave fewer in, or out."""
+    return max(canaries - math.ceil(CLEAR_ERRORS * math.sqrt(canaries)), 1)
+
+
+def halves(guesses: int) -> tuple[int, int]:
+    """Guesses of both kinds."""
+    return guesses - guesses // 2, guesses // 2
+
+
+def _sizes(canaries: int, ratio: int = 2) -> Iterator[int]:
+    """Numbers of guesses to choose from, falling."""
+    size = most(canaries)
+    while size >= 1:
+        yield size
+        size //= ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Bet:
+    """On how many of so many guesses are right: as likely as of guesses with another loss."""
+
+    guesses: tuple[int, int]
+    excess: float
+    """By how many nats that loss is above the claim."""
+
+    def log_pays(self, canaries: int, eps: float, delta: float) -> Floats:
+        """Log of what it pays for v right guesses, at most 1 in the mean under the claim.
+
+        It is a likelihood ratio to the law that reaches each v as often as is allowed, made to
+        rise: such a payment has its largest mean under that law.
+        """
+        r = sum(self.guesses)
+        reached = np.append(tails(r, canaries, eps, delta), 0.0)
+        with np.errstate(divide="ignore"):
+            worst = np.log(-np.diff(reached))
+        ratio = _log_pmf(r, eps + self.excess) - worst
+        rising = np.minimum.accumulate(ratio[::-1])[::-1]
+        pays: Floats = rising - np.logaddexp.reduce(rising + worst)
+        return pays
+
+
+def bets(canaries: int, eps: float) -> list[Bet]:
+    """Bets on many guesses and on few, on losses little above the claim and far above."""
+    far = math.log(canaries) + 1  # all guesses are right
+    excesses = [times * max(eps, 1.0) for times in (CLEARLY - 1, FAIR - 1)] + [far]
+    sizes = [halves(r) for r in _sizes(canaries, 4) if r >= 2]
+    return [Bet(guesses, excess) for guesses in sizes for excess in excesses]
+
+
+def log_e_value(
+    right: Ints, placed: Sequence[Bet], canaries: int, eps: float, delta: float
+) -> float:
+    """Log of the evidence of all runs: `right` has a row for each run, a column for each bet.
+
+    The stake is divided evenly at the start, and each part stays with its bet.
+    """
+    columns = zip(placed, np.asarray(right).reshape(-1, len(placed)).T, strict=True)
+    gains = [float(np.sum(bet.log_pays(canaries, eps, delta)[won])) for bet, won in columns]
+    return float(np.logaddexp.reduce(gains)) - math.log(len(placed))
+
+
+def lower_of_runs(right: Ints, canaries: int, eps: float, delta: float, alpha: float) -> float:
+    """Lower confidence bound on eps from several runs, each eps with the bets made against `eps`.
+
+    It is the last of a few values, up to twice the claim and one more, such that all up to it are
+    refuted.
+    """
+    placed, shown = bets(canaries, eps), 0.0
+    for tested in sorted({eps, *np.linspace(0.0, 2 * eps + 1, MANY).tolist()}):
+        if log_e_value(right, placed, canaries, tested, delta) < -math.log(alpha):
+            break
+        shown = tested
+    return shown
+
+
+def runs_needed(canaries: int, eps: float, delta: float, alpha: float) -> float:
+    """How many runs refute a mechanism that hides nothing; infinite if none do."""
+    gains = [float(bet.log_pays(canaries, eps, delta)[-1]) for bet in bets(canaries, eps)]
+    if not gains or max(gains) <= 0:
+        return math.inf
+    return math.ceil((math.log(len(gains)) - math.log(alpha)) / max(gains))

@@ -1,0 +1,114 @@
+"""Canaries: records that are each in the data or not, by a coin of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Bools
+from pytest_dp.datasets import describe, key, kind_of, records_of
+from pytest_dp.datasets.conversion import length, no_dataset, rebuilt
+from pytest_dp.datasets.fields import fields_of, with_field
+from pytest_dp.datasets.pool import Pool
+from pytest_dp.datasets.relations import AddRemoveOne, Relation
+from pytest_dp.errors import ClaimError
+from pytest_dp.keywords import is_strategy
+from pytest_dp.limits import MILLION, THOUSAND
+from pytest_dp.reprs import counted
+
+
+class Canaries:
+    """Records beside a dataset, and the datasets that hold some of them.
+
+    `dataset` has the canaries alone.
+
+    Parameters
+    ----------
+    base : dataset
+        What is there in any case.
+    wanted : int, sequence or strategy
+        As of `pytest_dp.methods.OneRun`.
+    seed : int
+        Of what is drawn.
+
+    Raises
+    ------
+    ClaimError
+        If the input is no dataset, cannot hold the records, or if too few can be made of it.
+    """
+
+    def __init__(self, base: Any, wanted: Any, seed: int) -> None:
+        if not kind_of(base):
+            raise ClaimError(f"one_run adds canaries to the data, and {no_dataset(base)}.")
+        records = records_of(base)
+        if isinstance(wanted, int):
+            chosen = mislabelled(records, wanted, seed)
+        else:
+            chosen = _drawn(wanted, seed) if is_strategy(wanted) else list(wanted)
+        self.base, self.dataset = base, rebuilt(base, chosen)  # which refuses what does not fit
+        self._pool, self._own = Pool([base, self.dataset]), len(records)
+
+    def __len__(self) -> int:
+        return length(self.dataset)
+
+    def holding(self, inside: Bools) -> Any:
+        """The dataset with those canaries that are `inside`, behind its own records."""
+        added = self._own + np.flatnonzero(inside)
+        return self._pool.dataset((*range(self._own), *added.tolist()))
+
+
+def check_relation(relation: Relation | None) -> None:
+    """Refuse claims about other neighbours than those with one record more or less."""
+    if relation != AddRemoveOne():
+        given = "no neighbors=" if relation is None else str(relation)
+        raise ClaimError(
+            f"one_run adds or leaves out single records, and the claim has {given}. Write "
+            "neighbors='add_remove_one' and inputs=, such as inputs=[data]."
+        )
+
+
+def mislabelled(records: Sequence[Any], count: int, seed: int) -> list[Any]:
+    """Records that are not there, made of others by giving them the last field of a third.
+
+    They are distinct. Raises ClaimError if there are not so many.
+    """
+    rng = np.random.default_rng(seed)
+    there = {key(record) for record in records}
+    last = {key(_last(record)[1]): _last(record) for record in records}
+    made: list[Any] = []
+    pairs = len(records) * len(last)
+    for at in rng.choice(pairs, min(pairs, MILLION // 10 + count), replace=False).tolist():
+        record, (name, value) = records[at // len(last)], list(last.values())[at % len(last)]
+        changed = with_field(record, name, value)
+        if name is not None and key(changed) not in there:
+            there.add(key(changed))
+            made.append(changed)
+            if len(made) == count:
+                return made
+    raise ClaimError(
+        f"canaries={count:,}, but only {counted(len(made), 'record')} can be made of the data by "
+        "giving one the last field of another"
+        + (f", as with {describe(records[0])}" if records else "")
+        + ". Write the records themselves, canaries=[...], a Hypothesis strategy for them, or a "
+        "smaller number."
+    )
+
+
+def _last(record: Any) -> tuple[Any, Any]:
+    return list(fields_of(record).items())[-1]
+
+
+def _drawn(strategy: Any, seed: int) -> list[Any]:
+    from pytest_dp.inputs.drawing import draws  # Hypothesis is loaded by now
+    from pytest_dp.inputs.pair_strategies import drawing
+
+    drawn, values = draws(strategy, seed), list[Any]()
+    for _ in range(2 * THOUSAND):
+        one = drawing(drawn, "canaries")
+        if one is not None:
+            values.append(one.value)
+        if len(values) == THOUSAND:
+            return values
+    raise ClaimError(f"canaries: the strategy gave {len(values):,} of {THOUSAND:,} records.")

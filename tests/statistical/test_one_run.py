@@ -1,0 +1,176 @@
+"""Audits of training that is run once: correct trainings at the boundary, and broken ones."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from benchmarks import one_run as benchmark
+from pytest_dp import ClaimError, MechanismError, OneRun, audit
+from pytest_dp.report.violation import violation
+
+COMMON = {"neighbors": "add_remove_one", "inputs": [[-1]]}
+BITS = list(range(100))
+
+
+def response(loss: float):
+    """Says of each of 100 records whether it is there, by randomised response."""
+
+    def train(records, rng):
+        there = np.isin(BITS, records)
+        return there ^ (rng.random(len(BITS)) > 1 / (1 + math.exp(-loss)))
+
+    return train
+
+
+def said(output, canary):
+    return output[canary]
+
+
+def once(train, seed=0, runs=1, canaries=BITS, score=said, guesses=None, **more):
+    method = OneRun(canaries, score, guesses, runs)
+    return audit(
+        train, **{"eps": 1.0, "alpha": 0.05, "seed": seed, **COMMON, **more}, method=method
+    )
+
+
+@pytest.mark.parametrize("audits", [50, pytest.param(500, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_what_attains_the_claim_is_red_as_often_as_alpha(runs, audits):
+    """Half of the coins guessed in and half out: all that is said is right as often as allowed."""
+    results = [once(response(1.0), seed, runs) for seed in range(audits)]
+    red = sum(result.violated for result in results)
+    assert red <= 0.05 * audits + 2 * math.sqrt(0.05 * 0.95 * audits)
+    assert all(result.violated == (result.lower > 1.0) for result in results)
+    assert sum(once(response(4.0), seed, runs).violated for seed in range(5)) == 5
+
+
+def test_several_runs_refute_what_one_cannot_and_stop():
+    broken = once(response(3.0), runs=50, alpha=1e-6)
+    assert broken.violated
+    assert 1 < broken.samples < 10
+    assert broken.e_value >= 1e6
+    assert broken.p_value <= 1e-6
+    assert 1.0 < broken.lower <= 3.0
+    sound = once(response(0.9), runs=5, alpha=1e-6)
+    assert (sound.verdict, sound.samples) == ("no violation", 5)
+
+
+@pytest.mark.parametrize("bug", [{"clip": None}, {"noisy_steps": 1}])
+def test_bugs_of_dp_sgd_are_found_by_one_run(bug):
+    noise = math.sqrt(benchmark.STEPS) / benchmark.shift_at(benchmark.EPS)
+    broken = benchmark.audited(benchmark.dp_sgd(noise, **bug), 1_000, seed=1)
+    assert broken.violated
+    assert broken.samples == 1
+    text = violation(broken)
+    assert re.search(r"Of 1,000 canaries, each in the data or not by a\s+coin", text)
+    assert "No effort was left" not in text
+    sound = benchmark.audited(benchmark.dp_sgd(noise), 1_000, seed=1)
+    assert sound.verdict == "no violation"
+    assert 0.25 * benchmark.EPS < sound.lower < benchmark.EPS
+    assert sound.strength == "weak"
+
+
+def test_it_is_run_once_and_replayed_by_its_seed():
+    calls = []
+
+    def train(records, rng):
+        calls.append(len(records))
+        return response(1.0)(records, rng)
+
+    first, second = (once(train, seed=7) for _ in range(2))
+    assert first.samples == second.samples == 1
+    assert first.strongest == second.strongest
+    assert len(set(calls)) <= 1, "the copies that are run have lists of their own"
+
+
+def test_records_made_of_the_data_and_read_from_tables_like_it():
+    """A synthesiser that copies its data leaves mislabelled rows; one that makes noise does not."""
+    rng = np.random.default_rng(5)
+    data = [(float(x), int(x > 0)) for x in rng.normal(size=400)]
+    keywords = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [data], "seed": 1}
+    copies = audit(lambda rows: list(rows), **keywords, method=OneRun(canaries=200))
+    assert copies.violated
+
+    def unrelated(rows, rng):
+        return [(float(x), 0) for x in rng.normal(size=50)]
+
+    blind = audit(unrelated, **keywords, method=OneRun(canaries=200))
+    assert not blind.violated
+
+
+def test_models_are_asked_how_well_they_fit_a_canary():
+    class Table:
+        """Knows the labels of the records that it was fitted on."""
+
+        def __init__(self, rows):
+            self.labels = dict(rows)
+
+        def predict(self, x):
+            return [self.labels.get(x[0][0], 0.5)]
+
+        n_features_in_ = 1
+
+    data = [(float(n), n % 2) for n in range(200)]
+    canaries = [(float(n), n % 3 % 2) for n in range(1_000, 1_100)]
+    broken = once(Table, canaries=canaries, score=None, inputs=[data])
+    assert broken.violated
+
+
+def test_gradients_are_read_by_inner_products_and_canaries_are_drawn():
+    def summed(rows, rng):
+        return np.sum(rows, axis=0) + rng.normal(scale=0.1, size=3)
+
+    keywords = {"eps": 1.0, "alpha": 0.05, **COMMON, "inputs": [[(0.0, 0.0, 0.0)]]}
+    unit = [tuple(row) for row in np.eye(3).tolist()]
+    with pytest.raises(ClaimError, match="3 canaries, of which 1 are guessed in 1 run, can show"):
+        audit(summed, **keywords, method=OneRun(canaries=unit))
+    drawn = st.tuples(*[st.sampled_from([-1.0, 1.0])] * 3)
+    result = audit(summed, **keywords, method=OneRun(canaries=drawn), seed=1)
+    assert result.strongest.startswith("Of 1,000 canaries")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"canaries": 20}, "20 canaries, of which .* Allowed: .* canaries or more"),
+        ({"canaries": BITS, "delta": 1e-3, "alpha": 1e-6}, r"runs=\d+, or alpha=0.05"),
+        ({"eps": None, "mu": 1.0}, r"the claim is mu=1.0\. Write .* eps=4.38, delta=1e-05"),
+        ({"neighbors": "replace_one", "inputs": [[1], [2]]}, "has neighbors='replace_one'"),
+        ({"neighbors": None, "inputs": None, "pairs": [([1], [])]}, "has no neighbors="),
+        ({"canaries": ["a"] * 100}, "does not fit into a dataset like"),
+        ({"canaries": 50, "inputs": [[3, 4]]}, "only 0 records can be made of the data"),
+        ({"guesses": (80, 40)}, r"guesses=\(80, 40\) of 100 canaries"),
+        ({"score": lambda output, canary: "much"}, "score.* raised ValueError"),
+        ({"score": lambda output, canary: math.nan}, "is no number"),
+        (
+            {"score": None, "canaries": [(n, n) for n in BITS], "inputs": [[(0, 0)]]},
+            r"cannot read canaries such as .* Write OneRun\(score=",
+        ),
+    ],
+)
+def test_what_cannot_be_audited_says_what_to_write(keywords, message):
+    if keywords.get("canaries") == 20:
+        keywords = {**keywords, "canaries": BITS[:20]}
+    if keywords.get("canaries") == ["a"] * 100:
+        keywords = {**keywords, "inputs": [np.array([0.0])]}
+    with pytest.raises(ClaimError, match=message):
+        once(response(1.0), **keywords)
+
+
+def test_a_run_that_raises_and_scores_that_tell_nothing():
+    def raises(records):
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(MechanismError, match="raises RuntimeError: out of memory"):
+        once(raises)
+    blind = once(response(1.0), score=lambda output, canary: 0.0, seed=3, guesses=(8, 8), alpha=0.5)
+    if blind.verdict == "inconclusive":
+        assert "no better than coins" in blind.reason
+    late = once(response(0.0), runs=10**6, max_seconds=0.3, alpha=0.01)
+    assert not late.violated
+    assert "stopped after" in late.reason

@@ -1,0 +1,178 @@
+"""The bound on guesses about coins: against the best of all mechanisms, and against formulas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, sparse, stats
+
+from pytest_dp.evidence import one_run
+
+
+def best_of_all(guesses: int, canaries: int, reach: int, eps: float, delta: float) -> float:
+    """The largest chance of `reach` right guesses over all mechanisms, by a linear program.
+
+    Its variables are the chance of each answer under each outcome of the coins, and by how much
+    each exceeds ``exp(eps)`` times that of a neighbour.
+    """
+    coins = list(itertools.product((0, 1), repeat=canaries))
+    open_or_not = itertools.product((0, 1, None), repeat=canaries)
+    answers = [answer for answer in open_or_not if canaries - answer.count(None) == guesses]
+    n, k = len(coins), len(answers)
+    flips = [
+        (s, t)
+        for s in range(n)
+        for t in range(n)
+        if sum(map(np.not_equal, coins[s], coins[t])) == 1
+    ]
+    size = n * k + len(flips) * k
+    gain = np.zeros(size)
+    for s, a in itertools.product(range(n), range(k)):
+        if sum(c == g for c, g in zip(coins[s], answers[a], strict=True)) >= reach:
+            gain[s * k + a] = -1 / n
+    over = sparse.lil_array((len(flips) * (k + 1), size))
+    most = np.zeros(len(flips) * (k + 1))
+    for at, (s, t) in enumerate(flips):
+        for a in range(k):
+            row, excess = at * k + a, n * k + at * k + a
+            over[row, s * k + a], over[row, t * k + a] = 1.0, -math.exp(eps)
+            over[row, excess] = -1.0
+            over[len(flips) * k + at, excess] = 1.0
+        most[len(flips) * k + at] = delta
+    sums = sparse.lil_array((n, size))
+    for s in range(n):
+        sums[s, s * k : (s + 1) * k] = 1.0
+    solved = optimize.linprog(gain, over.tocsr(), most, sums.tocsr(), np.ones(n))
+    return -float(solved.fun)
+
+
+@pytest.mark.parametrize(("guesses", "canaries"), [(1, 1), (2, 2), (3, 3), (1, 3), (2, 3), (1, 2)])
+@pytest.mark.parametrize(("eps", "delta"), [(0.5, 0.0), (1.5, 0.0), (1.0, 0.01), (0.0, 0.02)])
+def test_the_chances_are_those_of_the_best_of_all_mechanisms(guesses, canaries, eps, delta):
+    allowed = one_run.tails(guesses, canaries, eps, delta)
+    for reach in range(1, guesses + 1):
+        best = best_of_all(guesses, canaries, reach, eps, delta)
+        assert allowed[reach] == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.5, 0.99])
+def test_no_mechanism_guesses_more_if_delta_is_large(delta):
+    for reach in (1, 2, 3):
+        allowed = one_run.tails(3, 3, 0.2, delta)[reach]
+        assert best_of_all(3, 3, reach, 0.2, delta) <= allowed + 1e-9
+
+
+@pytest.mark.parametrize(("guesses", "canaries"), [(60, 60), (300, 1_000), (20_000, 100_000)])
+def test_chances_are_below_those_that_were_published_where_much_is_right(guesses, canaries):
+    """Those of Steinke, Nasr and Jagielski, 2023, Theorem 3.1."""
+    eps, delta, q = 1.0, 1e-6, 1 / (1 + math.exp(-1.0))
+    f = stats.binom.sf(np.arange(-1, guesses), guesses, q)
+    for deviations in (1, 3, 5):
+        v = int(guesses * q + deviations * math.sqrt(guesses * q * (1 - q)))
+        v = min(v, guesses)
+        i = np.arange(1, v + 1)
+        published = f[v] + 2 * canaries * delta * np.max((f[v - i] - f[v]) / i)
+        assert f[v] < one_run.tails(guesses, canaries, eps, delta)[v] < published
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(1.0, 0.0), (1.0, 1e-4), (3.0, 1e-6)])
+def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
+    right = one_run.to_refute(100, 200, eps, delta, 0.01)
+    bounds = [one_run.lower(right + step, 100, 200, delta, 0.01) for step in (-1, 0)]
+    assert bounds[0] < eps <= bounds[1] + 1e-6
+    assert one_run.lower(50, 100, 200, delta, 0.01) == 0.0
+    assert one_run.to_refute(3, 200, eps, delta, 0.001) is None
+
+
+def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
+    """Of randomised response, which attains the bound: by all outcomes, without a sample."""
+    eps, r = 1.3, 80
+    chances = stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
+    above = [one_run.lower(v, r, r, 0.0, 0.05) > eps for v in range(r + 1)]
+    wrong = float(np.sum(chances[above]))
+    assert 0.02 < wrong <= 0.05
+
+
+@pytest.mark.parametrize(("canaries", "eps", "delta"), [(40, 1.0, 0.0), (200, 2.0, 1e-3)])
+def test_what_a_bet_pays_is_one_at_most_in_the_mean(canaries, eps, delta):
+    """Under the law that guesses as many as is allowed, and under laws that the claim allows."""
+    for bet in one_run.bets(canaries, eps):
+        r = sum(bet.guesses)
+        pays = np.exp(bet.log_pays(canaries, eps, delta))
+        worst = -np.diff(np.append(one_run.tails(r, canaries, eps, delta), 0.0))
+        assert float(worst @ pays) == pytest.approx(1.0)
+        assert np.all(np.diff(pays) >= 0)
+        response = stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
+        told = (1 - delta) * response + delta * (np.arange(r + 1) == r)  # now and then all of it
+        assert float(told @ pays) <= 1 + 1e-9
+        if not delta:
+            assert float(response @ pays) == pytest.approx(1.0)
+
+
+def test_bets_win_where_more_is_lost_and_lose_where_less_is():
+    rng, m, eps = np.random.default_rng(1), 200, 1.0
+    placed = one_run.bets(m, eps)
+
+    def evidence(loss: float, runs: int) -> float:
+        chance = 1 / (1 + math.exp(-loss))
+        right = np.array(
+            [[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(runs)]
+        )
+        return one_run.log_e_value(right, placed, m, eps, 0.0)
+
+    assert evidence(2.0, 4) > math.log(1e6)
+    assert evidence(0.5, 4) < 0
+    assert one_run.log_e_value(
+        np.empty((0, len(placed)), int), placed, m, eps, 0.0
+    ) == pytest.approx(0)
+
+
+def test_a_bound_from_several_runs_is_below_the_truth_and_near_it():
+    rng, m, truth = np.random.default_rng(2), 200, 2.0
+    placed = one_run.bets(m, 1.0)
+    chance = 1 / (1 + math.exp(-truth))
+    right = np.array([[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(20)])
+    assert 1.5 < one_run.lower_of_runs(right, m, 1.0, 0.0, 1e-3) < truth
+
+
+@pytest.mark.parametrize(("eps", "delta", "alpha"), [(1.0, 0.0, 1e-6), (2.0, 1e-6, 0.05)])
+def test_the_fewest_canaries_are_just_enough(eps, delta, alpha):
+    m = one_run.fewest(eps, delta, alpha)
+    enough = [one_run.tails(one_run.most(n), n, eps, delta)[-1] <= alpha for n in (m - 1, m)]
+    assert enough == [False, True]
+
+
+def test_a_leak_that_delta_allows_cannot_be_told_in_one_run():
+    """Showing all with probability delta keeps the claim, whatever is guessed."""
+    assert one_run.fewest(4.0, 1e-3, 1e-6) is None
+    assert 1 < one_run.runs_needed(1_000, 4.0, 1e-3, 1e-6) < 20
+
+
+@pytest.mark.parametrize("guesses", [(10, 10), (30, 0), (100, 100)])
+def test_normal_scores_are_guessed_as_often_as_said(guesses):
+    rng, m, shift, into = np.random.default_rng(3), 400, 1.5, guesses[0]
+    shares = []
+    for _ in range(400):
+        inside = rng.random(m) < 0.5
+        order = np.argsort(rng.normal(size=m) + shift * inside)
+        out = np.sum(~inside[order[: guesses[1]]])
+        shares.append((np.sum(inside[order[m - into :]]) + out) / sum(guesses))
+    expected = one_run.accuracy(shift, guesses, m)
+    assert float(np.mean(shares)) == pytest.approx(expected, abs=0.01)
+    assert one_run.shift_of(expected, guesses, m) == pytest.approx(shift, rel=1e-4)
+    assert one_run.shift_of(0.5, guesses, m) == 0
+
+
+def test_planned_guesses_find_less_than_others_do():
+    m, claim = 1_000, (1.0, 0.0, 1e-6)
+    planned = one_run.planned(m, *claim)
+
+    def found(guesses: tuple[int, int]) -> float:
+        right = one_run.to_refute(sum(guesses), m, *claim)
+        return math.inf if right is None else one_run.shift_to_refute(right, guesses, m)
+
+    assert found(planned) <= min(found(one_run.halves(r)) for r in (60, 120, 480, 900))
+    assert found((10, 10)) == math.inf
