@@ -34,10 +34,7 @@ def linear_form(records):
 
 
 def balance(records):
-    for paid, received, fee in records:
-        if paid - received - fee > 190:
-            return True
-    return False
+    return any(paid - received - fee > 190 for paid, received, fee in records)
 
 
 def totals(records):
@@ -58,7 +55,7 @@ def plate(names):
     return any(re.fullmatch(r"[A-C]{2}\d{3}", name) for name in names)
 
 
-TEMPORARY = re.compile(r"^x-\d+\.b$")
+TEMPORARY = re.compile(r"^x-\d+\.a$")
 
 
 def temporary(names):

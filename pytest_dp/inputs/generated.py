@@ -19,7 +19,7 @@ from pytest_dp.datasets.fields import fields_of
 from pytest_dp.datasets.ordering import in_turn
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, shrunk
+from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, remade, shrunk
 from pytest_dp.inputs.pair_strategies import Pairs, drawing
 from pytest_dp.inputs.sources import Tried, content
 from pytest_dp.limits import CLEARLY, DOZENS, MILLION, POOL, SEVERAL, THOUSAND
@@ -100,6 +100,23 @@ class Generated:
                 self._drawn.setdefault(digest, made)
                 return cast("Pair", made.value)
         return None
+
+    def drawn(self, pair: Pair) -> Drawn | None:
+        """How a pair was drawn that came from here; None if that is not known."""
+        drawn = self._drawn.get(content(pair))
+        return drawn if drawn is not None and drawn.choices and self.mutable else None
+
+    def redrawn(self, pair: Pair, changes: Mapping[int, Any]) -> Pair | None:
+        """The pair that the strategy makes if some choices, by their numbers, are others."""
+        drawn = self.drawn(pair)
+        if drawn is None:
+            return None
+        choices = [changes.get(at, choice) for at, choice in enumerate(drawn.choices)]
+        made = remade(self._strategy, choices)
+        if made is None or len(content(made.value)) < 2:
+            return None
+        self._drawn.setdefault(content(made.value), made)
+        return cast("Pair", made.value)
 
     def shrunk(
         self, pair: Pair, still_fails: Callable[[Pair], bool], seconds: float = 10.0

@@ -49,6 +49,14 @@ def shadow(mechanism: Any, names: Mapping[str, Any]) -> None:
     They find them unless they have a variable of that name themselves. Whatever the copy shares
     with the original, or with a library, is left as it is.
     """
+    for function in functions_of(mechanism):
+        for name, value in names.items():
+            function.__globals__.setdefault(name, value)
+
+
+def functions_of(mechanism: Any) -> list[types.FunctionType]:
+    """The functions of a copy, and those they use, without those that it shares."""
+    found: list[types.FunctionType] = []
     seen: set[int] = set()
     ahead = [mechanism]
     while ahead and len(seen) < THOUSAND // 2:
@@ -58,9 +66,9 @@ def shadow(mechanism: Any, names: Mapping[str, Any]) -> None:
         seen.add(id(obj))
         if isinstance(obj, types.FunctionType) and not _is_shared(obj):
             ahead += obj.__globals__.values()
-            for name, value in names.items():
-                obj.__globals__.setdefault(name, value)
+            found.append(obj)
         ahead += _inside(obj)
+    return found
 
 
 def _is_shared(function: types.FunctionType) -> bool:

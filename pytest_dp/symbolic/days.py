@@ -1,0 +1,146 @@
+"""Stand-ins for days, by their numbers in the calendar."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import z3
+
+from pytest_dp.symbolic.numbers import Symbolic, Truth, number
+from pytest_dp.symbolic.trace import Trace
+
+_STARTS = [dt.date(2001, month, 1).toordinal() - dt.date(2001, 1, 1).toordinal() for month in range(1, 13)]
+
+
+def ordinal_of(year: Any, month: Any, day: Any) -> Any:
+    """The number of a day in the calendar of Gregory, from 1 on, as `datetime` counts."""
+    before = year - 1
+    leap = z3.And(year % 4 == 0, z3.Or(year % 100 != 0, year % 400 == 0))
+    start = z3.IntVal(_STARTS[0])
+    for at, days in enumerate(_STARTS[1:], 2):
+        start = z3.If(month >= at, z3.IntVal(days), start)
+    start += z3.If(z3.And(month > 2, leap), z3.IntVal(1), z3.IntVal(0))
+    return 365 * before + before / 4 - before / 100 + before / 400 + start + day
+
+
+def is_day(year: Any, month: Any, day: Any) -> Any:
+    """The condition that there is such a day."""
+    leap = z3.And(year % 4 == 0, z3.Or(year % 100 != 0, year % 400 == 0))
+    short = z3.Or(*(month == m for m in (4, 6, 9, 11)))
+    last = z3.If(month == 2, z3.If(leap, 29, 28), z3.If(short, 30, 31))
+    return z3.And(year >= 1, year <= 9999, month >= 1, month <= 12, day >= 1, day <= last)
+
+
+class Day(Symbolic):
+    """A day with formulas for its year, month and day of the month."""
+
+    def __init__(self, trace: Trace, value: dt.date, parts: tuple[Any, Any, Any]) -> None:
+        self.trace, self.value, self.parts = trace, value, parts
+
+    @property
+    def year(self) -> Any:
+        return number(self.trace, self.value.year, self.parts[0])
+
+    @property
+    def month(self) -> Any:
+        return number(self.trace, self.value.month, self.parts[1])
+
+    @property
+    def day(self) -> Any:
+        return number(self.trace, self.value.day, self.parts[2])
+
+    def toordinal(self) -> Any:
+        return number(self.trace, self.value.toordinal(), ordinal_of(*self.parts))
+
+    def weekday(self) -> Any:
+        return (self.toordinal() + 6) % 7
+
+    def isoweekday(self) -> Any:
+        return self.weekday() + 1
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.concrete(f"date.{name}"), name)
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Day):
+            return Span(self.trace, self.toordinal() - other.toordinal())
+        if isinstance(other, dt.date):
+            return Span(self.trace, self.toordinal() - other.toordinal())
+        return self.concrete("a day and a time") - other
+
+    def __rsub__(self, other: Any) -> Any:
+        return Span(self.trace, other.toordinal() - self.toordinal())
+
+    def __add__(self, other: Any) -> Any:
+        return self.concrete("a day and a time") + other
+
+    def _key(self, other: Any) -> Any:
+        parts = other.parts if isinstance(other, Day) else (other.year, other.month, other.day)
+        return zip(self.parts, parts, strict=True)
+
+    def _is(self, other: Any, equal: bool) -> Any:
+        if not isinstance(other, dt.date):
+            return NotImplemented
+        value = other.value if isinstance(other, Day) else other
+        same = z3.And(*(a == b for a, b in self._key(other)))
+        held = (self.value == value) == equal
+        return Truth(self.trace, held, same if equal else z3.Not(same))
+
+    def __eq__(self, other: object) -> Any:
+        return self._is(other, True)
+
+    def __ne__(self, other: object) -> Any:
+        return self._is(other, False)
+
+    def _before(self, other: Any, *, equal: bool) -> Any:
+        value = other.value if isinstance(other, Day) else other
+        (y, v), (m, n), (d, e) = self._key(other)
+        last = d <= e if equal else d < e
+        earlier = z3.Or(y < v, z3.And(y == v, z3.Or(m < n, z3.And(m == n, last))))
+        held = self.value <= value if equal else self.value < value
+        return Truth(self.trace, held, earlier)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._before(other, equal=False)
+
+    def __le__(self, other: Any) -> Any:
+        return self._before(other, equal=True)
+
+    def __gt__(self, other: Any) -> Any:
+        return ~self._before(other, equal=True)
+
+    def __ge__(self, other: Any) -> Any:
+        return ~self._before(other, equal=False)
+
+
+class Span(Symbolic):
+    """The days between two days."""
+
+    def __init__(self, trace: Trace, days: Any) -> None:
+        self.trace, self.days = trace, days
+        self.value = dt.timedelta(int(getattr(days, "value", days)))
+
+    def total_seconds(self) -> Any:
+        return self.days * 86400.0
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.concrete(f"timedelta.{name}"), name)
+
+    def _compared(self, other: Any, name: str) -> Any:
+        days = other.days if isinstance(other, Span) else other / dt.timedelta(1)
+        return getattr(self.days, name)(days)
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+
+for _name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
+    setattr(Span, _name, lambda self, other, name=_name: self._compared(other, name))

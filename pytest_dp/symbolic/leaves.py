@@ -1,0 +1,157 @@
+"""Values of inputs as variables of z3, stand-ins for them, and values from its answers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import z3
+
+from pytest_dp.datasets.fields import fields_of, with_field
+from pytest_dp.limits import LARGEST_NUMBER, SHORT_TEXT
+from pytest_dp.symbolic.days import Day, is_day
+from pytest_dp.symbolic.numbers import Truth, number
+from pytest_dp.symbolic.patterns import either
+from pytest_dp.symbolic.texts import text
+from pytest_dp.symbolic.trace import Trace
+
+
+@dataclass(slots=True)
+class Variable:
+    """A number, a truth or a text of an input, with the value that it has there."""
+
+    formula: Any
+    value: Any
+    choice: int | None = None
+    """The choice of a strategy that it is, if any."""
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+    """Those of the choice."""
+
+    @property
+    def known(self) -> Any:
+        """The condition of having the value that it has."""
+        return self.formula == literal(self.value)
+
+    def allowed(self) -> Iterable[Any]:
+        """Conditions on its value: the range of a strategy, if it is known."""
+        low, high = (self.constraints.get(name) for name in ("min_value", "max_value"))
+        if isinstance(self.value, str):
+            yield from self._allowed_text()
+        elif not isinstance(self.value, bool):
+            ends = -LARGEST_NUMBER, LARGEST_NUMBER
+            low, high = (
+                end if bound is None or not math.isfinite(bound) else bound
+                for end, bound in zip(ends, (low, high), strict=True)
+            )
+            yield self.formula >= literal(type(self.value)(low))
+            yield self.formula <= literal(type(self.value)(high))
+
+    def _allowed_text(self) -> Iterable[Any]:
+        least, most = (self.constraints.get(name) for name in ("min_size", "max_size"))
+        yield z3.Length(self.formula) >= (least or 0)
+        yield z3.Length(self.formula) <= min(SHORT_TEXT if most is None else most, SHORT_TEXT)
+        intervals = self.constraints.get("intervals")
+        pairs = [(32, 126)] if intervals is None else list(intervals.intervals)
+        ranges = [z3.Range(chr(a), chr(min(b, 126))) for a, b in pairs if a <= 126]  # noqa: PLR2004
+        if ranges:
+            yield z3.InRe(self.formula, z3.Star(either(ranges)))
+
+    def found(self, model: Any) -> Any:
+        """Its value in an answer."""
+        answer = model.eval(self.formula, model_completion=True)
+        if isinstance(self.value, bool):
+            return z3.is_true(answer)
+        if isinstance(self.value, str):
+            return _unescaped(answer)
+        if z3.is_algebraic_value(answer):
+            answer = answer.approx(20)
+        exact = Fraction(answer.numerator_as_long(), answer.denominator_as_long()) if z3.is_rational_value(answer) else Fraction(answer.as_long())
+        return type(self.value)(exact)
+
+
+def _unescaped(answer: Any) -> str:
+    return str(answer.py_value() if hasattr(answer, "py_value") else answer.as_string())
+
+
+def literal(value: Any) -> Any:
+    """A value as a constant of z3."""
+    if isinstance(value, bool):
+        return z3.BoolVal(value)
+    if isinstance(value, int):
+        return z3.IntVal(value)
+    return z3.StringVal(value) if isinstance(value, str) else z3.RealVal(str(Fraction(repr(value))))
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value of an input: its variables, a stand-in for it, and how it is made of their values."""
+
+    variables: tuple[Variable, ...]
+    stand_in: Callable[[Trace], Any]
+    made: Callable[..., Any]
+    facts: tuple[Any, ...] = ()
+
+
+class Variables:
+    """Makes variables for the values of an input."""
+
+    def __init__(self) -> None:
+        self.all: list[Variable] = []
+        self.facts: list[Any] = []
+
+    def _new(self, sort: Callable[[str], Any], value: Any) -> Variable:
+        self.all.append(Variable(sort(f"v{len(self.all)}"), value))
+        return self.all[-1]
+
+    def leaf(self, value: Any) -> Leaf | None:
+        """A value as variables; None if there are none for its type."""
+        value = value.item() if isinstance(value, np.generic) else value
+        if type(value) is dt.date:
+            parts = tuple(self._new(z3.Int, part) for part in (value.year, value.month, value.day))
+            formulas = tuple(part.formula for part in parts)
+            self.facts.append(is_day(*formulas))
+            return Leaf(parts, lambda trace: Day(trace, value, formulas), dt.date)
+        if type(value) is bool:
+            truth = self._new(z3.Bool, value)
+            return Leaf((truth,), lambda trace: Truth(trace, value, truth.formula), bool)
+        if type(value) is str:
+            string = self._new(z3.String, value)
+            return Leaf((string,), lambda trace: text(trace, value, string.formula), str)
+        if type(value) is int or (type(value) is float and math.isfinite(value)):
+            kind = type(value)
+            single = self._new(z3.Int if kind is int else z3.Real, value)
+            return Leaf((single,), lambda trace: number(trace, value, single.formula), kind)
+        return None
+
+    def length(self, value: int) -> Variable:
+        """The length of a dataset."""
+        return self._new(z3.Int, value)
+
+    def record(self, record: Any) -> Record:
+        """A record with variables for its values."""
+        leaves = {name: self.leaf(value) for name, value in fields_of(record).items()}
+        return Record(record, {name: leaf for name, leaf in leaves.items() if leaf is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record with some of its values as leaves."""
+
+    record: Any
+    leaves: Mapping[Hashable, Leaf]
+
+    def with_values(self, value_of: Callable[[Leaf], Any]) -> Any:
+        """The record with something else in place of its leaves."""
+        made = self.record
+        for name, leaf in self.leaves.items():
+            made = with_field(made, name, value_of(leaf))
+        return made
+
+    @property
+    def variables(self) -> list[Variable]:
+        return [variable for leaf in self.leaves.values() for variable in leaf.variables]

@@ -1,0 +1,173 @@
+"""Pairs on which a mechanism takes other ways: runs on stand-ins, and what z3 makes of them.
+
+Ding et al. 2018, section 4 (their Algorithm 4): arguments on which as many branches as possible
+differ between D and D', where the noise is the same on both, and least. Here inputs are found in
+the same way; each answer is run again, and what it meets is asked for next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import z3
+
+from pytest_dp.datasets.relations import Pair, Relation
+from pytest_dp.inputs.generated import Generated
+from pytest_dp.inputs.sources import content
+from pytest_dp.limits import FEW, HUNDREDS, NOTICED_SECONDS, SEVERAL
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.symbolic.running import traced
+from pytest_dp.symbolic.solving import answer, best, least
+from pytest_dp.symbolic.staging import CannotStage, Stage, Strategy
+from pytest_dp.symbolic.trace import Branch, Place, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A pair, and whether it is proposed even if it shows nothing new."""
+
+    pair: Pair
+    certain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """A pair as stand-ins, and runs on either side with the same noise."""
+
+    stage: Stage
+    d1: Trace
+    d2: Trace
+
+    def before(self, trace: Trace, at: int) -> list[Any]:
+        """The conditions under which a run comes to its branch of this number."""
+        facts = [fact for since, fact in trace.facts if since <= at]
+        return facts + [branch.taken for branch in trace.branches[:at]]
+
+
+class Explorer:
+    """Asks for pairs that part at each branch, and for pairs that both go its other way.
+
+    `asked` counts questions and `answered` answers; `concrete` what became concrete.
+    """
+
+    def __init__(
+        self, call: Call, relation: Relation | None, generated: Generated | None = None
+    ) -> None:
+        self._call, self._relation, self._generated = call, relation, generated
+        self._met: Counter[tuple[Any, ...]] = Counter()
+        self._known: set[frozenset[bytes]] = set()
+        self.asked = self.answered = 0
+        self.concrete: Counter[str] = Counter()
+        self.refused = ""
+
+    def found(self, pairs: Sequence[Pair]) -> Iterator[Found]:
+        """Pairs around those given, until nothing new is met, or the effort is used up."""
+        self._known |= {content(pair) for pair in pairs}
+        chosen = sorted(pairs, key=_distance)[:SEVERAL]
+        for seed in (None, 1):
+            ahead = deque(chosen)
+            while ahead and self.asked < HUNDREDS:
+                pair = ahead.popleft()
+                for found in self._around(pair, seed):
+                    digest = content(found.pair)
+                    if digest not in self._known and len(digest) > 1:
+                        self._known.add(digest)
+                        self.answered += 1
+                        ahead.append(found.pair)
+                        yield found
+
+    def _around(self, pair: Pair, seed: int | None) -> Iterator[Found]:
+        runs = self._run(pair, seed)
+        if runs is None:
+            return
+        for kind, place, model in self._answers(runs):
+            for made in runs.stage.pairs(model):
+                origin = f"symbolic: {place}" if kind != "noise" else "symbolic: the least noise"
+                yield Found(replace(made, origin=origin), kind in ("most", "noise"))
+
+    def _run(self, pair: Pair, seed: int | None) -> _Runs | None:
+        strategy = None
+        if self._generated is not None:
+            drawn = self._generated.drawn(pair)
+            if drawn is None:
+                return None
+            strategy = Strategy(drawn, self._generated.redrawn)
+        try:
+            stage = Stage(pair, self._relation, strategy)
+            deadline = Deadline(4 * NOTICED_SECONDS)
+            d1 = traced(self._call, stage.d1, deadline, seed)
+            d2 = traced(self._call, stage.d2, deadline, seed)
+        except CannotStage as error:
+            self.refused = str(error)
+            return None
+        if d1 is None or d2 is None:
+            self.refused = "its runs on stand-ins"
+            return None
+        self.concrete += d1.concrete + d2.concrete
+        return _Runs(stage, d1, d2)
+
+    def _answers(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
+        known = [variable.known for variable in runs.stage.variables]
+        yield from self._arguments(runs, known)
+        other = {branch.key: at for at, branch in enumerate(runs.d2.branches)}
+        for at, branch in enumerate(runs.d1.branches):
+            matched = other.get(branch.key)
+            twin = None if matched is None else runs.d2.branches[matched]
+            before = runs.before(runs.d1, at)
+            if matched is not None:
+                before += runs.before(runs.d2, matched)
+            for kind, condition in _questions(branch, twin):
+                model = self._ask((branch.place, kind, branch.held), runs, before, condition, known)
+                if model is not None:
+                    yield kind, branch.place, model
+
+    def _ask(
+        self, key: tuple[Any, ...], runs: _Runs, before: list[Any], condition: Any, known: list[Any]
+    ) -> Any:
+        if self._met[key] >= FEW or self.asked >= HUNDREDS:
+            return None
+        self.asked += 1
+        model = answer([*runs.stage.facts, *before, condition], known)
+        self._met[key] += model is not None
+        self._met[(*key, "asked")] += 1
+        if self._met[(*key, "asked")] >= SEVERAL:
+            self._met[key] = FEW
+        return model
+
+    def _arguments(self, runs: _Runs, known: list[Any]) -> Iterator[tuple[str, Place, Any]]:
+        """Parameters for the least noise, and for as many branches as possible that part."""
+        scales = [*runs.d1.scales, *runs.d2.scales]
+        facts = [*runs.stage.facts, *(fact for _, fact in (*runs.d1.facts, *runs.d2.facts))]
+        if scales and runs.stage.pair.params and not self._met["noise"]:
+            self._met["noise"] += 1
+            model = least(facts, z3.Sum([z3.If(scale < 0, -scale, scale) for scale in scales]))
+            if model is not None:
+                yield "noise", Place(), model
+        other = {branch.key: branch for branch in runs.d2.branches}
+        both = [(branch, other[branch.key]) for branch in runs.d1.branches if branch.key in other]
+        if len(both) > 1 and self._met["most"] < FEW:
+            self._met["most"] += 1
+            parting = [z3.Xor(a.condition, b.condition) for a, b in both]
+            model = best(facts, parting, known)
+            if model is not None:
+                yield "most", both[0][0].place, model
+
+
+def _questions(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
+    """What to ask at a branch: that both runs go the other way, or that they part."""
+    if twin is None:
+        yield "other", branch.other
+        return
+    if branch.held == twin.held:
+        yield "both", z3.And(branch.other, twin.other)
+    yield "part", z3.Xor(branch.condition, twin.condition)
+
+
+def _distance(pair: Pair) -> int:
+    """How far from the sizes that are easiest to think about."""
+    sizes = [len(data) if hasattr(data, "__len__") else 1 for data in (pair.d1, pair.d2)]
+    return abs(max(sizes) - FEW) + 2 * (min(sizes) == 0)

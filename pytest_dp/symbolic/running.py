@@ -1,0 +1,131 @@
+"""One run on stand-ins, with noise that does not depend on the inputs but through its scale."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.datasets.relations import WithParams
+from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.randomness.catalogue import kind_of, size_of
+from pytest_dp.randomness.requests import RNG, Request, plain
+from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.instrumented import instrumented
+from pytest_dp.sampling.shadowing import functions_of, shadow
+from pytest_dp.symbolic.arrays import (
+    NAMES,
+    Pattern,
+    cells,
+    found_in,
+    functions_of_stand_ins,
+    note,
+    released,
+    values_of,
+)
+from pytest_dp.symbolic.numbers import is_symbolic, term
+from pytest_dp.symbolic.trace import Trace
+
+
+class Fixed(Instrument):
+    """Answers draws by the centres of their laws, or by numbers of a seed.
+
+    The same draws have the same answers on every input, up to scale and location.
+    """
+
+    def __init__(self, trace: Trace, seed: int | None) -> None:
+        super().__init__()
+        self._trace, self._centred = trace, seed is None
+        self._numbers = np.random.default_rng(seed or 0)
+
+    def plain(self, kind: type) -> Any:
+        return self._plain.setdefault(kind, plain(kind, bytes(32)))
+
+    def other(self, source: Any, name: str) -> Any:
+        return getattr(self.plain(source.kind), name)
+
+    def draw(self, request: Request) -> Any:
+        try:
+            return self._standard(request)
+        except (TypeError, ValueError, AttributeError):
+            return self._plainly(request)
+
+    def _standard(self, request: Request) -> Any:
+        standard_of = kind_of(request).standard
+        if standard_of is None or request.arguments.get("out") is not None:
+            return self._plainly(request)
+        law, scale, location = standard_of(request.arguments)
+        if law.family.centre is None:
+            return self._plainly(request)
+        self._scaled(scale)
+        size = size_of(request)
+        shape = np.broadcast_shapes(np.shape(scale), np.shape(location)) if size is None else size
+        count = int(np.prod(shape))
+        if self._centred:
+            values = np.full(count, law.family.centre(law.parameter), float)
+        else:
+            values = law.draws(self._numbers, count)
+        if size is None and not shape:
+            return location + scale * values.tolist()[0]
+        noise = values.reshape(shape)
+        return cells(np.asarray(location + np.multiply(scale, noise)))
+
+    def _scaled(self, scale: Any) -> None:
+        flat = np.ravel(np.asarray(scale, object)).tolist()
+        self._trace.scales += [term(each) for each in flat if is_symbolic(each)]
+
+    def _plainly(self, request: Request) -> Any:
+        found = next((x for x in (*request.args, *request.keywords.values()) if found_in(x)), None)
+        if found is not None and request.method not in ("shuffle",):
+            note(found, f"{request.source.name}.{request.method}")
+            args = tuple(map(values_of, request.args))
+            named = {name: values_of(value) for name, value in request.keywords.items()}
+            request = Request(request.source, request.method, args, named)
+        generator = self.plain(request.source.kind)
+        return getattr(generator, request.method)(*request.args, **request.keywords)
+
+
+def traced(
+    call: Call, data_of: Callable[[Trace], Any], deadline: Deadline, seed: int | None = None
+) -> Trace | None:
+    """The trace of a run of a copy; None if it could not be run.
+
+    `data_of` makes the stand-in of the input. A run that raises has a trace up to there.
+    """
+    trace = Trace()
+    instrument = Fixed(trace, seed)
+    try:
+        copied, _ = call.copy_alone()
+        data = data_of(trace)
+        shadow(copied.mechanism, NAMES)
+        for function in functions_of(copied.mechanism):
+            _take_patterns(function)
+        with instrumented(instrument, deadline), functions_of_stand_ins().in_place():
+            generator = stand_in(instrument, RNG)
+            draws = copied.draw if call.size is None else copied.rows
+            (output,) = draws(data, 1, generator)
+    except (CannotCopy, CannotInstrument, ClaimError, MechanismError, OutOfTime):
+        return None
+    for truth in released(output):
+        trace.release(truth.condition, truth.value)
+    return trace
+
+
+def _take_patterns(function: types.FunctionType) -> None:
+    """Let a function of a copy match stand-ins against the patterns that it knows."""
+    names = function.__globals__
+    for name, value in list(names.items()):
+        if isinstance(value, re.Pattern):
+            names[name] = Pattern(value)
+    for cell in function.__closure__ or ():
+        if isinstance(cell.cell_contents, re.Pattern):
+            cell.cell_contents = Pattern(cell.cell_contents)
+
+
+__all__ = ["Fixed", "WithParams", "traced"]

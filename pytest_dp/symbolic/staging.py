@@ -1,0 +1,268 @@
+"""A pair of inputs as stand-ins that share their variables, and pairs from answers of z3."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+import z3
+
+from pytest_dp.datasets import is_real, key, kind_of, rebuilt, records_of
+from pytest_dp.datasets.relations import (
+    AllQueries,
+    OfRecords,
+    OneQuery,
+    Pair,
+    Relation,
+    ReplaceOne,
+    WithParams,
+)
+from pytest_dp.errors import ClaimError
+from pytest_dp.inputs.drawing import Drawn
+from pytest_dp.limits import LONG_DATASET, SEVERAL
+from pytest_dp.symbolic.arrays import Rows, array_of, sized
+from pytest_dp.symbolic.leaves import Leaf, Record, Variable, Variables
+from pytest_dp.symbolic.trace import Trace
+
+Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
+"""The pair of a strategy in which some choices are others; None if there is none."""
+
+
+class CannotStage(Exception):
+    """Nothing can stand in for an input of this type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How a pair was drawn, and how to draw others."""
+
+    drawn: Drawn
+    redraw: Redraw
+
+
+class Stage:
+    """Stand-ins for a pair.
+
+    `facts` are what D and D' have to fulfil to be neighbours, and inside of the strategy's range.
+    Raises CannotStage.
+    """
+
+    def __init__(self, pair: Pair, relation: Relation | None, strategy: Strategy | None) -> None:
+        self.pair, self._relation, self._strategy = pair, relation, strategy
+        made = Variables()
+        self._made = made
+        self._d1 = [made.record(record) for record in _rows(pair.d1)]
+        self._d2 = self._second()
+        self._params = {name: leaf for name, v in pair.params.items() if (leaf := made.leaf(v))}
+        self._size: Variable | None = None
+        if strategy is None:
+            self._let_length_vary()
+        else:
+            self._match_choices(strategy)
+        self.facts = [*made.facts, *self._neighbours()]
+        self.facts += [fact for variable in made.all for fact in variable.allowed()]
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Those that may have other values."""
+        return [variable for variable in self._made.all if variable is not self._size]
+
+    # Which variables D and D' share
+
+    def _second(self) -> list[Record]:
+        """The records of D': those that D holds as well are the same."""
+        if isinstance(self._relation, OneQuery | AllQueries):
+            return [self._made.record(record) for record in _rows(self.pair.d2)]
+        left: dict[Hashable, list[Record]] = {}
+        for record in self._d1:
+            left.setdefault(key(record.record), []).append(record)
+        shared = (left.get(key(record)) for record in _rows(self.pair.d2))
+        return [
+            same.pop(0) if same else self._made.record(record)
+            for same, record in zip(shared, _rows(self.pair.d2), strict=True)
+        ]
+
+    def _neighbours(self) -> Iterator[Any]:
+        if not isinstance(self._relation, OneQuery | AllQueries):
+            return
+        both = list(zip(_formulas(self._d1), _formulas(self._d2), strict=True))
+        moved = [a != b for a, b in both]
+        for a, b in both:
+            yield z3.And(a - b <= 1, b - a <= 1)
+        yield z3.Or(*moved)
+        if isinstance(self._relation, OneQuery):
+            yield z3.AtMost(*moved, 1)
+
+    def _let_length_vary(self) -> None:
+        relation, d1 = self._relation, self.pair.d1
+        fixed = isinstance(relation, ReplaceOne) or not isinstance(relation, OfRecords)
+        if type(d1) is list and d1 and not fixed and relation.unit is None:  # type: ignore[union-attr]
+            self._size = self._made.length(len(d1))
+            size = self._size.formula
+            self._made.facts += [size >= 1, size <= LONG_DATASET]
+
+    # Choices of a strategy
+
+    def _match_choices(self, strategy: Strategy) -> None:
+        """Find the choices that variables are; others keep their values."""
+        first = [variable for record in self._d1 for variable in record.variables]
+        known = set(map(id, first))
+        rest = [v for record in self._d2 for v in record.variables if id(v) not in known]
+        params = [variable for leaf in self._params.values() for variable in leaf.variables]
+        choices = strategy.drawn.choices
+        starts = [at for at, choice in enumerate(choices) if first and _same(choice, first[0].value)]
+        for start in starts[:SEVERAL] or [0]:
+            taken: set[int] = set()
+            for variables, at in ((first, start), (rest, 0), (params, len(choices))):
+                _aligned(variables, choices, at, taken)
+            if self._follows(strategy):
+                break
+        for variable in self._made.all:
+            if variable.choice is None:
+                self._made.facts.append(variable.known)
+            else:
+                variable.constraints = strategy.drawn.constraints[variable.choice]
+
+    def _follows(self, strategy: Strategy) -> bool:
+        """Whether other choices make the values that are expected."""
+        chosen = [variable for variable in self._made.all if variable.choice is not None]
+        changes: dict[int, Any] = {}
+        for variable in chosen:
+            assert variable.choice is not None
+            changes[variable.choice] = _another(
+                variable.value, strategy.drawn.constraints[variable.choice]
+            )
+        made = strategy.redraw(self.pair, changes)
+        wanted = lambda variable: changes.get(variable.choice, variable.value)  # noqa: E731
+        try:
+            return made is not None and _alike(made, *self._with(wanted))
+        except ValueError:  # such as of a day that its month has not
+            return False
+
+    # Stand-ins and answers
+
+    def d1(self, trace: Trace) -> Any:
+        return self._stand_in(trace, self.pair.d1, self._d1, 0)
+
+    def d2(self, trace: Trace) -> Any:
+        return self._stand_in(trace, self.pair.d2, self._d2, len(self._d2) - len(self._d1))
+
+    def _stand_in(self, trace: Trace, like: Any, rows: list[Record], more: int) -> Any:
+        values = [record.with_values(lambda leaf: leaf.stand_in(trace)) for record in rows]
+        data = _assembled(like, values)
+        if self._size is not None and isinstance(data, Rows):
+            sized(data, trace, self._size.formula + more)
+        if not self._params:
+            return WithParams(data, self.pair.params) if self.pair.params else data
+        params = {name: leaf.stand_in(trace) for name, leaf in self._params.items()}
+        return WithParams(data, {**self.pair.params, **params})
+
+    def _with(self, value_of: Callable[[Variable], Any]) -> tuple[list[Any], list[Any], Any]:
+        def made(leaf: Leaf) -> Any:
+            return leaf.made(*map(value_of, leaf.variables))
+
+        d1, d2 = ([record.with_values(made) for record in side] for side in (self._d1, self._d2))
+        params = {name: made(leaf) for name, leaf in self._params.items()}
+        return d1, d2, {**self.pair.params, **params}
+
+    def pairs(self, model: Any) -> list[Pair]:
+        """The pairs of an answer; none if it is no pair of neighbours."""
+        try:
+            values = {id(variable): variable.found(model) for variable in self._made.all}
+            value_of: Callable[[Variable], Any] = lambda variable: values[id(variable)]  # noqa: E731
+            if self._strategy is not None:
+                changes = {
+                    v.choice: values[id(v)]
+                    for v in self._made.all
+                    if v.choice is not None and not _same(values[id(v)], v.value)
+                }
+                pair = self._strategy.redraw(self.pair, changes)
+                return [] if pair is None else [pair]
+            d1, d2, params = self._with(value_of)
+            return list(self._between(d1, d2, params, value_of))
+        except (ClaimError, ValueError, OverflowError):  # such as of a column that cannot hold it
+            return []
+
+    def _between(
+        self, d1: list[Any], d2: list[Any], params: Any, value_of: Callable[[Variable], Any]
+    ) -> Iterator[Pair]:
+        if self._relation is None:
+            yield replace(self.pair, d1=_like(self.pair.d1, d1), d2=_like(self.pair.d2, d2))
+            return
+        size = len(d1) if self._size is None else value_of(self._size)
+        if size != len(d1):
+            longer = rebuilt(self.pair.d1, list(islice(cycle(d1), size)))
+            yield from islice(self._relation.pairs(longer, d2), 2)
+            return
+        made = self._relation.pair(_like(self.pair.d1, d1), _like(self.pair.d2, d2))
+        if made is not None:
+            yield replace(made, params=params)
+
+
+def _rows(data: Any) -> list[Any]:
+    return records_of(data) if kind_of(data) else [data]
+
+
+def _like(data: Any, rows: Sequence[Any]) -> Any:
+    return rebuilt(data, rows) if kind_of(data) else rows[0]
+
+
+def _formulas(records: Sequence[Record]) -> list[Any]:
+    return [variable.formula for record in records for variable in record.variables]
+
+
+def _assembled(like: Any, values: list[Any]) -> Any:
+    """A dataset of the same type that holds stand-ins."""
+    if not kind_of(like):
+        return values[0]
+    if type(like) in (list, tuple):
+        return Rows(values) if type(like) is list else tuple(values)
+    if isinstance(like, np.ndarray) and like.dtype.names is None:
+        return array_of(values) if values else like
+    pandas: Any = sys.modules.get("pandas")
+    if pandas is not None and isinstance(like, pandas.DataFrame):
+        columns = {
+            name: pandas.Series([row[at] for row in values], dtype=object)
+            for at, name in enumerate(like.columns)
+        }
+        return pandas.DataFrame(columns, columns=like.columns)
+    raise CannotStage(type(like).__name__)
+
+
+def _same(choice: Any, value: Any) -> bool:
+    return type(choice) is type(value) and bool(choice == value)
+
+
+def _aligned(
+    variables: Sequence[Variable], choices: Sequence[Any], start: int, taken: set[int]
+) -> None:
+    """Give variables the next choices with their values, from a start on."""
+    at = start if start < len(choices) else 0
+    for variable in variables:
+        free = range(at, len(choices))
+        found = next((i for i in free if i not in taken and _same(choices[i], variable.value)), None)
+        variable.choice = found
+        if found is not None:
+            taken.add(found)
+            at = found + 1
+
+
+def _another(value: Any, constraints: Mapping[str, Any]) -> Any:
+    """Another choice that is allowed; the same if there is none nearby."""
+    low, high = constraints.get("min_value"), constraints.get("max_value")
+    if is_real(value) and not isinstance(value, bool):
+        for other in (value + 1, value - 1):
+            if (low is None or other >= low) and (high is None or other <= high):
+                return other
+    if isinstance(value, str) and value and (constraints.get("min_size") or 0) < len(value):
+        return value[:-1]
+    return value
+
+
+def _alike(pair: Pair, d1: list[Any], d2: list[Any], params: Mapping[str, Any]) -> bool:
+    made = _rows(pair.d1), _rows(pair.d2), dict(pair.params)
+    return key(made) == key((d1, d2, dict(params)))
