@@ -363,10 +363,11 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         the classifier sees of an output. By default it follows from the outputs. Not for StatDP.
     search : optional
         What proposes further pairs of neighbouring inputs beside those of `inputs`: any of
-        ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code)
-        and ``"mutation"`` (of inputs that take new branches, or look promising), or objects with
-        ``propose(past)``, or a list of these. By default the first three; ``()`` for none. Pairs
-        given by `pairs` are not added to. For the sequential auditor.
+        ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code),
+        ``"symbolic"`` (inputs that z3 finds for the branches of the code; the extra ``z3``) and
+        ``"mutation"`` (of inputs that take new branches, or look promising), or objects with
+        ``propose(past)``, or a list of these. By default all that are installed; ``()`` for none.
+        Pairs given by `pairs` are not added to. For the sequential auditor.
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
     at_least : {"fair", "strong", "analytic", "exact"}, optional

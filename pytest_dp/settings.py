@@ -12,8 +12,8 @@ from pytest_dp.checks import Check, between, choice, flag, probability, whole
 from pytest_dp.errors import invalid
 from pytest_dp.methods import METHODS, SEQUENTIAL, Membership, Method, read_method
 
-SEARCHES = ("patterns", "constants", "mutation")
-"""What searches for further pairs of inputs by default."""
+SEARCHES = ("patterns", "constants", "symbolic", "mutation")
+"""What searches for further pairs of inputs by default; the third where z3 is installed."""
 BEYOND = ("off", "tell", "fail")
 """What may become of violations beyond what a claim gives, in a rising order."""
 STRICT = ("off", "inconclusive", "weak")
@@ -130,6 +130,11 @@ def _search(name: str, value: Any) -> tuple[Any, ...]:
     for proposer in asked:
         if isinstance(proposer, str):
             choice(name, proposer, SEARCHES)
+            if proposer == "symbolic" and find_spec("z3") is None:
+                raise ClaimError(
+                    "search='symbolic' needs z3, which is not installed. Run: "
+                    'pip install "pytest-dp[z3]", or leave search= out: the rest goes without it.'
+                )
         elif isinstance(proposer, type) or not callable(getattr(proposer, "propose", None)):
             raise invalid(name, value, allowed)
     return tuple(asked)

@@ -300,6 +300,8 @@ def _note_searched(game: Game) -> None:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
         total = sum(proposed.values())
         game.context.sampler.note(f"a search proposed {counted(total, 'more pair')}: {parts}")
+    for note in game.bandit.source.notes():
+        game.context.sampler.note(note)
     untried = game.bandit.source.untried()
     if untried:
         more = f" and {len(untried) - FEW:,} others" if len(untried) > FEW else ""

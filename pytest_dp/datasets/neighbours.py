@@ -34,8 +34,8 @@ class Pair:
     params: Mapping[str, Any] = field(default_factory=dict)
     """Values of parameters that were drawn with the inputs, the same for both."""
     origin: str = field(default="", compare=False)
-    """Where a pair comes from that holds what the claim does not give: ``"D holds 6, a constant in
-    stats.py:14"``; else empty."""
+    """Where a pair comes from that holds what the claim does not give, or that was solved for: ``"D
+    holds 6, a constant in stats.py:14"``; else empty."""
     beyond: str = field(default="", compare=False)
     """What of it is beyond what the claim gives: ``"age = 0 (they have 18 to 90)"``; else empty."""
 

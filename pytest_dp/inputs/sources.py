@@ -77,12 +77,17 @@ def sieved(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair
     return Proposing(name_of(proposer), propose)
 
 
-def marked(pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool) -> Iterator[Pair]:
-    """The pairs, each saying what of it is beyond what the claim gives, if these are wanted."""
+def marked(
+    pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool, told: bool = False
+) -> Iterator[Pair]:
+    """The pairs, each saying what of it is beyond what the claim gives, if these are wanted.
+
+    Where the others come from is said only if it is `told` of all.
+    """
     for pair in pairs:
         beyond = bounds.beyond(pair)
         if wanted or not beyond:
-            yield replace(pair, beyond=beyond, origin=pair.origin if beyond else "")
+            yield replace(pair, beyond=beyond, origin=pair.origin if beyond or told else "")
 
 
 def checked(
@@ -111,7 +116,8 @@ class PairSource:
 
     At least one is given. `generated` is what the pairs were drawn by, if by a strategy: they can
     be mutated and shrunk. `bounds` is what is inside the claim; all of it by default. `untried`
-    tells the constants of the mechanism's code that a search was to try, and did not, in words.
+    tells the constants of the mechanism's code that a search was to try, and did not, in words;
+    `notes` what else is to be said of it.
     """
 
     def __init__(
@@ -121,9 +127,10 @@ class PairSource:
         generated: Drawer | None = None,
         bounds: Bounds = EVERYTHING,
         untried: Callable[[], list[str]] = list,
+        notes: Callable[[], list[str]] = list,
     ) -> None:
         self.given, self.generated, self.bounds = tuple(given), generated, bounds
-        self.untried = untried
+        self.untried, self.notes = untried, notes
         self.proposers = tuple(proposers)
         self.pairs = list(given)
         """Those that were given, and then those that were proposed so far."""

@@ -12,6 +12,7 @@ from pytest_dp.declaration import Queries, Values
 from pytest_dp.inputs.sources import PairSource, Proposer, checked, marked, sieved
 from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.sampling.calling import Call
+from pytest_dp.search.by_symbols import BySymbols, can_solve
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs
 from pytest_dp.search.observing import Clock
@@ -47,16 +48,21 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     elif relation is not None and (space := _space(promise, source)):
         explorer = Explorer(space, relation, context)
         found, untried = explorer.proposers, explorer.untried
-    inside_claim = partial(marked, bounds=bounds, wanted=settings.beyond != "off")
+    by_symbols = BySymbols(context, relation, source.generated)
+    if "symbolic" in names and can_solve() and not isinstance(promise.inputs, Values):
+        found = {"symbolic": by_symbols.proposing, **found}
+    wanted = settings.beyond != "off"
     timed = [
         *(
-            sieved(found[name], neighbours, inside_claim, clock.timed)
+            sieved(found[name], neighbours, told, clock.timed)
             for name in found
             if name in names
+            for told in [partial(marked, bounds=bounds, wanted=wanted, told=name == "symbolic")]
         ),
         *(sieved(proposer, Sieve(context), clock.timed) for proposer in source.proposers),
     ]
-    return PairSource(source.given, [*users, *timed], source.generated, bounds, untried)
+    notes = by_symbols.notes
+    return PairSource(source.given, [*users, *timed], source.generated, bounds, untried, notes)
 
 
 def _space(promise: Promise, source: PairSource) -> Space | None:

@@ -20,8 +20,7 @@ from pytest_dp.symbolic.numbers import Number, Truth, is_symbolic, number, plain
 from pytest_dp.symbolic.texts import Text
 from pytest_dp.symbolic.trace import Trace
 
-
-_array = np.array
+_array, _HISTOGRAM, _NESTED = np.array, np.histogram, (np.concatenate, np.stack)
 
 
 class Cells(np.ndarray):
@@ -87,7 +86,7 @@ def of_ufunc(ufunc: Any, method: str, inputs: Any, keywords: dict[str, Any]) -> 
 
 def applied(function: Any, args: Any, keywords: dict[str, Any]) -> Any:
     """Any other function of numpy; of plain numbers if it takes no objects."""
-    if function is np.histogram:
+    if function is _HISTOGRAM:
         return _histogram(*args, **keywords)
     given = [_inside(value, _objects) for value in args]
     named = {name: _inside(value, _objects) for name, value in keywords.items()}
@@ -160,7 +159,7 @@ def _in_type(value: Any, kind: type) -> Any:
 
 
 def _wrapped(value: Any, dtype: np.dtype[Any]) -> Any:
-    if dtype.kind not in "iu" or dtype.itemsize >= 8:  # noqa: PLR2004  which hardly any data need
+    if dtype.kind not in "iu" or dtype.itemsize >= 8:
         return value
     info = np.iinfo(dtype)
     return (value - int(info.min)) % (int(info.max) - int(info.min) + 1) + int(info.min)
@@ -170,7 +169,7 @@ def _histogram(data: Any, bins: Any = 10, *args: Any, **keywords: Any) -> Any:
     edges = np.asarray(values_of(bins))
     if not edges.ndim or args or keywords:
         note(data, "np.histogram")
-        return np.histogram(values_of(data), bins, *args, **keywords)
+        return _HISTOGRAM(values_of(data), bins, *args, **keywords)
     values = list(np.ravel(array_of(data)).view(np.ndarray))
     counts = np.empty(len(edges) - 1, object)
     for at, (low, high) in enumerate(zip(edges.tolist(), edges.tolist()[1:], strict=False)):
@@ -205,7 +204,7 @@ def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
         lists = [isinstance(x, list | tuple) and found_in(x) is not None for x in args]
         if not any(lists):
             return function(*args, **keywords)
-        nested = function in (np.concatenate, np.stack)
+        nested = function in _NESTED
         given = [
             ([array_of(part) for part in x] if nested else array_of(x)) if is_list else x
             for x, is_list in zip(args, lists, strict=True)

@@ -10,7 +10,9 @@ import z3
 from pytest_dp.symbolic.numbers import Symbolic, Truth, number
 from pytest_dp.symbolic.trace import Trace
 
-_STARTS = [dt.date(2001, month, 1).toordinal() - dt.date(2001, 1, 1).toordinal() for month in range(1, 13)]
+_STARTS = [
+    dt.date(2001, month, 1).toordinal() - dt.date(2001, 1, 1).toordinal() for month in range(1, 13)
+]
 
 
 def ordinal_of(year: Any, month: Any, day: Any) -> Any:

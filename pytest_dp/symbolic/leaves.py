@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,6 +18,7 @@ from pytest_dp.limits import LARGEST_NUMBER, SHORT_TEXT
 from pytest_dp.symbolic.days import Day, is_day
 from pytest_dp.symbolic.numbers import Truth, number
 from pytest_dp.symbolic.patterns import either
+from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.texts import text
 from pytest_dp.symbolic.trace import Trace
 
@@ -57,25 +59,25 @@ class Variable:
         yield z3.Length(self.formula) <= min(SHORT_TEXT if most is None else most, SHORT_TEXT)
         intervals = self.constraints.get("intervals")
         pairs = [(32, 126)] if intervals is None else list(intervals.intervals)
-        ranges = [z3.Range(chr(a), chr(min(b, 126))) for a, b in pairs if a <= 126]  # noqa: PLR2004
+        ranges = [z3.Range(chr(a), chr(min(b, 126))) for a, b in pairs if a <= 126]
         if ranges:
             yield z3.InRe(self.formula, z3.Star(either(ranges)))
 
-    def found(self, model: Any) -> Any:
+    def found(self, model: Model) -> Any:
         """Its value in an answer."""
-        answer = model.eval(self.formula, model_completion=True)
+        answer = model.value_of(self.formula)
         if isinstance(self.value, bool):
             return z3.is_true(answer)
         if isinstance(self.value, str):
-            return _unescaped(answer)
+            return _unescaped(answer.as_string())
         if z3.is_algebraic_value(answer):
             answer = answer.approx(20)
-        exact = Fraction(answer.numerator_as_long(), answer.denominator_as_long()) if z3.is_rational_value(answer) else Fraction(answer.as_long())
-        return type(self.value)(exact)
+        return type(self.value)(answer.as_fraction() if z3.is_real(answer) else answer.as_long())
 
 
-def _unescaped(answer: Any) -> str:
-    return str(answer.py_value() if hasattr(answer, "py_value") else answer.as_string())
+def _unescaped(written: str) -> str:
+    """A text as z3 writes it, with codes in place of characters beyond ASCII."""
+    return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda found: chr(int(found[1], 16)), written)
 
 
 def literal(value: Any) -> Any:

@@ -69,7 +69,7 @@ def _remainder(a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     exponent = b.as_long() if z3.is_int_value(b) else 0
-    return math.prod([a] * (exponent - 1), start=a) if 0 < exponent <= 4 else None  # noqa: PLR2004
+    return math.prod([a] * (exponent - 1), start=a) if 0 < exponent <= 4 else None
 
 
 _ARITHMETIC: dict[str, tuple[Operator, Operator]] = {
@@ -197,7 +197,7 @@ class _Arithmetic(Symbolic):
         """Attributes of its type, and functions that numpy looks for on objects."""
         if name.startswith("__"):
             raise AttributeError(name)
-        if hasattr(np, name) and not hasattr(self.value, name):
+        if isinstance(getattr(np, name, None), np.ufunc) and not hasattr(self.value, name):
             return lambda *args: getattr(np, name)(self.concrete(f"np.{name}"), *args).item()
         return getattr(self.value, name)
 

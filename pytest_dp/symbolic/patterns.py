@@ -22,7 +22,7 @@ _CLASSES: dict[str, tuple[tuple[str, str], ...]] = {
 """Ranges of ASCII."""
 
 
-class NoPattern(Exception):
+class PatternError(Exception):
     """z3 has no such regular expression."""
 
 
@@ -34,7 +34,7 @@ def any_text() -> Any:
 def joined(parts: Iterable[Any]) -> Any:
     """One expression after the other."""
     parts = list(parts)
-    if len(parts) < 2:  # noqa: PLR2004
+    if len(parts) < 2:
         return parts[0] if parts else z3.Re("")
     return z3.Concat(*parts)
 
@@ -52,9 +52,12 @@ def folded(text: str) -> Any:
 
 @cache
 def matching(pattern: str, flags: int, how: str) -> Any:
-    """What texts match, by ``"match"``, ``"fullmatch"`` or ``"search"``; NoPattern if unknown."""
+    """What texts match, by ``"match"``, ``"fullmatch"`` or ``"search"``.
+
+    Raises PatternError if z3 has no such pattern.
+    """
     if _parser is None or flags & ~(re.UNICODE | re.IGNORECASE | re.ASCII):
-        raise NoPattern
+        raise PatternError
     parsed = list(_parser.parse(pattern, flags))
     starts = [str(op) == "AT" and str(arg).startswith("AT_BEGINNING") for op, arg in parsed]
     ends = [str(op) == "AT" and str(arg) in ("AT_END", "AT_END_STRING") for op, arg in parsed]
@@ -79,24 +82,27 @@ class _Items:
 
     def _item(self, op: str, arg: Any) -> Any:
         makers: dict[str, Callable[[Any], Any]] = {
-            "LITERAL": lambda code: folded(chr(code)) if self._folds else z3.Re(chr(code)),
+            "LITERAL": self._literal,
             "ANY": lambda _: z3.Intersect(z3.AllChar(z3.ReSort(_TEXT)), z3.Complement(z3.Re("\n"))),
             "IN": self._one_of,
-            "NOT_LITERAL": lambda code: self._not(z3.Re(chr(code))),
+            "NOT_LITERAL": lambda code: self._not(self._literal(code)),
             "BRANCH": lambda branch: either(map(self.of, branch[1])),
             "SUBPATTERN": lambda group: self.of(group[-1]),
             "MAX_REPEAT": self._repeated,
             "MIN_REPEAT": self._repeated,
         }
         if op not in makers:
-            raise NoPattern
+            raise PatternError
         return makers[op](arg)
+
+    def _literal(self, code: int) -> Any:
+        return folded(chr(code)) if self._folds else z3.Re(chr(code))
 
     def _repeated(self, repeat: Any) -> Any:
         low, high, items = repeat
         inner, endless = self.of(items), str(high) == "MAXREPEAT"
         if low > MANY or (not endless and high > MANY):
-            raise NoPattern
+            raise PatternError
         if not endless:
             return z3.Loop(inner, low, high) if high else z3.Re("")
         return joined([*[inner] * low, z3.Star(inner)])

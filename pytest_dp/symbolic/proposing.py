@@ -8,7 +8,7 @@ the same way; each answer is run again, and what it meets is asked for next.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.symbolic.running import traced
 from pytest_dp.symbolic.solving import answer, best, least
-from pytest_dp.symbolic.staging import CannotStage, Stage, Strategy
+from pytest_dp.symbolic.staging import Stage, StagingError, Strategy
 from pytest_dp.symbolic.trace import Branch, Place, Trace
 
 
@@ -58,19 +58,30 @@ class Explorer:
         self, call: Call, relation: Relation | None, generated: Generated | None = None
     ) -> None:
         self._call, self._relation, self._generated = call, relation, generated
-        self._met: Counter[tuple[Any, ...]] = Counter()
+        self._met: Counter[Any] = Counter()
         self._known: set[frozenset[bytes]] = set()
         self.asked = self.answered = 0
         self.concrete: Counter[str] = Counter()
         self.refused = ""
 
-    def found(self, pairs: Sequence[Pair]) -> Iterator[Found]:
-        """Pairs around those given, until nothing new is met, or the effort is used up."""
+    def notes(self) -> list[str]:
+        """What was asked, and what was not followed, in words."""
+        said = [f"symbolic runs asked z3 {self.asked:,} times, which found {self.answered:,} pairs"]
+        if self.refused:
+            said.append(f"symbolic runs: nothing stands in for {self.refused}")
+        lost = ", ".join(what for what, _ in self.concrete.most_common(FEW))
+        return said + [f"symbolic runs went on with plain values after {lost}"] * bool(lost)
+
+    def found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[Found]:
+        """Pairs around those given, until nothing new is met, or the effort is used up.
+
+        `more` tells whether there is time.
+        """
         self._known |= {content(pair) for pair in pairs}
         chosen = sorted(pairs, key=_distance)[:SEVERAL]
         for seed in (None, 1):
             ahead = deque(chosen)
-            while ahead and self.asked < HUNDREDS:
+            while ahead and self.asked < HUNDREDS and more():
                 pair = ahead.popleft()
                 for found in self._around(pair, seed):
                     digest = content(found.pair)
@@ -101,7 +112,7 @@ class Explorer:
             deadline = Deadline(4 * NOTICED_SECONDS)
             d1 = traced(self._call, stage.d1, deadline, seed)
             d2 = traced(self._call, stage.d2, deadline, seed)
-        except CannotStage as error:
+        except StagingError as error:
             self.refused = str(error)
             return None
         if d1 is None or d2 is None:

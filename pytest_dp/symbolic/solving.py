@@ -1,4 +1,4 @@
-"""Questions to z3, with an effort that is the same on every machine."""
+"""Questions to z3, each in a context of its own, so that its answer depends on nothing else."""
 
 from __future__ import annotations
 
@@ -7,54 +7,66 @@ from typing import Any
 
 import z3
 
-from pytest_dp.limits import MILLION, SEVERAL
+from pytest_dp.limits import DOZENS, MILLION
 
-EFFORT = 2 * MILLION
-"""Steps of z3 for a question, of which it makes some ten million in a second."""
+EFFORT = MILLION
+"""Steps of z3 for a question: the same on every machine, and half a second on most."""
 
 
-def answer(hard: Sequence[Any], soft: Sequence[Any]) -> Any:
+class Model:
+    """Values for all variables."""
+
+    def __init__(self, context: Any, model: Any) -> None:
+        self._context, self._model = context, model
+
+    def value_of(self, formula: Any) -> Any:
+        """A formula as a constant of z3."""
+        return self._model.eval(formula.translate(self._context), model_completion=True)
+
+
+def answer(hard: Sequence[Any], soft: Sequence[Any]) -> Model | None:
     """A model of all hard conditions, and of many soft ones; None if there is none, or none soon.
 
     Soft conditions that contradict the others are dropped, as z3 names them.
     """
-    solver = z3.Solver()
+    context = z3.Context()
+    solver = z3.Solver(ctx=context)
     solver.set("rlimit", EFFORT)
-    solver.add(*hard)
-    wanted = {z3.Bool(f"soft {at}"): condition for at, condition in enumerate(soft)}
-    for name, condition in wanted.items():
-        solver.add(z3.Implies(name, condition))
-    names = list(wanted)
-    for _ in range(4 * SEVERAL):
+    solver.add(*(condition.translate(context) for condition in hard))
+    names = [z3.Bool(f"soft {at}", context) for at in range(len(soft))]
+    for name, condition in zip(names, soft, strict=True):
+        solver.add(z3.Implies(name, condition.translate(context)))
+    for _ in range(DOZENS):
         found = solver.check(*names)
         if found == z3.sat:
-            return solver.model()
+            return Model(context, solver.model())
         core = {name.get_id() for name in solver.unsat_core()} if found == z3.unsat else set()
-        kept = [name for name in names if name.get_id() not in core] if core else []
-        if not names:
+        if not names or (found == z3.unsat and not core):
             return None
-        if found == z3.unsat and not core:
-            return None
-        names = kept
+        names = [name for name in names if name.get_id() not in core] if core else []
     return None
 
 
-def best(hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]) -> Any:
+def best(hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]) -> Model | None:
     """A model of all hard conditions, as many wanted ones as possible, then soft ones: MaxSMT."""
-    optimizer = z3.Optimize()
-    optimizer.set("rlimit", EFFORT)
-    optimizer.add(*hard)
+    context, optimizer = _optimizer(hard)
     for condition in wanted:
-        optimizer.add_soft(condition, len(soft) + 1)
+        optimizer.add_soft(condition.translate(context), len(soft) + 1)
     for condition in soft:
-        optimizer.add_soft(condition, 1)
-    return optimizer.model() if optimizer.check() == z3.sat else None
+        optimizer.add_soft(condition.translate(context), 1)
+    return Model(context, optimizer.model()) if optimizer.check() == z3.sat else None
 
 
-def least(hard: Sequence[Any], objective: Any) -> Any:
+def least(hard: Sequence[Any], objective: Any) -> Model | None:
     """A model of all hard conditions with the smallest value of an objective."""
-    optimizer = z3.Optimize()
+    context, optimizer = _optimizer(hard)
+    optimizer.minimize(objective.translate(context))
+    return Model(context, optimizer.model()) if optimizer.check() == z3.sat else None
+
+
+def _optimizer(hard: Sequence[Any]) -> tuple[Any, Any]:
+    context = z3.Context()
+    optimizer = z3.Optimize(ctx=context)
     optimizer.set("rlimit", EFFORT)
-    optimizer.add(*hard)
-    optimizer.minimize(objective)
-    return optimizer.model() if optimizer.check() == z3.sat else None
+    optimizer.add(*(condition.translate(context) for condition in hard))
+    return context, optimizer

@@ -26,13 +26,14 @@ from pytest_dp.inputs.drawing import Drawn
 from pytest_dp.limits import LONG_DATASET, SEVERAL
 from pytest_dp.symbolic.arrays import Rows, array_of, sized
 from pytest_dp.symbolic.leaves import Leaf, Record, Variable, Variables
+from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.trace import Trace
 
 Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
 """The pair of a strategy in which some choices are others; None if there is none."""
 
 
-class CannotStage(Exception):
+class StagingError(Exception):
     """Nothing can stand in for an input of this type."""
 
 
@@ -48,7 +49,7 @@ class Stage:
     """Stand-ins for a pair.
 
     `facts` are what D and D' have to fulfil to be neighbours, and inside of the strategy's range.
-    Raises CannotStage.
+    Raises StagingError.
     """
 
     def __init__(self, pair: Pair, relation: Relation | None, strategy: Strategy | None) -> None:
@@ -92,7 +93,7 @@ class Stage:
         both = list(zip(_formulas(self._d1), _formulas(self._d2), strict=True))
         moved = [a != b for a, b in both]
         for a, b in both:
-            yield z3.And(a - b <= 1, b - a <= 1)
+            yield z3.And(a - b <= 1, b - a <= 1, a >= 0, b >= 0)
         yield z3.Or(*moved)
         if isinstance(self._relation, OneQuery):
             yield z3.AtMost(*moved, 1)
@@ -114,7 +115,9 @@ class Stage:
         rest = [v for record in self._d2 for v in record.variables if id(v) not in known]
         params = [variable for leaf in self._params.values() for variable in leaf.variables]
         choices = strategy.drawn.choices
-        starts = [at for at, choice in enumerate(choices) if first and _same(choice, first[0].value)]
+        starts = [
+            at for at, choice in enumerate(choices) if first and _same(choice, first[0].value)
+        ]
         for start in starts[:SEVERAL] or [0]:
             taken: set[int] = set()
             for variables, at in ((first, start), (rest, 0), (params, len(choices))):
@@ -169,7 +172,7 @@ class Stage:
         params = {name: made(leaf) for name, leaf in self._params.items()}
         return d1, d2, {**self.pair.params, **params}
 
-    def pairs(self, model: Any) -> list[Pair]:
+    def pairs(self, model: Model) -> list[Pair]:
         """The pairs of an answer; none if it is no pair of neighbours."""
         try:
             values = {id(variable): variable.found(model) for variable in self._made.all}
@@ -230,7 +233,7 @@ def _assembled(like: Any, values: list[Any]) -> Any:
             for at, name in enumerate(like.columns)
         }
         return pandas.DataFrame(columns, columns=like.columns)
-    raise CannotStage(type(like).__name__)
+    raise StagingError(type(like).__name__)
 
 
 def _same(choice: Any, value: Any) -> bool:
@@ -244,7 +247,9 @@ def _aligned(
     at = start if start < len(choices) else 0
     for variable in variables:
         free = range(at, len(choices))
-        found = next((i for i in free if i not in taken and _same(choices[i], variable.value)), None)
+        found = next(
+            (i for i in free if i not in taken and _same(choices[i], variable.value)), None
+        )
         variable.choice = found
         if found is not None:
             taken.add(found)

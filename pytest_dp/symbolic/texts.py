@@ -12,7 +12,7 @@ from pytest_dp.symbolic.numbers import Truth, number
 from pytest_dp.symbolic.patterns import (
     DIGITS,
     SPACES,
-    NoPattern,
+    PatternError,
     any_text,
     either,
     folded,
@@ -116,10 +116,10 @@ class Text(str):
         held = _plain(part) in self.value
         return self._truth(held, self._within(True, part, True)) if self._comparable(part) else held
 
-    def startswith(self, prefix: Any, *span: Any) -> Any:  # type: ignore[override]
+    def startswith(self, prefix: Any, *span: Any) -> Any:
         return self._at_end(prefix, str.startswith(self.value, prefix, *span), span, after=True)
 
-    def endswith(self, suffix: Any, *span: Any) -> Any:  # type: ignore[override]
+    def endswith(self, suffix: Any, *span: Any) -> Any:
         return self._at_end(suffix, str.endswith(self.value, suffix, *span), span, after=False)
 
     def _at_end(self, given: Any, held: bool, span: Any, *, after: bool) -> Any:
@@ -135,21 +135,21 @@ class Text(str):
         try:
             flags = pattern.flags | (re.IGNORECASE if self.folds is not None else 0)
             condition = z3.InRe(self.formula, matching(pattern.pattern, flags, how))
-        except (NoPattern, z3.Z3Exception):
+        except (PatternError, z3.Z3Exception):
             self.trace.note(f"re.{how} of {pattern.pattern!r}")
             return found
         self.trace.decide(condition, found is not None)
         return found
 
-    def isdigit(self) -> Any:  # type: ignore[override]
+    def isdigit(self) -> Any:
         return self._of(self.value.isdigit(), [("0", "9")])
 
     isdecimal = isnumeric = isdigit
 
-    def isalpha(self) -> Any:  # type: ignore[override]
+    def isalpha(self) -> Any:
         return self._of(self.value.isalpha(), [("a", "z"), ("A", "Z")])
 
-    def isalnum(self) -> Any:  # type: ignore[override]
+    def isalnum(self) -> Any:
         return self._of(self.value.isalnum(), [("a", "z"), ("A", "Z"), ("0", "9")])
 
     def _of(self, held: bool, ranges: list[tuple[str, str]]) -> Truth:
@@ -170,9 +170,7 @@ class Text(str):
             return NotImplemented
         if self.folds is not None:
             return self.concrete("a folded text in another") + _plain(other)
-        return self._part(
-            self.value + _plain(other), z3.Concat(self.formula, _formula(other))
-        )
+        return self._part(self.value + _plain(other), z3.Concat(self.formula, _formula(other)))
 
     def __radd__(self, other: Any) -> Any:
         if self.folds is not None:
@@ -205,7 +203,7 @@ class Text(str):
     def upper(self) -> Any:
         return text(self.trace, self.value.upper(), self.formula, str.upper)
 
-    def strip(self, characters: str | None = None) -> Any:  # type: ignore[override]
+    def strip(self, characters: str | None = None) -> Any:
         """Followed where it changes nothing."""
         value = self.value.strip(characters)
         if value != self.value:
@@ -215,9 +213,9 @@ class Text(str):
             self.trace.assume(z3.Not(z3.SuffixOf(z3.StringVal(character), self.formula)))
         return self
 
-    lstrip = rstrip = strip  # type: ignore[assignment]
+    lstrip = rstrip = strip
 
-    def replace(self, old: str, new: str, *count: Any) -> Any:  # type: ignore[override]
+    def replace(self, old: str, new: str, *count: Any) -> Any:
         """Followed where it changes nothing."""
         value = self.value.replace(old, new, *count)
         if value != self.value or not old:
@@ -229,7 +227,7 @@ class Text(str):
         self.trace.note(f"str.{name}")
         return value
 
-    def find(self, part: str, *span: Any) -> Any:  # type: ignore[override]
+    def find(self, part: str, *span: Any) -> Any:
         value = self.value.find(part, *span)
         if span or self.folds is not None:
             return self._lost(value, "find")
@@ -254,9 +252,7 @@ for _name in ("split", "rsplit", "partition", "count", "title", "splitlines", "e
     setattr(Text, _name, _lossy(_name))
 
 
-def text(
-    trace: Trace, value: str, formula: Any, folds: Callable[[str], str] | None = None
-) -> Text:
+def text(trace: Trace, value: str, formula: Any, folds: Callable[[str], str] | None = None) -> Text:
     """A text as a stand-in."""
     made = Text(value)
     made.trace, made.formula, made.folds = trace, formula, folds

@@ -33,8 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A decision: its place, how many came before in that place, its condition, and whether it held.
-    """
+    """A decision: where, how many were made there before, its condition, and whether it held."""
 
     place: Place
     number: int

@@ -211,7 +211,7 @@ COMPARED = [
     ({"eps": 1.0}, {"eps": 1.0, "method": Sequential(coupled=False)}, [WEAKER]),
     ({"eps": 1.0, "floating_point": True}, {"eps": 1.0}, [WEAKER]),
     ({"eps": 1.0, "search": ()}, {"eps": 1.0, "search": "constants"}, [STRONGER]),
-    ({"eps": 1.0, "search": ["mutation", "constants", "patterns"]}, {"eps": 1.0}, []),
+    ({"eps": 1.0, "search": ["mutation", "symbolic", "constants", "patterns"]}, {"eps": 1.0}, []),
     ({"eps": 1.0, "features": abs}, {"eps": 1.0, "features": len}, [OTHER]),
     ({"eps": 1.0, "params": {"k": 1}}, {"eps": 1.0, "params": {"k": 2}}, [OTHER]),
     ({"eps": 1.0, "params": {"k": 1}}, {"eps": 1.0}, [OTHER]),

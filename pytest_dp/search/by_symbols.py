@@ -1,0 +1,55 @@
+"""Pairs from runs on stand-ins, as far as z3 is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+from pytest_dp.datasets.relations import Pair, Relation
+from pytest_dp.inputs.sources import Proposing, Tried
+from pytest_dp.limits import FEW
+from pytest_dp.sampling.copies import Pristine
+from pytest_dp.search.screening import KNOWN, SearchContext
+
+
+def can_solve() -> bool:
+    """Whether z3 is installed."""
+    return find_spec("z3") is not None
+
+
+class BySymbols:
+    """Proposes pairs that part at a branch, or that both go another way than the claim's pairs."""
+
+    def __init__(self, context: SearchContext, relation: Relation | None, drawer: Any) -> None:
+        self._context, self._relation, self._drawer = context, relation, drawer
+        self._pairs: Iterator[Pair] | None = None
+        self._notes: Callable[[], list[str]] = list
+        self.proposing = Proposing("symbolic runs", self._propose)
+
+    def notes(self) -> list[str]:
+        """What a person may want to know of the runs."""
+        return self._notes()
+
+    def _propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
+        self._pairs = self._pairs or self._found()
+        return self._pairs
+
+    def _found(self) -> Iterator[Pair]:
+        from pytest_dp.symbolic.proposing import Explorer  # z3 is only loaded where it is asked
+
+        context = self._context
+        call, screen, known = context.call, context.screen, 0
+        if screen.blind:
+            return
+        pristine = Pristine((call.mechanism, call.params))
+        explorer = Explorer(replace(call, pristine=pristine), self._relation, self._drawer)
+        self._notes = explorer.notes
+        for found in explorer.found(context.pairs, lambda: not screen.blind):
+            rank = screen.rank(found.pair)
+            if rank is None:
+                continue
+            known += rank == KNOWN
+            if rank < KNOWN or (found.certain and known <= FEW):
+                yield found.pair

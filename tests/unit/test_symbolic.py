@@ -1,0 +1,369 @@
+"""Stand-ins and their formulas against plain Python, and what runs on them propose."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from dataclasses import replace
+from itertools import islice, product
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from pytest_dp import audit, queries
+from pytest_dp.claim import expand
+from pytest_dp.errors import ClaimError
+from pytest_dp.inputs import resolved, source_of
+from pytest_dp.sampling.calling import prepare
+from pytest_dp.sampling.copies import Pristine
+
+z3 = pytest.importorskip("z3")
+
+from pytest_dp.symbolic.arrays import NAMES, array_of, functions_of_stand_ins  # noqa: E402
+from pytest_dp.symbolic.days import ordinal_of  # noqa: E402
+from pytest_dp.symbolic.leaves import Variables, literal  # noqa: E402
+from pytest_dp.symbolic.numbers import Truth  # noqa: E402
+from pytest_dp.symbolic.patterns import PatternError, matching  # noqa: E402
+from pytest_dp.symbolic.proposing import Explorer  # noqa: E402
+from pytest_dp.symbolic.texts import Text  # noqa: E402
+from pytest_dp.symbolic.trace import Trace  # noqa: E402
+
+to_int, to_len = NAMES["int"], NAMES["len"]
+
+
+def formula_of(value):
+    if isinstance(value, Truth):
+        return value.condition
+    return value.formula if type(value) is Text else value.term
+
+
+def holds_elsewhere(function, start, others):
+    """Whether formulas of a run on one input say what the function makes of others.
+
+    Of those on which it goes the same way; returns how many these are.
+    """
+    made, trace = Variables(), Trace()
+    leaves = [made.leaf(value) for value in start]
+    with functions_of_stand_ins().in_place():
+        result = function(*(leaf.stand_in(trace) for leaf in leaves))
+    formula, same_way = formula_of(result), 0
+    path = [branch.taken for branch in trace.branches] + [fact for _, fact in trace.facts]
+    for other in others:
+        variables = [variable for leaf in leaves for variable in leaf.variables]
+        values = [
+            part
+            for value in other
+            for part in (
+                (value.year, value.month, value.day) if type(value) is dt.date else (value,)
+            )
+        ]
+        put = [(v.formula, literal(value)) for v, value in zip(variables, values, strict=True)]
+
+        def at(term, put=put):
+            return z3.simplify(z3.substitute(term, *put))
+
+        if all(z3.is_true(at(condition)) for condition in path):
+            same_way += 1
+            expected = function(*other)
+            expected = expected.item() if isinstance(expected, np.generic) else expected
+            expected = bool(expected) if z3.is_bool(formula) else expected
+            assert z3.is_true(z3.simplify(at(formula) == literal(expected))), other
+    return same_way
+
+
+def quarters(low, high):
+    return [n / 4 for n in range(4 * low, 4 * high + 1)]
+
+
+ARITHMETIC = {
+    "sum": lambda x, y: 3 * x - y + 2,
+    "product": lambda x, y: x * y + x**2,
+    "ratio": lambda x, y: (x + 0.5 * y) / 4,
+    "by a float": lambda x, y: 0.5 * x + y,
+    "floor": lambda x, y: (x - 7 * y) // 3,
+    "remainder": lambda x, y: (x - 7 * y) % 5,
+    "divmod": lambda x, y: divmod(x + y, 4)[1],
+    "absolute": lambda x, y: abs(x - y),
+    "negative": lambda x, y: -x - +y,
+    "largest": lambda x, y: max(x, y, 0) - min(x, 2),
+    "sorted": lambda x, y: sum(n * z for n, z in enumerate(sorted([x, y, 1]))),
+    "counted": lambda x, y: sum(each > 1 for each in (x, y, x + y)),
+    "compared": lambda x, y: 2 * x >= y + 1,
+    "unequal": lambda x, y: x != y,
+    "branches": lambda x, y: x if x > 2 else y - x,
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_of_whole_numbers(name):
+    grid = list(product(range(-7, 8), repeat=2))
+    assert holds_elsewhere(ARITHMETIC[name], (3, -2), grid) > 10
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_of_floats(name):
+    grid = list(product(quarters(-3, 3), repeat=2))
+    assert holds_elsewhere(ARITHMETIC[name], (2.25, -1.5), grid) > 10
+
+
+ROUNDING = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "int": to_int,
+    "int of a sum": lambda x: to_int(x + 0.25),
+    "floor division": lambda x: x // 0.5,
+    "remainder": lambda x: x % 1.5,
+}
+
+
+@pytest.mark.parametrize("name", ROUNDING)
+def test_rounding(name):
+    function = ROUNDING[name]
+    plainly = {to_int: int}.get(function, function)
+
+    def both(x):
+        return function(x) if hasattr(x, "trace") else plainly(x)
+
+    assert holds_elsewhere(both, (1.75,), [(x,) for x in quarters(-4, 4)]) > 30
+
+
+ARRAYS = {
+    "mean": lambda *x: np.mean(x[:2]),
+    "weighted": lambda *x: (np.asarray(x) * np.array([3, 1, 2])).sum(),
+    "clipped": lambda *x: np.clip(np.asarray(x, float), 0, 4).sum(),
+    "sorted": lambda *x: np.dot(np.sort(np.array(x)), [1, 2, 4]),
+    "where": lambda *x: np.where(np.asarray(x) > 1, x, 0).sum(),
+    "histogram": lambda *x: np.histogram(x, [0, 2, 3, 5])[0][1],
+    "masked": lambda *x: np.asarray(x)[np.asarray(x) > 0].sum(),
+    "spread": lambda *x: np.max(x) - np.min(x),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_functions_of_numpy(name):
+    grid = list(product(range(-1, 6), repeat=3))
+    assert holds_elsewhere(ARRAYS[name], (4, 1, 2), grid) >= 7
+
+
+def test_narrow_whole_numbers_wrap_around():
+    def low(x):
+        return array_of([x], np.int8)[0] if hasattr(x, "trace") else int(np.int64(x).astype("i1"))
+
+    numbers = [(n,) for n in range(-400, 400, 7)]
+    assert holds_elsewhere(low, (5,), numbers) == len(numbers)
+
+
+WORDS = ["".join(letters) for n in range(4) for letters in product("aAb", repeat=n)]
+TEXTS = {
+    "equal": lambda s: s == "ab",
+    "unequal": lambda s: s != "ab",
+    "order": lambda s: s < "aA",
+    "prefix": lambda s: s.startswith(("ab", "b")),
+    "suffix": lambda s: s.endswith("b"),
+    "case": lambda s: s.lower() == "ab",
+    "capitals": lambda s: s.upper() == "AB",
+    "no such case": lambda s: s.lower() == "Ab",
+    "case within": lambda s: s.casefold().startswith("ab"),
+    "cut": lambda s: s[1:] == "b",
+    "from the end": lambda s: s[-2:] == "ab",
+    "a letter": lambda s: s[0] == "b",
+    "joined": lambda s: "x" + s + "y" == "xaby",
+    "found": lambda s: s.find("b"),
+    "letters": lambda s: s.isalpha(),
+    "no digits": lambda s: s.isdigit(),
+    "stripped": lambda s: s.strip() == "ab",
+    "replaced": lambda s: s.replace("x", "y") == "ab",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts(name):
+    words = [(word,) for word in WORDS if word or name != "a letter"]
+    assert holds_elsewhere(TEXTS[name], ("aab",), words) > 10
+
+
+def test_texts_of_digits_and_their_lengths():
+    numbers = [(f"{n:03}",) for n in range(0, 1000, 17)]
+    assert holds_elsewhere(
+        lambda s: to_int(s) if hasattr(s, "trace") else int(s), ("012",), numbers
+    )
+    assert holds_elsewhere(
+        lambda s: to_len(s) if hasattr(s, "trace") else len(s), ("ab",), [(w,) for w in WORDS]
+    ) == len(WORDS)
+
+
+@pytest.mark.parametrize("how", ["match", "fullmatch", "search"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "ab",
+        "a|bA",
+        "^a",
+        "b$",
+        "^ab?$",
+        "[aA]b",
+        "[^a]",
+        "[^a-b]",
+        "a{2}",
+        "a{1,2}b",
+        "(ab)*",
+        ".b",
+        r"\w+b",
+    ],
+)
+def test_patterns_match_what_python_matches(pattern, how):
+    for flags in (0, re.IGNORECASE):
+        formula = matching(pattern, flags, how)
+        for word in WORDS:
+            expected = getattr(re, how)(pattern, word, flags) is not None
+            solver = z3.Solver()
+            solver.add(z3.InRe(z3.StringVal(word), formula))
+            assert (solver.check() == z3.sat) == expected, word
+
+
+@pytest.mark.parametrize("pattern", [r"(a)\1", "(?=a)b", r"\bab", "a(?m:^)"])
+def test_patterns_that_z3_has_not(pattern):
+    with pytest.raises(PatternError):
+        matching(pattern, re.compile(pattern).flags, "search")
+
+
+DAYS = [(dt.date(2001, 1, 1) + dt.timedelta(37 * n),) for n in range(300)]
+OF_DAYS = {
+    "year": lambda day: day.year,
+    "ordinal": lambda day: day.toordinal(),
+    "weekday": lambda day: day.weekday(),
+    "before": lambda day: day < dt.date(2010, 6, 15),
+    "at least": lambda day: day >= dt.date(2010, 6, 15),
+    "equal": lambda day: day == DAYS[7][0],
+    "since": lambda day: (day - dt.date(2004, 2, 29)).days,
+    "until": lambda day: dt.date(2004, 2, 29) - day > dt.timedelta(40),
+}
+
+
+@pytest.mark.parametrize("name", OF_DAYS)
+def test_days(name):
+    assert holds_elsewhere(OF_DAYS[name], (dt.date(2012, 2, 29),), DAYS) == len(DAYS)
+
+
+def test_days_of_the_calendar():
+    for day in (dt.date(1, 1, 1), dt.date(1900, 3, 1), dt.date(2000, 2, 29), dt.date(9999, 12, 31)):
+        number = ordinal_of(*(z3.IntVal(part) for part in (day.year, day.month, day.day)))
+        assert z3.simplify(number).as_long() == day.toordinal()
+
+
+# What is proposed
+
+
+def proposed(mechanism, limit=20, **claim):
+    claim = expand({"eps": 1.0, **claim})[0]
+    call = prepare(mechanism, claim.arguments)
+    call = replace(call, pristine=Pristine((mechanism, call.params)))
+    promise = resolved(claim.promise)
+    source = source_of(replace(claim, promise=promise), 0, "inputs")
+    explorer = Explorer(call, promise.relation, source.generated)
+    found = islice(explorer.found(source.given, lambda: True), limit)
+    return [each.pair for each in found], explorer
+
+
+def gated(is_open):
+    def mechanism(data, rng):
+        return len(data) + rng.laplace(scale=0.3 if is_open(data) else 1.0)
+
+    return mechanism
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=5)
+NAMES_OF = st.lists(st.text("abcxyzABC-019", max_size=6), max_size=4)
+GATES = {
+    "fields": (lambda data: any(5 * a - 3 * b == 77 for a, b in data), ROWS),
+    "two rows": (lambda data: len(data) > 1 and data[0][0] + data[1][1] == 150, ROWS),
+    "looked up": (lambda data: len({a for a, _ in data}) < len(data) - 1, ROWS),
+    "case": (lambda data: any(name.lower() == "abc-9" for name in data), NAMES_OF),
+    "pattern": (lambda data: any(re.match(r"x-\d{2}$", name) for name in data), NAMES_OF),
+    "numpy": (lambda data: np.dot(data, [3, 1, 2]) == 700, queries(3)),
+    "length": (lambda data: len(data) >= 40, [[1, 2, 3], [2, 2]]),
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_pairs_are_found_behind_a_gate_and_beside_it(name):
+    is_open, inputs = GATES[name]
+    claim = {"inputs": inputs, "neighbors": "all_queries" if name == "numpy" else "add_remove_one"}
+    pairs, explorer = proposed(gated(is_open), **claim)
+    sides = {(bool(is_open(pair.d1)), bool(is_open(pair.d2))) for pair in pairs}
+    assert (True, True) in sides
+    assert len(sides) > 1
+    assert all("symbolic: test_symbolic.py:" in pair.origin for pair in pairs)
+    assert explorer.asked < 256
+
+
+def test_questions_have_the_same_answers_again():
+    claim = {"inputs": NAMES_OF, "neighbors": "add_remove_one"}
+    first, again = (proposed(gated(GATES["case"][0]), 5, **claim)[0] for _ in range(2))
+    assert first == again
+
+
+def test_nothing_is_proposed_outside_of_a_strategy():
+    pairs, explorer = proposed(
+        gated(lambda data: sum(a for a, _ in data) > 5 * 99),
+        inputs=ROWS,
+        neighbors="add_remove_one",
+    )
+    assert explorer.asked > 0
+    assert not pairs  # five rows hold 495 at most
+
+
+def test_comparisons_that_are_released_count_as_branches():
+    def above(data, rng):
+        return [x + rng.laplace(scale=2.0) > 30 for x in data]
+
+    pairs, _ = proposed(above, inputs=queries(3), neighbors="one_query")
+    assert any((pair.d1[1] > 30) != (pair.d2[1] > 30) for pair in pairs)
+    assert any(min(pair.d1[1], pair.d2[1]) > 30 for pair in pairs)
+
+
+def test_a_mechanism_without_branches_asks_nothing():
+    pairs, explorer = proposed(gated(lambda data: False), inputs=ROWS, neighbors="add_remove_one")
+    assert (pairs, explorer.asked) == ([], 0)
+
+
+def test_what_becomes_concrete_is_told():
+    def noisy(names, rng):
+        return sum("a" in name.split("-") for name in names) + rng.laplace()
+
+    _, explorer = proposed(noisy, inputs=NAMES_OF, neighbors="add_remove_one")
+    assert any("str.split" in note for note in explorer.notes())
+
+
+# In an audit
+
+
+def counted(leaks):
+    def noisy_count(rows, rng):
+        is_open = any(7 * a - 3 * b == 411 for a, b in rows)
+        return len(rows) + rng.laplace(scale=0.02 if leaks and is_open else 1.0)
+
+    return noisy_count
+
+
+ONLY = {"eps": 1.0, "inputs": ROWS, "neighbors": "add_remove_one", "search": "symbolic", "seed": 1}
+
+
+def test_an_audit_finds_what_is_behind_the_gate_and_says_how():
+    result = audit(counted(True), **ONLY, n_jobs=1)
+    assert result.violated
+    assert any("symbolic: test_symbolic.py:" in note for note in result.notes)
+    assert not audit(counted(False), **ONLY, n_jobs=1, max_samples=4_000).violated
+
+
+def test_without_z3_only_who_asks_for_it_hears(monkeypatch):
+    monkeypatch.setattr("pytest_dp.settings.find_spec", lambda name: None)
+    monkeypatch.setattr("pytest_dp.search.by_symbols.find_spec", lambda name: None)
+    with pytest.raises(ClaimError, match=r"pytest-dp\[z3\]"):
+        audit(counted(True), **ONLY)
+    usual = {name: value for name, value in ONLY.items() if name != "search"}
+    result = audit(counted(False), **usual, max_samples=4_000, n_jobs=1)
+    assert not any("symbolic" in note for note in result.notes)
