@@ -7,7 +7,8 @@ from typing import Any
 
 import z3
 
-from pytest_dp.symbolic.numbers import Symbolic, Truth, number
+from pytest_dp.symbolic.numbers import Truth, number
+from pytest_dp.symbolic.stand_ins import Symbolic
 from pytest_dp.symbolic.trace import Trace
 
 _STARTS = [

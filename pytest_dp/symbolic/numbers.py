@@ -11,19 +11,11 @@ from typing import Any
 import numpy as np
 import z3
 
+from pytest_dp.symbolic.arrays import of_ufunc
+from pytest_dp.symbolic.stand_ins import Symbolic, plain
 from pytest_dp.symbolic.trace import Trace
 
 Operator = Callable[[Any, Any], Any]
-
-
-def is_symbolic(value: Any) -> bool:
-    """Whether something is a stand-in for a number, a truth, a text or a day."""
-    return getattr(type(value), "_is_symbolic", False)
-
-
-def plain(value: Any) -> Any:
-    """The value of a stand-in; anything else is itself."""
-    return value.value if is_symbolic(value) else value
 
 
 def term(value: Any) -> Any:
@@ -87,54 +79,6 @@ _COMPARISONS: dict[str, Operator] = {
 }
 
 
-class Symbolic:
-    """What stand-ins have in common, whose type they take to be."""
-
-    _is_symbolic = True
-    trace: Trace
-    value: Any
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return type(self.value)
-
-    def concrete(self, what: str) -> Any:
-        """Its value, where its formula is lost."""
-        self.trace.note(what)
-        return self.value
-
-    def __hash__(self) -> int:
-        return hash(self.concrete("hash"))
-
-    def __float__(self) -> float:
-        return float(self.concrete("float(...) in compiled code"))
-
-    def __int__(self) -> int:
-        return int(self.concrete("int(...) in compiled code"))
-
-    def __index__(self) -> int:
-        return operator.index(self.concrete("an index"))
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-    def __format__(self, how: str) -> str:
-        return format(self.value, how)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return _itself, (self.value,)
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
 class _Arithmetic(Symbolic):
     """Operators of numbers, which truths have as well."""
 
@@ -189,8 +133,6 @@ class _Arithmetic(Symbolic):
         return self // other, self % other
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        from pytest_dp.symbolic.arrays import of_ufunc
-
         return of_ufunc(ufunc, method, inputs, keywords)
 
     def __getattr__(self, name: str) -> Any:

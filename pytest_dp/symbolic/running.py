@@ -19,17 +19,10 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented
 from pytest_dp.sampling.shadowing import functions_of, shadow
-from pytest_dp.symbolic.arrays import (
-    NAMES,
-    Pattern,
-    cells,
-    found_in,
-    functions_of_stand_ins,
-    note,
-    released,
-    values_of,
-)
-from pytest_dp.symbolic.numbers import is_symbolic, term
+from pytest_dp.symbolic.arrays import cells, found_in, note, values_of
+from pytest_dp.symbolic.functions import NAMES, Pattern, functions_of_stand_ins, released
+from pytest_dp.symbolic.numbers import term
+from pytest_dp.symbolic.stand_ins import is_symbolic
 from pytest_dp.symbolic.trace import Trace
 
 

@@ -24,7 +24,8 @@ from pytest_dp.datasets.relations import (
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.drawing import Drawn
 from pytest_dp.limits import LONG_DATASET, SEVERAL
-from pytest_dp.symbolic.arrays import Rows, array_of, sized
+from pytest_dp.symbolic.arrays import array_of
+from pytest_dp.symbolic.functions import Rows, sized
 from pytest_dp.symbolic.leaves import Leaf, Record, Variable, Variables
 from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.trace import Trace

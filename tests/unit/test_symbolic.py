@@ -21,8 +21,9 @@ from pytest_dp.sampling.copies import Pristine
 
 z3 = pytest.importorskip("z3")
 
-from pytest_dp.symbolic.arrays import NAMES, array_of, functions_of_stand_ins  # noqa: E402
+from pytest_dp.symbolic.arrays import array_of  # noqa: E402
 from pytest_dp.symbolic.days import ordinal_of  # noqa: E402
+from pytest_dp.symbolic.functions import NAMES, functions_of_stand_ins  # noqa: E402
 from pytest_dp.symbolic.leaves import Variables, literal  # noqa: E402
 from pytest_dp.symbolic.numbers import Truth  # noqa: E402
 from pytest_dp.symbolic.patterns import PatternError, matching  # noqa: E402

@@ -1,0 +1,141 @@
+"""Functions of Python, numpy and `re` that would make plain values of stand-ins."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.randomness.modules import Replacements
+from pytest_dp.sampling.shadowing import StandsFor
+from pytest_dp.symbolic.arrays import Cells, array_of, found_in
+from pytest_dp.symbolic.numbers import Number, Truth, number
+from pytest_dp.symbolic.stand_ins import is_symbolic
+from pytest_dp.symbolic.texts import Text
+from pytest_dp.symbolic.trace import Trace
+
+_NESTED = (np.concatenate, np.stack)
+
+
+class Rows(list[Any]):
+    """A list of records that knows a formula for its length."""
+
+    size: Any = None
+
+
+_MAKING = ("array", "asarray", "asanyarray")
+_TAKING = (
+    *("sum", "mean", "any", "all", "max", "min", "amax", "amin", "median", "std", "var", "prod"),
+    *("clip", "sort", "where", "histogram", "cumsum", "diff", "dot", "round", "around", "argmax"),
+    *("argmin", "average", "percentile", "quantile", "count_nonzero", "ptp", "argsort", "maximum"),
+    *("minimum", "abs", "sign", "floor", "ceil", "sqrt", "log", "exp", "concatenate", "stack"),
+)
+
+
+def _making(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def make(data: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:
+        if found_in(data) is None:
+            return function(data, dtype, *args, **keywords)
+        return array_of(data, dtype)
+
+    return make
+
+
+def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def take(*args: Any, **keywords: Any) -> Any:
+        lists = [isinstance(x, list | tuple) and found_in(x) is not None for x in args]
+        if not any(lists):
+            return function(*args, **keywords)
+        nested = function in _NESTED
+        given = [
+            ([array_of(part) for part in x] if nested else array_of(x)) if is_list else x
+            for x, is_list in zip(args, lists, strict=True)
+        ]
+        return function(*given, **keywords)
+
+    return take
+
+
+def _matching(how: str) -> Callable[..., Any]:
+    original = getattr(re, how)
+
+    @functools.wraps(original)
+    def match(pattern: Any, string: Any, flags: Any = 0) -> Any:
+        if not isinstance(string, Text):
+            return original(pattern, string, flags)
+        return string.matched(re.compile(pattern, flags), how)
+
+    return match
+
+
+@functools.cache
+def functions_of_stand_ins() -> Replacements:
+    """Functions of numpy and of `re` that take stand-ins; of others they are what they were."""
+    places: list[tuple[Any, str, Any]] = []
+    places += [(np, name, _making(getattr(np, name))) for name in _MAKING]
+    taking = [name for name in _TAKING if not isinstance(getattr(np, name), np.ufunc)]
+    places += [(np, name, _taking(getattr(np, name))) for name in taking]
+    places += [(re, how, _matching(how)) for how in ("match", "fullmatch", "search")]
+    return Replacements(places)
+
+
+class Pattern:
+    """A compiled regular expression that takes stand-ins."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        plainly = getattr(self._pattern, name)
+        if name not in ("match", "fullmatch", "search"):
+            return plainly
+
+        def match(string: Any, *span: Any) -> Any:
+            if not isinstance(string, Text) or span:
+                return plainly(string, *span)
+            return string.matched(self._pattern, name)
+
+        return match
+
+
+class _Converting(StandsFor):
+    """A stand-in for a type of Python that leaves formulas in place where it can."""
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Number | Truth | Text) and is_symbolic(args[0]):
+            return args[0].converted(self.plain)
+        return self.plain(*args, **keywords)
+
+
+def _length(data: Any) -> Any:
+    if type(data) is Text:
+        return data.length()
+    if type(data) is Rows and data.size is not None:
+        trace, formula = data.size
+        return number(trace, len(data), formula)
+    return len(data)
+
+
+NAMES = {"float": _Converting.of(float), "int": _Converting.of(int), "len": _length}
+"""Python's own functions by their names, as a mechanism finds them."""
+
+
+def released(output: Any, depth: int = 4) -> Iterable[Truth]:
+    """Truths in an output that nothing decided."""
+    if type(output) is Truth:
+        yield output
+    elif depth and isinstance(output, list | tuple | dict | Cells):
+        values = output.values() if isinstance(output, dict) else output
+        for value in values:
+            yield from released(value, depth - 1)
+
+
+def sized(rows: Rows, trace: Trace, formula: Any) -> Rows:
+    """A list of records with a formula for its length."""
+    rows.size = trace, formula
+    return rows
