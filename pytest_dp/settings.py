@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from pytest_dp.checks import Check, between, choice, flag, probability, whole
-from pytest_dp.errors import invalid
+from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.methods import METHODS, SEQUENTIAL, Membership, Method, read_method
 
 SEARCHES = ("patterns", "constants", "symbolic", "mutation")
