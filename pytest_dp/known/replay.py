@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, default_rng
 
+from pytest_dp.arrays import Floats
 from pytest_dp.known.affine import Affine
 from pytest_dp.known.branching import Branching
 from pytest_dp.known.finite import Finite
@@ -175,11 +176,14 @@ def _replayed_rows(
 def _plans(outcomes: Sequence[Outcome], runs: int) -> Iterator[Plan]:
     """Numbers for the draws of runs, with the outcomes that they should have."""
     generator, rounds = default_rng(len(outcomes)), -(-runs // len(outcomes))
-    for at, outcome in enumerate(itertools.chain.from_iterable([outcomes[:runs]] * rounds)):
-        number = at // len(outcomes) if rounds > 1 else at
-        numbers = _numbers(outcome, generator, far_out=bool(number % 2))
-        if numbers is not None:
-            yield outcome, numbers
+    found = [
+        _numbers(outcome, generator, rounds, far_out=number % 2 if rounds == 1 else 0)
+        for number, outcome in enumerate(outcomes[:runs])
+    ]
+    for at in range(rounds):
+        for outcome, numbers in zip(outcomes, found, strict=False):
+            if numbers:
+                yield outcome, numbers[at % len(numbers)]
 
 
 def _check(output: Any, outcome: Outcome, numbers: Sequence[float]) -> None:
@@ -221,53 +225,52 @@ def _agree(real: Any, traced: tuple[Any, float]) -> bool:
     return bool(type(real) is type(value) and real == value)
 
 
-def _numbers(outcome: Outcome, generator: Generator, *, far_out: bool) -> list[float] | None:
-    """Draws on the way of an outcome; None if none were found."""
-    if far_out and not outcome.conditions:
-        return [
-            _anywhere(law, outcome.allowed.get(draw, EVERYWHERE), generator)
-            for draw, law in enumerate(outcome.laws)
-        ]
-    count = 1 if not outcome.conditions else THOUSAND
-    if count * len(outcome.laws) > 100 * THOUSAND:
-        return None
-    columns = [
-        _within(law, outcome.allowed.get(draw, EVERYWHERE), count, generator)
-        for draw, law in enumerate(outcome.laws)
-    ]
+def _numbers(
+    outcome: Outcome, generator: Generator, rounds: int, far_out: int
+) -> list[list[float]]:
+    """Draws on the way of an outcome for each of some runs; for fewer if no more were found.
+
+    Without conditions, those of every other run are far out: of the first, if `far_out` is 1.
+    """
+    most = max(THOUSAND * THOUSAND // max(len(outcome.laws), 1), 2)
+    count = THOUSAND if outcome.conditions else min(rounds, most)
+    if outcome.conditions and count * len(outcome.laws) > 100 * THOUSAND:
+        return []
+    allowed = [outcome.allowed.get(draw, EVERYWHERE) for draw in range(len(outcome.laws))]
+    columns = [_within(*each, count, generator) for each in zip(outcome.laws, allowed, strict=True)]
+    if not outcome.conditions:
+        apart = slice(1 - far_out, None, 2)
+        for column, law, intervals in zip(columns, outcome.laws, allowed, strict=True):
+            column[apart] = _anywhere(law, intervals, len(column[apart]), generator)
     holds = np.ones(count, bool)
     for condition in outcome.conditions:
         total = sum(by * columns[draw] for draw, by in condition.terms.items())
         holds &= total > -condition.constant
-    if not holds.any():
-        return None
-    at = int(np.argmax(holds))
-    return [float(column[at]) for column in columns]
+    rows = np.flatnonzero(holds)[:rounds]
+    return [[float(column[row]) for column in columns] for row in rows]
 
 
-def _anywhere(law: Law, allowed: Sequence[Interval], generator: Generator) -> float:
-    """A draw that is as likely to be in the tails as in the middle, or close to an end."""
+def _anywhere(law: Law, allowed: Sequence[Interval], count: int, generator: Generator) -> Floats:
+    """Draws that are as likely to be in the tails as in the middle, or close to an end."""
     first, last = law.reach
-    intervals = [(max(low, first), min(high, last)) for low, high in allowed]
-    low, high = intervals[generator.integers(len(intervals))]
-    share = float(generator.random() ** generator.choice([1, 8]))
-    if generator.random() < 0.5:
-        share = 1 - share
-    number = low + share * (high - low)
-    if not law.lattice:
-        return number
-    return float(min(max(math.ceil(number), math.floor(low) + 1), math.floor(high)))
+    ends = np.array([(max(low, first), min(high, last)) for low, high in allowed])
+    low, high = ends[generator.integers(len(ends), size=count)].T
+    share = generator.random(count) ** generator.choice([1, 8], count)
+    share = np.where(generator.random(count) < 0.5, share, 1 - share)
+    numbers: Floats = low + share * (high - low)
+    if law.lattice:
+        numbers = np.minimum(np.maximum(np.ceil(numbers), np.floor(low) + 1), np.floor(high))
+    return numbers
 
 
-def _within(law: Law, allowed: Sequence[Interval], count: int, generator: Generator) -> Any:
+def _within(law: Law, allowed: Sequence[Interval], count: int, generator: Generator) -> Floats:
     """Draws that lie in some intervals: some of many, or by the distribution function."""
-    values = law.draws(generator, max(count, MANY))
+    values = np.asarray(law.draws(generator, max(count, MANY)), float)
     inside = np.logical_or.reduce([(values > low) & (values <= high) for low, high in allowed])
     if inside.any():
         return np.resize(values[inside], count)
-    return np.array([_far_out(law, allowed, generator) for _ in range(min(count, MANY))] * count)[
-        :count
-    ]
+    far = [_far_out(law, allowed, generator) for _ in range(min(count, MANY))]
+    return np.resize(np.array(far, float), count)
 
 
 def _far_out(law: Law, allowed: Sequence[Interval], generator: Generator) -> float:

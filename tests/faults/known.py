@@ -301,7 +301,7 @@ FAULTS = (
     Fault(
         "no-draws-far-out",
         "known/replay.py",
-        "if far_out and not outcome.conditions:",
+        "if not outcome.conditions:",
         "if not outcome.laws:",
         "What is done with large draws alone, by their type, is hardly ever looked at.",
         "unit/test_bearing_out.py::test_whatever_is_done_with_plain_numbers_alone_is_found",

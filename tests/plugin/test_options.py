@@ -135,7 +135,7 @@ def test_runs_agree_but_for_a_random_seed_which_is_shown_and_repeats_the_run(pro
     project.write(
         "test_a.py",
         """
-        @dp_claim(eps=1.0, pairs=[([1], [])])
+        @dp_claim(eps=1.0, pairs=[([1], [])], max_samples=4_000)
         def good(records, rng): return len(records) + 2 * rng.standard_t(5)
         """,
     )
