@@ -29,10 +29,9 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.paired_outputs import PairedOutputs, first_pairs
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.evidence.betting import Record
+from pytest_dp.evidence.betting import Record, edges
 from pytest_dp.evidence.event_bets import independent
 from pytest_dp.evidence.event_test import event_test
-from pytest_dp.evidence.expected_gains import edges
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import HUNDREDS, OUTPUTS_PER_QUANTITY
 from pytest_dp.outputs.event_search import Rank, search
@@ -255,14 +254,13 @@ def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[I
 
 def edge(record: Record, guarantee: Guarantee) -> float:
     """The largest edge that a pair has shown, in standard deviations of a payoff."""
-    mean, deviation, _ = edges(record, guarantee)
-    return float(np.max(mean / deviation, initial=0.0))
+    return float(np.max(edges(record, guarantee)[0], initial=0.0))
 
 
 def hope(record: Record, guarantee: Guarantee, learned: int) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
     unlearned = UNLEARNED_HOPE / math.sqrt(learned)
-    mean, deviation, runs = edges(record, guarantee)
-    if not len(mean):
+    edge, runs = edges(record, guarantee)
+    if not len(edge):
         return unlearned
-    return float(np.max(mean / deviation + HOPE_ERRORS / np.sqrt(runs))) + unlearned
+    return float(np.max(edge + HOPE_ERRORS / np.sqrt(runs))) + unlearned

@@ -7,7 +7,7 @@ looking for a violation, and what is said about a claim that stands; never that 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -15,22 +15,18 @@ from scipy.special import ndtri
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.paired_outputs import first_pairs
+from pytest_dp.evidence.betting import edges
 from pytest_dp.evidence.event_bets import all_contingencies
-from pytest_dp.evidence.expected_gains import edges, smallest_divergence_scale
 from pytest_dp.evidence.losing_now import may_lose, would_lose
+from pytest_dp.evidence.replay import PlannedBets, shapes_of, smallest_scale, wealth_for
 from pytest_dp.evidence.resolution import (
     DELTAS,
     OTHER_PAIRS_SHARE,
     SEEN,
-    Curve,
-    PlannedBets,
     clearest_event,
-    curve,
     rarest_leak,
     smallest_event,
-    smallest_scale,
     told_apart,
-    wealth_for,
     would_show,
 )
 from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
@@ -95,7 +91,9 @@ def would_catch(
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
     now: float = losses[order[0]]
     rarest = rarest_leak(bets)
-    if now >= guarantee.claimed and not any(_tells_apart(state) for state in states):
+    if now >= guarantee.claimed and not any(
+        shape.certain for state in states for shape in shapes_of(state.record)
+    ):
         return Caught(math.inf, math.inf, now, rarest)  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
     then = [
@@ -123,23 +121,25 @@ def _smallest_caught(state: PairState, bets: PlannedBets, now: float) -> tuple[f
     The largest of three: what a single event shows, if it is as likely as the clearest one; what
     outputs show whose noise has this shape; and what a loss shows that as many places share.
     """
-    guarantee = bets.guarantee
-    p1, shared = clearest_event(state.record)
-    least = smallest_event(p1, bets, shared)
-    if guarantee.eps is not None:
-        least = max(least, smallest_shared_loss(_places_sharing(state), bets, shared))
-    curves = _curves(state)
-    by_divergences = smallest_divergence_scale(state.record, bets)
-    times = min(smallest_scale(curves, bets), by_divergences)
+    guarantee, bets = bets.guarantee, replace(bets, apart=state.record.apart)
+    shapes = shapes_of(state.record)
+    times = smallest_scale(shapes, bets)
     if math.isinf(times):
-        return least, least
-    if times == by_divergences:
-        least = 0.0  # no single event would have been needed
-    then = would_lose(state.record, guarantee, times)
-    if guarantee.largest_ratio is not None:
-        then = min(then, max(steps.loss(times) for steps in curves))
+        return (_least_caught(state, bets),) * 2
+    # where divergences are bet on, no single event is needed
+    least = 0.0 if guarantee.divergences else _least_caught(state, bets)
+    then = would_lose(state.record, shapes, guarantee, times)
     kept = then * min(guarantee.claimed / max(now, NO_LOSS), 1.0)
     return max(least, then), max(least, kept)
+
+
+def _least_caught(state: PairState, bets: PlannedBets) -> float:
+    """What would have been caught whatever the noise: of one event, and of as many places."""
+    p1, shared = clearest_event(state.record)
+    least = smallest_event(p1, bets, shared)
+    if bets.guarantee.eps is None:
+        return least
+    return max(least, smallest_shared_loss(_places_sharing(state), bets, shared))
 
 
 def tells_apart(states: list[PairState]) -> bool:
@@ -235,20 +235,10 @@ def _pairs_drawn(states: list[PairState], available: int) -> float:
     )
 
 
-def _tells_apart(state: PairState) -> bool:
-    return any(steps.shift.max(initial=0.0) > 0 for steps in _curves(state))
-
-
-def _curves(state: PairState) -> list[Curve]:
-    """By the score alone where it has many values; else also by events."""
-    curves = [steps for steps in map(curve, state.record.joint) if steps is not None]
-    return curves[:1] if curves and curves[0].continuous else curves
-
-
 def suspicion_of(state: PairState, guarantee: Guarantee) -> float:
     """Standard errors by which the best bet gained."""
-    mean, deviation, runs = edges(state.record, guarantee)
-    return float(np.max(mean / deviation * np.sqrt(runs))) if len(mean) else 0.0
+    edge, runs = edges(state.record, guarantee)
+    return float(np.max(edge * np.sqrt(runs))) if len(edge) else 0.0
 
 
 def _places_sharing(state: PairState) -> float:

@@ -25,7 +25,14 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.attack_bets import SHARPNESS, Attacks, against_sticks, no_attacks
 from pytest_dp.evidence.divergence_bets import against_divergences
-from pytest_dp.evidence.event_bets import FRACTIONS, EventBets, by_rung, independent
+from pytest_dp.evidence.event_bets import (
+    FRACTIONS,
+    EventBets,
+    all_contingencies,
+    by_rung,
+    independent,
+    payoffs,
+)
 from pytest_dp.privacy import Guarantee
 
 SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.5, 0.7
@@ -189,17 +196,20 @@ class Ledger:
         """Whether bets on coupled outputs would have won more if those had been independent."""
         apart = list(map(independent, record.joint))
         best = [
-            self._best(Record(joint, apart=drawn_apart, scores=record.scores))
+            max(self.growth(Record(joint, apart=drawn_apart, scores=record.scores)))
             for joint, drawn_apart in ((record.joint, False), (apart, True))
         ]
-        return best[1] > max(best[0], 0.0) + APART_MARGIN
+        return best[1] > best[0] + APART_MARGIN
 
-    def _best(self, record: Record) -> float:
-        """Log growth of the best bet against the claim, all of the record being bet on."""
+    def growth(self, record: Record) -> tuple[float, float]:
+        """Log growth of the best bet against the claim, all of the record being bet on.
+
+        Of bets on events, and of soft ones; 0.0 where none gains.
+        """
         claim = np.array([len(self.rungs) - 1])
         hard = self.events.growth(record.joint, record.apart, claim)
         soft = self._attacks(record, claim)[1]
-        return max(float(hard.max(initial=0.0)), float(soft.max(initial=0.0)))
+        return float(hard.max(initial=0.0)), float(soft.max(initial=0.0))
 
     @property
     def log_e_value(self) -> float:
@@ -214,3 +224,29 @@ def _log_total(*parts: Floats) -> Floats:
     sums = sum(np.exp(part - largest[:, None]).sum(axis=1) for part in flat)
     total: Floats = largest + np.log(sums)
     return total
+
+
+def edges(record: Record, guarantee: Guarantee) -> tuple[Floats, Floats]:
+    """Edges of bets on a record, and the pairs of outputs behind each.
+
+    That is, the mean of what a bet pays, in standard deviations: of bets on events, in one
+    direction, and on divergences, in both.
+    """
+    counts = all_contingencies(record.joint)
+    if not len(counts):
+        return np.zeros(0), np.zeros(0)
+    runs = counts.sum(axis=1)
+    found, behind = [], []
+    for stick in guarantee.hockey_sticks:
+        pays = payoffs(*stick)
+        mean = counts @ pays / runs
+        variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
+        found.append(mean / np.sqrt(variance))
+        behind.append(runs)
+    if guarantee.divergences:
+        orders, bounds = zip(*guarantee.divergences, strict=True)
+        scores = record.increasing_scores
+        attacks = against_divergences(record.joint[0], scores, orders, np.array([bounds]))
+        found.append(attacks.edges(record.joint[0])[0])
+        behind.append(np.full(len(found[-1]), record.joint[0].sum()))
+    return np.concatenate(found), np.concatenate(behind)

@@ -22,8 +22,8 @@ from scipy.special import bdtrc
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.bisection import smallest_loss
-from pytest_dp.evidence.resolution import PlannedBets
-from pytest_dp.limits import POOL, RARELY, STANDS_OUT
+from pytest_dp.evidence.replay import PlannedBets, coupled
+from pytest_dp.limits import DOZENS, RARELY, STANDS_OUT
 
 MIN_JOINT_ERRORS = 2.0
 """Standard errors from which the places that do not stand out lose anything together. Larger: small
@@ -89,7 +89,7 @@ def smallest_shared_loss(places: float, bets: PlannedBets, shared: float = 0.0) 
     """The smallest loss, shared evenly by some places, that bets would have found (approximate).
 
     With 95 % power, in nats; infinite if none would have been. `shared` is as in
-    `resolution.Curve`.
+    `replay.coupled`.
     """
     low = math.floor(places)
     least = _smallest(low, bets, shared)
@@ -99,20 +99,16 @@ def smallest_shared_loss(places: float, bets: PlannedBets, shared: float = 0.0) 
 
 
 def _smallest(places: int, bets: PlannedBets, shared: float) -> float:
-    steps = max((places + 1) // POOL, 1)
-    fewest: Ints = np.arange(0, places + 1, steps)
-    alike = np.full(len(fewest), shared)
+    fewest: Ints = np.arange(1, places + 1, places // (2 * DOZENS) + 1)
     unknown = PARAMETERS_PER_PLACE * places * (places - 1) / (LEARNED_SHARE * bets.runs)
 
     def points(p: float) -> Floats:
         """Probability that at least so many places point to D."""
-        chances: Floats = np.asarray(bdtrc(fewest - 1.0, places, p), dtype=np.float64)
-        chances[fewest == 0] = 1.0
-        return chances
+        return np.asarray(bdtrc(fewest - 1.0, places, p), dtype=np.float64)
 
     def caught(loss: float) -> bool:
         # Errors of what is learned add noise: the loss counts for less, the more is to be learned.
         loss /= math.sqrt(1 + 2 * unknown / loss**2)
-        return bets.catch(points(0.5), points(0.5 * math.exp(-loss / places)), alike)
+        return bets.catch(coupled(points(0.5), points(0.5 * math.exp(-loss / places)), shared))
 
     return smallest_loss(caught, bets.guarantee.eps or 0.0)

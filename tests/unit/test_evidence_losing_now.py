@@ -15,7 +15,8 @@ from pytest_dp.evidence.betting import Record
 from pytest_dp.evidence.event_bets import payoffs
 from pytest_dp.evidence.losing_now import may_lose, would_lose
 from pytest_dp.evidence.regression import quantile_levels
-from pytest_dp.evidence.resolution import LEARNING_COST, PlannedBets, rarest_leak
+from pytest_dp.evidence.replay import LEARNING_COST, PlannedBets, shapes_of
+from pytest_dp.evidence.resolution import rarest_leak
 from pytest_dp.limits import CHECK_GROWTH
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma
 
@@ -55,10 +56,12 @@ def test_noise_whose_loss_is_bounded_is_not_taken_for_gaussian():
 def test_less_noise_loses_as_much_as_it_does(law):
     """Scaled down by half as much again, against the same in fact."""
     rng, claim = np.random.default_rng(1), ApproximateDP(1.0, 1e-3)
-    scaled, fact = (
-        np.median([would_lose(record_of(law, far, 150_000, rng), claim, times) for _ in range(9)])
-        for far, times in ((1.0, 1.5), (1.5, 1.0))
-    )
+
+    def loses(far, times):
+        records = [record_of(law, far, 150_000, rng) for _ in range(9)]
+        return np.median([would_lose(seen, shapes_of(seen), claim, times) for seen in records])
+
+    scaled, fact = loses(1.0, 1.5), loses(1.5, 1.0)
     assert scaled == pytest.approx(fact, rel=0.1)
 
 

@@ -1,0 +1,345 @@
+"""What bets would have caught, against closed forms and against mechanisms scaled in fact."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binom, laplace, norm
+
+from pytest_dp import RenyiDP
+from pytest_dp.evidence.betting import Ledger, Record, edges
+from pytest_dp.evidence.event_bets import DISAGREEING, FRACTIONS, largest_disagreement, payoffs
+from pytest_dp.evidence.losing_now import may_lose, would_lose
+from pytest_dp.evidence.replay import (
+    LEARNING_COST,
+    LEARNING_FACTOR,
+    PlannedBets,
+    Shape,
+    coupled,
+    shapes_of,
+    smallest_scale,
+    wealth_for,
+)
+from pytest_dp.evidence.resolution import shown_by_events, smallest_event
+from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    ZeroConcentratedDP,
+    gaussian_sigma,
+    gdp_to_eps,
+)
+
+pytestmark = pytest.mark.slow
+
+CLAIM = ApproximateDP(1.0)
+ALPHA = 1e-6
+NEEDED = -math.log(ALPHA) + LEARNING_COST + 2 * math.sqrt(-2 * math.log(ALPHA))
+
+
+def cuts_of(law, distance, runs, bins=40):
+    """As scores are cut: about ten of so many outputs are in either tail."""
+    reach = law.isf(10 / runs)
+    return np.concatenate([[-np.inf], np.linspace(-reach, reach + distance, bins - 1), [np.inf]])
+
+
+def seen(law, distance, runs=1e9, together=False):
+    """The record of a sum with noise of this law, on inputs so far apart; no luck in it."""
+    ends = cuts_of(law, distance, runs)
+    middle = np.concatenate([[ends[1]], (ends[2:-1] + ends[1:-2]) / 2, [ends[-2]]])
+    if not together:
+        p, q = (np.diff(law.cdf(ends - at)) for at in (distance, 0))
+        return Record([runs * np.outer(p, q)], apart=True, scores=middle * distance)
+    low = np.maximum(ends[:-1, None] - distance, ends[None, :-1])
+    high = np.minimum(ends[1:, None] - distance, ends[None, 1:])
+    joint = np.maximum(law.cdf(high) - law.cdf(low), 0)
+    return Record([runs * joint], scores=middle * distance)
+
+
+def coins(p, q, runs=1e9):
+    joint = runs * np.outer([1 - p, p], [1 - q, q])
+    return Record([joint], apart=True, scores=np.array([0.0, 1.0]))
+
+
+@pytest.mark.parametrize(("law", "close"), [(laplace, 0.016), (norm, 0.003)])
+@pytest.mark.parametrize("times", [1, 1.5, 2, 3.7, 10])
+def test_noise_scaled_down_is_like_inputs_farther_apart(law, close, times):
+    """That is so by definition; the shape knows neither the law nor the distance."""
+    far, near = Shape(seen(law, 0.2).joint[0]).scaled(times)
+    q = np.linspace(0.01, 0.9, 50)
+    p = np.interp(q, ndtr(near), ndtr(far))
+    assert p == pytest.approx(law.sf(law.isf(q) - times * 0.2), abs=close)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_randomised_response_scaled(times):
+    keep = 1 / (1 + math.exp(-0.2))
+    found = coins(keep, 1 - keep)
+    (shape,) = shapes_of(found)
+    far, near = shape.scaled(times)
+    expected = 1 / (1 + math.exp(-0.2 * times))
+    assert ndtr(far) == pytest.approx([expected], abs=1e-3)
+    assert ndtr(near) == pytest.approx([1 - expected], abs=1e-3)
+    assert would_lose(found, [shape], CLAIM, times) == pytest.approx(0.2 * times, rel=0.01)
+
+
+@pytest.mark.parametrize("shared", [-1.0, -0.3, 0.0, 0.4, 1.0])
+def test_pairs_of_bins_have_the_probabilities_of_either_output(shared):
+    p, q = np.array([0.9, 0.5, 0.1]), np.array([0.8, 0.2, 0.05])
+    joint = coupled(p, q, shared)
+    assert joint[::-1].sum(1).cumsum()[:-1] == pytest.approx(p[::-1])
+    assert joint[:, ::-1].sum(0).cumsum()[:-1] == pytest.approx(q[::-1])
+    assert (joint >= 0).all()
+    high = joint[2:, 2:].sum()
+    extreme = min(p[1], q[1]) if shared > 0 else max(p[1] + q[1] - 1, 0)
+    assert high == pytest.approx(p[1] * q[1] + abs(shared) * (extreme - p[1] * q[1]))
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_how_far_outputs_go_together_is_read_off_the_record(together):
+    shape = Shape(seen(norm, 0.5, 1e6, together).joint[0])
+    assert shape.shared == pytest.approx(float(together), abs=0.01)
+
+
+def test_the_scale_does_not_depend_on_where_one_starts():
+    """Laplace noise for a loss of 1, 0.2 or 0.05 is caught at the same loss in the end."""
+    planned = [PlannedBets(CLAIM, runs, ALPHA) for runs in (3_000, 30_000, 1_000_000)]
+    caught = np.array(
+        [
+            [far * smallest_scale(shapes_of(seen(laplace, far)), bets) for bets in planned]
+            for far in (1.0, 0.2, 0.05)
+        ]
+    )
+    assert (np.diff(caught, axis=1) < 0).all()
+    assert (np.ptp(caught, axis=0) < 0.06).all()
+    event = [smallest_event(0.5, bets) for bets in planned]
+    assert (caught < 1.01 * np.array(event)).all(), "bets both ways win more than one event"
+    assert (caught > 0.9 * np.array(event)).all()
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(
+    ("claim", "law", "least"),
+    [
+        (CLAIM, laplace, 1.1),
+        (ApproximateDP(1.0, 1e-3), norm(scale=gaussian_sigma(1.0, 1e-3) / 2), 1.4),
+        (GaussianDP(0.5), norm, 1.05),
+        (ZeroConcentratedDP(0.125), norm, 1.05),
+        (RenyiDP({8: 1.0}), norm, 1.05),
+    ],
+)
+def test_bets_do_win_at_the_scale_that_is_reported(claim, law, least, together):
+    """On the record of noise that is scaled in fact; and not halfway back to the claim."""
+    runs, distance = 9_000.0, 1.0 if law is laplace else 0.5
+    record = seen(law, distance, runs, together)
+    bets = PlannedBets(claim, runs, ALPHA, apart=not together)
+    times = smallest_scale(shapes_of(record), bets)
+    assert least < times < 4
+    won = []
+    for much in (times, 1 + (times - 1) / 2):
+        events, soft = Ledger(claim).growth(seen(law, distance * much, runs, together))
+        won.append(max(events, soft / LEARNING_FACTOR))
+    assert won[0] > 0.8 * NEEDED
+    assert won[1] < NEEDED
+
+
+def test_inputs_that_chance_may_tell_apart_are_not():
+    rng = np.random.default_rng(1)
+    told = 0
+    for _ in range(200):
+        one, two = rng.integers(0, 20, (2, 2_000))
+        joint = np.zeros((20, 20))
+        np.add.at(joint, (np.sort(one % 20), two), 1)
+        (shape,) = shapes_of(Record([joint]))
+        told += shape.certain > 0
+        scale = smallest_scale([shape], PlannedBets(CLAIM, 1e9, ALPHA))
+        assert math.isinf(scale) == (shape.certain == 0)
+    assert told <= 20
+
+
+def test_a_score_that_never_varies_has_no_shape():
+    record = Record([np.array([[10.0]])])
+    assert shapes_of(record) == []
+    assert math.isinf(smallest_scale([], PlannedBets(CLAIM, 1e9, ALPHA)))
+    assert shown_by_events(record, CLAIM) == 0
+
+
+def test_the_largest_loss_leaves_room_for_luck():
+    exact = math.log(0.5 / 0.15)
+    for pairs in (300, 3_000, 300_000):
+        joint = pairs * np.outer([0.2, 0.3, 0.5], [0.6, 0.25, 0.15])
+        error = 2 * math.sqrt((0.5 * 0.85 + 0.15 * 0.5) / (0.5 * 0.15) / pairs)
+        assert shown_by_events(Record([joint]), CLAIM) == pytest.approx(exact + error, rel=0.05)
+    nested = 300 * np.array([[0.5, 0.0], [0.35, 0.15]])  # the rarer side never alone
+    apart = 300 * np.outer([0.5, 0.5], [0.85, 0.15])
+    assert shown_by_events(Record([nested]), CLAIM) < shown_by_events(Record([apart]), CLAIM)
+
+
+@pytest.mark.parametrize("noise", [1.0, 1.5])
+def test_the_largest_eps_is_that_beside_the_delta(noise):
+    """Neither that of an event hardly likelier than delta, nor that of a common one."""
+    rng, sigma = np.random.default_rng(1), noise * gaussian_sigma(1.0, 1e-3)
+    true = gdp_to_eps(1 / sigma, 1e-3)
+    cuts = np.concatenate([[-np.inf], np.linspace(-3.5 * sigma, 3.5 * sigma + 1, 32), [np.inf]])
+    on_d, on_d2 = (np.diff(norm.cdf(cuts, mean, sigma)) for mean in (1.0, 0.0))
+    shown = []
+    for _ in range(60):
+        joint = rng.multinomial(180_000, np.outer(on_d, on_d2).ravel()).reshape(33, 33)
+        shown.append(shown_by_events(Record([joint.astype(float)]), ApproximateDP(1.0, 1e-3)))
+    assert 0.95 * true < min(shown)
+    assert max(shown) < 1.4 * true
+
+
+def at_places(losses, runs, paired, seed=1):
+    """Labels of places to which Laplace noise is added for such losses; from their definition."""
+    rng = np.random.default_rng(seed)
+    for loss in losses:
+        noise = rng.laplace(size=(2, runs))
+        one, two = noise[0] + loss, noise[0] if paired else noise[1]
+        yield (one > loss / 2).astype(np.int64), (two > loss / 2).astype(np.int64)
+
+
+@pytest.mark.parametrize("noise", [1, 5])
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [([0.2] * 4, 4), ([1, 0, 0, 0, 0, 0], 1), ([0.5] * 2 + [0.0] * 30, 2), ([0.8, 0.2], 1.5)],
+)
+def test_as_how_many_places_share_a_loss(losses, expected, paired, noise):
+    """Also where there is so much noise that single places are hardly told apart."""
+    found = [
+        sharing(at_places([loss / noise for loss in losses], 9_000, paired, seed), paired)
+        for seed in range(5)
+    ]
+    assert np.median(found) == pytest.approx(expected, rel=0.15)
+
+
+def test_where_no_place_stands_out_all_of_them_share_the_loss():
+    """That is the worst case; chance alone must not make one of many stand out."""
+    found = [sharing(at_places([0.0] * 100, 2_000, False, seed), False) for seed in range(20)]
+    assert found.count(100.0) >= 19
+
+
+def test_a_shared_loss_is_caught_where_the_count_of_places_that_show_it_is():
+    """Brute force: the best threshold of the count, and the best stake, at what is reported."""
+    runs, places = 1_000_000, 5  # so many that learning costs next to nothing
+    loss = smallest_shared_loss(places, PlannedBets(CLAIM, runs, ALPHA))
+    p = binom.sf(np.arange(-1, places), places, 0.5)
+    q = binom.sf(np.arange(-1, places), places, 0.5 * math.exp(-loss / places))
+    best = best_of_one_event(p, q, CLAIM.hockey_sticks[0])
+    assert 0.8 * NEEDED < best * runs <= 1.02 * NEEDED  # bets both ways may win more
+
+
+def test_a_loss_is_harder_to_catch_the_more_places_share_it():
+    def found(places, runs=9_000):
+        return smallest_shared_loss(places, PlannedBets(CLAIM, runs, ALPHA))
+
+    shared = [found(places) for places in (1, 1.5, 2, 3, 10, 100, 1_000)]
+    assert shared == sorted(shared)
+    assert shared[1] == pytest.approx((shared[0] + shared[2]) / 2)
+    assert shared[0] == pytest.approx(
+        smallest_event(0.5, PlannedBets(CLAIM, 9_000, ALPHA)), rel=0.01
+    )
+    assert found(100, 30_000) < found(100)
+    assert math.isinf(found(3, 10))
+
+
+def best_of_one_event(p, q, stick, *, apart=False):
+    """Log growth of the best stake on any of these events, of independent outputs; brute force."""
+    stakes = FRACTIONS / (math.exp(stick.eps) + stick.delta)
+    won = [np.log1p(stakes[:, None] * payoffs(*stick))]
+    if apart:
+        pays = np.array([-1, 1 / largest_disagreement(*stick) - 1, -1, -1])
+        won.append(np.log1p(DISAGREEING[:, None] * pays))
+    cells = [
+        [a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b)] for a, b in zip(p, q, strict=True)
+    ]
+    return float((np.array(cells) @ np.concatenate(won).T).max())
+
+
+def test_tails_in_which_few_outputs_are_do_not_decide():
+    """Of a Laplace loss of 0.2, seen in few outputs, the shape of the noise is not known."""
+    rng, bets, losses = np.random.default_rng(1), PlannedBets(CLAIM, 9_000, ALPHA), []
+    ends = cuts_of(laplace, 0.2, 9_000)
+    law = np.diff(laplace.cdf(ends, 0.2)), np.diff(laplace.cdf(ends))
+    for _ in range(100):
+        record = Record([np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000])
+        shapes = shapes_of(record)
+        losses.append(would_lose(record, shapes, CLAIM, smallest_scale(shapes, bets)))
+    assert np.median(losses) < 1.25 * smallest_event(0.5, bets)
+
+
+def test_the_shape_of_noise_is_seen_through_much_of_it():
+    """With Gaussian noise the clearest event shows half of what rarer ones show."""
+    rng, bets, losses = np.random.default_rng(1), PlannedBets(CLAIM, 9_000, ALPHA), []
+    ends = np.concatenate([[-np.inf], np.linspace(-1, 1, 10), [np.inf]])
+    law = np.diff(norm.cdf(ends, 0.122)), np.diff(norm.cdf(ends))
+    for _ in range(50):
+        record = Record([np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000])
+        shapes = shapes_of(record)
+        losses.append(would_lose(record, shapes, CLAIM, smallest_scale(shapes, bets)))
+    assert np.median(losses) > 1.15 * smallest_event(0.5, bets)
+
+
+def test_nothing_is_beyond_a_last_value_that_comes_often():
+    """Gaussian noise cut off at two steps: a line beyond them would lose without end."""
+    ends = np.concatenate([[-np.inf], np.linspace(-1.5, 1.5, 10), [np.inf]])
+    p, q = (np.diff(norm.cdf(ends, at)) for at in (0.5, 0.0))
+    record = Record([1e6 * np.outer(p, q)])
+    exact = math.log(norm.cdf(-1.5) / norm.cdf(-1.5, 0.5))
+    assert would_lose(record, shapes_of(record), CLAIM, 1.0) == pytest.approx(exact, rel=0.05)
+
+
+def test_the_resolution_improves_with_samples_and_with_shared_randomness():
+    def found(pairs, shared=0.0):
+        return smallest_event(0.5, PlannedBets(ApproximateDP(0.5), pairs, ALPHA), shared)
+
+    assert math.isinf(found(10))
+    assert found(1_000) > found(10_000) > found(100_000) > 0.5
+    assert found(100_000, 1.0) < found(100_000)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.3), (0.5, 0.0), (0.5, 0.1), (2.0, 1e-3)])
+def test_the_resolution_is_where_the_best_single_bet_just_suffices(eps, delta, apart):
+    """At the loss that it names, the growth of one stake on the event pays for 1/alpha, or more."""
+    p1, pairs, claim = 0.6, 3_000, ApproximateDP(eps, delta)
+    shown = smallest_event(p1, PlannedBets(claim, pairs, ALPHA, apart))
+    p2 = (p1 - delta) * math.exp(-shown)
+    best = best_of_one_event([p1, 1 - p2], [p2, 1 - p1], claim.hockey_sticks[0], apart=apart)
+    assert 0.8 * NEEDED < best * pairs <= 1.01 * NEEDED
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 8.0])
+def test_a_divergence_is_that_of_the_law(order):
+    """Of Gaussian noise; and what is too rare to be seen counts for what may be shown."""
+    mu = 0.3 if order > 2 else 0.5
+    shape = Shape(seen(norm, mu).joint[0])
+    assert shape.divergence(order) == pytest.approx(order * mu**2 / 2, rel=0.05)
+    few = seen(norm, 0.5, 2_000.0)
+    assert Shape(few.joint[0]).divergence(8.0) < 1.0
+    assert 0.95 < may_lose(few, RenyiDP({8: 1.0})) < 3
+
+
+def test_the_edge_of_a_bet_is_its_mean_over_its_deviation():
+    """Of an event by its definition; bets on divergences stand behind those."""
+    record, stick = coins(0.7, 0.3, 1e4), CLAIM.hockey_sticks[0]
+    edge, runs = edges(record, CLAIM)
+    cells = np.array([0.21, 0.49, 0.09, 0.21])
+    mean = cells @ payoffs(*stick)
+    deviation = math.sqrt(cells @ payoffs(*stick) ** 2 - mean**2 + 1e-4)
+    assert edge == pytest.approx([mean / deviation] * 2)
+    assert (runs == 1e4).all()
+    more, _ = edges(record, ZeroConcentratedDP(0.1))
+    alone = len(ZeroConcentratedDP(0.1).hockey_sticks) * 2
+    assert len(more) > alone
+    assert more[alone:].max() == pytest.approx(more[:alone].max(), rel=0.01)  # of two outcomes
+    nothing, _ = edges(Record([]), CLAIM)
+    assert not len(nothing)
+
+
+def test_wealth_leaves_room_for_learning_and_for_luck():
+    assert wealth_for(ALPHA) == pytest.approx(NEEDED)
