@@ -116,8 +116,9 @@ class Shape:
             near, shift = self._applied[0], self._applied[1] - self._applied[0]
             return far + (times - int(times)) * np.interp(far, near, shift), near
         middle = self.density * np.sqrt(expit(self.odds) * expit(-self.odds))
-        sides = (middle * np.exp(side * times * self.odds / 2) for side in (1, -1))
-        far, near = (_quantiles(side)[1:] for side in sides)
+        tilt = times * self.odds / 2
+        sides = (np.exp(side - side.max()) for side in (tilt, -tilt))
+        far, near = (_quantiles(middle * side)[1:] for side in sides)
         return far, near
 
     def _moved(self, steps: int) -> Floats:
