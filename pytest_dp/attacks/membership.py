@@ -72,14 +72,14 @@ class Asking:
         return "the model"
 
     def __call__(self, model: Any) -> list[float]:
-        ask = next(getattr(model, name) for name in ASKED if callable(getattr(model, name, None)))
+        asked = next(name for name in ASKED if callable(getattr(model, name, None)))
         width = getattr(model, "n_features_in_", len(self.values))
         x, label = np.array([self.values[:width]]), self.values[width:][:1]
-        said = np.ravel(np.asarray(ask(x)))
+        said = np.ravel(np.asarray(getattr(model, asked)(x)))
         if said.dtype.kind not in "biuf":  # labels
             return [float(said[0] == value) for value in label] or [0.0]
         numbers = said.astype(np.float64).tolist()
-        return [_confidence(model, ask.__name__, said, label[0]), *numbers] if label else numbers
+        return [_confidence(model, asked, said, label[0]), *numbers] if label else numbers
 
 
 def _confidence(model: Any, asked: str, said: Any, label: Any) -> float:

@@ -1,11 +1,13 @@
 """A score that ranks outputs with a record above those without it, learned from a few of each.
 
-Ridge regression of which side an output came from, on quantities with mean 0 and variance 1. How
+Ridge regression of which side an output came from, on quantities with mean 0 and a deviation that
+is their correlation with it: so eight outputs may teach it which of a hundred quantities tells. How
 much it is drawn to nothing is chosen by what each output's error is when it is left out, which has
-a closed form: so eight outputs may teach it, and a hundred quantities that say nothing cost little.
+a closed form once the deviations are fixed.
 
-Source: Golub, Heath, Wahba, "Generalized Cross-Validation as a Method for Choosing a Good Ridge
-Parameter", Technometrics 1979.
+Sources: Golub, Heath, Wahba, "Generalized Cross-Validation as a Method for Choosing a Good Ridge
+Parameter", Technometrics 1979; Grandvalet, "Least Absolute Shrinkage is Equivalent to Quadratic
+Penalization", 1998 (ridge with a scale for each quantity).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.limits import STANDS_OUT
 
-PENALTIES = 10.0 ** np.arange(-2, 6)
+PENALTIES = 10.0 ** np.arange(-4, 6)
 """In outputs. Derived: from one that hardly any output notices to one that outweighs all."""
 
 
@@ -45,6 +47,8 @@ def fit(rows: Floats, inside: Bools) -> Ranking:
     deviation = np.where(deviation > 1e-12 * np.abs(mean), deviation, np.inf)
     x, y = _scaled(rows, mean, deviation), np.where(inside, 1.0, -1.0)
     y = y - y.mean()
+    related = np.abs(x.T @ y) / len(y)
+    x = x * related
     left, sizes, right = np.linalg.svd(x, full_matrices=False)
     projected = left.T @ y
     best, weights = np.inf, np.zeros(x.shape[1])
@@ -56,7 +60,7 @@ def fit(rows: Floats, inside: Bools) -> Ranking:
         if error < best:
             best = error
             weights = right.T @ (sizes / (sizes**2 + penalty) * projected)
-    return Ranking(mean, deviation, weights)
+    return Ranking(mean, deviation, weights * related)
 
 
 def _scaled(rows: Floats, mean: Floats, deviation: Floats) -> Floats:

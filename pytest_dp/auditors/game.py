@@ -39,6 +39,7 @@ from pytest_dp.limits import (
 )
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.outputs.table import concatenated
+from pytest_dp.outputs.targeted import target_of
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 
@@ -317,6 +318,10 @@ class Game:
             )
         if self.bandit.all_seen:
             always_raises(self.context, self.pool)
+        if self.context.settings.features is None:
+            state.target = target_of(
+                *state.pair.inputs, state.outputs.examples().raw, self.context.seed
+            )
         if self.bearing_out.is_slow:
             return
         answers = [self.context.sampler.noiseless(d, privacy_param) for d in state.pair.inputs]

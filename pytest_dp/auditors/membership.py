@@ -25,6 +25,7 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.evidence.auc import AreaBets, area, resolution
 from pytest_dp.inputs.targets import Target
 from pytest_dp.limits import (
+    FEW,
     GROWTH,
     LONG_TEXT,
     RESERVE,
@@ -45,9 +46,8 @@ from pytest_dp.sampling.streams import Purpose
 
 FIRST = SEVERAL // 2
 """Pairs of outputs in a batch, at least."""
-RELEARNED = 2
-"""Times as many outputs teach the attack anew. Derived: it then learned from half of them or more.
-"""
+RELEARNED = FEW
+"""Times as many outputs teach the attack anew; its interval begins anew as well."""
 
 
 class Game:
@@ -58,13 +58,15 @@ class Game:
         self.bets = AreaBets(claimed)
         self.now = AreaBets(claimed)
         """Bets on the attack as it is now."""
-        self.attacks = 0
+        self.attacks = 1
         """How many there were."""
         self.learned: Learned | None = None
         self.seen: tuple[list[Any], list[Any]] = ([], [])
         self._from = 0
         self._gain = 0.0
+        """By how many pairs what was learned last has won more than the first quantity."""
         self._by: Learned | None = None
+        """What is bet on; None for the first quantity."""
 
     @property
     def violated(self) -> bool:
@@ -74,20 +76,18 @@ class Game:
     def settle(self, inside: Any, outside: Any, *, has_first: bool) -> None:
         """Bet on a batch by what was known before, and keep it.
 
-        Before the first attack was learned, and as long as it tells no better, the first quantity
-        is the score, if there is one.
+        Until something was learned that has told better, the first quantity is the score, if there
+        is one.
         """
         scored: list[tuple[Learned | None, Floats, Floats]] = []
         if has_first:
             scored.append((None, first(inside), first(outside)))
         if self.learned is not None:
             scored.append((self.learned, self.learned.score(inside), self.learned.score(outside)))
-        if scored:
-            by, *scores = scored[-1 if self._gain > 0 or not has_first else 0]
-            if by is not self._by or not self.attacks:
-                self._by, self.now, self.attacks = by, AreaBets(), self.attacks + 1
-            for bets in (self.bets, self.now):
-                bets.settle(*scores)
+        for by, *scores in scored:
+            if by is self._by:
+                self.bets.settle(*scores)
+                self.now.settle(*scores)
         if len(scored) == 2:
             self._gain += len(inside) * (area(*scored[1][1:])[0] - area(*scored[0][1:])[0])
         for known, new in zip(self.seen, (inside, outside), strict=True):
@@ -100,18 +100,24 @@ class Game:
             return
         inside, outside = (np.stack(rows) if labels else rows for rows in self.seen)
         self.learned, self._from = learn(inside, outside, labels, classifier, seed), count
+        by = self.learned if self._gain > 0 or not labels else None
+        if by is not self._by:
+            self._by, self.now, self.attacks = by, AreaBets(), self.attacks + 1
+            self.bets.begin_anew()
+        self._gain = 0.0
 
     def risk(self, labels: tuple[str, ...]) -> Risk:
         """What was found of the record."""
         scores = [np.concatenate(side) for side in self.now.scores if side]
-        level = SHOWN_ALPHA / max(self.attacks * (self.attacks + 1), 1) / 2
+        level = SHOWN_ALPHA / (self.attacks * (self.attacks + 1)) / 2
+        shown = self.bets.lower(self.alpha)
         told_by = labels[0] if self._by is None and labels else ""
         return Risk(
             self.target.text,
             describe(self.target.record, LONG_TEXT // 4),
             area(*scores)[0] if scores else 0.5,
             (self.now.lower(level), self.now.upper(level)),
-            self.bets.lower(self.alpha),
+            shown if shown > 0.5 else 0.0,
             self.bets.p_value,
             self.bets.pairs,
             told_by if self._by is None else self._by.told_by,

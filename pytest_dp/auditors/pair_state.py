@@ -40,6 +40,7 @@ from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable
 from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table
+from pytest_dp.outputs.targeted import Targeted, features_of
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.sampler import Draw
 
@@ -95,6 +96,9 @@ class PairState:
     """What the bets on it have added to the log wealth."""
     hope: float = math.inf
     """Edge, in standard deviations of a single payoff, that the pair might have."""
+    target: Targeted | None = None
+    """What tells, in outputs that are tables of the same columns as the inputs, whether the record
+    was there that only one of them has."""
     refused: bool = False
     """Whether the mechanism always raised on an input that the claim does not give."""
     proposed: Binning | None = None
@@ -163,10 +167,20 @@ def learned_model(context: Context, state: PairState) -> Posterior:
     return model
 
 
+def quantities_of(
+    context: Context, state: PairState, table: Table, on_d: Bools, paired: int
+) -> list[Feature]:
+    """What a classifier is shown of outputs on a pair; see `attacks.quantities`."""
+    about = quantities(context.settings, table, state.references, on_d, paired)
+    if state.target is None or table.is_extract:
+        return about
+    return about + features_of(state.target, table)
+
+
 def make_room(context: Context, state: PairState) -> None:
     """Keep only the quantities that are learned from: of the outputs so far, and of new ones."""
     table, on_d = state.outputs.table()
-    about = quantities(context.settings, table, state.references, on_d, state.outputs.coupled)
+    about = quantities_of(context, state, table, on_d, state.outputs.coupled)
     if not state.outputs.coupled and any(feature.kind == "leaf" for feature in about):
         places = choose(table, on_d, 0, HUNDREDS).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
@@ -199,7 +213,7 @@ def _model(
     context: Context, state: PairState, table: Table, on_d: Bools, max_pairs: int, paired: int
 ) -> tuple[Posterior, list[Feature]]:
     table, on_d = first_pairs(table, on_d, max_pairs)
-    about = quantities(context.settings, table, state.references, on_d, paired)
+    about = quantities_of(context, state, table, on_d, paired)
     about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
     sharper = context.pace.sharper and paired > 0
     return fit(context.method.classifier, table, on_d, about, context.seed, paired=sharper), about

@@ -11,13 +11,12 @@ from typing import Any, cast
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
-from pytest_dp.attacks import quantities
 from pytest_dp.attacks.binning import ByScore
 from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pair_state import PairState, rank_for
+from pytest_dp.auditors.pair_state import PairState, quantities_of, rank_for
 from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.counterexample import simplest
 from pytest_dp.inputs import Pair
@@ -199,7 +198,7 @@ def read(
     event that breaks the claim most clearly falls short of it, another one is looked for that may
     prove more.
     """
-    about = quantities(context.settings, table, state.references, on_d, state.outputs.coupled)
+    about = quantities_of(context, state, table, on_d, state.outputs.coupled)
     clearly = rank_for(context.guarantee, rarest=0.0)
     clearest = _searched_event(context, state, (table, on_d), about, clearly, KEPT_RANK, planned)
     falls_short = clearest is None or not clearest.is_as_good_as(learned)

@@ -5,7 +5,8 @@ mean is at most 0 for any score that was chosen before, if no attack has an area
 staked on it, times ``1 + f / a * pay``, stays small however one bets, at any time. All ways to pair
 up the scores of a batch by turning one side against the other are as good; their average pays.
 
-Wealth is spread over fractions f, as in `pytest_dp.evidence.betting`. Bets against each of many
+Wealth is spread over fractions f, as in `pytest_dp.evidence.betting`; where another score is bet
+on, half of it is spread anew. Bets against each of many
 areas, from both sides, make a confidence sequence. Nothing here is approximate but `resolution`.
 
 Source: Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", JRSS B
@@ -20,12 +21,13 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 
-FRACTIONS = np.append(0.9999, 0.98 * 0.5 ** np.arange(6))
+FRACTIONS = np.array([0.9999, *(0.98 * 0.5 ** np.arange(6)), 0.0])
 """What can be staked, as shares of the largest stake. All of it wins most where one side is always
-above. By hand, as those of events."""
+above; nothing keeps what an attack that has yet to learn would lose. By hand, as those of events.
+"""
 PRIOR = 1 / np.arange(1.0, len(FRACTIONS) + 1)
 """Falling from the largest, as of attacks in `betting`."""
-AREAS = np.linspace(0.005, 0.995, 199)
+AREAS = np.arange(1, 200) / 200
 """Areas that are bet against beside the claim: the bounds are some of these. By hand."""
 CROSSED = 8
 """Ways to pair up a batch that are averaged over, at most. More take time in proportion."""
@@ -35,13 +37,12 @@ class AreaBets:
     """Wealth in bets against areas at most, and at least, each of a grid with `claimed` in it."""
 
     def __init__(self, claimed: float = 0.5) -> None:
-        self.areas = np.union1d(AREAS, [claimed, 1 - claimed])
+        self.areas = np.union1d(AREAS, [claimed])
         self.claim = int(np.searchsorted(self.areas, claimed))
         steps = FRACTIONS / self.areas[:, None]
         pays = np.array([1.0, 0.5, 0.0]) - self.areas[:, None]
         self._growth = np.log1p(steps[..., None] * pays[:, None])
-        prior = np.log(PRIOR / PRIOR.sum())
-        self._stakes = np.tile(prior, (2, len(self.areas), 1))
+        self._stakes = np.tile(np.log(PRIOR / PRIOR.sum()), (2, len(self.areas), 1))
         self.highest = np.zeros((2, len(self.areas)))
         """Log wealth against areas of at most each, and at least each (from the other end)."""
         self.log_wealth = np.zeros((2, len(self.areas)))
@@ -65,6 +66,11 @@ class AreaBets:
         self.highest = np.maximum(self.highest, self.log_wealth)
         for known, new in zip(self.scores, (inside, outside), strict=True):
             known.append(new)
+
+    def begin_anew(self) -> None:
+        """Spread half of all wealth over the fractions as at first: the next score is another."""
+        fresh = self.log_wealth[..., None] + np.log(PRIOR / PRIOR.sum())
+        self._stakes = np.logaddexp(self._stakes, fresh) - math.log(2)
 
     def lower(self, alpha: float) -> float:
         """An area that some attack has, at least, with confidence ``1 - alpha`` at any time."""

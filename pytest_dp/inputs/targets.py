@@ -89,8 +89,8 @@ def _position(wanted: Any, every: Sequence[Any]) -> int:
 def riskiest_of(data: Any, count: int) -> list[int]:
     """Positions of records that look most at risk, the first the most: a heuristic, no more.
 
-    Records rank by how far their closest neighbours are, and by how rare their values are; the sum
-    of both ranks decides. Whether a model gives them away is what the games tell.
+    What counts is how far their closest neighbours are, and how rare their values, each in
+    deviations of all records. Whether a model gives them away is what the games tell.
     """
     cells = cells_of(data)
     if cells is None:
@@ -98,8 +98,8 @@ def riskiest_of(data: Any, count: int) -> list[int]:
             f"records=riskiest({count}) compares records by their values, and those of "
             f"{describe(data)} have none in common. Write positions, such as records=[0, 17]."
         )
-    ranks = sum(np.argsort(np.argsort(-told)) for told in (_isolated(cells), _rare(cells)))
-    chosen: list[int] = np.argsort(ranks, kind="stable")[:count].tolist()
+    told = sum(by / (by.std() or 1.0) for by in (_isolated(cells), _rare(cells)))
+    chosen: list[int] = np.argsort(-told, kind="stable")[:count].tolist()
     return chosen
 
 
@@ -119,7 +119,7 @@ def _isolated(cells: Cells) -> Floats:
     apart = np.zeros((n, len(among)))
     for column, coded in columns:
         off = np.abs(column[:, None] - column[among])
-        apart += off > 0 if coded else np.minimum(off / (3 * (column.std() or 1.0)), 1.0)
+        apart += off > 0 if coded else off / (column.std() or 1.0)
     apart[among, np.arange(len(among))] = np.inf  # itself
     closest = np.sort(apart, axis=1)[:, : min(SEVERAL, max(len(among) - 1, 1))]
     mean: Floats = np.where(np.isfinite(closest), closest, 0.0).mean(axis=1)

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats
-from pytest_dp.datasets.cells import Cells, cells_of
+from pytest_dp.arrays import Bools, Floats, Outputs
+from pytest_dp.datasets.cells import Cells, cells_of, record_cells
+from pytest_dp.datasets.differences import changes
 from pytest_dp.limits import DOZENS, FEW, SEVERAL
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
@@ -55,7 +56,9 @@ class Targeted:
             f"rows that agree with the record in {', '.join(self._named(subset))}"
             for subset in self.subsets
         ]
-        moments = [f"{what} of {name}" for name in self._numbers for what in ("mean", "deviation")]
+        moments = [
+            f"{what} of {_text(name)}" for name in self._numbers for what in ("mean", "deviation")
+        ]
         return [
             "agreement with the record",
             "distance of the closest row to the record",
@@ -70,7 +73,7 @@ class Targeted:
         return [name for name, at in zip(self.names, self.scale, strict=True) if not np.isnan(at)]
 
     def _named(self, subset: Bools) -> list[str]:
-        named = [str(name) for name, yes in zip(self.names, subset, strict=True) if yes]
+        named = [_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
         return named if len(named) <= FEW else [*named[:FEW], f"{len(named) - FEW} more"]
 
     def __call__(self, output: Any) -> list[float]:
@@ -110,6 +113,10 @@ class Targeted:
         return np.stack(agrees, axis=1), np.stack(apart, axis=1)
 
 
+def _text(name: Hashable) -> str:
+    return f"[{name}]" if isinstance(name, int) else str(name)
+
+
 def targeted(without: Any, record: dict[Hashable, Any], seed: int) -> Targeted | None:
     """Quantities by which to look for a record in tables such as the data `without` it.
 
@@ -145,6 +152,26 @@ def _subsets(width: int, random: np.random.Generator) -> Bools:
         subset[random.permutation(width)[: random.integers(2, width)]] = True
         chosen.append(subset)
     return np.unique(chosen, axis=0)
+
+
+def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
+    """Quantities by which to look for the record that only one of two inputs has.
+
+    None where they differ in more, or have no columns, and where no output is a table of the same
+    ones.
+    """
+    cells, some = cells_of(d1) or cells_of(d2), list(outputs[:SEVERAL])
+    if cells is None or len(cells) < 2:
+        return None
+    if all((cells_of(output) or {}).keys() != cells.keys() for output in some):
+        return None
+    found = changes(d1, d2)
+    if found is None or len(found) != 1:
+        return None
+    has, without, at = (
+        (d1, d2, found[0].at1) if found[0].at1 is not None else (d2, d1, found[0].at2)
+    )
+    return None if at is None else targeted(without, record_cells(has, at), seed)
 
 
 def features_of(wanted: Targeted, table: Table) -> list[Feature]:

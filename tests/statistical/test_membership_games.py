@@ -119,3 +119,40 @@ def test_games_with_a_learned_attack_keep_alpha(games):
 
 def noisy(data, rng):
     return {"a": rng.normal(), "b": rng.integers(5), "c": rng.choice(["x", "y"])}
+
+
+def synthetic(data, rng):
+    """As many records as there are, in groups of noisy sizes: far too little noise."""
+    groups = {}
+    for age, kind, mark in data:
+        groups.setdefault((age, kind), []).append(mark)
+    keys = sorted(groups)
+    sizes = np.maximum([len(groups[k]) + rng.laplace(scale=0.3) for k in keys], 0.01)
+    made = [keys[i] for i in rng.choice(len(keys), 60, p=sizes / sizes.sum())]
+    return [[*key, groups[key][rng.integers(len(groups[key]))]] for key in made]
+
+
+def alike(count: int = 60) -> list[list[object]]:
+    """Records of which none is of kind 3 at the age of 40, though others are either."""
+    rng = np.random.default_rng(0)
+    ages, kinds = rng.integers(4, 12, count) * 5, rng.integers(0, 4, count)
+    some = zip(ages.tolist(), kinds.tolist(), "xy" * (count // 2), strict=True)
+    return [[age, kind, mark] for age, kind, mark in some if (age, kind) != (40, 3)]
+
+
+@pytest.mark.usefixtures("_without_blame")
+def test_a_dp_claim_on_a_synthesiser_looks_for_the_record_by_itself():
+    """No single value is telling, only two together: counts of rows that agree in some columns."""
+    pair = ([*alike(), [40, 3, "y"]], alike())
+    result = audit(synthetic, eps=1.0, pairs=[pair], seed=2, max_samples=900)
+    assert result.violated
+    event = result.counterexample.event
+    told = [str(event), *getattr(event, "told_by", ())]
+    assert any(" row" in text for text in told)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_synthesiser_that_keeps_its_claim_stands(seed):
+    pair = ([*alike(), [40, 3, "y"]], alike())
+    result = audit(independent, eps=1.0, pairs=[pair], seed=seed, max_samples=400)
+    assert not result.violated

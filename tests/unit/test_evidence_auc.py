@@ -36,12 +36,14 @@ def mean_wealth(law: tuple[tuple[float, ...], ...], batches: tuple[int, ...]) ->
         x, y = scores[:count], scores[count:]
         chance = math.prod([inside[i] for i in x] + [outside[j] for j in y])
         if chance:
-            bets, at = AreaBets(truth), 0
+            bets, opposed, at = AreaBets(truth), AreaBets(1 - truth), 0
             for size in batches:
                 part = slice(at, at + size)
-                bets.settle(np.array(x[part], float), np.array(y[part], float))
+                for one in (bets, opposed):
+                    one.settle(np.array(x[part], float), np.array(y[part], float))
+                    one.begin_anew()
                 at += size
-            wealth = bets.log_wealth[0, bets.claim], bets.log_wealth[1, -1 - bets.claim]
+            wealth = bets.log_wealth[0, bets.claim], opposed.log_wealth[1, opposed.claim]
             total += chance * np.exp(wealth)
     return total.tolist()
 

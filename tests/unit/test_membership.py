@@ -1,0 +1,286 @@
+"""What membership games are about, and what attacks see: records, tables, models, bad input."""
+
+from __future__ import annotations
+
+import math
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_dp import ClaimError, MechanismError, Membership, audit, riskiest
+from pytest_dp.attacks import ranking
+from pytest_dp.attacks.membership import learn, shown_of
+from pytest_dp.claim import expand
+from pytest_dp.datasets.cells import cells_of
+from pytest_dp.inputs.targets import targets_of
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.targeted import target_of, targeted
+from pytest_dp.privacy import AttackAUC
+
+ROWS = [[20 + i % 7, i % 3, "ab"[i % 2]] for i in range(30)] + [[99, 9, "z"]]
+FRAME = pd.DataFrame(ROWS, columns=["age", "kind", "mark"])
+KINDS = {
+    "list": ROWS,
+    "tuples": tuple(map(tuple, ROWS)),
+    "dicts": [dict(zip(FRAME.columns, row, strict=True)) for row in ROWS],
+    "frame": FRAME,
+    "columns": {name: list(FRAME[name]) for name in FRAME},
+    "array": FRAME[["age", "kind"]].to_numpy(),
+    "numbers": [20.0 + i % 7 for i in range(30)] + [99.0],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_of_any_type_has_columns_and_is_left_without_a_record(kind):
+    data = KINDS[kind]
+    cells = cells_of(data)
+    assert all(len(column) == 31 for column in cells.values())
+    (target,) = targets_of(data, riskiest(1))
+    assert (target.at, target.text) == (30, "record 30")
+    assert type(target.without) is type(data)
+    rest = cells_of(target.without)
+    assert rest.keys() == cells.keys()
+    assert all((rest[name] == cells[name][:30]).all() for name in cells)
+    again = targets_of(data, [target.record, 30, -1])
+    assert [one.at for one in again] == [30]
+
+
+@pytest.mark.parametrize("other", [3, "text", [], [[1, 2], [3]], {1, 2}, None])
+def test_what_is_no_table_has_no_columns(other):
+    assert cells_of(other) is None
+
+
+def test_records_that_are_far_and_rare_come_first():
+    rng = np.random.default_rng(0)
+    usual = rng.normal(size=(200, 3))
+    odd = [[5.0, 5, 5], [0, 0, 9]]
+    data = np.concatenate([usual[:100], odd, usual[100:]])
+    assert {target.at for target in targets_of(data, riskiest(2))} == {100, 101}
+    names = [["a", "b"]] * 20 + [["c", "b"]] + [["a", "b"]] * 20
+    assert targets_of(names, riskiest(1))[0].at == 20
+
+
+def test_counts_of_agreeing_rows_are_those_of_a_loop():
+    wanted = targeted(ROWS[:-1], {0: 22, 1: 2, 2: "a"}, seed=1)
+    output = [[22, 2, "a"], [22, 2, "b"], [22, 1, "a"], [50, 1, "b"]]
+    found = dict(zip(wanted.labels, wanted(output), strict=True))
+    assert found["rows"] == 4
+    assert found["rows that agree with the record in [0], [1], [2]"] == 1
+    assert found["rows that agree with the record in [0]"] == 3
+    assert found["rows that agree with the record in [2]"] == 2
+    assert found["distance of the closest row to the record"] == 0
+    assert found["mean of [0]"] == 29
+    assert found["deviation of [0]"] == pytest.approx(np.std([22, 22, 22, 50]))
+    assert all(map(math.isnan, wanted("no table")))
+    assert all(map(math.isnan, wanted([[1, 2]])))
+
+
+def test_a_number_among_many_agrees_with_what_is_close_to_it():
+    values = np.random.default_rng(0).normal(size=(500, 2))
+    wanted = targeted(values, {0: 0.0, 1: 1.0}, seed=1)
+    output = np.array([[0.05, 1.0], [0.5, 1.0], [0.0, 1.2]])
+    found = dict(zip(wanted.labels, wanted(output), strict=True))
+    assert found["rows that agree with the record in [0]"] == 2
+    assert found["rows that agree with the record in [0], [1]"] == 1
+
+
+def test_the_first_quantity_is_larger_with_the_record_before_anything_was_learned():
+    wanted = targeted(ROWS[:-1], dict(enumerate(ROWS[-1])), seed=1)
+    assert wanted(ROWS)[0] > wanted(ROWS[:-1])[0] + 0.1
+
+
+@pytest.mark.parametrize(
+    ("d1", "d2", "outputs", "is_one"),
+    [
+        (ROWS, ROWS[:-1], [ROWS], True),
+        (ROWS[:-1], ROWS, [ROWS[:4], []], True),
+        (ROWS, [*ROWS[:-1], [1, 2, "a"]], [ROWS], True),
+        (ROWS, ROWS[:-2], [ROWS], False),
+        (ROWS, ROWS[:-1], [3.0, 4.0], False),
+        (ROWS, ROWS[:-1], [[[1, 2]]], False),
+        ([1, 2, 3], [1, 2], [[1.5, 2]], False),  # a vector
+        (3, 4, [ROWS], False),
+    ],
+)
+def test_pairs_whose_outputs_are_tables_like_them_have_a_target(d1, d2, outputs, is_one):
+    assert (target_of(d1, d2, outputs, 0) is not None) == is_one
+
+
+def test_a_few_outputs_teach_one_quantity_among_many():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(24, 60))
+    inside = np.arange(24) % 2 == 0
+    rows[:, 7] += 4 * inside
+    rows[3, 9], rows[4, 11] = np.nan, np.inf
+    score = ranking.fit(rows, inside)
+    new = rng.normal(size=(200, 60))
+    new[::2, 7] += 4
+    won = score(new[::2])[:, None] > score(new[1::2])
+    assert won.mean() > 0.85
+    assert not ranking.fit(np.ones((8, 3)), np.arange(8) % 2 == 0).weights.any()
+
+
+def test_left_out_errors_are_those_of_fits_without_each_output():
+    """The closed form by which the penalty is chosen, against fits: the same penalty is best."""
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(20, 4))
+    inside = rows[:, 0] + 0.5 * rng.normal(size=20) > 0
+    x = np.clip((rows - rows.mean(0)) / rows.std(0), -4, 4)
+    y = np.where(inside, 1.0, -1.0)
+    related = np.abs(x.T @ (y - y.mean())) / 20
+    x = x * related
+    errors = []
+    for penalty in ranking.PENALTIES:
+        with_one = np.column_stack([np.ones(20), x])
+        free = np.diag([0, *[penalty] * 4])
+        left_out = []
+        for i in range(20):
+            known = np.arange(20) != i
+            a, b = with_one[known], y[known]
+            beta = np.linalg.solve(a.T @ a + free, a.T @ b)
+            left_out.append((y[i] - with_one[i] @ beta) ** 2)
+        errors.append(np.mean(left_out))
+    best = ranking.PENALTIES[int(np.argmin(errors))]
+    expected = np.linalg.solve(x.T @ x + best * np.eye(4), x.T @ (y - y.mean()))
+    assert ranking.fit(rows, inside).weights == pytest.approx(expected * related)
+
+
+class Model:
+    """As one of scikit-learn, of rows whose last value is a label."""
+
+    n_features_in_ = 1
+    classes_ = np.array(["a", "b"])
+
+    def __init__(self, p: float) -> None:
+        self.p = p
+
+    def predict_proba(self, x):
+        assert np.shape(x) == (1, 1)
+        return np.array([[1 - self.p, self.p]])
+
+
+def shown(example, data, **more):
+    return shown_of(example, data, [(0, data[0], data[1:])], 0, **more)
+
+
+def test_a_model_is_asked_how_well_it_fits_the_label():
+    data = [[1.5, "b"], [2.5, "a"]]
+    look = shown(Model(0.5), data)
+    rows = look([Model(0.9), Raised("ValueError"), Model(0.0)])[:, 0]
+    assert rows[0] == pytest.approx([math.log(0.9), 0.1, 0.9])
+    assert np.isnan(rows[1]).all()
+    assert rows[2, 0] == pytest.approx(math.log(1e-12))
+    density = SimpleNamespace(score_samples=lambda x: x.sum(axis=1))
+    assert shown(density, [[1.0, 2.0], [3, 4]])([density]).tolist() == [[[3.0]]]
+    line = SimpleNamespace(predict=lambda x: 2 * x[:, 0], n_features_in_=1)
+    assert shown(line, [[1.0, 5.0], [3, 4]])([line]).tolist() == [[[-3.0, 2.0]]]
+
+
+def test_scores_and_features_of_the_user_come_first():
+    data = [[1.5, "b"], [2.5, "a"]]
+    by_score = shown(Model(0.5), data, score=lambda model, record: [model.p, record[0]])
+    assert by_score([Model(0.25)]).tolist() == [[[0.25, 1.5]]]
+    by_features = shown(Model(0.5), data, features=lambda model: model.p)
+    assert by_features([Model(0.25)]).tolist() == [[[0.25]]]
+
+
+def test_outputs_that_are_no_tables_are_taken_apart():
+    assert shown({"mean": 1.0}, ROWS) is None
+    inside = [{"mean": 5 + 0.1 * i, "n": 3} for i in range(8)]
+    outside = [{"mean": 0.1 * i, "n": 3} for i in range(8)]
+    learned = learn(inside, outside, (), None, 0)
+    assert (learned.score(inside).min() > learned.score(outside).max()).all()
+    assert learned.told_by
+    assert not learn([3] * 4, [3] * 4, (), None, 0).score([3, 3]).any()
+
+
+def test_the_guarantee_is_what_follows_from_any_event():
+    claim = AttackAUC(0.6)
+    assert claim.largest_probability(0.3) == pytest.approx(0.5)
+    assert claim.shown_by(0.5, 0.3) == pytest.approx(0.6)
+    assert claim.delta_at(0.0) == pytest.approx(0.2)
+    assert claim.noise_below(claim.with_noise_over(1.5)) == pytest.approx(1.5)
+    assert claim.noise_below(1.0) == math.inf
+    assert claim.times(2).auc == pytest.approx(0.7)
+    assert claim.group(1) is claim
+    with pytest.raises(ClaimError, match="group=2"):
+        claim.group(2)
+
+
+CLAIM = {"auc": 0.6, "data": ROWS, "records": [0]}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"auc": 0.5}, "auc=0.5. Allowed: a number above 0.5"),
+        ({"auc": 1}, "auc=1"),
+        ({"auc": "a"}, "auc='a'"),
+        ({"auc": None}, "auc= is missing"),
+        ({"data": None}, "data= is missing"),
+        ({"records": None}, "records= is missing"),
+        ({"records": 3}, "records=3. Allowed: riskiest"),
+        ({"records": []}, "There may be 512"),
+        ({"records": riskiest(0)}, "riskiest=0"),
+        ({"eps": 1.0}, "no keyword 'eps'"),
+        ({"neighbors": "replace_one"}, "no keyword 'neighbors'"),
+        ({"method": "statdp"}, "method=StatDP"),
+        ({"score": 3}, "score=3"),
+    ],
+)
+def test_a_claim_says_what_is_wrong_when_it_is_read(wrong, said):
+    with pytest.raises(ClaimError, match=said.replace("(", r"\(")):
+        expand({**CLAIM, **wrong})
+
+
+def test_games_are_for_claims_about_membership():
+    with pytest.raises(ClaimError, match="@risk_claim"):
+        expand({"eps": 1.0, "pairs": [([1], [])], "method": Membership()})
+
+
+def copied(data, rng):
+    return [data[i] for i in rng.permutation(len(data))]
+
+
+def seeded(data):
+    return [data[i] for i in np.random.default_rng(0).permutation(len(data))]
+
+
+class Opaque:
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "wrong", "error", "said"),
+    [
+        (copied, {"records": [31]}, ClaimError, "from 0 to 30"),
+        (copied, {"records": [[1, 2, 3]]}, ClaimError, "is not in the data"),
+        (copied, {"records": riskiest(40)}, ClaimError, "has 31 records"),
+        (copied, {"data": 3}, ClaimError, "Invalid data=3"),
+        (copied, {"data": [1]}, ClaimError, "two records or more"),
+        (copied, {"data": "tests.nowhere:data"}, ClaimError, "no module"),
+        (seeded, {}, MechanismError, "a seed of its own"),
+        (lambda data, rng: 1 / 0, {}, MechanismError, "raised in all"),
+        (lambda data, rng: Opaque(), {}, ClaimError, "Write score="),
+        (copied, {"score": lambda model, record: model.loss}, ClaimError, "could not score"),
+    ],
+)
+def test_an_audit_says_what_is_wrong_and_what_to_write(mechanism, wrong, error, said):
+    with pytest.raises(error, match=said):
+        audit(mechanism, **{**CLAIM, **wrong}, seed=1, max_samples=200)
+
+
+def slow(data, rng):
+    time.sleep(0.07)  # a batch is worth another process
+    return [data[i] for i in rng.integers(len(data), size=len(data))]
+
+
+def test_audits_are_the_same_by_their_seed_whoever_runs_them():
+    claim = {**CLAIM, "max_samples": 40, "seed": 5}
+    here, there = (audit(slow, **claim, n_jobs=jobs) for jobs in (1, 2))
+    assert here.risks == there.risks
+    assert here.risks[0].pairs >= 8
+    assert audit(slow, **{**claim, "seed": 6}, n_jobs=1).risks != here.risks
