@@ -29,6 +29,7 @@ from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
     DOZENS,
+    FEW,
     GROWTH,
     LABEL,
     LONG_STEP_TIME,
@@ -37,6 +38,7 @@ from pytest_dp.limits import (
     SEVERAL,
     TIME_SHARE,
 )
+from pytest_dp.outputs.hashed import has_seed
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.outputs.table import concatenated
 from pytest_dp.outputs.targeted import target_of
@@ -326,6 +328,9 @@ class Game:
             return
         answers = [self.context.sampler.noiseless(d, privacy_param) for d in state.pair.inputs]
         state.references = [answer for answer in answers if answer is not None]
+        if any(map(has_seed, state.outputs.sides()[0][:FEW])):
+            items = inputs[state.input1], inputs[state.input2]
+            state.hashed = self.context.sampler.hash_templates(items)
 
     def _propose(self, state: PairState) -> None:
         """Bet on what breaks the claim by what is known, as long as it may be won."""

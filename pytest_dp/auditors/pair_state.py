@@ -38,6 +38,7 @@ from pytest_dp.outputs.event_search import Rank, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable
+from pytest_dp.outputs.hashed import Template, fitting
 from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.targeted import Targeted, features_of
@@ -79,6 +80,8 @@ class PairState:
     """That of D'."""
     references: list[Any] = field(default_factory=list)
     """What the mechanism answers without noise, where that is known."""
+    hashed: list[Template] = field(default_factory=list)
+    """The hashes of both inputs that it calls, if it does and outputs have their seed."""
     outputs: PairedOutputs = field(default_factory=PairedOutputs)
     """What was drawn on it, as far as there is room."""
     drawn: int = 0
@@ -172,9 +175,12 @@ def quantities_of(
 ) -> list[Feature]:
     """What a classifier is shown of outputs on a pair; see `attacks.quantities`."""
     about = quantities(context.settings, table, state.references, on_d, paired)
-    if state.target is None or table.is_extract:
+    if table.is_extract:
         return about
-    return about + features_of(state.target, table)
+    about = about + [
+        Feature(str(fits), "hash", fits) for fits in fitting(state.hashed, table, on_d)
+    ]
+    return about if state.target is None else about + features_of(state.target, table)
 
 
 def make_room(context: Context, state: PairState) -> None:

@@ -104,8 +104,10 @@ def _whole(number: Callable[[Any, Table], Floats], **traits: Any) -> Kind:
     return Kind(numeric(number), parts=lambda *_: None, whole=True, **traits)
 
 
-def _test(number: Callable[[Any, Table], Floats], cost: float = COST["form"]) -> Kind:
-    return _whole(number, test=True, cost=cost)
+def _test(
+    number: Callable[[Any, Table], Floats], cost: float = COST["form"], **traits: Any
+) -> Kind:
+    return _whole(number, test=True, cost=cost, **traits)
 
 
 def _summary(kind: str, **traits: Any) -> Kind:
@@ -154,6 +156,7 @@ KINDS: dict[str, Kind] = {
     "reading": Kind(numeric(_values)),
     "reading of characters": Kind(numeric(_values)),
     "reading that is a test": _test(_values, cost=0.0),
+    "hash": _test(_values, cost=0.0, of_all=True),
     "parsed": Kind(parsed.column),
     "parsed and tested": Kind(parsed.tested, lambda *_: None, whole=True, test=True),
     "key": _test(forms.has_key, cost=0.0),

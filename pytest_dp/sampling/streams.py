@@ -48,6 +48,8 @@ class Purpose(IntEnum):
     """To see which code an input runs."""
     COINS = 14
     """By which canaries are in the data or not, and ties between their scores are broken."""
+    HASHES = 15
+    """To see which hash functions it calls."""
 
 
 def claim_seed(name: str, mechanism: Any) -> int:

@@ -13,18 +13,21 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
-from pytest_dp.limits import CHUNK, HUNG_SECONDS, LOOK_RUNS, MANY, MOMENT, TRIAL_RUNS
+from pytest_dp.errors import ClaimError
+from pytest_dp.limits import CHUNK, FEW, HUNG_SECONDS, LOOK_RUNS, MANY, MOMENT, TRIAL_RUNS
+from pytest_dp.outputs.hashed import Template
 from pytest_dp.outputs.outcome import Raised, all_raised, same
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Chunk, Input, at_a_time
 from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.deadline import Deadline, interruptible
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.forked import Origin, files_read, first_state
 from pytest_dp.sampling.generators import Runs
+from pytest_dp.sampling.hash_calls import hash_template
 from pytest_dp.sampling.instrumented import noiseless
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
 from pytest_dp.sampling.row_aligned import try_row_aligned
@@ -64,6 +67,7 @@ class Subject:
         self._draws = True
         self._idle: frozenset[int] | None = None  # unknown
         self._refused = ""
+        self._hashes = FEW  # so often it is asked in vain
         self.notes: list[str] = []
         self.hindrances: list[str] = []
         if places := self.call.captured.places:
@@ -240,6 +244,22 @@ class Subject:
             return None
         self.looked += TRIAL_RUNS
         return noiseless(self.call, data, privacy_param)
+
+    def hash_templates(self, datasets: Sequence[Input]) -> list[Template]:
+        """The hash of each input that the mechanism calls, with the seed that outputs have.
+
+        There are none if it calls none that is known, or cannot be copied.
+        """
+        if not self._hashes:
+            return []
+        self.looked += TRIAL_RUNS * len(datasets)
+        try:
+            deadline = Deadline(10 * MOMENT)
+            found = [hash_template(self.call, data, self.seed, deadline) for data in datasets]
+        except (CannotCopy, ClaimError, OutOfTime):
+            found = [None]
+        self._hashes -= None in found
+        return [] if None in found else cast("list[Template]", found)
 
     def afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
