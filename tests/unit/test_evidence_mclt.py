@@ -1,0 +1,81 @@
+"""The interval by correlated runs: the figures of the paper, the exact law of a ratio, coverage."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from pytest_dp.evidence import mclt
+
+P, Q, RUNS, ALPHA = 0.0324, 0.0304, 10**7, 0.001
+"""The example of the paper."""
+
+
+def union(width1, width2):
+    """The interval of the logarithm of a ratio, by one interval for each share."""
+    return math.log((P - width1) / (Q + width2)), math.log((P + width1) / (Q - width2))
+
+
+def test_figures_of_the_paper():
+    """Where Hoeffding gives [.023, .105] and the CLT [.051, .076], it gives .064 ± .0014."""
+    hoeffding = math.sqrt(math.log(4 / ALPHA) / 2 / RUNS)
+    assert union(hoeffding, hoeffding) == pytest.approx((0.0227, 0.1048), abs=1e-4)
+    z = stats.norm.isf(ALPHA / 4)
+    normal = (z * math.sqrt(share * (1 - share) / RUNS) for share in (P, Q))
+    assert union(*normal) == pytest.approx((0.0515, 0.0760), abs=1e-4)
+    assert mclt.half_width(P, Q, 0.97, RUNS, ALPHA) == pytest.approx(0.0014, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "rho", "runs"),
+    [(0.3, 0.2, 0.5, 500), (0.9, 0.1, -0.1, 200), (0.05, 0.04, 0.9, 3_000), (0.02, 0.02, 0, 900)],
+)
+def test_it_is_the_law_of_a_ratio_of_normal_numbers(p, q, rho, runs):
+    """By integration over the denominator, given which the numerator is normal."""
+    width = mclt.half_width(p, q, rho, runs, 0.01)
+    s, t = (math.sqrt(x * (1 - x) / runs) for x in (p, q))
+
+    def inside(y):
+        given = stats.norm(p + rho * s / t * (y - q), s * math.sqrt(1 - rho**2))
+        low, high = (p / q * y * math.exp(sign * width) for sign in (-1, 1))
+        return (given.cdf(high) - given.cdf(low)) * stats.norm(q, t).pdf(y)
+
+    covered, _ = integrate.quad(inside, max(0.0, q - 9 * t), q + 9 * t, limit=200)
+    assert covered == pytest.approx(0.99, abs=2e-5)
+
+
+@pytest.mark.parametrize("never", [(0.0, 0.1), (0.1, 0.0)])
+def test_what_was_never_seen_has_no_interval(never):
+    assert mclt.half_width(*never, 0.0, 100, 0.01) == math.inf
+
+
+def test_counts():
+    loss, error = mclt.loss(324_000, 304_000, 300_000, RUNS, ALPHA)
+    assert loss == pytest.approx(math.log(P / Q))
+    correlation = (0.03 - P * Q) / math.sqrt(P * (1 - P) * Q * (1 - Q))
+    assert error == mclt.half_width(P, Q, correlation, RUNS, ALPHA)
+    assert mclt.loss(3, 0, 0, 10, ALPHA) == (math.inf, math.inf)
+    assert mclt.loss(0, 3, 0, 10, ALPHA) == (-math.inf, math.inf)
+    assert mclt.loss(10, 10, 10, 10, ALPHA) == (0.0, pytest.approx(0.0, abs=ALPHA))
+    assert math.isnan(mclt.loss(0, 0, 0, 10, ALPHA)[0])
+    with pytest.raises(ValueError, match="alpha"):
+        mclt.half_width(P, Q, 0.0, RUNS, 1.5)
+
+
+@pytest.mark.parametrize(("both", "only"), [(0.03, (0.0024, 0.0004)), (0.2, (0.1, 0.05))])
+def test_coverage(both, only):
+    """Of intervals at 95 %; were they a third narrower, that would show."""
+    repetitions, runs = 2_000, 20_000
+    shares = [both, *only, 1 - both - sum(only)]
+    truth = math.log((both + only[0]) / (both + only[1]))
+    counts = np.random.default_rng(1).multinomial(runs, shares, repetitions)
+    missed = narrower = 0
+    for n, first, second, _ in counts.tolist():
+        loss, error = mclt.loss(n + first, n + second, n, runs, 0.05)
+        missed += abs(loss - truth) > error
+        narrower += abs(loss - truth) > error / 1.5
+    assert stats.binomtest(missed, repetitions, 0.05).pvalue > 1e-4
+    assert stats.binomtest(narrower, repetitions, 0.05).pvalue < 1e-9
