@@ -1,0 +1,200 @@
+"""Pairs of neighbours by a vector of numbers, which an optimisation may move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Bools, Floats
+from pytest_dp.claim import Promise
+from pytest_dp.datasets import is_real, kind_of, records_of
+from pytest_dp.datasets.conversion import rebuilt
+from pytest_dp.datasets.fields import fields_of, with_known
+from pytest_dp.datasets.relations import AddRemoveOne, OneQuery, Pair, Relation, ReplaceOne
+from pytest_dp.declaration import Queries
+from pytest_dp.known.monotone import is_draw, of_draws
+from pytest_dp.limits import DOZENS, LARGEST_NUMBER
+from pytest_dp.search.spaces import choice
+
+Slot = tuple[int, Hashable]
+"""A number of a dataset: the position of its record, and the name of its field."""
+NUMERIC = "queries(...), or examples whose records are numbers or hold some"
+"""The inputs of which there are families."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """D, or D', by the numbers in it."""
+
+    numbers: Callable[[Floats], Floats]
+    """From vectors, one in each row, to the numbers of as many datasets."""
+    whole: Bools
+    """Which of these are whole."""
+    build: Callable[[Sequence[Any]], Any]
+    """The dataset that holds numbers, some of which may be deferred."""
+
+    def data(self, vector: Floats) -> Any:
+        """The dataset of a vector."""
+        (numbers,) = self.numbers(vector[None, :])
+        return self.build(
+            [
+                round(number) if is_whole and number.is_integer() else number
+                for number, is_whole in zip(numbers.tolist(), self.whole.tolist(), strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """D and D' by a vector within bounds; any two that differ are neighbours."""
+
+    low: Floats
+    high: Floats
+    steps: Bools
+    """Which numbers say how far D' is from D, in units of the relation."""
+    whole: Bools
+    """Which numbers are whole in the end."""
+    sides: tuple[Side, Side]
+    relation: Relation
+
+    def start(self, rng: np.random.Generator, centre: float, spread: float) -> Floats:
+        """A random vector, around the centre as far as its bounds allow that."""
+        low, high = np.maximum(self.low, centre - spread), np.minimum(self.high, centre + spread)
+        apart = (low >= high) | self.steps
+        return rng.uniform(np.where(apart, self.low, low), np.where(apart, self.high, high))
+
+    def pair(self, vector: Floats) -> Pair | None:
+        """The pair of a vector whose whole numbers are rounded; None if these are no neighbours."""
+        rounded = np.where(self.whole, np.rint(vector), vector)
+        return self.relation.pair(*(side.data(rounded) for side in self.sides))
+
+
+def family_of(promise: Promise, rng: np.random.Generator) -> Family | None:
+    """Pairs of neighbours of a promise by numbers; which, is random. None if there are none."""
+    inputs, relation = promise.inputs, promise.relation
+    if isinstance(inputs, Queries) and relation is not None:
+        return of_queries(int(choice(inputs.lengths, rng)), relation, rng)
+    is_supported = isinstance(relation, AddRemoveOne | ReplaceOne) and relation.unit is None
+    if isinstance(inputs, list | tuple) and is_supported:
+        assert relation is not None
+        return _of_records([example for example in inputs if kind_of(example)], relation, rng)
+    return None
+
+
+def of_queries(
+    n: int,
+    relation: Relation,
+    rng: np.random.Generator,
+    bounds: tuple[float, float] = (0.0, LARGEST_NUMBER),
+    *,
+    whole: bool = True,
+) -> Family:
+    """Vectors of answers within bounds: D, and by how much all answers, or one of them, move."""
+    at = slice(None)
+    if isinstance(relation, OneQuery):
+        index = int(rng.integers(n))
+        at = slice(index, index + 1)
+    moving = len(range(n)[at])
+
+    def moved(vectors: Floats) -> Floats:
+        answers = vectors[:, :n].copy()
+        answers[:, at] += vectors[:, n:]
+        return np.clip(answers, *bounds)
+
+    wholes = np.full(n, whole)
+    sides = Side(lambda vectors: vectors[:, :n], wholes, list), Side(moved, wholes, list)
+    low, high = (
+        np.concatenate([np.full(n, end), np.full(moving, step)])
+        for end, step in zip(bounds, (-1.0, 1.0), strict=True)
+    )
+    steps = np.arange(n + moving) >= n
+    return Family(low, high, steps, np.full(n + moving, whole), sides, relation)
+
+
+def _of_records(
+    examples: Sequence[Any], relation: Relation, rng: np.random.Generator
+) -> Family | None:
+    """A dataset like one of the examples, with some other numbers, and one more or another record.
+
+    Numbers are within those that the examples have in the same field.
+    """
+    ranges = _ranges(examples)
+    held = [example for example in examples if _slots(records_of(example), ranges)]
+    if not held:
+        return None
+    example = choice(held, rng)
+    records = records_of(example)
+    slots = _slots(records, ranges)
+    chosen = rng.permutation(len(slots))[: max(DOZENS - len(ranges), 1)]
+    slots = [slots[at] for at in sorted(chosen.tolist())]
+    template = records[choice(slots, rng)[0]]
+    added = [(len(records), name) for name in fields_of(template) if name in ranges]
+    if isinstance(relation, ReplaceOne):
+        at = int(choice(sorted({position for position, _ in slots}), rng))
+        kept = [slot for slot in slots if slot[0] != at]
+        new = [(at, name) for _, name in added]
+        slots = kept + [slot for slot in slots if slot[0] == at] + new
+        columns = [*range(len(kept)), *range(len(slots) - len(new), len(slots))]
+        others = [*records[:at], template, *records[at + 1 :]]
+        theirs = _side(example, others, [slots[column] for column in columns], columns, ranges)
+        ours = _side(example, records, slots[: -len(new)], range(len(slots) - len(new)), ranges)
+    else:
+        slots = slots + added
+        theirs = _side(example, [*records, template], slots, range(len(slots)), ranges)
+        ours = _side(example, records, slots[: -len(added)], range(len(slots) - len(added)), ranges)
+    low, high, whole = (
+        np.array(values) for values in zip(*(ranges[s[1]] for s in slots), strict=True)
+    )
+    return Family(low, high, np.zeros(len(slots), bool), whole, (ours, theirs), relation)
+
+
+def _side(
+    example: Any,
+    records: Sequence[Any],
+    slots: Sequence[Slot],
+    columns: Sequence[int],
+    ranges: dict[Hashable, tuple[float, float, bool]],
+) -> Side:
+    columns = list(columns)
+
+    def build(numbers: Sequence[Any]) -> Any:
+        made = list(records)
+        for (position, name), number in zip(slots, numbers, strict=True):
+            made[position] = with_known(made[position], name, number)
+        if not any(map(is_draw, numbers)):
+            return rebuilt(example, made)
+        if isinstance(example, np.ndarray):
+            return of_draws(np.array(made, object))
+        return type(example)(made) if type(example) in (list, tuple) else rebuilt(example, made)
+
+    whole = np.array([ranges[name][2] for _, name in slots], bool)
+    return Side(lambda vectors: vectors[:, columns], whole, build)
+
+
+def _ranges(examples: Sequence[Any]) -> dict[Hashable, tuple[float, float, bool]]:
+    """By field, the smallest and largest number in the examples, and whether all are whole.
+
+    Of fields that are always numbers, of which there are at least two.
+    """
+    columns: dict[Hashable, list[Any]] = {}
+    for example in examples:
+        for record in records_of(example):
+            for name, value in fields_of(record).items():
+                columns.setdefault(name, []).append(value)
+    return {
+        name: (float(min(values)), float(max(values)), all(isinstance(v, int) for v in values))
+        for name, values in columns.items()
+        if all(is_real(v) and not isinstance(v, bool) for v in values) and min(values) < max(values)
+    }
+
+
+def _slots(records: Sequence[Any], ranges: dict[Hashable, Any]) -> list[Slot]:
+    return [
+        (position, name)
+        for position, record in enumerate(records)
+        for name in fields_of(record)
+        if name in ranges
+    ]

@@ -1,0 +1,221 @@
+"""Search by gradients: neighbours on which an output is as much likelier on one as can be.
+
+Each restart takes random neighbours, and an output that comes on one of them. Of an output with
+noise in its numbers, each number has to be on one side of a threshold, which is moved as well. With
+all draws fixed and comparisons smoothed (`pytest_dp.known.smoothed`), the loss is a smooth function
+of the inputs, which go along its gradient until nothing gains any more; then the output that tells
+most there takes the place of the first, and comparisons become sharper. What a restart ends with
+is estimated by other draws, and comparisons as they are.
+
+Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018, Sections 4 to 6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+
+from pytest_dp.arrays import Floats
+from pytest_dp.evidence import mclt
+from pytest_dp.inputs import Pair
+from pytest_dp.known.smoothed import HARD, STEEPNESS, Output, Smoothed, Smoothing, outputs_of
+from pytest_dp.limits import CLEARLY, NO_LOSS, RARE, RARELY, SEVERAL, SHOWN_ALPHA, THOUSAND
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.search.families import Family
+
+STEP = 1e-6
+"""Of finite differences, in units of the noise. Derived: floats resolve 1e-16 of a probability, so
+that differences of it are known to 1e-10."""
+OPTIMISED = 50
+"""Steps of an optimisation. Given by the paper."""
+MIN_SHARE = RARELY
+"""The least probability of an output on the input where it is likelier. Given by the paper."""
+SHARPER = (STEEPNESS, STEEPNESS**2)
+"""Steepness of comparisons, one optimisation after the other."""
+MAX_DRAWS = 2**17
+"""Of an estimate. Derived: shares of 1 % are then known to 3 % of themselves, without what shared
+draws save."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Neighbours, and an output that tells them apart."""
+
+    family: Family
+    vector: Floats
+    """The numbers of both inputs."""
+    output: Output
+    thresholds: Floats
+    """Of the output's numbers."""
+    forward: bool
+    """Whether it is likelier on D than on D'."""
+    loss: float
+    """The logarithm of the ratio of its probabilities, in nats, on draws to which it may be fitted.
+    """
+
+    @property
+    def pair(self) -> Pair | None:
+        """The inputs, the likelier one as D; None if they are no neighbours once they are rounded."""
+        pair = self.family.pair(self.vector)
+        return pair if pair is None or self.forward else pair.reversed()
+
+
+class Gradients:
+    """Restarts of a search on one mechanism.
+
+    `family_of` gives neighbours to move, by random numbers; `centres` are numbers around which
+    inputs may matter. Raises CannotCopy if the mechanism cannot be copied.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        family_of: Callable[[np.random.Generator], Family],
+        centres: Sequence[float],
+        seed: int,
+        deadline: Deadline,
+    ) -> None:
+        self._call, self._family_of, self._centres = call, family_of, [0.0, *centres]
+        self._seed, self._deadline = seed, deadline
+        self._runs = Smoothed(call, Smoothing(2 * THOUSAND, seed), deadline)
+
+    def restart(self, number: int) -> Found | None:
+        """Where one restart ends; None where no output is likely enough.
+
+        Raises CannotInstrument if the mechanism does with numbers what arrays cannot do, and
+        OutOfTime.
+        """
+        found = self.start(number)
+        for steepness in SHARPER:
+            if found is not None:
+                self._runs.smoothing.steepness = steepness
+                found = self._telling_most(self._optimised(found))
+        return found
+
+    def start(self, number: int) -> Found | None:
+        """Where one restart begins: random neighbours, and a random output."""
+        rng = np.random.default_rng((self._seed, number))
+        runs = self._runs
+        runs.smoothing.steepness = STEEPNESS
+        family, forward = self._family_of(rng), bool(rng.random() < 0.5)
+        if not runs.smoothing.spread:
+            runs.weighed(family.sides[0], family.start(rng, 0.0, 1.0)[None, :])
+        reach = 2 * (runs.smoothing.spread or 1.0)
+        vector = family.start(rng, float(rng.choice(self._centres)), reach)
+        side = family.sides[0 if forward else 1]
+        outputs = outputs_of(runs.weighed(side, vector[None, :]), MIN_SHARE, rng)
+        if not outputs:
+            return None
+        output, thresholds = outputs[int(rng.integers(len(outputs)))]
+        return self._measured(Found(family, vector, output, thresholds, forward, 0.0))
+
+    def estimate(self, found: Found) -> tuple[float, float]:
+        """The loss at what was found, and by how much it may be off: approximate, in nats.
+
+        With other draws, the same on both inputs; the more, the less they tell.
+        """
+        family = found.family
+        vector = np.where(family.whole, np.rint(found.vector), found.vector)
+        found, draws = replace(found, vector=vector), 4 * THOUSAND
+        while True:
+            runs = Smoothed(self._call, Smoothing(draws, self._seed + draws, HARD), self._deadline)
+            p, q = self._chances(found, _point(found)[None, :], runs)
+            counted = (int(round(float(share.sum()))) for share in (p, q, p * q))
+            loss, error = mclt.loss(*counted, draws, SHOWN_ALPHA)
+            if draws >= MAX_DRAWS or error <= max(2 * NO_LOSS, loss / SEVERAL**2):
+                return loss, error
+            draws *= 4
+
+    def _chances(
+        self, found: Found, points: Floats, runs: Smoothed | None = None
+    ) -> tuple[Floats, Floats]:
+        """Probabilities of an output, by points and draws, on the likelier input and the other."""
+        vectors, thresholds = np.split(points, [len(found.vector)], axis=1)
+        sides = found.family.sides if found.forward else found.family.sides[::-1]
+        runs = runs or self._runs
+        p, q = (runs.chances(side, vectors, found.output, thresholds) for side in sides)
+        return p, q
+
+    def _measured(self, found: Found) -> Found:
+        p, q = (float(c.mean()) for c in self._chances(found, _point(found)[None, :]))
+        return replace(found, loss=math.log(max(p, RARE) / max(q, RARE)))
+
+    def _telling_most(self, found: Found) -> Found:
+        """The same neighbours, with the output that tells most, if that is clearly another one."""
+        outcomes = [self._runs.weighed(side, found.vector[None, :]) for side in found.family.sides]
+        best = found
+        for forward, outputs in zip((True, False), outcomes, strict=True):
+            rng = np.random.default_rng(self._seed)
+            for output, thresholds in outputs_of(outputs, MIN_SHARE, rng):
+                other = replace(found, output=output, thresholds=thresholds, forward=forward)
+                other = self._measured(other)
+                if other.loss > CLEARLY * max(best.loss, NO_LOSS):
+                    best = other
+        return best
+
+    def _optimised(self, found: Found) -> Found:
+        """A local optimum, within a few times the spread of the noise."""
+        units, bounds = self._units(found), self._bounds(found)
+        low, high = bounds / units
+        start = np.clip(_point(found) / units, low, high)
+        low, high = np.maximum(low, start - SEVERAL), np.minimum(high, start + SEVERAL)
+        known: dict[bytes, tuple[float, Floats, float, Floats]] = {}
+
+        def logs(x: Floats) -> tuple[float, Floats, float, Floats]:
+            """The logarithm of both probabilities, each with its gradient."""
+            if x.tobytes() not in known:
+                at = np.clip(x, low, high)
+                steps = np.where(at + STEP <= high, STEP, -STEP)
+                points = np.vstack([at, at + np.diag(steps)]) * units
+                p, q = (
+                    np.log(np.maximum(chance.mean(axis=1), RARE))
+                    for chance in self._chances(found, points)
+                )
+                known.clear()
+                known[x.tobytes()] = p[0], (p[1:] - p[0]) / steps, q[0], (q[1:] - q[0]) / steps
+            return known[x.tobytes()]
+
+        def loss(x: Floats) -> tuple[float, Floats]:
+            p, slope_p, q, slope_q = logs(x)
+            return (q - p) / steepest, (slope_q - slope_p) / steepest
+
+        _, slope_p, _, slope_q = logs(start)
+        steepest = float(np.abs(slope_p - slope_q).max()) or 1.0
+        likely = {
+            "type": "ineq",
+            "fun": lambda x: logs(x)[0] - math.log(MIN_SHARE),
+            "jac": lambda x: logs(x)[1],
+        }
+        result = minimize(
+            loss,
+            start,
+            jac=True,
+            method="SLSQP",
+            bounds=list(zip(low, high, strict=True)),
+            constraints=[likely],
+            options={"maxiter": OPTIMISED, "ftol": NO_LOSS},
+        )
+        vector, thresholds = np.split(np.clip(result.x, low, high) * units, [len(found.vector)])
+        moved = self._measured(replace(found, vector=vector, thresholds=thresholds))
+        return moved if moved.loss > found.loss else found
+
+    def _units(self, found: Found) -> Floats:
+        """In which numbers are moved: of steps between neighbours 1, of others the noise."""
+        spread, family = self._runs.smoothing.spread or 1.0, found.family
+        widths = np.minimum(family.high - family.low, spread)
+        of_inputs = np.where(family.steps, 1.0, np.where(widths > 0, widths, 1.0))
+        return np.concatenate([of_inputs, np.full(len(found.thresholds), spread)])
+
+    def _bounds(self, found: Found) -> Floats:
+        ends = np.full(len(found.thresholds), np.inf)
+        family = found.family
+        return np.stack([np.concatenate([family.low, -ends]), np.concatenate([family.high, ends])])
+
+
+def _point(found: Found) -> Floats:
+    return np.concatenate([found.vector, found.thresholds])
