@@ -310,12 +310,12 @@ class Output:
 
 def outputs_of(
     outcomes: Sequence[Weighed], least: float, rng: np.random.Generator
-) -> list[tuple[Output, Floats]]:
+) -> dict[Hashable, tuple[Output, Floats]]:
     """Outputs that are likely enough on one input, with thresholds at averages of their numbers.
 
     Of many numbers, a few have one; on which side they are is random.
     """
-    found = []
+    found: dict[Hashable, tuple[Output, Floats]] = {}
     for outcome in outcomes:
         if outcome.weights.mean() >= least:
             count = len(outcome.numbers)
@@ -324,8 +324,12 @@ def outputs_of(
             signs[some] = rng.choice([-1, 1], len(some))
             averages = [number.average(outcome.weights) for number in outcome.numbers]
             thresholds = np.array(averages)[signs != 0]
-            found.append((Output(outcome.key, tuple(signs.tolist())), thresholds))
+            found[outcome.key] = Output(outcome.key, tuple(signs.tolist())), thresholds
     return found
+
+
+Asked = tuple[Output, Floats]
+"""An output, with a row of thresholds for each vector."""
 
 
 class Side(Protocol):
@@ -352,15 +356,19 @@ class Smoothed:
         # These are no runs of the audit.
         self._call = replace(call, mechanism=mechanism, params=params, made=Made())
 
-    def chances(self, side: Side, vectors: Floats, output: Output, thresholds: Floats) -> Floats:
-        """The probability of an output, by vectors and draws."""
+    def chances(self, side: Side, vectors: Floats, asked: Sequence[Asked]) -> Floats:
+        """The probability of each output, by outputs, vectors and draws."""
         outcomes = self._together(side, vectors)
         if outcomes is None:
-            rows = zip(vectors[:, None], thresholds[:, None], strict=True)
-            return np.vstack([self.chances(side, *one, output, other) for *one, other in rows])
-        total = np.zeros((len(vectors), self.smoothing.draws))
-        for outcome in outcomes:
-            total += output.chance(outcome, thresholds)
+            rows = [
+                self.chances(side, vectors[[row]], [(out, t[[row]]) for out, t in asked])
+                for row in range(len(vectors))
+            ]
+            return np.concatenate(rows, axis=1)
+        total = np.zeros((len(asked), len(vectors), self.smoothing.draws))
+        for number, (output, thresholds) in enumerate(asked):
+            for outcome in outcomes:
+                total[number] += output.chance(outcome, thresholds)
         return total
 
     def weighed(self, side: Side, vector: Floats) -> list[Weighed]:

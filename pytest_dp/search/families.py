@@ -80,7 +80,7 @@ def family_of(promise: Promise, rng: np.random.Generator) -> Family | None:
     is_supported = isinstance(relation, AddRemoveOne | ReplaceOne) and relation.unit is None
     if isinstance(inputs, list | tuple) and is_supported:
         assert relation is not None
-        return _of_records([example for example in inputs if kind_of(example)], relation, rng)
+        return of_records([example for example in inputs if kind_of(example)], relation, rng)
     return None
 
 
@@ -114,7 +114,7 @@ def of_queries(
     return Family(low, high, steps, np.full(n + moving, whole), sides, relation)
 
 
-def _of_records(
+def of_records(
     examples: Sequence[Any], relation: Relation, rng: np.random.Generator
 ) -> Family | None:
     """A dataset like one of the examples, with some other numbers, and one more or another record.

@@ -13,7 +13,8 @@ Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,10 +24,10 @@ from pytest_dp.arrays import Floats
 from pytest_dp.evidence import mclt
 from pytest_dp.inputs import Pair
 from pytest_dp.known.smoothed import HARD, STEEPNESS, Output, Smoothed, Smoothing, outputs_of
-from pytest_dp.limits import CLEARLY, NO_LOSS, RARE, RARELY, SEVERAL, SHOWN_ALPHA, THOUSAND
+from pytest_dp.limits import CLEARLY, ENOUGH, NO_LOSS, RARE, RARELY, SEVERAL, SHOWN_ALPHA, THOUSAND
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.search.families import Family
+from pytest_dp.search.families import Family, Side
 
 STEP = 1e-6
 """Of finite differences, in units of the noise. Derived: floats resolve 1e-16 of a probability, so
@@ -57,6 +58,12 @@ class Found:
     loss: float
     """The logarithm of the ratio of its probabilities, in nats, on draws to which it may be fitted.
     """
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """The input on which it is likelier, and the other."""
+        d1, d2 = self.family.sides
+        return (d1, d2) if self.forward else (d2, d1)
 
     @property
     def pair(self) -> Pair | None:
@@ -93,70 +100,110 @@ class Gradients:
         found = self.start(number)
         for steepness in SHARPER:
             if found is not None:
-                self._runs.smoothing.steepness = steepness
-                found = self._telling_most(self._optimised(found))
+                with self._steepness(steepness):
+                    found = self._telling_most(self._optimised(self._measured(found)))
         return found
 
     def start(self, number: int) -> Found | None:
-        """Where one restart begins: random neighbours, and a random output."""
-        rng = np.random.default_rng((self._seed, number))
-        runs = self._runs
-        runs.smoothing.steepness = STEEPNESS
-        family, forward = self._family_of(rng), bool(rng.random() < 0.5)
+        """Where one restart begins: random neighbours, and the output that promises most there."""
+        rng, runs = np.random.default_rng((self._seed, number)), self._runs
+        family = self._family_of(rng)
         if not runs.smoothing.spread:
             runs.weighed(family.sides[0], family.start(rng, 0.0, 1.0)[None, :])
-        reach = 2 * (runs.smoothing.spread or 1.0)
+        reach = runs.smoothing.spread or 1.0
         vector = family.start(rng, float(rng.choice(self._centres)), reach)
-        side = family.sides[0 if forward else 1]
-        outputs = outputs_of(runs.weighed(side, vector[None, :]), MIN_SHARE, rng)
+        outputs = self._outputs(family, vector, rng)
         if not outputs:
             return None
-        output, thresholds = outputs[int(rng.integers(len(outputs)))]
-        return self._measured(Found(family, vector, output, thresholds, forward, 0.0))
+        forward, backward = self._promised(family, vector, outputs)
+        best = int(np.argmax(np.maximum(forward, backward)))
+        output, thresholds = outputs[best]
+        direction = bool(forward[best] >= backward[best])
+        return self._measured(Found(family, vector, output, thresholds, direction, 0.0))
+
+    def _outputs(
+        self, family: Family, vector: Floats, rng: np.random.Generator
+    ) -> list[tuple[Output, Floats]]:
+        """The outputs that are likely enough on one of the inputs."""
+        found: dict[Hashable, tuple[Output, Floats]] = {}
+        with self._steepness(HARD):
+            for side in family.sides:
+                found |= outputs_of(self._runs.weighed(side, vector[None, :]), MIN_SHARE, rng)
+        return list(found.values())
+
+    @contextmanager
+    def _steepness(self, steepness: float) -> Iterator[None]:
+        smoothing = self._runs.smoothing
+        before, smoothing.steepness = smoothing.steepness, steepness
+        try:
+            yield
+        finally:
+            smoothing.steepness = before
+
+    def _comes(self, found: Found) -> bool:
+        """Whether an output comes often enough, were nothing smoothed."""
+        with self._steepness(HARD):
+            (p,), _ = self._logs_of(found, _point(found)[None, :])
+        return p >= math.log(MIN_SHARE / 2)
+
+    def _promised(
+        self, family: Family, vector: Floats, outputs: Sequence[tuple[Output, Floats]]
+    ) -> tuple[Floats, Floats]:
+        """What each output loses in either direction, were the loss linear in all steps to D'."""
+        steps = np.eye(len(vector))[family.steps]
+        points = vector + STEP * np.vstack([np.zeros(len(vector)), steps])
+        asked = [(output, np.tile(t, (len(points), 1))) for output, t in outputs]
+        p, q = (_logs(self._runs.chances(side, points, asked)) for side in family.sides)
+        slopes = (q[:, 1:] - q[:, :1]) / STEP
+        loss = p[:, 0] - q[:, 0] + slopes @ vector[family.steps]  # with no step
+        reached = np.abs(slopes).sum(axis=1)
+        return loss + reached, reached - loss
 
     def estimate(self, found: Found) -> tuple[float, float]:
         """The loss at what was found, and by how much it may be off: approximate, in nats.
 
         With other draws, the same on both inputs; the more, the less they tell.
         """
-        family = found.family
+        family, draws = found.family, 4 * THOUSAND
         vector = np.where(family.whole, np.rint(found.vector), found.vector)
-        found, draws = replace(found, vector=vector), 4 * THOUSAND
         while True:
             runs = Smoothed(self._call, Smoothing(draws, self._seed + draws, HARD), self._deadline)
-            p, q = self._chances(found, _point(found)[None, :], runs)
-            counted = (int(round(float(share.sum()))) for share in (p, q, p * q))
-            loss, error = mclt.loss(*counted, draws, SHOWN_ALPHA)
-            if draws >= MAX_DRAWS or error <= max(2 * NO_LOSS, loss / SEVERAL**2):
+            asked = [(found.output, found.thresholds[None, :])]
+            p, q = (runs.chances(side, vector[None, :], asked) for side in found.sides)
+            c1, c2, both = (round(float(share.sum())) for share in (p, q, p * q))
+            loss, error = mclt.loss(c1, c2, both, draws, SHOWN_ALPHA)
+            is_known = 0 < error <= max(2 * NO_LOSS, loss / SEVERAL**2)
+            if draws >= MAX_DRAWS or is_known or (c1 > ENOUGH and not c2):
                 return loss, error
             draws *= 4
 
-    def _chances(
-        self, found: Found, points: Floats, runs: Smoothed | None = None
-    ) -> tuple[Floats, Floats]:
-        """Probabilities of an output, by points and draws, on the likelier input and the other."""
+    def _logs_of(self, found: Found, points: Floats) -> tuple[Floats, Floats]:
+        """Logarithms of the probability of an output on its likelier input and the other."""
         vectors, thresholds = np.split(points, [len(found.vector)], axis=1)
-        sides = found.family.sides if found.forward else found.family.sides[::-1]
-        runs = runs or self._runs
-        p, q = (runs.chances(side, vectors, found.output, thresholds) for side in sides)
+        asked = [(found.output, thresholds)]
+        p, q = (_logs(self._runs.chances(side, vectors, asked))[0] for side in found.sides)
         return p, q
 
     def _measured(self, found: Found) -> Found:
-        p, q = (float(c.mean()) for c in self._chances(found, _point(found)[None, :]))
-        return replace(found, loss=math.log(max(p, RARE) / max(q, RARE)))
+        (p,), (q,) = self._logs_of(found, _point(found)[None, :])
+        return replace(found, loss=p - q)
 
     def _telling_most(self, found: Found) -> Found:
         """The same neighbours, with the output that tells most, if that is clearly another one."""
-        outcomes = [self._runs.weighed(side, found.vector[None, :]) for side in found.family.sides]
-        best = found
-        for forward, outputs in zip((True, False), outcomes, strict=True):
-            rng = np.random.default_rng(self._seed)
-            for output, thresholds in outputs_of(outputs, MIN_SHARE, rng):
-                other = replace(found, output=output, thresholds=thresholds, forward=forward)
-                other = self._measured(other)
-                if other.loss > CLEARLY * max(best.loss, NO_LOSS):
-                    best = other
-        return best
+        family, vector = found.family, found.vector
+        outputs = self._outputs(family, vector, np.random.default_rng(self._seed))
+        if not outputs:
+            return found
+        asked = [(output, thresholds[None, :]) for output, thresholds in outputs]
+        chances = (self._runs.chances(side, vector[None, :], asked) for side in family.sides)
+        p, q = (_logs(chance)[:, 0] for chance in chances)
+        losses = np.where(np.maximum(p, q) >= math.log(MIN_SHARE), np.abs(p - q), 0.0)
+        best = int(np.argmax(losses))
+        if losses[best] <= CLEARLY * max(found.loss, NO_LOSS):
+            return found
+        output, thresholds = outputs[best]
+        forward = bool(p[best] > q[best])
+        return Found(family, vector, output, thresholds, forward, float(losses[best]))
 
     def _optimised(self, found: Found) -> Found:
         """A local optimum, within a few times the spread of the noise."""
@@ -172,10 +219,7 @@ class Gradients:
                 at = np.clip(x, low, high)
                 steps = np.where(at + STEP <= high, STEP, -STEP)
                 points = np.vstack([at, at + np.diag(steps)]) * units
-                p, q = (
-                    np.log(np.maximum(chance.mean(axis=1), RARE))
-                    for chance in self._chances(found, points)
-                )
+                p, q = self._logs_of(found, points)
                 known.clear()
                 known[x.tobytes()] = p[0], (p[1:] - p[0]) / steps, q[0], (q[1:] - q[0]) / steps
             return known[x.tobytes()]
@@ -202,7 +246,7 @@ class Gradients:
         )
         vector, thresholds = np.split(np.clip(result.x, low, high) * units, [len(found.vector)])
         moved = self._measured(replace(found, vector=vector, thresholds=thresholds))
-        return moved if moved.loss > found.loss else found
+        return moved if moved.loss > found.loss and self._comes(moved) else found
 
     def _units(self, found: Found) -> Floats:
         """In which numbers are moved: of steps between neighbours 1, of others the noise."""
@@ -215,6 +259,12 @@ class Gradients:
         ends = np.full(len(found.thresholds), np.inf)
         family = found.family
         return np.stack([np.concatenate([family.low, -ends]), np.concatenate([family.high, ends])])
+
+
+def _logs(chances: Floats) -> Floats:
+    """Logarithms of probabilities, by outputs and vectors."""
+    logs: Floats = np.log(np.maximum(chances.mean(axis=-1), RARE))
+    return logs
 
 
 def _point(found: Found) -> Floats:
