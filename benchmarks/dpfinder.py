@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from scipy import stats
 
 from benchmarks import mechanisms
 from pytest_dp.datasets.relations import AddRemoveOne, AllQueries
+from pytest_dp.known.smooth import Smooth
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.search.families import Family, of_queries, of_records
@@ -46,7 +48,7 @@ def integrated(density: Callable[[Any], Any], kinks: Sequence[float], scale: flo
         {*kinks, *(kink + k * scale for kink in kinks for k in (-60, -20, -5, 5, 20, 60))}
     )
     total = 0.0
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         half = (high - low) / 2
         total += half * float(WEIGHTS @ density(low + half * (POINTS + 1)))
     return total
@@ -166,7 +168,7 @@ class Algorithm:
         intervals = iter(
             [ends[s](t) for s, t in zip(found.output.signs, found.thresholds.tolist(), strict=True)]
         )
-        outcome = [next(intervals) if value == "draw" else value for value in values]
+        outcome = [next(intervals) if value is Smooth else value for value in values]
         return outcome if "A" in self.name else outcome[0]
 
 
@@ -211,10 +213,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*")
     args = parser.parse_args()
-    print(
-        "| algorithm | known to hold | random | of equal effort | gradient | largest | times | seconds a restart |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    columns = ("algorithm", "known to hold", "random", "with equal effort", "gradient", "largest")
+    columns = (*columns, "times random", "CPU seconds a restart", "random tries in that time")
+    print("| " + " | ".join(columns) + " |")
+    print("|" + " --- |" * len(columns))
     missed = []
     for algorithm in ALGORITHMS:
         if args.only and algorithm.name not in args.only:
@@ -245,10 +247,8 @@ def main() -> None:
             times,
             seconds,
         )
-        print(
-            f"| {algorithm.name} | " + " | ".join(f"{value:.3g}" for value in row) + f" | {tries}",
-            flush=True,
-        )
+        shown = " | ".join(f"{value:.3g}" for value in (*row, tries))
+        print(f"| {algorithm.name} | {shown} |", flush=True)
     if missed:
         sys.exit(f"missed: {', '.join(missed)}")
 

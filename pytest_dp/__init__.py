@@ -29,6 +29,7 @@ _HOME = {
     "RenyiDP": "privacy",
     "PrivacyProfile": "privacy",
     "TradeOff": "privacy",
+    "DPFinder": "methods",
     "DPSniper": "methods",
     "Membership": "methods",
     "OneRun": "methods",
@@ -52,6 +53,7 @@ __all__ = [
     "ClaimError",
     "Claimed",
     "Counterexample",
+    "DPFinder",
     "DPSniper",
     "InconclusiveAudit",
     "InconclusiveWarning",
@@ -105,7 +107,7 @@ if TYPE_CHECKING:
         PytestDPError,
     )
     from pytest_dp.estimating import LossEstimate, estimate
-    from pytest_dp.methods import DPSniper, Membership, OneRun, Sequential, StatDP
+    from pytest_dp.methods import DPFinder, DPSniper, Membership, OneRun, Sequential, StatDP
     from pytest_dp.privacy import PrivacyProfile, RenyiDP, TradeOff
     from pytest_dp.profiles import load_profile, register_profile
     from pytest_dp.results.blame import Blame

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from pytest_dp import (
+        DPFinder,
         DPSniper,
         OneRun,
         PrivacyProfile,
@@ -292,7 +293,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     max_samples: int | None = OPEN,
     max_seconds: float | None = OPEN,
     margin: float | None = OPEN,
-    method: str | Sequential | StatDP | DPSniper | OneRun | None = OPEN,
+    method: str | Sequential | StatDP | DPSniper | DPFinder | OneRun | None = OPEN,
     features: Callable[[Any], Any] | None = OPEN,
     search: Any = OPEN,
     floating_point: bool = OPEN,
@@ -353,10 +354,11 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         An audit of a claim that stands ends as soon as it would have caught noise that is so many
         times too small; under pure eps, a true loss of so many times the claim. By default 1.25;
         ``None`` uses all of the effort. For the sequential auditor.
-    method : {"sequential", "statdp", "dpsniper", "one_run"}, Sequential, DPSniper, ..., optional
+    method : {"sequential", "statdp", "dpsniper", "dpfinder", "one_run"}, Sequential, ..., optional
         The auditor. The sequential one (the default) bets against the claim and stops as soon as it
         knows; StatDP tests the event that looks worst; DP-Sniper learns an attack that tells two
-        inputs apart, and bounds eps from below; the last trains once. Values say more:
+        inputs apart, and bounds eps from below; DP-Finder moves numbers of the inputs along the
+        gradient of the loss; the last trains once. Values say more:
         ``Sequential(coupled=False)``, ``DPSniper(c=0.01, classifier="mlp")``, ``OneRun(canaries)``.
     features : callable, optional
         ``features(output)`` gives the number, or the sequence of numbers of constant length, that

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pytest_dp.checks import Check, choice, flag, probability, whole
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.limits import THOUSAND
+from pytest_dp.limits import SEVERAL, THOUSAND
 
 CLASSIFIERS = ("additive", "logistic", "mlp")
 
@@ -98,6 +98,23 @@ class DPSniper(Method):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class DPFinder(Method):
+    """Moves numbers of the inputs along the gradient of the loss, and tests what it ends with.
+
+    Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder: Finding Differential Privacy
+    Violations by Sampling and Optimization", CCS 2018.
+
+    Parameters
+    ----------
+    restarts : int, optional
+        From how many random pairs of inputs it starts.
+    """
+
+    name: ClassVar[str] = "dpfinder"
+    restarts: int = SEVERAL
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class OneRun(Method):
     """Trains once, on canaries that are in or out by coins, and guesses from the output which.
 
@@ -147,7 +164,9 @@ class Membership(Method):
     classifier: Any = None
 
 
-METHODS: Mapping[str, type[Method]] = {m.name: m for m in (Sequential, StatDP, DPSniper, OneRun)}
+METHODS: Mapping[str, type[Method]] = {
+    m.name: m for m in (Sequential, StatDP, DPSniper, DPFinder, OneRun)
+}
 
 
 def read_method(name: str, value: Any) -> Method:
@@ -231,6 +250,7 @@ _OF_METHODS: Mapping[str, Check] = {
     "classifier": _classifier,
     "coupled": flag,
     "c": probability("0.01"),
+    "restarts": partial(whole, allowed=" of restarts, 1 or more"),
     "canaries": _canaries,
     "score": _score,
     "guesses": _guesses,

@@ -15,6 +15,8 @@ from pytest_dp.methods import METHODS, SEQUENTIAL, Membership, Method, read_meth
 
 SEARCHES = ("patterns", "constants", "symbolic", "mutation")
 """What searches for further pairs of inputs by default; the third where z3 is installed."""
+MORE_SEARCHES = ("gradient",)
+"""What searches only if it is asked for: it takes seconds, and numbers to move."""
 BEYOND = ("off", "tell", "fail")
 """What may become of violations beyond what a claim gives, in a rising order."""
 STRICT = ("off", "inconclusive", "weak")
@@ -121,16 +123,17 @@ def _features(name: str, value: Any) -> Any:
 
 
 def _search(name: str, value: Any) -> tuple[Any, ...]:
+    names = (*SEARCHES, *MORE_SEARCHES)
     allowed = (
-        f"Allowed: {', '.join(map(repr, SEARCHES))}, an object with propose(past) that returns "
-        "pairs, or a list of these; () for no search."
+        f"Allowed: {', '.join(map(repr, names))}, an object with propose(past) that returns pairs, "
+        "or a list of these; () for no search."
     )
     asked = (value,) if isinstance(value, str) or hasattr(value, "propose") else value
     if not isinstance(asked, list | tuple):
         raise invalid(name, value, allowed)
     for proposer in asked:
         if isinstance(proposer, str):
-            choice(name, proposer, SEARCHES)
+            choice(name, proposer, names)
             if proposer == "symbolic" and find_spec("z3") is None:
                 raise ClaimError(
                     "search='symbolic' needs z3, which is not installed. Run: "
@@ -192,7 +195,7 @@ FIELDS: Mapping[str, Field] = {
     "search": Field(_search, methods=("sequential",)),
     "floating_point": Field(flag, methods=("sequential", "dpsniper")),
     "at_least": Field(partial(choice, choices=GRADES)),
-    "beyond": Field(partial(choice, choices=BEYOND), str, ("sequential",)),
+    "beyond": Field(partial(choice, choices=BEYOND), str, ("sequential", "dpfinder")),
     "jobs": Field(partial(whole, allowed=" of processes, 1 or more"), _whole_number, of_runs=True),
     "seed": Field(_seed, _hexadecimal, of_runs=True),
     "strict": Field(partial(choice, choices=STRICT), str, of_runs=True),

@@ -53,7 +53,7 @@ def audit(context: Context) -> AuditResult:
     c = context.method.c
     search = _attack if c is None else partial(_published_attack, c)
     coupled = context.method.coupled and c is None
-    return search_then_test(context, search, _test, _conclude, coupled=coupled)
+    return search_then_test(context, search, _test, conclude, coupled=coupled)
 
 
 def _attack(game: Game) -> Witness | None:
@@ -124,7 +124,8 @@ def _test(game: Game, witness: Witness) -> held_out.Tested | None:
     return held_out.count(game.context, game.pool, witness, _left(game.context))
 
 
-def _conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditResult:
+def conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditResult:
+    """What the counts of a witness prove; with a fixed `c`, as published."""
     context = game.context
     guarantee, alpha, c = context.guarantee, context.alpha, context.method.c
     claimed = guarantee.claimed

@@ -133,11 +133,12 @@ def _about(state: PairState, table: Table, on_d: Bools) -> list[Feature]:
 
 def _test(game: Game, witness: Witness) -> held_out.Tested | None:
     """Count the event in held-out samples, as many as the search says are needed."""
-    runs = _runs_of_test(game, witness)
+    runs = runs_of_test(game, witness)
     return held_out.count_apart(game.context, game.pool, witness, (runs, runs))
 
 
-def _runs_of_test(game: Game, witness: Witness) -> int:
+def runs_of_test(game: Game, witness: Witness) -> int:
+    """On how many held-out samples of each input a witness is counted."""
     context, runs = game.context, witness.state.outputs.pairs
     left = int(min(context.to_test, context.affordable())) // 2
     if not game.satisfied:

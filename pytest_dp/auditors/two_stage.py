@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.evidence.losing_now import may_lose
 from pytest_dp.evidence.resolution import told_apart, would_show
+from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
@@ -30,12 +31,14 @@ def search_then_test(
     conclude: Callable[[Game, Witness, Tested], AuditResult],
     *,
     coupled: bool,
+    pairs: Sequence[Pair] = (),
 ) -> AuditResult:
     """Run an audit in two stages.
 
     The search plays a game without stakes, and returns what is to be tested, if anything; the test
     counts on held-out samples, and returns None if there were none left. `coupled` is whether the
-    search may run both inputs with the same random numbers.
+    search may run both inputs with the same random numbers. `pairs` are looked at in place of
+    those of the claim.
 
     The result is ``inconclusive`` if time ran out, if nothing could be tested, if nothing tells
     inputs apart, or if nothing was shown while outputs never varied or some pairs were left out.
@@ -44,7 +47,7 @@ def search_then_test(
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
         context.limit_to_time()
-        game, witness, agree = _searched(context, search, coupled)
+        game, witness, agree = _searched(context, search, pairs or context.pairs, coupled)
         tested = test(game, witness) if witness is not None else None
     except OutOfTime as out:
         context.refuse_hung(out)
@@ -54,13 +57,13 @@ def search_then_test(
             hinders=True,
         )
         return context.result("inconclusive")
-    pairs = len(game.seen), game.bandit.claimed
-    if pairs[0] < pairs[1] > 1:
-        note_left_out(context, pairs[0])
-    says_nothing = never_varies(context, game.pool) or pairs[0] < pairs[1]
+    seen = len(game.seen), game.bandit.claimed
+    if seen[0] < seen[1] > 1:
+        note_left_out(context, seen[0])
+    says_nothing = never_varies(context, game.pool) or seen[0] < seen[1]
     if witness is None or tested is None:
-        return context.result("inconclusive", pairs=pairs)
-    result = replace(conclude(game, witness, tested), pairs=pairs)
+        return context.result("inconclusive", pairs=seen)
+    result = replace(conclude(game, witness, tested), pairs=seen)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
     known = [state.record for state in game.seen if state.binnings]
@@ -75,13 +78,16 @@ def search_then_test(
 
 
 def _searched(
-    context: Context, search: Callable[[Game], Witness | None], coupled: bool
+    context: Context,
+    search: Callable[[Game], Witness | None],
+    pairs: Sequence[Pair],
+    coupled: bool,
 ) -> tuple[Game, Witness | None, bool]:
     """The game that was played, what it found, and whether both inputs gave the same outputs.
 
     Where they did with the same random numbers, nothing can be learned from such outputs.
     """
-    source, agree = PairSource(context.pairs), False
+    source, agree = PairSource(pairs), False
     if coupled:
         game = Game(context, Purpose.SEARCH, 0.0, coupled=True, source=source)
         try:

@@ -41,7 +41,7 @@ _OPTIONS = (
     (
         "method",
         "string",
-        "the auditor: sequential, statdp, dpsniper or one_run (default: sequential)",
+        "the auditor: sequential, statdp, dpsniper, dpfinder or one_run (default: sequential)",
     ),
     ("alpha", "string", "probability of a false alarm, per claim (default: 1e-6)"),
     ("max_samples", "string", "runs of a mechanism at most, per claim (default: 400000)"),

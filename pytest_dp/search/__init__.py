@@ -15,6 +15,7 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.search.by_symbols import BySymbols, can_solve
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs
+from pytest_dp.search.gradient import by_gradients
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.screening import SearchContext
 from pytest_dp.search.shrinking import counts
@@ -51,13 +52,15 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     by_symbols = BySymbols(context, relation, source.generated)
     if "symbolic" in names and can_solve() and not isinstance(promise.inputs, Values):
         found = {"symbolic": by_symbols.proposing, **found}
+    if "gradient" in names:
+        found["gradient"] = by_gradients(promise, call, clock, seed)
     wanted = settings.beyond != "off"
     timed = [
         *(
             sieved(found[name], neighbours, told, clock.timed)
             for name in found
             if name in names
-            for told in [partial(marked, bounds=bounds, wanted=wanted, told=name == "symbolic")]
+            for told in [partial(marked, bounds=bounds, wanted=wanted, told=name in ("symbolic", "gradient"))]
         ),
         *(sieved(proposer, Sieve(context), clock.timed) for proposer in source.proposers),
     ]

@@ -15,14 +15,14 @@ from pytest_dp.datasets.conversion import rebuilt
 from pytest_dp.datasets.fields import fields_of, with_known
 from pytest_dp.datasets.relations import AddRemoveOne, OneQuery, Pair, Relation, ReplaceOne
 from pytest_dp.declaration import Queries
+from pytest_dp.errors import ClaimError
 from pytest_dp.known.monotone import is_draw, of_draws
 from pytest_dp.limits import DOZENS, LARGEST_NUMBER
+from pytest_dp.reprs import on_one_line
 from pytest_dp.search.spaces import choice
 
 Slot = tuple[int, Hashable]
 """A number of a dataset: the position of its record, and the name of its field."""
-NUMERIC = "queries(...), or examples whose records are numbers or hold some"
-"""The inputs of which there are families."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,16 +72,28 @@ class Family:
         return self.relation.pair(*(side.data(rounded) for side in self.sides))
 
 
-def family_of(promise: Promise, rng: np.random.Generator) -> Family | None:
-    """Pairs of neighbours of a promise by numbers; which, is random. None if there are none."""
+def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator], Family]:
+    """Pairs of neighbours of a promise by numbers; which, is random.
+
+    Raises ClaimError if its inputs hold no numbers to move; `whose` is what asks for them.
+    """
     inputs, relation = promise.inputs, promise.relation
     if isinstance(inputs, Queries) and relation is not None:
-        return of_queries(int(choice(inputs.lengths, rng)), relation, rng)
-    is_supported = isinstance(relation, AddRemoveOne | ReplaceOne) and relation.unit is None
-    if isinstance(inputs, list | tuple) and is_supported:
-        assert relation is not None
-        return of_records([example for example in inputs if kind_of(example)], relation, rng)
-    return None
+        lengths = [int(length) for length in inputs.lengths]
+        return lambda rng: of_queries(choice(lengths, rng), relation, rng)
+    listed = isinstance(inputs, list | tuple)
+    examples = [example for example in inputs if kind_of(example)] if listed else []
+    records = isinstance(relation, AddRemoveOne | ReplaceOne) and relation.unit is None
+    if relation is not None and records and _ranges(examples):
+        return lambda rng: of_records(examples, relation, rng)
+    given = "pairs" if inputs is None else "inputs"
+    raise ClaimError(
+        f"{whose} moves the numbers of inputs, and {given}={on_one_line(getattr(promise, given))} "
+        f"{'leaves none to move' if inputs is None else 'have none that differ'}. Allowed: "
+        "inputs=queries(...), or example datasets with neighbors='add_remove_one' or 'replace_one' "
+        "whose records are numbers or hold some, such as inputs=[[0.0, 0.5, 1.0]]. Write "
+        "method='sequential', or another search, for others."
+    )
 
 
 def of_queries(
@@ -114,17 +126,13 @@ def of_queries(
     return Family(low, high, steps, np.full(n + moving, whole), sides, relation)
 
 
-def of_records(
-    examples: Sequence[Any], relation: Relation, rng: np.random.Generator
-) -> Family | None:
+def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Generator) -> Family:
     """A dataset like one of the examples, with some other numbers, and one more or another record.
 
     Numbers are within those that the examples have in the same field.
     """
     ranges = _ranges(examples)
     held = [example for example in examples if _slots(records_of(example), ranges)]
-    if not held:
-        return None
     example = choice(held, rng)
     records = records_of(example)
     slots = _slots(records, ranges)

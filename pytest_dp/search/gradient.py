@@ -2,7 +2,7 @@
 
 Each restart takes random neighbours, and an output that comes on one of them. Of an output with
 noise in its numbers, each number has to be on one side of a threshold, which is moved as well. With
-all draws fixed and comparisons smoothed (`pytest_dp.known.smoothed`), the loss is a smooth function
+all draws fixed and comparisons smoothed (`pytest_dp.known.smooth`), the loss is a smooth function
 of the inputs, which go along its gradient until nothing gains any more; then the output that tells
 most there takes the place of the first, and comparisons become sharper. What a restart ends with
 is estimated by other draws, and comparisons as they are.
@@ -14,26 +14,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
 
 from pytest_dp.arrays import Floats
+from pytest_dp.claim import Promise
+from pytest_dp.datasets import is_real
 from pytest_dp.evidence import mclt
 from pytest_dp.inputs import Pair
-from pytest_dp.known.smoothed import HARD, STEEPNESS, Output, Smoothed, Smoothing, outputs_of
-from pytest_dp.limits import CLEARLY, ENOUGH, NO_LOSS, RARE, RARELY, SEVERAL, SHOWN_ALPHA, THOUSAND
+from pytest_dp.inputs.sources import Proposer, Proposing
+from pytest_dp.known.smooth import HARD, STEEPNESS, Smoothing
+from pytest_dp.known.smoothed import Output, Smoothed, outputs_of
+from pytest_dp.limits import (
+    CLEARLY,
+    NO_LOSS,
+    RARE,
+    RARELY,
+    SEVERAL,
+    SHOWN_ALPHA,
+    THOUSAND,
+)
+from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.search.families import Family, Side
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.search.climbing import STEP, climbed
+from pytest_dp.search.constants import constants_of
+from pytest_dp.search.families import Family, Side, families_of
+from pytest_dp.search.observing import Clock
 
-STEP = 1e-6
-"""Of finite differences, in units of the noise. Derived: floats resolve 1e-16 of a probability, so
-that differences of it are known to 1e-10."""
-OPTIMISED = 50
-"""Steps of an optimisation. Given by the paper."""
 MIN_SHARE = RARELY
 """The least probability of an output on the input where it is likelier. Given by the paper."""
 SHARPER = (STEEPNESS, STEEPNESS**2)
@@ -41,6 +52,8 @@ SHARPER = (STEEPNESS, STEEPNESS**2)
 MAX_DRAWS = 2**17
 """Of an estimate. Derived: shares of 1 % are then known to 3 % of themselves, without what shared
 draws save."""
+
+ASKED = "search='gradient'"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +69,7 @@ class Found:
     forward: bool
     """Whether it is likelier on D than on D'."""
     loss: float
-    """The logarithm of the ratio of its probabilities, in nats, on draws to which it may be fitted.
-    """
+    """In nats, by draws to which it may be fitted: the logarithm of the ratio of probabilities."""
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -67,7 +79,7 @@ class Found:
 
     @property
     def pair(self) -> Pair | None:
-        """The inputs, the likelier one as D; None if they are no neighbours once they are rounded."""
+        """The inputs, the likelier one as D; None if they are no neighbours once rounded."""
         pair = self.family.pair(self.vector)
         return pair if pair is None or self.forward else pair.reversed()
 
@@ -118,8 +130,8 @@ class Gradients:
         forward, backward = self._promised(family, vector, outputs)
         best = int(np.argmax(np.maximum(forward, backward)))
         output, thresholds = outputs[best]
-        direction = bool(forward[best] >= backward[best])
-        return self._measured(Found(family, vector, output, thresholds, direction, 0.0))
+        is_forward = bool(forward[best] >= backward[best])
+        return self._measured(Found(family, vector, output, thresholds, is_forward, 0.0))
 
     def _outputs(
         self, family: Family, vector: Floats, rng: np.random.Generator
@@ -139,12 +151,6 @@ class Gradients:
             yield
         finally:
             smoothing.steepness = before
-
-    def _comes(self, found: Found) -> bool:
-        """Whether an output comes often enough, were nothing smoothed."""
-        with self._steepness(HARD):
-            (p,), _ = self._logs_of(found, _point(found)[None, :])
-        return p >= math.log(MIN_SHARE / 2)
 
     def _promised(
         self, family: Family, vector: Floats, outputs: Sequence[tuple[Output, Floats]]
@@ -166,16 +172,26 @@ class Gradients:
         """
         family, draws = found.family, 4 * THOUSAND
         vector = np.where(family.whole, np.rint(found.vector), found.vector)
+        found = replace(found, vector=vector)
         while True:
             runs = Smoothed(self._call, Smoothing(draws, self._seed + draws, HARD), self._deadline)
-            asked = [(found.output, found.thresholds[None, :])]
-            p, q = (runs.chances(side, vector[None, :], asked) for side in found.sides)
-            c1, c2, both = (round(float(share.sum())) for share in (p, q, p * q))
-            loss, error = mclt.loss(c1, c2, both, draws, SHOWN_ALPHA)
+            loss, error = self._counted(found, runs)
             is_known = 0 < error <= max(2 * NO_LOSS, loss / SEVERAL**2)
-            if draws >= MAX_DRAWS or is_known or (c1 > ENOUGH and not c2):
+            if draws >= MAX_DRAWS or is_known or loss == math.inf:
                 return loss, error
             draws *= 4
+
+    def _counted(self, found: Found, runs: Smoothed) -> tuple[float, float]:
+        """The loss of an output by its counts, unsmoothed, and by how much it may be off.
+
+        NaN if it is too rare on the input where it should be likelier.
+        """
+        asked = [(found.output, found.thresholds[None, :])]
+        p, q = (runs.chances(side, found.vector[None, :], asked) for side in found.sides)
+        c1, c2, both = (round(float(share.sum())) for share in (p, q, p * q))
+        if c1 < MIN_SHARE / 2 * runs.smoothing.draws:
+            return math.nan, math.inf
+        return mclt.loss(c1, c2, both, runs.smoothing.draws, SHOWN_ALPHA)
 
     def _logs_of(self, found: Found, points: Floats) -> tuple[Floats, Floats]:
         """Logarithms of the probability of an output on its likelier input and the other."""
@@ -206,47 +222,21 @@ class Gradients:
         return Found(family, vector, output, thresholds, forward, float(losses[best]))
 
     def _optimised(self, found: Found) -> Found:
-        """A local optimum, within a few times the spread of the noise."""
+        """A local optimum, within a few times the spread of the noise; or what it started from.
+
+        What is smoothed may promise what does not come: it has to do as well unsmoothed.
+        """
         units, bounds = self._units(found), self._bounds(found)
         low, high = bounds / units
         start = np.clip(_point(found) / units, low, high)
         low, high = np.maximum(low, start - SEVERAL), np.minimum(high, start + SEVERAL)
-        known: dict[bytes, tuple[float, Floats, float, Floats]] = {}
-
-        def logs(x: Floats) -> tuple[float, Floats, float, Floats]:
-            """The logarithm of both probabilities, each with its gradient."""
-            if x.tobytes() not in known:
-                at = np.clip(x, low, high)
-                steps = np.where(at + STEP <= high, STEP, -STEP)
-                points = np.vstack([at, at + np.diag(steps)]) * units
-                p, q = self._logs_of(found, points)
-                known.clear()
-                known[x.tobytes()] = p[0], (p[1:] - p[0]) / steps, q[0], (q[1:] - q[0]) / steps
-            return known[x.tobytes()]
-
-        def loss(x: Floats) -> tuple[float, Floats]:
-            p, slope_p, q, slope_q = logs(x)
-            return (q - p) / steepest, (slope_q - slope_p) / steepest
-
-        _, slope_p, _, slope_q = logs(start)
-        steepest = float(np.abs(slope_p - slope_q).max()) or 1.0
-        likely = {
-            "type": "ineq",
-            "fun": lambda x: logs(x)[0] - math.log(MIN_SHARE),
-            "jac": lambda x: logs(x)[1],
-        }
-        result = minimize(
-            loss,
-            start,
-            jac=True,
-            method="SLSQP",
-            bounds=list(zip(low, high, strict=True)),
-            constraints=[likely],
-            options={"maxiter": OPTIMISED, "ftol": NO_LOSS},
-        )
-        vector, thresholds = np.split(np.clip(result.x, low, high) * units, [len(found.vector)])
+        best = climbed(lambda x: self._logs_of(found, x * units), start, low, high, MIN_SHARE)
+        vector, thresholds = np.split(best * units, [len(found.vector)])
         moved = self._measured(replace(found, vector=vector, thresholds=thresholds))
-        return moved if moved.loss > found.loss and self._comes(moved) else found
+        with self._steepness(HARD):
+            (before, _), (after, error) = (self._counted(one, self._runs) for one in (found, moved))
+        comes = not math.isnan(after) and not after + error < before
+        return moved if moved.loss > found.loss and comes else found
 
     def _units(self, found: Found) -> Floats:
         """In which numbers are moved: of steps between neighbours 1, of others the noise."""
@@ -269,3 +259,33 @@ def _logs(chances: Floats) -> Floats:
 
 def _point(found: Found) -> Floats:
     return np.concatenate([found.vector, found.thresholds])
+
+
+def gradients_of(
+    promise: Promise, call: Call, seed: int, deadline: Deadline, whose: str
+) -> Gradients:
+    """Restarts on the neighbours of a promise, around the constants of the code.
+
+    Raises ClaimError if the inputs hold no numbers to move; `whose` is what asks for it. Raises
+    CannotCopy if the mechanism cannot be copied.
+    """
+    families = families_of(promise, whose)
+    values = [constant.value for constant in constants_of(call.mechanism, call.params)]
+    centres = [float(value) for value in values if is_real(value)]
+    return Gradients(call, families, centres[:SEVERAL], seed, deadline)
+
+
+def by_gradients(promise: Promise, call: Call, clock: Clock, seed: int) -> Proposer:
+    """Proposes the pair that each restart ends with; raises ClaimError as `gradients_of`."""
+    families_of(promise, ASKED)
+
+    def proposed() -> Iterator[Pair]:
+        with suppress(CannotCopy, CannotInstrument, OutOfTime):
+            gradients = gradients_of(promise, call, seed, Deadline(clock.remaining), ASKED)
+            for number in range(SEVERAL):
+                found = gradients.restart(number)
+                if found is not None and (pair := found.pair) is not None:
+                    yield replace(pair, origin="D was moved along the gradient of its loss")
+
+    pairs = proposed()
+    return Proposing("gradient", lambda _: pairs)

@@ -123,7 +123,7 @@ def test_a_switch_of_the_ini_file_that_is_neither(project, name):
 def test_a_usage_error_is_shown_as_one(project):
     result = project.run("--dp-method=magic")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    choices = "'sequential', 'statdp', 'dpsniper', 'one_run'."
+    choices = "'sequential', 'statdp', 'dpsniper', 'dpfinder', 'one_run'."
     result.stderr.fnmatch_lines(
         [f"ERROR: --dp-method: Invalid method='magic'. Valid choices: {choices}*"]
     )

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_dp import (
     ClaimError,
+    DPFinder,
     DPSniper,
     PrivacyProfile,
     RenyiDP,
@@ -220,8 +221,12 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
             "Invalid c=0. Allowed: a probability between 0 and 1, such as 0.01",
         ),
         (
+            {**GOOD, "method": DPFinder(restarts=0)},
+            "Invalid restarts=0. Allowed: a whole number of restarts, 1 or more",
+        ),
+        (
             {**GOOD, "method": StatDP},
-            r"or with more to say Sequential\(\), StatDP\(\), DPSniper\(\), OneRun\(\)\.$",
+            r"or with more to say Sequential\(\), .*, DPFinder\(\), OneRun\(\)\.$",
         ),
         ({**GOOD, "method": Sequential(coupled=1)}, "Invalid coupled=1. Allowed: True or False"),
         ({**GOOD, "floating_point": 1}, "Invalid floating_point=1. Allowed: True or False"),

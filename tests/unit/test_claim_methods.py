@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pytest_dp import ClaimError, DPSniper, OneRun, Sequential, StatDP, audit
+from pytest_dp import ClaimError, DPFinder, DPSniper, OneRun, Sequential, StatDP, audit
 from pytest_dp.claim import expand
 from pytest_dp.keywords import KEYWORDS
 from pytest_dp.methods import METHODS
@@ -45,11 +45,12 @@ def test_the_table_of_fields_is_that_of_settings_keywords_and_options():
 
 
 def test_a_method_by_name_is_its_value_with_all_as_usual():
-    assert list(METHODS) == ["sequential", "statdp", "dpsniper", "one_run"]
+    assert list(METHODS) == ["sequential", "statdp", "dpsniper", "dpfinder", "one_run"]
     assert "method" not in effort()
     assert Settings().method == Sequential()
     values = {"sequential": Sequential(), "statdp": StatDP(), "dpsniper": DPSniper(c=None)}
     values["one_run"] = OneRun(canaries=1_000)
+    values["dpfinder"] = DPFinder(restarts=8)
     for name, value in values.items():
         assert effort(method=name) == effort(method=value) == {"method": value}
     settings = Settings().over({"method": DPSniper(c=0.01)}, effort(method="dpsniper"))

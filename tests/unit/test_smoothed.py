@@ -1,0 +1,181 @@
+"""Smoothed runs against closed forms: probabilities, their slopes, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from exact import call_of
+from scipy import stats
+
+from benchmarks import mechanisms
+from benchmarks.dpfinder import ALGORITHMS
+from pytest_dp.known.smooth import HARD, STEEPNESS, Smooth, Smoothing
+from pytest_dp.known.smoothed import Output, Smoothed, outputs_of
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.sampling.deadline import Deadline
+
+
+class Numbers:
+    """A list, or an array, of the numbers of a vector."""
+
+    def __init__(self, build=list):
+        self.build, self.numbers = build, lambda vectors: vectors
+
+
+def runs_of(mechanism, steepness=STEEPNESS, draws=20_000, **params):
+    return Smoothed(call_of(mechanism, **params), Smoothing(draws, 1, steepness), Deadline(60))
+
+
+def shares(mechanism, vector, steepness=STEEPNESS, build=list, **params):
+    """The probability of each output on one input."""
+    runs = runs_of(mechanism, steepness, **params)
+    outcomes = runs.weighed(Numbers(build), np.array([vector], float))
+    found = {}
+    for outcome in outcomes:
+        key = outcome.key[1]
+        found[key] = found.get(key, 0.0) + float(outcome.weights.mean())
+    assert sum(found.values()) == pytest.approx(1.0)
+    return found
+
+
+@pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if a.name not in ("AT3", "Sum")])
+def test_unsmoothed_probabilities_are_those_of_the_mechanism(algorithm):
+    """With as many draws, by five standard errors; smoothed, they are near."""
+    vector, params = [3.0, -8.0, 12.0, 1.0], dict(algorithm.params)
+    for steepness, error in ((HARD, 0.018), (STEEPNESS, 0.04)):
+        for values, share in shares(algorithm.mechanism, vector, steepness, **params).items():
+            outcome = values[0] if "A" not in algorithm.name else values
+            if steepness == HARD or algorithm.name != "AT5":  # whose noise is shared
+                assert share == pytest.approx(algorithm.chance(vector, outcome), abs=error)
+
+
+def test_slopes_are_those_of_the_closed_form():
+    """Of the probability that a noisy number is above a threshold: the density there."""
+
+    def above(data, rng):
+        return bool(data[0] + rng.laplace(scale=2.0) >= 1.0)
+
+    runs = runs_of(above)
+    step = 1e-6
+    for x in (-3.0, -1.0, 0.0, 3.0, 5.0):
+        vectors = np.array([[x], [x + step]])
+        output = Output(("number", (True,)), ())
+        chances = runs.chances(Numbers(), vectors, [(output, np.zeros((2, 0)))])
+        low, high = chances.mean(axis=2)[0]
+        noise = stats.laplace(1.0, 2.0)
+        assert low == pytest.approx(noise.cdf(x), abs=0.02)
+        assert (high - low) / step == pytest.approx(noise.pdf(x), rel=0.1)
+
+
+def test_sides_of_thresholds_of_numbers_with_noise():
+    def release(data, rng):
+        return data[0] + rng.normal(scale=3.0), "kept"
+
+    runs = runs_of(release, HARD)
+    vectors, thresholds = np.array([[1.0], [2.0]]), np.array([[2.5], [0.5]])
+    (outcome,) = runs.weighed(Numbers(), vectors[:1])
+    (above, below) = (Output(outcome.key, (sign,)) for sign in (1, -1))
+    p, q = runs.chances(Numbers(), vectors, [(above, thresholds), (below, thresholds)]).mean(axis=2)
+    assert p + q == pytest.approx(1.0)
+    assert p == pytest.approx(stats.norm.sf([1.5, -1.5], scale=3.0), abs=0.018)
+    ((output, centres),) = outputs_of([outcome], 0.01, np.random.default_rng(0)).values()
+    assert output.key == outcome.key
+    assert centres == pytest.approx([1.0], abs=0.1)
+
+
+def one_by_one(data, rng):
+    return bool(np.asarray(data, float).sum() + rng.laplace() > 1)
+
+
+def side_by_side(data, rng):
+    return bool(sum(data) + rng.laplace() > 1)
+
+
+def test_inputs_that_are_refused_side_by_side_are_run_one_by_one():
+    vectors = np.array([[0.2, 0.4], [1.0, 2.0], [-1.0, 0.0]])
+    asked = [(Output(("number", (True,)), ()), np.zeros((3, 0)))]
+    single, together = (
+        runs_of(mechanism).chances(Numbers(), vectors, asked)
+        for mechanism in (one_by_one, side_by_side)
+    )
+    assert single == pytest.approx(together)
+
+
+def numpy_functions(data, rng):
+    noisy = np.asarray(data) + rng.laplace(scale=2.0, size=3)
+    clipped = np.clip(noisy, 0.0, 4.0)
+    larger = np.where(noisy > 2.0, np.exp(clipped / 4), 0.0)
+    return bool(np.maximum(larger.mean(), np.abs(clipped[0])) > 1.0)
+
+
+def python_functions(data, rng):
+    noisy = [x + rng.exponential() for x in data]
+    total = math.floor(sum(noisy)) + int(abs(noisy[0])) + round(noisy[1] % 3) - math.sqrt(4.0)
+    return [math.log(max(noisy)) > 0.5, total // 2 == 1, -total < -4 or total**2 > 30]
+
+
+def whole_numbers(data, rng):
+    count = int(data[0]) + int(rng.geometric(0.3))
+    return ["none", "two"][int(count == 2)], int(rng.integers(3)), rng.random() < 0.25
+
+
+def weights(data, rng):
+    chances = np.array([data[0], data[1], 1 - data[0] - data[1]])
+    return int(rng.choice(3, p=chances))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "vector", "steepness"),
+    [
+        (numpy_functions, [1.0, 2.0, 3.0], HARD),
+        (python_functions, [0.5, 1.5], HARD),
+        (whole_numbers, [0.0], HARD),
+        (whole_numbers, [0.0], STEEPNESS),
+        (weights, [0.2, 0.5], STEEPNESS),
+        (partial(mechanisms.svt3, eps=1.0, threshold=2.0), [1.0, 2.0, 3.0], HARD),
+    ],
+)
+def test_what_mechanisms_do_with_numbers(mechanism, vector, steepness):
+    """The outputs of 4,000 real runs, but for numbers with noise."""
+    rng, runs, real = np.random.default_rng(1), 4_000, {}
+    for _ in range(runs):
+        output = mechanism(vector, rng=rng)
+        values = tuple(output) if isinstance(output, list | tuple) else (output,)
+        values = tuple(Smooth if isinstance(v, float) else v for v in values)
+        real[values] = real.get(values, 0) + 1
+    found = shares(mechanism, vector, steepness)
+    assert {k for k, n in real.items() if n > runs / 100} <= found.keys()
+    for key, share in found.items():
+        assert share == pytest.approx(real.get(key, 0) / runs, abs=0.05)
+
+
+def as_text(data, rng):
+    return str(data[0] + rng.laplace())
+
+
+def as_key(data, rng):
+    return {0.0: "zero"}.get(data[0] + rng.laplace())
+
+
+def always_raises(data, rng):
+    raise ValueError(data)
+
+
+@pytest.mark.parametrize("mechanism", [as_text, as_key, always_raises])
+def test_what_arrays_cannot_do_is_refused(mechanism):
+    with pytest.raises(CannotInstrument):
+        runs_of(mechanism).weighed(Numbers(), np.array([[1.0]]))
+
+
+def test_paths_are_cut_off_by_weight():
+    """Of 2^20 paths, those of a sum of coins that are hardly ever seen are left out."""
+
+    def coins(data, rng):
+        return sum(data[0] + rng.normal() > 3.5 for _ in range(20))
+
+    outcomes = runs_of(coins, draws=500).weighed(Numbers(), np.array([[0.0]]))
+    assert len(outcomes) <= 256
+    assert sum(float(o.weights.mean()) for o in outcomes) > 0.98
