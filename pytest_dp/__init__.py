@@ -22,6 +22,8 @@ _HOME = {
     "dp_url": "black_boxes",
     "audit": "auditors",
     "estimate": "estimating",
+    "MembershipRisk": "risks",
+    "membership_risk": "risks",
     "LossEstimate": "estimating",
     "AuditResult": "auditors.result",
     "Blame": "results.blame",
@@ -60,6 +62,7 @@ __all__ = [
     "LossEstimate",
     "MechanismError",
     "Membership",
+    "MembershipRisk",
     "OneRun",
     "PrivacyProfile",
     "PrivacyViolation",
@@ -76,6 +79,7 @@ __all__ = [
     "dp_url",
     "estimate",
     "load_profile",
+    "membership_risk",
     "queries",
     "register_profile",
     "replace_one",
@@ -113,6 +117,7 @@ if TYPE_CHECKING:
     from pytest_dp.results.blame import Blame
     from pytest_dp.results.result import Counterexample
     from pytest_dp.risk_declaration import risk_claim, riskiest
+    from pytest_dp.risks import MembershipRisk, membership_risk
 
 
 def __getattr__(name: str) -> object:

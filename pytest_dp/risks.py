@@ -1,0 +1,365 @@
+"""How much membership games tell of records, without a claim: `membership_risk`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Floats
+from pytest_dp.attacks.membership import Shown, learn, shown_of
+from pytest_dp.checks import whole
+from pytest_dp.claim import Arguments
+from pytest_dp.datasets import describe
+from pytest_dp.datasets.equality import key
+from pytest_dp.datasets.types import type_of
+from pytest_dp.errors import ClaimError, MechanismError, invalid
+from pytest_dp.evidence import clopper_pearson
+from pytest_dp.evidence.auc import area
+from pytest_dp.inputs.resolving import resolve_data
+from pytest_dp.inputs.targets import Target, targets_of
+from pytest_dp.keywords import read_one
+from pytest_dp.limits import LABEL, SHOWN_ALPHA
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.risk_declaration import Riskiest
+from pytest_dp.sampling.calling import Call, prepare
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.sampler import Draw, Sampler
+from pytest_dp.sampling.streams import Purpose, claim_seed
+from pytest_dp.settings import seed_of
+
+Areas = tuple[float, float]
+"""An AUC and its standard error."""
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRisk:
+    """What games tell of one record.
+
+    Attributes
+    ----------
+    record : str
+        Where it stands in the data: ``"record 17"``.
+    value : str
+        The record, shortened.
+    fixed : (float, float)
+        The AUC of the model-seeded game, R_MS, and its standard error: the data stays as it is.
+    drawn : (float, float) or None
+        The same of the traditional game, R_T: other records are drawn anew for each run. None
+        without a population. It is for comparison only: an average over data that nobody released.
+    """
+
+    record: str
+    value: str
+    fixed: Areas
+    drawn: Areas | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipRisk:
+    """What games tell of some records; made by `membership_risk`.
+
+    Attributes
+    ----------
+    records : tuple of RecordRisk
+    runs : int
+        Outputs with each record, and as many without, in each game.
+    """
+
+    records: tuple[RecordRisk, ...]
+    runs: int
+
+    def __str__(self) -> str:
+        """A line for each record, the most at risk first."""
+        lines = [f"{'record':>12}  {'R_MS':>12}  {'R_T':>12}"]
+        for one in sorted(self.records, key=lambda one: -one.fixed[0]):
+            shown = [_written(one.fixed), "-" if one.drawn is None else _written(one.drawn)]
+            lines.append(f"{one.record:>12}  {shown[0]:>12}  {shown[1]:>12}  {one.value}")
+        return "\n".join(lines)
+
+    def _compared(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """R_MS, its errors, R_T and its errors."""
+        if any(one.drawn is None for one in self.records):
+            raise ClaimError(
+                "There is no traditional game to compare with. Write population=, the data that "
+                "other datasets are drawn from."
+            )
+        rows = [(*one.fixed, *one.drawn) for one in self.records if one.drawn is not None]
+        fixed, error, drawn, other = np.array(rows).T
+        return fixed, error, drawn, other
+
+    @property
+    def rmsd(self) -> Areas:
+        """The root mean squared deviation of R_T from R_MS, and its standard error.
+
+        What estimates differ by through their own errors is subtracted: with 300 runs, that alone
+        would look like .035.
+        """
+        fixed, error, drawn, other = self._compared()
+        squares = (fixed - drawn) ** 2 - error**2 - other**2
+        mean = float(squares.mean())
+        spread = float(squares.std(ddof=1) / math.sqrt(len(squares))) if len(squares) > 1 else 1.0
+        root = math.sqrt(max(mean, 0.0))
+        return root, math.sqrt(max(mean, 0.0) + spread) - root
+
+    def miss_rate(self, threshold: float) -> MissRate:
+        """How many records with an R_MS of the threshold or more have an R_T below it."""
+        fixed, error, drawn, other = self._compared()
+        high = fixed >= threshold
+        weight = 1 / np.maximum(error, 1e-6) ** 2, 1 / np.maximum(other, 1e-6) ** 2
+        truth = (weight[0] * fixed + weight[1] * drawn) / (weight[0] + weight[1])
+        chances = [
+            [
+                _NORMAL.cdf((at - threshold) / max(by, 1e-6))
+                for at, by in zip(truth, errors, strict=True)
+            ]
+            for errors in (error, other)
+        ]
+        seems_high, stays_high = map(np.array, chances)
+        expected = float((seems_high * (1 - stays_high)).sum() / max(seems_high.sum(), 1e-9))
+        return MissRate(
+            threshold, int((high & (drawn < threshold)).sum()), int(high.sum()), expected
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MissRate:
+    """Records of high risk that the traditional game takes for low ones.
+
+    Attributes
+    ----------
+    threshold : float
+        The AUC from which a risk is high.
+    missed, high : int
+        So many of so many records.
+    by_chance : float
+        The share that errors of the estimates would bring about if both risks were the same.
+    """
+
+    threshold: float
+    missed: int
+    high: int
+    by_chance: float
+
+    @property
+    def share(self) -> float:
+        """The miss rate; NaN if no record is at high risk."""
+        return self.missed / self.high if self.high else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the miss rate, with 95 % confidence (Clopper-Pearson)."""
+        level = SHOWN_ALPHA / 2
+        if not self.high:
+            return 0.0, 1.0
+        low = clopper_pearson.lower(self.missed, self.high, level)
+        return float(low), float(clopper_pearson.upper(self.missed, self.high, level))
+
+
+def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
+    mechanism: Callable[..., Any],
+    *,
+    data: Any,
+    records: Riskiest | Sequence[Any],
+    population: Any = None,
+    runs: int = 300,
+    score: Callable[[Any, Any], Any] | None = None,
+    features: Callable[[Any], Any] | None = None,
+    classifier: Any = None,
+    params: Mapping[str, Any] | None = None,
+    rng: str = "rng",
+    seed: int | str | None = None,
+    n_jobs: int = 1,
+    max_seconds: float = 3_600.0,
+) -> MembershipRisk:
+    """Estimate how well an attack tells whether records are in the data, with error bars.
+
+    Each game is played by half of the outputs with an attack that was learned from the other half,
+    both ways round. Unlike an audit of `risk_claim`, it takes all of its runs, and proves nothing.
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``synthesise(data, rng)`` or ``train(data, rng)``.
+    data, records, score, features, params, rng : optional
+        As of `risk_claim`.
+    population : dataset, callable or str, optional
+        Data from which datasets of the same size are drawn for the traditional game. Targets that
+        are in it are left out.
+    runs : int, optional
+        Outputs with each record, and as many without: all games share those without a record, or
+        with all of them. So n records take ``runs * (n + 1)`` trainings, and as many again for the
+        traditional game.
+    classifier : object, optional
+        As of `Membership`.
+    seed : int or str, optional
+        Repeats the estimate.
+    n_jobs : int, optional
+        Processes.
+    max_seconds : float, optional
+        For all of it: what takes longer is an error.
+
+    Returns
+    -------
+    MembershipRisk
+
+    Raises
+    ------
+    ClaimError
+        If the data, the records or a model are not as they should be, or it takes too long.
+
+    Examples
+    --------
+    >>> from pytest_dp import membership_risk
+    >>> data = [[20, 1], [30, 0], [40, 1], [95, 7]]
+    >>> def resampled(data, rng):
+    ...     return [data[i] for i in rng.integers(len(data), size=20)]
+    >>> found = membership_risk(resampled, data=data, records=[3], runs=40, seed=1)
+    >>> found.records[0].fixed[0] > 0.9
+    True
+    """
+    whole("runs", runs, " of at least 8, such as 300", 8)
+    found = resolve_data(data, None)
+    targets = targets_of(found, read_one("records", records))
+    call = prepare(mechanism, Arguments(dict(params or {}), rng=rng))
+    chosen = seed_of(seed)
+    about = _About(found, targets, claim_seed("risk", mechanism) if chosen is None else chosen)
+    attack, deadline = _Attack(score, features, classifier), Deadline(max_seconds)
+    games: list[tuple[Call, Sequence[Any], int]] = []
+    games.append((call, [found, *(target.without for target in targets)], 1))
+    if population is not None:
+        others = _others(resolve_data(population, None), found, targets)
+        drawing = prepare(_Drawing(call, others, found), Arguments())
+        games.append((drawing, [-1, *(target.at for target in targets)], -1))
+    try:
+        played = [_areas(*game, about, attack, runs, n_jobs, deadline) for game in games]
+    except OutOfTime:
+        raise ClaimError(
+            f"runs={runs} of {len(games) * (len(targets) + 1)} inputs did not end within "
+            f"max_seconds={max_seconds:g}. Write a smaller number, or a longer time."
+        ) from None
+    fixed, drawn = (played[0], played[-1] if population is not None else [None] * len(targets))
+    return MembershipRisk(
+        tuple(
+            RecordRisk(target.text, describe(target.record, LABEL), one, other)
+            for target, one, other in zip(targets, fixed, drawn, strict=True)
+        ),
+        runs,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    data: Any
+    targets: list[Target]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Attack:
+    score: Any
+    features: Any
+    classifier: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """A mechanism on data of which all but the target record is drawn for each run."""
+
+    call: Call
+    population: Any
+    data: Any
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.call.mechanism, "__name__", "the mechanism")
+
+    def __call__(self, at: int, rng: np.random.Generator) -> Any:
+        kind = type_of(self.data)
+        assert kind is not None
+        size, many = kind.length(self.data) - 1, kind.length(self.population)
+        chosen = rng.choice(many, size, replace=many < size).tolist()
+        rows = kind.joined([self.population, self.data])
+        given = kind.taken(rows, chosen if at < 0 else [*chosen, many + at])
+        more = {} if self.call.rng is None else {self.call.rng: rng}
+        return self.call.mechanism(given, **self.call.params, **more)
+
+
+def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
+    """The population without the target records."""
+    kind, own = type_of(population), type_of(data)
+    if kind is None or kind is not own or kind.detail(population) != kind.detail(data):
+        raise invalid("population", population, "Allowed: a dataset of the type of data=.")
+    wanted = {key(target.record) for target in targets}
+    rest = [at for at, one in enumerate(kind.records(population)) if key(one) not in wanted]
+    if not rest:
+        raise invalid("population", population, "It holds nothing but the target records.")
+    return kind.taken(kind.joined([population]), rest)
+
+
+def _areas(  # noqa: PLR0913
+    call: Call,
+    inputs: Sequence[Any],
+    sign: int,
+    about: _About,
+    attack: _Attack,
+    runs: int,
+    n_jobs: int,
+    deadline: Deadline,
+) -> list[Areas]:
+    """The AUC of each game: the first of the inputs is that of all, with a record or without.
+
+    `sign` is 1 if the first one has the records, and -1 if it has none of them.
+    """
+    sampler, items = Sampler(call, about.seed, n_jobs, n_jobs > 1), list(map(Input, inputs))
+    known = [(target.at, target.record, target.without) for target in about.targets]
+    with closing(sampler):
+        sampler.warm_up(items[0], deadline)
+        some = sampler.draw([Draw(items[0], 2, (Purpose.CHOICE, 0))], deadline)[0]
+        example = next((output for output in some if not isinstance(output, Raised)), None)
+        if example is None:
+            raise MechanismError(f"{sampler.name} raised in all runs. The first:\n{some[0].trace}")
+        shown = shown_of(example, about.data, known, about.seed, attack.score, attack.features)
+        draws = [Draw(item, runs, (Purpose.SEARCH, at)) for at, item in enumerate(items)]
+        seen = [_seen(sampler, draw, shown, at, deadline) for at, draw in enumerate(draws)]
+    labels = () if shown is None else shown.labels
+    found = []
+    for at in range(len(known)):
+        sides = [seen[0] if shown is None else seen[0][:, at], seen[at + 1]][::sign]
+        found.append(_crossed_over(sides[0], sides[1], labels, attack.classifier, about.seed))
+    return found
+
+
+def _seen(sampler: Sampler, draw: Draw, shown: Shown | None, at: int, deadline: Deadline) -> Any:
+    if shown is None:
+        return list(sampler.draw([draw], deadline)[0])
+    look = shown.only(at - 1) if at else shown
+    table = np.concatenate(sampler.measure([draw], look, deadline)[0])
+    return table[:, 0] if at else table
+
+
+def _crossed_over(
+    inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
+) -> Areas:
+    """The mean area of two halves, each scored by what was learned from the other."""
+    middle = len(inside) // 2
+    found = []
+    for known, held_out in (
+        (slice(middle), slice(middle, None)),
+        (slice(middle, None), slice(middle)),
+    ):
+        learned = learn(inside[known], outside[known], labels, classifier, seed)
+        found.append(area(learned.score(inside[held_out]), learned.score(outside[held_out])))
+    (one, error), (other, error2) = found
+    return (one + other) / 2, math.hypot(error, error2) / 2
+
+
+def _written(found: Areas) -> str:
+    return f"{found[0]:.3f} +- {found[1]:.3f}"
