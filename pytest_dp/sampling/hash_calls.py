@@ -22,8 +22,9 @@ from pytest_dp.sampling.streams import Purpose, stream
 def hash_template(call: Call, data: Input, seed: int, deadline: Deadline) -> Template | None:
     """The hash of an input that a copy of the mechanism calls, with the seed that outputs have.
 
-    That it depends on both alone is shown by a second run. None if it calls none that is known, or outputs have no seed of it. Raises CannotCopy if there
-    is no copy, and OutOfTime if the deadline passes.
+    That it depends on both alone is shown by a second run. None if it calls none that is known, or
+    outputs have no seed of it. Raises CannotCopy if there is no copy, and OutOfTime if the deadline
+    passes.
     """
     runs = [_watched(call, data, (seed, run), deadline) for run in range(TRIAL_RUNS)]
     (calls, output), (again, other) = runs
