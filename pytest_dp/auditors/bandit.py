@@ -50,7 +50,7 @@ class Bandit:
             return self.states[len(self.seen)]
         best = max(self._in_play(), key=lambda state: state.hope, default=None)
         if best is None:
-            return self.states[0]
+            return self.states[len(self.seen) % len(self.states)]
         return (self.newcomer() if best.hope < HOPE_UNSEEN else None) or best
 
     def is_proposed(self, state: PairState) -> bool:

@@ -24,14 +24,13 @@ from pytest_dp.auditors.margin import Margin
 from pytest_dp.auditors.pair_state import PairState, hope, joints_of, learn, make_room
 from pytest_dp.auditors.past import learned_by, remind
 from pytest_dp.auditors.pool import Pool, always_raises
-from pytest_dp.datasets import describe
+from pytest_dp.auditors.refusals import heed_refusal
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
     DOZENS,
     FEW,
     GROWTH,
-    LABEL,
     LONG_STEP_TIME,
     MANY,
     RESERVE,
@@ -39,7 +38,6 @@ from pytest_dp.limits import (
     TIME_SHARE,
 )
 from pytest_dp.outputs.hashed import has_seed
-from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.outputs.table import concatenated
 from pytest_dp.outputs.targeted import target_of
 from pytest_dp.results.evidence import Evidence
@@ -308,16 +306,7 @@ class Game:
         self._propose(state)
         source = self.bandit.source
         remind(state, self.context.earlier.learned if source is self.context.source else ())
-        is_derived = self.bandit.is_proposed(state) and source.generated is None
-        raised = [all_raised(outputs) for outputs in state.outputs.sides()]
-        state.refused = is_derived and any(raised)
-        if state.refused and not state.pair.beyond:
-            refused = describe(state.pair.inputs[raised.index(True)], LABEL)
-            self.context.sampler.note(
-                f"it always raises on {refused}, which is inside the claim, as if it checked its "
-                "inputs: passed over. An exception tells inputs apart; with this example in "
-                "inputs=, it counts"
-            )
+        heed_refusal(self.context, self.bandit, state)
         if self.bandit.all_seen:
             always_raises(self.context, self.pool)
         if self.context.settings.features is None:

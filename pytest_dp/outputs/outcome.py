@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -33,6 +34,12 @@ class Raised:
             said = shown(error)
         extra = "".join(f"; {name}={value!s}" for name, value in vars(error).items())
         return cls(type(error).__name__, trace, without_addresses(said + extra))
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether it comes of a ``raise``, as far as a trace tells, and of nothing that failed."""
+        lines = re.findall(r"^ +File .*\n +(.*)$", self.trace, re.MULTILINE)
+        return bool(lines) and re.search(r"\braise\b", lines[-1]) is not None
 
     def __repr__(self) -> str:
         return f"raises {self.kind}" + (f": {self.message}" if self.message else "")

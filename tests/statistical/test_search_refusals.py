@@ -44,8 +44,34 @@ def test_an_input_that_is_refused_is_not_played(mechanism: Any) -> None:
         max_samples=20_000,
     )
     assert result.verdict == "no violation"
-    told = any("it always raises on []" in note for note in result.notes)
+    told = any("it always raises" in note and "on []" in note for note in result.notes)
     assert told == (mechanism is not at_most_five)
+
+
+def at_least_two(data: list[int], rng: Rng) -> float:
+    if len(data) < 2:
+        raise ValueError("too few")
+    return sum(data) + rng.laplace()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "examples", "is_leak"),
+    [
+        (not_empty, [[0, 1], [1]], False),
+        (not_empty, [[0, 1], [1], []], True),  # which the claim gives itself
+        (not_empty, [[1]], True),  # there is nothing else to play
+        (has_a_first, [[0, 1], [1]], True),  # an accident is no check
+        (at_least_two, [[0, 1], [1, 1, 0]], True),  # a threshold without noise
+    ],
+)
+def test_an_error_about_no_records_is_passed_over_where_the_claim_does_not_give_them(
+    mechanism: Any, examples: list[list[int]], is_leak: bool
+) -> None:
+    effort = {"seed": 1, "n_jobs": 1, "max_samples": 20_000, "eps": 1.0}
+    result = audit(mechanism, neighbors="add_remove_one", inputs=examples, **effort)
+    assert result.violated == is_leak
+    told = "it always raises ValueError: no data on [], which is inside the claim"
+    assert any(note.startswith(told) for note in result.notes) == (not is_leak)
 
 
 def unique_records(rows: list[Any], rng: Rng) -> float:
