@@ -30,8 +30,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.paired_outputs import PairedOutputs, first_pairs
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.evidence.betting import Record, edges
-from pytest_dp.evidence.event_bets import independent
-from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.event_bets import event_growth, independent
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import HUNDREDS, OUTPUTS_PER_QUANTITY
 from pytest_dp.outputs.event_search import Rank, search
@@ -59,12 +58,12 @@ Larger values bet longer on pairs that are not told apart. Measured."""
 
 
 LUCK = 8.0
-"""Log likelihood ratio that choosing the best of many events gives to a claim that holds. It ranks
+"""Log wealth that choosing the best of many events afterwards gives to a claim that holds. It ranks
 events only: with 0, StatDP takes no more samples, but bets miss what the last digit of a number
 says. Measured."""
 TIE_WEIGHT = 1e-6
-"""Weight of a log likelihood ratio where so few outputs were seen that no bound says anything: it
-only breaks ties. StatDP takes as many samples without it; but the best event of a dozen outputs,
+"""Weight of log wealth where so few outputs were seen that no bound says anything: it only breaks
+ties. StatDP takes as many samples without it; but the best event of a dozen outputs,
 from which the first bets come, is then missed. Measured."""
 
 
@@ -236,21 +235,22 @@ def _events(context: Context, table: Table, on_d: Bools, about: list[Feature]) -
 def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Rank]:
     """How suspicious counts are; above 0 if they exceed the claim by more than luck explains.
 
-    Up there it is a log likelihood ratio, an inexpensive stand-in for the p-value by which the
-    paper ranks events. Below, events that came out on top by luck would beat those that can prove
-    something, so it is how far a cautious bound on the loss stays from the claim.
+    Up there it is what the best bet on the event would have earned, which orders events as the
+    p-value does by which the paper ranks them. Below, events that came out on top by luck would
+    beat those that can prove something, so it is how far a cautious bound on the loss stays from
+    the claim.
 
     Events have to come at least five times. On D' their probability is `rarest` or more if the
     claim is used up: the paper's filter, by default.
     """
-    sticks, test = guarantee.hockey_sticks, event_test(guarantee)
+    sticks = guarantee.hockey_sticks
 
     def of_runs(runs: int) -> Rank:
         fewest = max(5.0, runs * min(stick.largest_probability(rarest) for stick in sticks))
 
         def rank(c1: Ints, c2: Ints) -> Floats:
             high, low = np.maximum(c1, c2), np.minimum(c1, c2)
-            score = test.score(high, low, runs)
+            score = event_growth(high, low, runs, sticks)
             excess = score - LUCK
             seldom, often = np.maximum(high - 4 * np.sqrt(high), 0.1), low + 4 * np.sqrt(low) + 4.0
             allowed = np.min([stick.largest_probability(often, runs) for stick in sticks], axis=0)

@@ -41,8 +41,8 @@ from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.deadline import OutOfTime
 
 DECISIVE = 30.0
-"""Log likelihood ratio beyond luck at which the search is over: larger values search longer,
-smaller ones test what may be luck. Measured."""
+"""Log wealth beyond luck, of the best bet on an event, at which the search is over: larger values
+search longer, smaller ones test what may be luck. Measured."""
 SUGGESTIVE = DECISIVE / 5
 """The same, for a pair to be preferred over a decisive one because it is simpler."""
 

@@ -60,6 +60,31 @@ def _tables(stick: HockeyStick) -> tuple[Floats, Floats, Floats]:
     return one_way, np.concatenate([one_way, disagreeing], axis=1), both_ways
 
 
+@lru_cache(maxsize=16)
+def _every_stake(sticks: tuple[HockeyStick, ...]) -> Floats:
+    """Log growth of bets one way, for the four kinds of pairs, with stakes between the others."""
+    fine = 0.98 * 0.5 ** np.arange(0.0, len(FRACTIONS), 0.25)
+    bets = [
+        np.log1p(payoffs(*stick)[:, None] * fine / (math.exp(stick.eps) + stick.delta))
+        for stick in sticks
+    ]
+    return np.concatenate(bets, axis=1)
+
+
+def event_growth(
+    c1: Ints | Floats, c2: Ints | Floats, runs: int, sticks: tuple[HockeyStick, ...]
+) -> Floats:
+    """Log wealth that the best bet on each event would have earned; 0 where none would.
+
+    In so many pairs of independent outputs: `c1` of those on D were in it, which is bet to make it
+    likelier, and `c2` of those on D'. Against a claim from which these hockey sticks follow.
+    """
+    p, q = np.asarray(c1) / runs, np.asarray(c2) / runs
+    cells = np.stack([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)], axis=-1)
+    growth: Floats = runs * (cells @ _every_stake(sticks)).max(axis=-1, initial=0.0)
+    return growth
+
+
 def by_rung(bets: Floats) -> Floats:
     """One row for each rung; there may be none."""
     return bets.reshape(len(bets), math.prod(bets.shape[1:]))

@@ -258,10 +258,6 @@ class EventTest:
         """A p-value to show beside a bound; StatDP's, of as many runs on both, if there is one."""
         return self.p_value(seen, SHOWN_AT)
 
-    def score(self, c1: ArrayLike, c2: ArrayLike, runs: int) -> Floats:
-        """Rank many events at once by their evidence against the claim: log likelihood ratios."""
-        return boundary.score(c1, c2, runs, self.guarantee)
-
     def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
         """What either frequency adds, by one run, to the standard error of what an event shows."""
         v1, v2 = self.variances(np.maximum(p1, 1e-12), MANY, np.maximum(p2, 1e-12), MANY)
@@ -328,9 +324,6 @@ class RatioTest(EventTest):
 
     def informal_p_value(self, seen: Apart, equal: tuple[int, int], common: int) -> float:  # noqa: ARG002
         return statdp.p_value_both(*equal, common, self.eps)
-
-    def score(self, c1: ArrayLike, c2: ArrayLike, runs: int) -> Floats:
-        return statdp.score(c1, c2, runs, self.eps)
 
     def variances(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike

@@ -1,4 +1,4 @@
-"""The StatDP test of a claim from one event's counts: p-value, bound on ε, ranking.
+"""The StatDP test of a claim from one event's counts: p-value and bound on ε.
 
 Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
 Algorithm 2. Of `runs` outputs on each of two neighbouring inputs, `c1` and `c2` fell into the
@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import betainc, logsumexp
 
 from pytest_dp.arrays import Floats
 from pytest_dp.bisection import bracket, first_where
-from pytest_dp.evidence.validation import check_count, check_eps, check_level, checked_counts
+from pytest_dp.evidence.validation import check_count, check_eps, check_level
 
 THINNING_SHARE = 0.1
 """Probability with which a thinned count is at least as large as it is taken to be: the quantile of
@@ -97,40 +96,6 @@ def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
     while rejected(high):
         low, high = high, 2 * high
     return bracket(lambda eps: not rejected(eps), low, high, width=1e-6)[0]
-
-
-def score(c1: ArrayLike, c2: ArrayLike, runs: int, eps: float) -> Floats:
-    """Rank many events at once by their evidence against the claim.
-
-    Log likelihood ratios `G >= 0` of the observed frequencies against the closest pair that the
-    claim allows, 0 where the observed one is allowed. exp(-G) is on the scale of a p-value, but it
-    is not one: it ranks candidates, which are then tested on fresh samples.
-
-    The closest allowed pair `(y, exp(-eps) y)` maximises the likelihood on the boundary. Its `y` is
-    the smaller root of `2 q y² - (1 + f2 + (1 + f1) q) y + f1 + f2 = 0`, with `q = exp(-eps)` and
-    the frequencies `f`; that root never exceeds 1.
-    """
-    counts1, counts2 = checked_counts(c1, c2, runs)
-    check_eps(eps)
-    q = math.exp(-eps)
-    result = np.zeros(counts1.shape)
-    violating = counts1 * q > counts2
-    f1 = counts1[violating] / runs
-    f2 = counts2[violating] / runs
-    linear = (1 + f2) + (1 + f1) * q
-    constant = f1 + f2
-    root = 2 * constant / (linear + np.sqrt(np.maximum(linear**2 - 8 * q * constant, 0.0)))
-    y = np.minimum(root, 1.0)
-    divergence = _cross(f1, y) + _cross(1 - f1, 1 - y)
-    divergence += _cross(f2, q * y) + _cross(1 - f2, 1 - q * y)
-    result[violating] = runs * np.maximum(divergence, 0.0)
-    return result
-
-
-def _cross(observed: Floats, expected: Floats) -> Floats:
-    """`observed * ln(observed / expected)`, 0 where nothing was observed."""
-    tiny = 1e-300
-    return observed * np.log(np.maximum(observed, tiny) / np.maximum(expected, tiny))
 
 
 def log_tail(t: int, c2: int, runs: int) -> float:

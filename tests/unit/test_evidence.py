@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from pytest_dp.evidence import clopper_pearson, statdp
 from pytest_dp.evidence.event_test import event_test
@@ -121,54 +121,6 @@ def test_eps_lower_of_equal_or_absent_counts_is_zero():
     assert statdp.eps_lower(5_000, 0, 10_000, 1e-6) > 5
 
 
-# ranking
-
-
-def test_score_is_the_likelihood_ratio():
-    rng = np.random.default_rng(5)
-    for _ in range(150):
-        runs = int(rng.choice([5, 40, 1_000]))
-        eps = float(rng.choice([0.0, 0.01, 0.4, 1.0, 3.0]))
-        c1, c2 = (int(c) for c in rng.integers(0, runs + 1, 2))
-
-        def loss(q1, q2, c1=c1, c2=c2, runs=runs):
-            return -(stats.binom.logpmf(c1, runs, min(q1, 1.0)) + stats.binom.logpmf(c2, runs, q2))
-
-        if c1 <= math.exp(eps) * c2:
-            expected = 0.0
-        else:
-            best = optimize.minimize_scalar(
-                lambda y, eps=eps, loss=loss: loss(y, y * math.exp(-eps)),
-                bounds=(0.0, 1.0),
-                method="bounded",
-                options={"xatol": 1e-12},
-            )
-            at_one = loss(1.0, math.exp(-eps))
-            expected = min(best.fun, at_one) - loss(c1 / runs, c2 / runs)
-        score = statdp.score(np.array([c1]), np.array([c2]), runs, eps)[0]
-        assert score == pytest.approx(expected, rel=1e-6, abs=1e-7), (c1, c2, runs, eps)
-
-
-def test_score_keeps_shape_and_survives_the_corners():
-    runs = 30
-    c1, c2 = np.meshgrid(np.arange(runs + 1), np.arange(runs + 1))
-    for eps in EPSILONS:
-        with np.errstate(all="raise", under="ignore"):
-            scores = statdp.score(c1, c2, runs, eps)
-        assert scores.shape == c1.shape
-        assert np.isfinite(scores).all()
-        assert ((scores > 0) <= (c1 > c2)).all()
-    assert statdp.score(np.zeros((0, 2), int), np.zeros((0, 2), int), runs, 1.0).shape == (0, 2)
-
-
-def test_score_orders_events_as_the_p_value_does():
-    c1 = np.array([900, 500, 500, 100, 50])
-    c2 = np.array([300, 150, 100, 30, 0])
-    scores = statdp.score(c1, c2, 1_000, 1.0)
-    logs = [statdp.log_p_value(int(a), int(b), 1_000, 1.0) for a, b in zip(c1, c2, strict=True)]
-    assert (np.argsort(-scores) == np.argsort(logs, stable=True)).all()
-
-
 # planning
 
 
@@ -275,8 +227,6 @@ def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
         (lambda: statdp.p_value(1, 1, 5, math.nan), "Invalid eps, nan"),
         (lambda: statdp.p_value(1, 1, 5, math.inf), "Invalid eps, inf"),
         (lambda: statdp.eps_lower(1, 1, 5, 0.0), "Invalid alpha, 0.0"),
-        (lambda: statdp.score([1, 2], [1], 5, 1.0), "one shape"),
-        (lambda: statdp.score([1], [1], 5, math.nan), "Invalid eps, nan"),
         (lambda: clopper_pearson.interval(6, 5, 0.05), "Invalid count, 6"),
         (lambda: clopper_pearson.lower(1, 5, 1.0), "Invalid alpha, 1.0"),
         (lambda: clopper_pearson.upper(1, 5, math.nan), "Invalid alpha, nan"),

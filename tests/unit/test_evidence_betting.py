@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.context import OF_RARE_EVENTS, OF_RATIOS, Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.bisection import smallest_loss
+from pytest_dp.evidence import statdp
 from pytest_dp.evidence.attack_bets import soft_attacks
 from pytest_dp.evidence.betting import RUNGS, Ledger, Record
 from pytest_dp.evidence.event_bets import (
@@ -18,6 +19,7 @@ from pytest_dp.evidence.event_bets import (
     all_contingencies_both_ways,
     contingency,
     contingency_both_ways,
+    event_growth,
     largest_disagreement,
     payoffs,
     payoffs_both_ways,
@@ -377,3 +379,32 @@ def test_the_smallest_loss_that_is_caught():
         assert limit <= found <= limit * 1.0002
     assert smallest_loss(lambda loss: True, 0.2) == pytest.approx(0.2, rel=1e-3)
     assert math.isinf(smallest_loss(lambda loss: False, 0.2))
+
+
+@pytest.mark.parametrize("claim", [ApproximateDP(1.0), ApproximateDP(0.5, 0.1), GaussianDP(0.5)])
+def test_the_growth_of_an_event_is_that_of_the_best_bet_on_it(claim):
+    """By brute force over stakes, on as many independent outputs; the ledger has fewer of them."""
+    rng, runs = np.random.default_rng(1), 500
+    stakes = np.linspace(0.002, 0.98, 500)
+    for c1, c2 in rng.integers(0, runs + 1, (40, 2)):
+        p, q = c1 / runs, c2 / runs
+        cells = np.array([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
+        best = 0.0
+        for eps, delta in claim.hockey_sticks:
+            pays = payoffs(eps, delta)[:, None] / (math.exp(eps) + delta)
+            best = max(best, (cells @ np.log1p(pays * stakes)).max())
+        (found,) = event_growth([c1], [c2], runs, claim.hockey_sticks)
+        assert 0.95 * runs * best - 0.3 < found < 1.001 * runs * best + 0.01
+        if p <= claim.largest_probability(q):
+            assert found == 0.0
+
+
+def test_growth_keeps_shape_and_orders_events_as_the_p_value_does():
+    sticks = ApproximateDP(1.0).hockey_sticks
+    c1, c2 = np.meshgrid(np.arange(31), np.arange(31))
+    assert event_growth(c1, c2, 30, sticks).shape == c1.shape
+    assert event_growth(np.zeros((0, 2), int), np.zeros((0, 2), int), 30, sticks).shape == (0, 2)
+    c1, c2 = np.array([900, 500, 500, 100, 50]), np.array([300, 150, 100, 30, 0])
+    grown = event_growth(c1, c2, 1_000, sticks)
+    logs = [statdp.log_p_value(int(a), int(b), 1_000, 1.0) for a, b in zip(c1, c2, strict=True)]
+    assert (np.argsort(-grown) == np.argsort(logs, stable=True)).all()
