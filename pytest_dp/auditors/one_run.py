@@ -31,8 +31,6 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.streams import Purpose, stream
 
-SUGGESTED_DELTA = 1e-5
-"""In what is suggested where a claim has none; given by custom."""
 NO_BETTER = (
     "the scores tell canaries that are in from those that are out no better than coins: write "
     "OneRun(score=...), or canaries that stand out more"
@@ -46,7 +44,7 @@ def audit(context: Context) -> AuditResult:
 
     The result is ``violated`` if the p-value of one run is at most alpha, or the bets of several
     gain 1 / alpha; ``inconclusive`` if scores tell nothing, or time was up before a run ended.
-    Raises ClaimError if the claim is not about eps or single records, if there are too few canaries
+    Raises ClaimError if the claim is not about single records, if there are too few canaries
     to show anything, or if they cannot be scored; MechanismError if a run raises.
     """
     game = _Game(context)
@@ -70,7 +68,7 @@ class _Game:
     def __init__(self, context: Context) -> None:
         assert isinstance(context.method, OneRun)
         self.context, self.method = context, context.method
-        self.eps, self.delta, self.alpha = *_promised(context), context.alpha
+        self.sticks, self.alpha = evidence.sticks_of(context.guarantee), context.alpha
         check_relation(context.claim.promise.relation)
         if context.claim.arguments.drawn:
             raise ClaimError("one_run draws no parameters: give each of params= a value or a list.")
@@ -78,8 +76,8 @@ class _Game:
         base = inputs[0] if isinstance(inputs, list | tuple) else context.pairs[0].d1
         self.canaries = Canaries(base, self.method.canaries, context.seed)
         m = len(self.canaries)
-        self.placed = evidence.bets(m, self.eps) if self.method.runs > 1 else []
-        planned = evidence.planned(m, self.eps, self.delta, self.alpha)
+        self.placed = evidence.bets(m) if self.method.runs > 1 else []
+        planned = evidence.planned(m, self.sticks, self.alpha)
         self.guesses: tuple[int, int] = self.method.guesses or planned  # type: ignore[assignment]
         self._check_enough()
         self.counted = [self.guesses, *(bet.guesses for bet in self.placed)]
@@ -109,15 +107,16 @@ class _Game:
 
     @property
     def p_value(self) -> float:
+        if not self.runs:
+            return 1.0
         if not self.placed:
-            reached = evidence.tails(sum(self.guesses), len(self.canaries), self.eps, self.delta)
-            return float(reached[self.right[0, 0]]) if self.runs else 1.0
+            reached = evidence.tails(sum(self.guesses), len(self.canaries), self.sticks)
+            return float(reached[self.right[0, 0]])
         return min(1.0, math.exp(-self.log_e_value))
 
     @property
     def log_e_value(self) -> float:
-        m = len(self.canaries)
-        return evidence.log_e_value(self.right[:, 1:], self.placed, m, self.eps, self.delta)
+        return evidence.log_e_value(self.right[:, 1:], self.placed, len(self.canaries), self.sticks)
 
     @property
     def refuted(self) -> bool:
@@ -125,12 +124,13 @@ class _Game:
 
     @property
     def lower(self) -> float:
-        m, level = len(self.canaries), (self.delta, self.alpha)
+        m, guarantee = len(self.canaries), self.context.guarantee
         if not self.runs:
             return 0.0
         if not self.placed:
-            return evidence.lower(int(self.right[0, 0]), sum(self.guesses), m, *level)
-        return evidence.lower_of_runs(self.right[:, 1:], m, self.eps, *level)
+            right = int(self.right[0, 0])
+            return evidence.lower(right, sum(self.guesses), m, guarantee, self.alpha)
+        return evidence.lower_of_runs(self.right[:, 1:], m, guarantee, self.alpha)
 
     def result(self) -> AuditResult:
         """The verdict, and how much less noise would have been caught."""
@@ -153,9 +153,7 @@ class _Game:
         m, total = len(self.canaries), sum(self.guesses)
         share = float(np.mean(self.right[:, 0])) / total
         now = evidence.shift_of(share, self.guesses, m)
-        needed = evidence.to_refute(
-            self.runs * total, self.runs * m, self.eps, self.delta, self.alpha
-        )
+        needed = evidence.to_refute(self.runs * total, self.runs * m, self.sticks, self.alpha)
         if not now or needed is None:
             self.context.sampler.note(TOO_FEW if now else NO_BETTER, hinders=True)
             return math.inf
@@ -165,7 +163,7 @@ class _Game:
         m, right = len(self.canaries), int(np.sum(self.right[:, 0]))
         each = "" if self.runs == 1 else f", in each of {self.runs} runs"
         total = self.runs * sum(self.guesses)
-        at_most = evidence.to_refute(total, self.runs * m, self.eps, self.delta, SHOWN_ALPHA)
+        at_most = evidence.to_refute(total, self.runs * m, self.sticks, SHOWN_ALPHA)
         return (
             f"Of {m:,} canaries, each in the data or not by a coin{each}, "
             f"{self.guesses[0]:,} were guessed to be in and {self.guesses[1]:,} to be out: "
@@ -182,7 +180,7 @@ class _Game:
         m, guessed, runs = len(self.canaries), sum(self.guesses), self.method.runs
         if guessed > m:
             raise ClaimError(f"guesses={self.guesses} of {m:,} canaries: at most one of each.")
-        level = self.eps, self.delta, self.alpha
+        level = self.sticks, self.alpha
         at_least = evidence.runs_needed(m, *level)
         if at_least <= runs if self.placed else evidence.to_refute(guessed, m, *level) is not None:
             return
@@ -195,18 +193,6 @@ class _Game:
             f"nothing against {self.context.guarantee} at alpha={self.alpha:g}, even if all "
             f"guesses were right. Allowed: {', or '.join(ways) or 'a claim of less'}."
         )
-
-
-def _promised(context: Context) -> tuple[float, float]:
-    """The claim's eps and delta."""
-    guarantee = context.guarantee
-    if guarantee.eps is None:
-        raise ClaimError(
-            f"one_run tests eps, with or without a delta, and the claim is {guarantee}. Write what "
-            f"follows from it, such as eps={guarantee.eps_at(SUGGESTED_DELTA):.3g}, "
-            f"delta={SUGGESTED_DELTA:g}."
-        )
-    return guarantee.eps, guarantee.delta
 
 
 def _right(ranked: Bools, guesses: tuple[int, int]) -> int:

@@ -4,7 +4,8 @@ Each of m canaries is in the data or not by a fair coin of its own. From the one
 coins are guessed and the others left open. Which ones may depend on the output in any way, how many
 must not. Under (eps, delta) with one record more or less, the largest chance of v right guesses is
 ``f + m delta f (1 - f) / (v b)``, where f is the chance of a binomial of r with
-``1 / (1 + exp(-eps))`` to reach v, and b that it is v: some mechanism attains it. The proof is in
+``1 / (1 + exp(-eps))`` to reach v, and b that it is v: some mechanism attains it. Of a promise of
+several such pairs, such as mu, it is at most the least of these. The proof is in
 ``docs/proofs/one-run.md``. Of several runs, each with new coins, the chance holds given all of
 those before: what bets of each pay is multiplied.
 
@@ -24,19 +25,54 @@ from scipy.special import betainc, betaincc, gammaln, ndtr
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.bisection import bracket, first_where
-from pytest_dp.limits import CLEAR_ERRORS, CLEARLY, FAIR, MANY, NEARLY_EQUAL, STEPS
-from pytest_dp.privacy.guarantees import LARGEST_EPS
+from pytest_dp.limits import (
+    CLEAR_ERRORS,
+    CLEARLY,
+    DOZENS,
+    FAIR,
+    HUNDREDS,
+    MANY,
+    NEARLY_EQUAL,
+    NO_LOSS,
+    ROUNDED,
+    SEVERAL,
+    STEPS,
+)
+from pytest_dp.privacy import Guarantee
+from pytest_dp.privacy.guarantees import LARGEST_EPS, HockeyStick
 
 LARGEST_SHIFT = 40.0
 """Derived: standard deviations, beyond which normal scores leave nothing to guess."""
 
 
-@lru_cache(maxsize=MANY)
-def tails(guesses: int, canaries: int, eps: float, delta: float = 0.0) -> Floats:
+Sticks = tuple[HockeyStick, ...]
+"""Pairs of eps and delta that are promised, all of them."""
+
+
+def sticks_of(guarantee: Guarantee) -> Sticks:
+    """The pairs of a promise that are looked at: itself, or a few dozen of a curve."""
+    if guarantee.eps is not None:
+        return (HockeyStick(guarantee.eps, guarantee.delta),)
+    furthest = guarantee.eps_at(ROUNDED)
+    eps = np.linspace(0.0, furthest if math.isfinite(furthest) else LARGEST_EPS, DOZENS).tolist()
+    deltas = ((at, guarantee.delta_at(at)) for at in eps)
+    return tuple(HockeyStick(at, delta) for at, delta in deltas if delta < 1)
+
+
+@lru_cache(maxsize=HUNDREDS)
+def tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
     """The largest chance of at least v right guesses, for v = 0, ..., `guesses`; never rises.
 
-    It is attained unless `delta` is so large that it is above 1 somewhere.
+    Of one pair of eps and delta it is attained, unless delta is so large that it is above 1
+    somewhere; of several it is the least of what each allows.
     """
+    of_each = [_tails(guesses, canaries, *stick) for stick in sticks]
+    reached: Floats = np.min([np.ones(guesses + 1), *of_each], axis=0)
+    reached.flags.writeable = False
+    return reached
+
+
+def _tails(guesses: int, canaries: int, eps: float, delta: float) -> Floats:
     q, v = 1 / (1 + math.exp(-eps)), np.arange(1, guesses + 1)
     reached: Floats = np.append(1.0, betainc(v, guesses - v + 1, q))
     if delta:
@@ -46,7 +82,6 @@ def tails(guesses: int, canaries: int, eps: float, delta: float = 0.0) -> Floats
         # without a value where probabilities are too small for floats
         reached[1:] = np.fmin(np.nan_to_num(reached[1:] + more, nan=1.0), 1.0)
         reached = np.minimum.accumulate(reached)
-    reached.flags.writeable = False
     return reached
 
 
@@ -60,32 +95,39 @@ def _log_pmf(guesses: int, eps: float) -> Floats:
     return log
 
 
-def lower(correct: int, guesses: int, canaries: int, delta: float, alpha: float) -> float:
-    """Lower confidence bound on eps, in nats, at a given delta; 0.0 if nothing is shown."""
+def lower(correct: int, guesses: int, canaries: int, guarantee: Guarantee, alpha: float) -> float:
+    """Lower confidence bound on a guarantee's parameter; 0.0 if nothing is shown.
 
-    def stands(eps: float) -> bool:
-        return bool(tails(guesses, canaries, eps, delta)[correct] > alpha)
+    Of eps it is at the delta of the guarantee, in nats.
+    """
 
-    if stands(0.0):
+    def stands(value: float) -> bool:
+        at = sticks_of(guarantee.at(value))
+        return bool(tails(guesses, canaries, at)[correct] > alpha)
+
+    low, high = 0.0, guarantee.claimed
+    if stands(NEARLY_EQUAL * high):
         return 0.0
-    if not stands(LARGEST_EPS):
-        return LARGEST_EPS
-    return bracket(stands, 0.0, LARGEST_EPS, width=NEARLY_EQUAL)[0]
+    while not stands(high):
+        low, high = high, 2 * high
+        if high > LARGEST_EPS:
+            return low
+    return bracket(stands, low, high, relative=NO_LOSS)[0]
 
 
-def to_refute(guesses: int, canaries: int, eps: float, delta: float, alpha: float) -> int | None:
-    """How many guesses have to be right to refute a claim; None if all of them are too few."""
-    reached = tails(guesses, canaries, eps, delta)
+def to_refute(guesses: int, canaries: int, sticks: Sticks, alpha: float) -> int | None:
+    """How many guesses that are right refute a claim; None if all of them are too few."""
+    reached = tails(guesses, canaries, sticks)
     if reached[-1] > alpha:
         return None
     return first_where(lambda v: bool(reached[v] <= alpha), 0, guesses)
 
 
-def fewest(eps: float, delta: float, alpha: float) -> int | None:
+def fewest(sticks: Sticks, alpha: float) -> int | None:
     """The fewest canaries by which a mechanism that hides nothing is refuted; None if none are."""
 
     def enough(canaries: int) -> bool:
-        return bool(tails(most(canaries), canaries, eps, delta)[-1] <= alpha)
+        return bool(tails(most(canaries), canaries, sticks)[-1] <= alpha)
 
     at_most = 1
     while not enough(at_most):
@@ -121,11 +163,11 @@ def shift_of(share: float, guesses: tuple[int, int], canaries: int) -> float:
     return bracket(reached, 0.0, LARGEST_SHIFT, relative=NEARLY_EQUAL)[1]
 
 
-def planned(canaries: int, eps: float, delta: float, alpha: float) -> tuple[int, int]:
+def planned(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]:
     """The guesses, in and out, that find the least violation if scores are normal."""
     best, least = halves(most(canaries)), math.inf
     for guesses in map(halves, _sizes(canaries)):
-        right = to_refute(sum(guesses), canaries, eps, delta, alpha)
+        right = to_refute(sum(guesses), canaries, sticks, alpha)
         if right is None:
             break  # fewer show even less
         needed = shift_to_refute(right, guesses, canaries)
@@ -165,62 +207,62 @@ class Bet:
     """On how many of so many guesses are right: as likely as of guesses with another loss."""
 
     guesses: tuple[int, int]
-    excess: float
-    """By how many nats that loss is above the claim."""
+    times: float
+    """How much larger that loss is than the one of which half as many runs reach as many."""
 
-    def log_pays(self, canaries: int, eps: float, delta: float) -> Floats:
+    def log_pays(self, canaries: int, sticks: Sticks) -> Floats:
         """Log of what it pays for v right guesses, at most 1 in the mean under the claim.
 
         It is a likelihood ratio to the law that reaches each v as often as is allowed, made to
         rise: such a payment has its largest mean under that law.
         """
         r = sum(self.guesses)
-        reached = np.append(tails(r, canaries, eps, delta), 0.0)
+        reached = np.append(tails(r, canaries, sticks), 0.0)
         with np.errstate(divide="ignore"):
             worst = np.log(-np.diff(reached))
-        ratio = _log_pmf(r, eps + self.excess) - worst
+        middle = float(np.clip(np.sum(reached[:-1] > 0.5) - 0.5, 1, r - 0.5)) / r
+        allowed = math.log(middle) - math.log1p(-middle)
+        ratio = _log_pmf(r, allowed + (self.times - 1) * max(allowed, 1.0)) - worst
         rising = np.minimum.accumulate(ratio[::-1])[::-1]
         pays: Floats = rising - np.logaddexp.reduce(rising + worst)
         return pays
 
 
-def bets(canaries: int, eps: float) -> list[Bet]:
+def bets(canaries: int) -> list[Bet]:
     """Bets on many guesses and on few, on losses little above the claim and far above."""
-    far = math.log(canaries) + 1  # all guesses are right
-    excesses = [times * max(eps, 1.0) for times in (CLEARLY - 1, FAIR - 1)] + [far]
     sizes = [halves(r) for r in _sizes(canaries, 4) if r >= 2]
-    return [Bet(guesses, excess) for guesses in sizes for excess in excesses]
+    return [Bet(guesses, times) for guesses in sizes for times in (CLEARLY, FAIR, SEVERAL)]
 
 
-def log_e_value(
-    right: Ints, placed: Sequence[Bet], canaries: int, eps: float, delta: float
-) -> float:
+def log_e_value(right: Ints, placed: Sequence[Bet], canaries: int, sticks: Sticks) -> float:
     """Log of the evidence of all runs: `right` has a row for each run, a column for each bet.
 
     The stake is divided evenly at the start, and each part stays with its bet.
     """
     columns = zip(placed, np.asarray(right).reshape(-1, len(placed)).T, strict=True)
-    gains = [float(np.sum(bet.log_pays(canaries, eps, delta)[won])) for bet, won in columns]
+    gains = [float(np.sum(bet.log_pays(canaries, sticks)[won])) for bet, won in columns]
     return float(np.logaddexp.reduce(gains)) - math.log(len(placed))
 
 
-def lower_of_runs(right: Ints, canaries: int, eps: float, delta: float, alpha: float) -> float:
-    """Lower confidence bound on eps from several runs, each eps with the bets made against `eps`.
+def lower_of_runs(right: Ints, canaries: int, guarantee: Guarantee, alpha: float) -> float:
+    """Lower confidence bound on a guarantee's parameter from several runs.
 
-    It is the last of a few values, up to twice the claim and one more, such that all up to it are
+    It is the last of a few values, up to twice the claim and more, such that all up to it are
     refuted.
     """
-    placed, shown = bets(canaries, eps), 0.0
-    for tested in sorted({eps, *np.linspace(0.0, 2 * eps + 1, MANY).tolist()}):
-        if log_e_value(right, placed, canaries, tested, delta) < -math.log(alpha):
+    placed, claimed, shown = bets(canaries), guarantee.claimed, 0.0
+    few = np.linspace(0.0, FAIR * claimed + min(claimed, 1.0), MANY)[1:]
+    for tested in sorted({claimed, *few.tolist()}):
+        sticks = sticks_of(guarantee.at(tested))
+        if log_e_value(right, placed, canaries, sticks) < -math.log(alpha):
             break
         shown = tested
     return shown
 
 
-def runs_needed(canaries: int, eps: float, delta: float, alpha: float) -> float:
+def runs_needed(canaries: int, sticks: Sticks, alpha: float) -> float:
     """How many runs refute a mechanism that hides nothing; infinite if none do."""
-    gains = [float(bet.log_pays(canaries, eps, delta)[-1]) for bet in bets(canaries, eps)]
+    gains = [float(bet.log_pays(canaries, sticks)[-1]) for bet in bets(canaries)]
     if not gains or max(gains) <= 0:
         return math.inf
     return math.ceil((math.log(len(gains)) - math.log(alpha)) / max(gains))

@@ -60,7 +60,9 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
             sieved(found[name], neighbours, told, clock.timed)
             for name in found
             if name in names
-            for told in [partial(marked, bounds=bounds, wanted=wanted, told=name in ("symbolic", "gradient"))]
+            for told in [
+                partial(marked, bounds=bounds, wanted=wanted, told=name in ("symbolic", "gradient"))
+            ]
         ),
         *(sieved(proposer, Sieve(context), clock.timed) for proposer in source.proposers),
     ]

@@ -10,9 +10,15 @@ import pytest
 from scipy import optimize, sparse, stats
 
 from pytest_dp.evidence import one_run
+from pytest_dp.privacy import guarantee
+from pytest_dp.privacy.guarantees import HockeyStick
 
 
-def best_of_all(guesses: int, canaries: int, reach: int, eps: float, delta: float) -> float:
+def stick(eps: float, delta: float = 0.0) -> tuple[HockeyStick]:
+    return (HockeyStick(eps, delta),)
+
+
+def best_of_all(guesses: int, canaries: int, reach: int, *sticks: HockeyStick) -> float:
     """The largest chance of `reach` right guesses over all mechanisms, by a linear program.
 
     Its variables are the chance of each answer under each outcome of the coins, and by how much
@@ -23,10 +29,10 @@ def best_of_all(guesses: int, canaries: int, reach: int, eps: float, delta: floa
     answers = [answer for answer in open_or_not if canaries - answer.count(None) == guesses]
     n, k = len(coins), len(answers)
     flips = [
-        (s, t)
-        for s in range(n)
-        for t in range(n)
+        (s, t, *stick)
+        for s, t in itertools.product(range(n), repeat=2)
         if sum(map(np.not_equal, coins[s], coins[t])) == 1
+        for stick in sticks
     ]
     size = n * k + len(flips) * k
     gain = np.zeros(size)
@@ -35,7 +41,7 @@ def best_of_all(guesses: int, canaries: int, reach: int, eps: float, delta: floa
             gain[s * k + a] = -1 / n
     over = sparse.lil_array((len(flips) * (k + 1), size))
     most = np.zeros(len(flips) * (k + 1))
-    for at, (s, t) in enumerate(flips):
+    for at, (s, t, eps, delta) in enumerate(flips):
         for a in range(k):
             row, excess = at * k + a, n * k + at * k + a
             over[row, s * k + a], over[row, t * k + a] = 1.0, -math.exp(eps)
@@ -52,17 +58,30 @@ def best_of_all(guesses: int, canaries: int, reach: int, eps: float, delta: floa
 @pytest.mark.parametrize(("guesses", "canaries"), [(1, 1), (2, 2), (3, 3), (1, 3), (2, 3), (1, 2)])
 @pytest.mark.parametrize(("eps", "delta"), [(0.5, 0.0), (1.5, 0.0), (1.0, 0.01), (0.0, 0.02)])
 def test_the_chances_are_those_of_the_best_of_all_mechanisms(guesses, canaries, eps, delta):
-    allowed = one_run.tails(guesses, canaries, eps, delta)
+    allowed = one_run.tails(guesses, canaries, stick(eps, delta))
     for reach in range(1, guesses + 1):
-        best = best_of_all(guesses, canaries, reach, eps, delta)
+        best = best_of_all(guesses, canaries, reach, *stick(eps, delta))
         assert allowed[reach] == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize(("guesses", "canaries"), [(2, 2), (3, 3), (2, 3)])
+@pytest.mark.parametrize(
+    "sticks", [((0.0, 0.3), (1.0, 0.05)), ((0.2, 0.2), (0.9, 0.1), (2.0, 0.0))]
+)
+def test_no_mechanism_that_keeps_several_promises_guesses_more(guesses, canaries, sticks):
+    sticks = tuple(HockeyStick(*each) for each in sticks)
+    allowed = one_run.tails(guesses, canaries, sticks)
+    for reach in range(1, guesses + 1):
+        best = best_of_all(guesses, canaries, reach, *sticks)
+        assert best <= allowed[reach] + 1e-9
+        assert allowed[reach] <= best + 0.1
 
 
 @pytest.mark.parametrize("delta", [0.1, 0.5, 0.99])
 def test_no_mechanism_guesses_more_if_delta_is_large(delta):
     for reach in (1, 2, 3):
-        allowed = one_run.tails(3, 3, 0.2, delta)[reach]
-        assert best_of_all(3, 3, reach, 0.2, delta) <= allowed + 1e-9
+        allowed = one_run.tails(3, 3, stick(0.2, delta))[reach]
+        assert best_of_all(3, 3, reach, *stick(0.2, delta)) <= allowed + 1e-9
 
 
 @pytest.mark.parametrize(("guesses", "canaries"), [(60, 60), (300, 1_000), (20_000, 100_000)])
@@ -75,23 +94,25 @@ def test_chances_are_below_those_that_were_published_where_much_is_right(guesses
         v = min(v, guesses)
         i = np.arange(1, v + 1)
         published = f[v] + 2 * canaries * delta * np.max((f[v - i] - f[v]) / i)
-        assert f[v] < one_run.tails(guesses, canaries, eps, delta)[v] < published
+        assert f[v] < one_run.tails(guesses, canaries, stick(eps, delta))[v] < published
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 0.0), (1.0, 1e-4), (3.0, 1e-6)])
 def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
-    right = one_run.to_refute(100, 200, eps, delta, 0.01)
-    bounds = [one_run.lower(right + step, 100, 200, delta, 0.01) for step in (-1, 0)]
-    assert bounds[0] < eps <= bounds[1] + 1e-6
-    assert one_run.lower(50, 100, 200, delta, 0.01) == 0.0
-    assert one_run.to_refute(3, 200, eps, delta, 0.001) is None
+    claim = guarantee({"eps": eps, "delta": delta})
+    right = one_run.to_refute(100, 200, stick(eps, delta), 0.01)
+    bounds = [one_run.lower(right + step, 100, 200, claim, 0.01) for step in (-1, 0)]
+    assert bounds[0] < eps <= bounds[1] * 1.001
+    assert one_run.lower(50, 100, 200, claim, 0.01) == 0.0
+    assert one_run.to_refute(3, 200, stick(eps, delta), 0.001) is None
 
 
 def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
     """Of randomised response, which attains the bound: by all outcomes, without a sample."""
     eps, r = 1.3, 80
     chances = stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
-    above = [one_run.lower(v, r, r, 0.0, 0.05) > eps for v in range(r + 1)]
+    claim = guarantee({"eps": 1.0})
+    above = [one_run.lower(v, r, r, claim, 0.05) > eps for v in range(r + 1)]
     wrong = float(np.sum(chances[above]))
     assert 0.02 < wrong <= 0.05
 
@@ -99,10 +120,10 @@ def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
 @pytest.mark.parametrize(("canaries", "eps", "delta"), [(40, 1.0, 0.0), (200, 2.0, 1e-3)])
 def test_what_a_bet_pays_is_one_at_most_in_the_mean(canaries, eps, delta):
     """Under the law that guesses as many as is allowed, and under laws that the claim allows."""
-    for bet in one_run.bets(canaries, eps):
+    for bet in one_run.bets(canaries):
         r = sum(bet.guesses)
-        pays = np.exp(bet.log_pays(canaries, eps, delta))
-        worst = -np.diff(np.append(one_run.tails(r, canaries, eps, delta), 0.0))
+        pays = np.exp(bet.log_pays(canaries, stick(eps, delta)))
+        worst = -np.diff(np.append(one_run.tails(r, canaries, stick(eps, delta)), 0.0))
         assert float(worst @ pays) == pytest.approx(1.0)
         assert np.all(np.diff(pays) >= 0)
         response = stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
@@ -112,43 +133,38 @@ def test_what_a_bet_pays_is_one_at_most_in_the_mean(canaries, eps, delta):
             assert float(response @ pays) == pytest.approx(1.0)
 
 
+def guessed(rng, placed, loss, runs):
+    chance = 1 / (1 + math.exp(-loss))
+    rows = [[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(runs)]
+    return np.array(rows, int)
+
+
 def test_bets_win_where_more_is_lost_and_lose_where_less_is():
-    rng, m, eps = np.random.default_rng(1), 200, 1.0
-    placed = one_run.bets(m, eps)
-
-    def evidence(loss: float, runs: int) -> float:
-        chance = 1 / (1 + math.exp(-loss))
-        right = np.array(
-            [[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(runs)]
-        )
-        return one_run.log_e_value(right, placed, m, eps, 0.0)
-
-    assert evidence(2.0, 4) > math.log(1e6)
-    assert evidence(0.5, 4) < 0
-    assert one_run.log_e_value(
-        np.empty((0, len(placed)), int), placed, m, eps, 0.0
-    ) == pytest.approx(0)
+    rng, m = np.random.default_rng(1), 200
+    placed = one_run.bets(m)
+    more, less, none = (guessed(rng, placed, *how) for how in ((2.0, 4), (0.5, 4), (1.0, 0)))
+    assert one_run.log_e_value(more, placed, m, stick(1.0)) > math.log(1e6)
+    assert one_run.log_e_value(less, placed, m, stick(1.0)) < 0
+    assert one_run.log_e_value(none, placed, m, stick(1.0)) == pytest.approx(0)
 
 
 def test_a_bound_from_several_runs_is_below_the_truth_and_near_it():
     rng, m, truth = np.random.default_rng(2), 200, 2.0
-    placed = one_run.bets(m, 1.0)
-    chance = 1 / (1 + math.exp(-truth))
-    right = np.array([[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(20)])
-    assert 1.5 < one_run.lower_of_runs(right, m, 1.0, 0.0, 1e-3) < truth
+    right = guessed(rng, one_run.bets(m), truth, 20)
+    assert 1.5 < one_run.lower_of_runs(right, m, guarantee({"eps": 1.0}), 1e-3) < truth
 
 
 @pytest.mark.parametrize(("eps", "delta", "alpha"), [(1.0, 0.0, 1e-6), (2.0, 1e-6, 0.05)])
 def test_the_fewest_canaries_are_just_enough(eps, delta, alpha):
-    m = one_run.fewest(eps, delta, alpha)
-    enough = [one_run.tails(one_run.most(n), n, eps, delta)[-1] <= alpha for n in (m - 1, m)]
-    assert enough == [False, True]
+    m = one_run.fewest(stick(eps, delta), alpha)
+    each = [one_run.tails(one_run.most(n), n, stick(eps, delta))[-1] for n in (m - 1, m)]
+    assert each[0] > alpha >= each[1]
 
 
 def test_a_leak_that_delta_allows_cannot_be_told_in_one_run():
     """Showing all with probability delta keeps the claim, whatever is guessed."""
-    assert one_run.fewest(4.0, 1e-3, 1e-6) is None
-    assert 1 < one_run.runs_needed(1_000, 4.0, 1e-3, 1e-6) < 20
+    assert one_run.fewest(stick(4.0, 1e-3), 1e-6) is None
+    assert 1 < one_run.runs_needed(1_000, stick(4.0, 1e-3), 1e-6) < 20
 
 
 @pytest.mark.parametrize("guesses", [(10, 10), (30, 0), (100, 100)])
@@ -167,7 +183,7 @@ def test_normal_scores_are_guessed_as_often_as_said(guesses):
 
 
 def test_planned_guesses_find_less_than_others_do():
-    m, claim = 1_000, (1.0, 0.0, 1e-6)
+    m, claim = 1_000, (stick(1.0), 1e-6)
     planned = one_run.planned(m, *claim)
 
     def found(guesses: tuple[int, int]) -> float:
