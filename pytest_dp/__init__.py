@@ -16,6 +16,7 @@ _HOME = {
     "replace_one": "declaration",
     "replace_special": "declaration",
     "values": "declaration",
+    "between": "ranges",
     "risk_claim": "risk_declaration",
     "riskiest": "risk_declaration",
     "dp_command": "black_boxes",
@@ -73,6 +74,7 @@ __all__ = [
     "TradeOff",
     "add_remove_one",
     "audit",
+    "between",
     "claims",
     "dp_claim",
     "dp_command",
@@ -114,6 +116,7 @@ if TYPE_CHECKING:
     from pytest_dp.methods import DPFinder, DPSniper, Membership, OneRun, Sequential, StatDP
     from pytest_dp.privacy import PrivacyProfile, RenyiDP, TradeOff
     from pytest_dp.profiles import load_profile, register_profile
+    from pytest_dp.ranges import between
     from pytest_dp.results.blame import Blame
     from pytest_dp.results.result import Counterexample
     from pytest_dp.risk_declaration import risk_claim, riskiest

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from numbers import Integral
+from numbers import Integral, Real
 from textwrap import fill
 from typing import Any
 
@@ -15,6 +16,7 @@ from pytest_dp.datasets.relations import RELATIONS, Relation, of_function
 from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.limits import LINE, MAX_PAIRS
+from pytest_dp.ranges import Between
 from pytest_dp.reprs import on_one_line
 from pytest_dp.risk_declaration import Riskiest, risk_claim
 from pytest_dp.settings import FIELDS, Settings, read_field
@@ -125,6 +127,10 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
     choices = {}
     for key, given in value.items():
         choices[key] = list(given) if isinstance(given, list | tuple) else [given]
+        choices[key] = [
+            _strategy_of(f"params[{key!r}]", value) if isinstance(value, Between) else value
+            for value in choices[key]
+        ]
         if len(choices[key]) > 1 and any(map(is_strategy, choices[key])):
             raise ClaimError(
                 f"params[{key!r}] is a list with a strategy in it. Write a list of values, which "
@@ -133,6 +139,20 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
         if not choices[key]:
             raise ClaimError(f"params[{key!r}] is empty. Give at least one value, or leave it out.")
     return choices
+
+
+def _strategy_of(name: str, given: Between) -> Any:
+    """A strategy of the numbers of a range."""
+    ends = given.low, given.high
+    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    if not real or not all(map(math.isfinite, ends)) or not given.low < given.high:
+        allowed = "two finite numbers, the smaller one first, such as between(1, 5)"
+        raise invalid(name, given, f"Allowed: {allowed}.")
+    from hypothesis import strategies as st
+
+    if all(isinstance(end, Integral) for end in ends):
+        return st.integers(int(given.low), int(given.high))
+    return st.floats(float(given.low), float(given.high))
 
 
 def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:

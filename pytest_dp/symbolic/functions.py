@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from pytest_dp.limits import NESTED
 from pytest_dp.randomness.modules import Replacements
 from pytest_dp.sampling.shadowing import StandsFor
-from pytest_dp.symbolic.arrays import Cells, array_of, found_in
+from pytest_dp.symbolic.arrays import array_of, found_in
 from pytest_dp.symbolic.numbers import Number, Truth, number
 from pytest_dp.symbolic.stand_ins import is_symbolic
 from pytest_dp.symbolic.texts import Text
@@ -125,14 +126,26 @@ NAMES = {"float": _Converting.of(float), "int": _Converting.of(int), "len": _len
 """Python's own functions by their names, as a mechanism finds them."""
 
 
-def released(output: Any, depth: int = 4) -> Iterable[Truth]:
-    """Truths in an output that nothing decided."""
-    if type(output) is Truth:
-        yield output
-    elif depth and isinstance(output, list | tuple | dict | Cells):
+def _leaves(output: Any, depth: int = NESTED) -> Iterator[Any]:
+    """Single values in an output, in order."""
+    if depth and not is_symbolic(output) and isinstance(output, list | tuple | dict | np.ndarray):
         values = output.values() if isinstance(output, dict) else output
+        values = np.ravel(output).tolist() if isinstance(output, np.ndarray) else values
         for value in values:
-            yield from released(value, depth - 1)
+            yield from _leaves(value, depth - 1)
+    else:
+        yield output
+
+
+def released(output: Any) -> Iterator[Truth]:
+    """Truths in an output that nothing decided."""
+    return (value for value in _leaves(output) if type(value) is Truth)
+
+
+def numbers_in(output: Any) -> Iterator[Any]:
+    """Numbers in an output, in order."""
+    kinds = int | float | np.number
+    return (x for x in _leaves(output) if isinstance(x, kinds) and not isinstance(x, bool))
 
 
 def sized(rows: Rows, trace: Trace, formula: Any) -> Rows:

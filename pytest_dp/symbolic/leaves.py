@@ -89,6 +89,21 @@ def literal(value: Any) -> Any:
     return z3.StringVal(value) if isinstance(value, str) else z3.RealVal(str(Fraction(repr(value))))
 
 
+def constants_in(formula: Any) -> set[str]:
+    """The names of the variables in a formula."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    ahead = [formula]
+    while ahead:
+        part = ahead.pop()
+        if part.get_id() not in seen:
+            seen.add(part.get_id())
+            ahead += part.children()
+            if z3.is_const(part) and part.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+                found.add(str(part))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A value of an input: its variables, a stand-in for it, and how it is made of their values."""

@@ -8,7 +8,7 @@ the same way; each answer is run again, and what it meets is asked for next.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,21 +17,24 @@ import z3
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.inputs.generated import Generated
 from pytest_dp.inputs.sources import content
-from pytest_dp.limits import FEW, HUNDREDS, NOTICED_SECONDS, SEVERAL
+from pytest_dp.limits import DOZENS, EQUAL, FEW, HUNDREDS, NOTICED_SECONDS, SEVERAL
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.symbolic.numbers import term
 from pytest_dp.symbolic.running import traced
-from pytest_dp.symbolic.solving import answer, best, least
-from pytest_dp.symbolic.staging import Stage, StagingError, Strategy
+from pytest_dp.symbolic.solving import Questions, closed
+from pytest_dp.symbolic.staging import Stage, StagingError, Strategy, spans_of
+from pytest_dp.symbolic.stand_ins import is_symbolic
 from pytest_dp.symbolic.trace import Branch, Place, Trace
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A pair, and whether it is proposed even if it shows nothing new."""
+    """A pair, whether it is proposed even if it shows nothing new, and looked at before others."""
 
     pair: Pair
     certain: bool = False
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,10 @@ class Explorer:
         self.asked = self.answered = 0
         self.concrete: Counter[str] = Counter()
         self.refused = ""
+        self._questions = Questions()
+        self._quiet: Mapping[str, Any] = {}
+        self._spans: Mapping[Any, tuple[float, float]] = {}
+        self._far = 0.0
 
     def notes(self) -> list[str]:
         """What was asked, and what was not followed, in words."""
@@ -78,6 +85,7 @@ class Explorer:
         `more` tells whether there is time.
         """
         self._known |= {content(pair) for pair in pairs}
+        self._spans = spans_of(pairs)
         chosen = sorted(pairs, key=_distance)[:SEVERAL]
         for seed in (None, 1):
             ahead = deque(chosen)
@@ -88,38 +96,94 @@ class Explorer:
                     if digest not in self._known and len(digest) > 1:
                         self._known.add(digest)
                         self.answered += 1
-                        ahead.append(found.pair)
+                        (ahead.appendleft if found.first else ahead.append)(found.pair)
                         yield found
 
     def _around(self, pair: Pair, seed: int | None) -> Iterator[Found]:
         runs = self._run(pair, seed)
         if runs is None:
             return
+        if runs.stage.params and not self._met["noise"]:
+            quietest = self._quietest(runs)
+            if quietest:
+                yield from quietest
+                return
+        yield from self._farthest(runs)
         for kind, place, model in self._answers(runs):
             for made in runs.stage.pairs(model):
-                origin = f"symbolic: {place}" if kind != "noise" else "symbolic: the least noise"
-                yield Found(replace(made, origin=origin), kind in ("most", "noise"))
+                yield Found(replace(made, origin=f"symbolic: {place}"), kind == "most")
+
+    def _quietest(self, runs: _Runs) -> list[Found]:
+        """The pair with the parameters of least noise, which they keep in all other pairs."""
+        scales = [*runs.d1.scales, *runs.d2.scales]
+        self._met["noise"] += bool(scales)
+        total = z3.Sum([z3.If(scale < 0, -scale, scale) for scale in scales]) if scales else None
+        model = (
+            None
+            if total is None
+            else self._questions.least([*runs.stage.facts, *_facts(runs)], total)
+        )
+        if model is None:
+            return []
+        self._quiet = runs.stage.params_in(total, model)
+        quiet = "symbolic: the least noise"
+        return [Found(replace(pair, origin=quiet), True, True) for pair in runs.stage.pairs(model)]
+
+    def _farthest(self, runs: _Runs) -> Iterator[Found]:
+        """The pair on which the answer moves farthest, of all that take the same branches.
+
+        With the noise as it is, that is where the loss is largest. Values stay within what the
+        claim's pairs span.
+        """
+        moved = _moved(runs)
+        if moved is None or self._met["far"] >= DOZENS:
+            return
+        self._met["far"] += 1
+        path = [
+            *runs.before(runs.d1, len(runs.d1.branches)),
+            *runs.before(runs.d2, len(runs.d2.branches)),
+        ]
+        inside = [*runs.stage.facts, *runs.stage.within(self._spans)]
+        model = self._questions.least([*inside, *map(closed, path)], -moved)
+        far = 0.0 if model is None else model.number(moved)
+        if model is None or far <= self._far * (1 + EQUAL):
+            return
+        origin = f"symbolic: the answer may move by {far:g} here, the farthest by these branches"
+        for pair in runs.stage.pairs(model):
+            self._far = far
+            yield Found(replace(pair, origin=origin), True)
 
     def _run(self, pair: Pair, seed: int | None) -> _Runs | None:
-        strategy = None
-        if self._generated is not None:
-            drawn = self._generated.drawn(pair)
-            if drawn is None:
-                return None
-            strategy = Strategy(drawn, self._generated.redrawn)
         try:
-            stage = Stage(pair, self._relation, strategy)
-            deadline = Deadline(4 * NOTICED_SECONDS)
-            d1 = traced(self._call, stage.d1, deadline, seed)
-            d2 = traced(self._call, stage.d2, deadline, seed)
+            stage = self._stage(pair)
         except StagingError as error:
             self.refused = str(error)
             return None
+        if stage is None:
+            return None
+        deadline = Deadline(4 * NOTICED_SECONDS)
+        d1 = traced(self._call, stage.d1, deadline, seed)
+        d2 = traced(self._call, stage.d2, deadline, seed)
         if d1 is None or d2 is None:
             self.refused = "its runs on stand-ins"
             return None
         self.concrete += d1.concrete + d2.concrete
         return _Runs(stage, d1, d2)
+
+    def _stage(self, pair: Pair) -> Stage | None:
+        """A pair as stand-ins; of one whose records are equal, perhaps another that tells more."""
+        if self._generated is None:
+            return Stage(pair, self._relation, None, self._quiet)
+        for _ in range(2):
+            drawn = self._generated.drawn(pair)
+            if drawn is None:
+                return None
+            strategy = Strategy(drawn, self._generated.redrawn)
+            stage = Stage(pair, self._relation, strategy, self._quiet)
+            if stage.follows or stage.distinct is None:
+                break
+            pair = stage.distinct
+        return stage
 
     def _answers(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
         known = [variable.known for variable in runs.stage.variables]
@@ -142,7 +206,7 @@ class Explorer:
         if self._met[key] >= FEW or self.asked >= HUNDREDS:
             return None
         self.asked += 1
-        model = answer([*runs.stage.facts, *before, condition], known)
+        model = self._questions.any([*runs.stage.facts, *before, condition], known)
         self._met[key] += model is not None
         self._met[(*key, "asked")] += 1
         if self._met[(*key, "asked")] >= SEVERAL:
@@ -150,22 +214,41 @@ class Explorer:
         return model
 
     def _arguments(self, runs: _Runs, known: list[Any]) -> Iterator[tuple[str, Place, Any]]:
-        """Parameters for the least noise, and for as many branches as possible that part."""
-        scales = [*runs.d1.scales, *runs.d2.scales]
-        facts = [*runs.stage.facts, *(fact for _, fact in (*runs.d1.facts, *runs.d2.facts))]
-        if scales and runs.stage.pair.params and not self._met["noise"]:
-            self._met["noise"] += 1
-            model = least(facts, z3.Sum([z3.If(scale < 0, -scale, scale) for scale in scales]))
-            if model is not None:
-                yield "noise", Place(), model
+        """Values for which as many branches as possible part."""
+        facts = [*runs.stage.facts, *_facts(runs)]
         other = {branch.key: branch for branch in runs.d2.branches}
         both = [(branch, other[branch.key]) for branch in runs.d1.branches if branch.key in other]
-        if len(both) > 1 and self._met["most"] < FEW:
+        enough = SEVERAL if runs.stage.params else FEW
+        if both and self._met["most"] < enough:
             self._met["most"] += 1
             parting = [z3.Xor(a.condition, b.condition) for a, b in both]
-            model = best(facts, parting, known)
+            model = self._questions.most(facts, parting, known)
             if model is not None:
                 yield "most", both[0][0].place, model
+
+
+def _moved(runs: _Runs) -> Any:
+    """How far outputs are apart, as a formula; None if there is none."""
+    d1, d2 = runs.d1.outputs, runs.d2.outputs
+    if len(d1) != len(d2) or not any(map(is_symbolic, (*d1, *d2))):
+        return None
+    both = [(term(a), term(b)) for a, b in zip(d1, d2, strict=True) if a is not b]
+    if any(a is None or b is None for a, b in both):
+        return None
+    return z3.Sum(
+        [
+            z3.If(
+                a >= b,
+                z3.ToReal(a - b) if z3.is_int(a - b) else a - b,
+                z3.ToReal(b - a) if z3.is_int(b - a) else b - a,
+            )
+            for a, b in both
+        ]
+    )
+
+
+def _facts(runs: _Runs) -> list[Any]:
+    return [fact for _, fact in (*runs.d1.facts, *runs.d2.facts)]
 
 
 def _questions(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.limits import MANY
 from pytest_dp.randomness.catalogue import kind_of, size_of
 from pytest_dp.randomness.requests import RNG, Request, plain
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
@@ -20,7 +21,13 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented
 from pytest_dp.sampling.shadowing import functions_of, shadow
 from pytest_dp.symbolic.arrays import cells, found_in, note, values_of
-from pytest_dp.symbolic.functions import NAMES, Pattern, functions_of_stand_ins, released
+from pytest_dp.symbolic.functions import (
+    NAMES,
+    Pattern,
+    functions_of_stand_ins,
+    numbers_in,
+    released,
+)
 from pytest_dp.symbolic.numbers import term
 from pytest_dp.symbolic.stand_ins import is_symbolic
 from pytest_dp.symbolic.trace import Trace
@@ -107,6 +114,7 @@ def traced(
         return None
     for truth in released(output):
         trace.release(truth.condition, truth.value)
+    trace.outputs = list(islice(numbers_in(output), MANY))
     return trace
 
 
@@ -119,6 +127,3 @@ def _take_patterns(function: types.FunctionType) -> None:
     for cell in function.__closure__ or ():
         if isinstance(cell.cell_contents, re.Pattern):
             cell.cell_contents = Pattern(cell.cell_contents)
-
-
-__all__ = ["Fixed", "WithParams", "traced"]

@@ -1,4 +1,4 @@
-"""Questions to z3, each in a context of its own, so that its answer depends on nothing else."""
+"""Questions to z3: the same ones in the same order have the same answers, on every machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import z3
 from pytest_dp.limits import DOZENS, MILLION
 
 EFFORT = MILLION
-"""Steps of z3 for a question: the same on every machine, and half a second on most."""
+"""Steps of z3 for a question, which take half a second on most machines."""
 
 
 class Model:
@@ -23,50 +23,73 @@ class Model:
         """A formula as a constant of z3."""
         return self._model.eval(formula.translate(self._context), model_completion=True)
 
+    def number(self, formula: Any) -> float:
+        """A formula as a number."""
+        value = self.value_of(formula)
+        return float(value.as_fraction() if z3.is_rational_value(value) else value.as_long())
 
-def answer(hard: Sequence[Any], soft: Sequence[Any]) -> Model | None:
-    """A model of all hard conditions, and of many soft ones; None if there is none, or none soon.
 
-    Soft conditions that contradict the others are dropped, as z3 names them.
-    """
-    context = z3.Context()
-    solver = z3.Solver(ctx=context)
-    solver.set("rlimit", EFFORT)
-    solver.add(*(condition.translate(context) for condition in hard))
-    names = [z3.Bool(f"soft {at}", context) for at in range(len(soft))]
-    for name, condition in zip(names, soft, strict=True):
-        solver.add(z3.Implies(name, condition.translate(context)))
-    for _ in range(DOZENS):
-        found = solver.check(*names)
-        if found == z3.sat:
-            return Model(context, solver.model())
-        core = {name.get_id() for name in solver.unsat_core()} if found == z3.unsat else set()
-        if not names or (found == z3.unsat and not core):
+class Questions:
+    """Asks in a context of its own, as what z3 answers depends on all that was made before."""
+
+    def __init__(self) -> None:
+        self._context = z3.Context()
+
+    def _here(self, conditions: Sequence[Any]) -> list[Any]:
+        return [condition.translate(self._context) for condition in conditions]
+
+    def any(self, hard: Sequence[Any], soft: Sequence[Any]) -> Model | None:
+        """A model of all hard conditions, and of many soft ones; None if none is found soon.
+
+        Soft conditions that contradict the others are dropped, as z3 names them.
+        """
+        solver = z3.Solver(ctx=self._context)
+        solver.set("rlimit", EFFORT)
+        solver.add(*self._here(hard))
+        names = [z3.Bool(f"soft {at}", self._context) for at in range(len(soft))]
+        for name, condition in zip(names, self._here(soft), strict=True):
+            solver.add(z3.Implies(name, condition))
+        for _ in range(DOZENS):
+            found = solver.check(*names)
+            if found == z3.sat:
+                return Model(self._context, solver.model())
+            core = {name.get_id() for name in solver.unsat_core()} if found == z3.unsat else set()
+            if not names or (found == z3.unsat and not core):
+                return None
+            names = [name for name in names if name.get_id() not in core] if core else []
+        return None
+
+    def most(self, hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]) -> Model | None:
+        """A model of all hard conditions, of most of the wanted ones, then of soft ones: MaxSMT."""
+        optimizer = self._optimizer(hard)
+        for condition in self._here(wanted):
+            optimizer.add_soft(condition, len(soft) + 1)
+        for condition in self._here(soft):
+            optimizer.add_soft(condition, 1)
+        return self._optimum(optimizer)
+
+    def least(self, hard: Sequence[Any], objective: Any) -> Model | None:
+        """A model of all hard conditions with the smallest value of an objective."""
+        optimizer = self._optimizer(hard)
+        optimizer.minimize(objective.translate(self._context))
+        return self._optimum(optimizer)
+
+    def _optimizer(self, hard: Sequence[Any]) -> Any:
+        optimizer = z3.Optimize(ctx=self._context)
+        optimizer.set("rlimit", EFFORT)
+        optimizer.add(*self._here(hard))
+        return optimizer
+
+    def _optimum(self, optimizer: Any) -> Model | None:
+        if optimizer.check() != z3.sat:
             return None
-        names = [name for name in names if name.get_id() not in core] if core else []
-    return None
+        return Model(self._context, optimizer.model())
 
 
-def best(hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]) -> Model | None:
-    """A model of all hard conditions, as many wanted ones as possible, then soft ones: MaxSMT."""
-    context, optimizer = _optimizer(hard)
-    for condition in wanted:
-        optimizer.add_soft(condition.translate(context), len(soft) + 1)
-    for condition in soft:
-        optimizer.add_soft(condition.translate(context), 1)
-    return Model(context, optimizer.model()) if optimizer.check() == z3.sat else None
-
-
-def least(hard: Sequence[Any], objective: Any) -> Model | None:
-    """A model of all hard conditions with the smallest value of an objective."""
-    context, optimizer = _optimizer(hard)
-    optimizer.minimize(objective.translate(context))
-    return Model(context, optimizer.model()) if optimizer.check() == z3.sat else None
-
-
-def _optimizer(hard: Sequence[Any]) -> tuple[Any, Any]:
-    context = z3.Context()
-    optimizer = z3.Optimize(ctx=context)
-    optimizer.set("rlimit", EFFORT)
-    optimizer.add(*(condition.translate(context) for condition in hard))
-    return context, optimizer
+def closed(condition: Any) -> Any:
+    """A comparison together with its boundary, where answers are mostly continuous."""
+    inner = condition.arg(0) if z3.is_not(condition) else condition
+    if not (z3.is_lt(inner) or z3.is_gt(inner) or z3.is_le(inner) or z3.is_ge(inner)):
+        return condition
+    a, b = inner.children()
+    return b >= a if (z3.is_lt(inner) or z3.is_le(inner)) ^ z3.is_not(condition) else a >= b

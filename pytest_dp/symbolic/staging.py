@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ import numpy as np
 import z3
 
 from pytest_dp.datasets import is_real, key, kind_of, rebuilt, records_of
+from pytest_dp.datasets.fields import columns_of
 from pytest_dp.datasets.relations import (
     AllQueries,
     OfRecords,
@@ -26,12 +28,15 @@ from pytest_dp.inputs.drawing import Drawn
 from pytest_dp.limits import LONG_DATASET, SEVERAL
 from pytest_dp.symbolic.arrays import array_of
 from pytest_dp.symbolic.functions import Rows, sized
-from pytest_dp.symbolic.leaves import Leaf, Record, Variable, Variables
+from pytest_dp.symbolic.leaves import Leaf, Record, Variable, Variables, constants_in, literal
 from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.trace import Trace
 
 Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
 """The pair of a strategy in which some choices are others; None if there is none."""
+
+
+NOTHING: Mapping[str, Any] = {}
 
 
 class StagingError(Exception):
@@ -49,29 +54,62 @@ class Strategy:
 class Stage:
     """Stand-ins for a pair.
 
-    `facts` are what D and D' have to fulfil to be neighbours, and inside of the strategy's range.
-    Raises StagingError.
+    `facts` are what D and D' have to fulfil to be neighbours, and inside of the strategy's range;
+    parameters that were `decided` keep these values. `follows` is whether a strategy makes what is
+    expected of other choices; else `distinct` is a pair of other ones, if any. Raises StagingError.
     """
 
-    def __init__(self, pair: Pair, relation: Relation | None, strategy: Strategy | None) -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        relation: Relation | None,
+        strategy: Strategy | None,
+        decided: Mapping[str, Any] = NOTHING,
+    ) -> None:
         self.pair, self._relation, self._strategy = pair, relation, strategy
         made = Variables()
         self._made = made
         self._d1 = [made.record(record) for record in _rows(pair.d1)]
         self._d2 = self._second()
-        self._params = {name: leaf for name, v in pair.params.items() if (leaf := made.leaf(v))}
+        self.params = {name: leaf for name, v in pair.params.items() if (leaf := made.leaf(v))}
         self._size: Variable | None = None
+        self.follows = True
+        self.distinct: Pair | None = None
         if strategy is None:
             self._let_length_vary()
         else:
             self._match_choices(strategy)
         self.facts = [*made.facts, *self._neighbours()]
         self.facts += [fact for variable in made.all for fact in variable.allowed()]
+        for name, values in decided.items():
+            for variable, value in zip(self.params[name].variables, values, strict=True):
+                self.facts.append(variable.formula == literal(value))
 
     @property
     def variables(self) -> list[Variable]:
         """Those that may have other values."""
         return [variable for variable in self._made.all if variable is not self._size]
+
+    def params_in(self, formula: Any, model: Model) -> dict[str, list[Any]]:
+        """The values in an answer of those parameters that a formula depends on."""
+        used = constants_in(formula)
+        return {
+            name: [variable.found(model) for variable in leaf.variables]
+            for name, leaf in self.params.items()
+            if any(str(variable.formula) in used for variable in leaf.variables)
+        }
+
+    def within(self, spans: Mapping[Hashable, tuple[float, float]]) -> Iterator[Any]:
+        """Conditions on numbers to be within what their columns span; a strategy has its own."""
+        for record in (*self._d1, *self._d2) if self._strategy is None else ():
+            for name, leaf in record.leaves.items():
+                for variable in leaf.variables if name in spans else ():
+                    low, high = (type(variable.value)(end) for end in spans[name])
+                    yield z3.And(
+                        variable.formula >= literal(low), variable.formula <= literal(high)
+                    )
+        if self._size is not None:
+            yield self._size.known
 
     # Which variables D and D' share
 
@@ -114,16 +152,18 @@ class Stage:
         first = [variable for record in self._d1 for variable in record.variables]
         known = set(map(id, first))
         rest = [v for record in self._d2 for v in record.variables if id(v) not in known]
-        params = [variable for leaf in self._params.values() for variable in leaf.variables]
+        params = [variable for leaf in self.params.values() for variable in leaf.variables]
         choices = strategy.drawn.choices
         starts = [
             at for at, choice in enumerate(choices) if first and _same(choice, first[0].value)
         ]
         for start in starts[:SEVERAL] or [0]:
             taken: set[int] = set()
-            for variables, at in ((first, start), (rest, 0), (params, len(choices))):
-                _aligned(variables, choices, at, taken)
-            if self._follows(strategy):
+            _aligned(params[::-1], choices, range(len(choices) - 1, -1, -1), taken)  # drawn last
+            _aligned(first, choices, range(start, len(choices)), taken)
+            _aligned(rest, choices, range(len(choices)), taken)
+            self.follows = self._follows(strategy)
+            if self.follows:
                 break
         for variable in self._made.all:
             if variable.choice is None:
@@ -132,20 +172,23 @@ class Stage:
                 variable.constraints = strategy.drawn.constraints[variable.choice]
 
     def _follows(self, strategy: Strategy) -> bool:
-        """Whether other choices make the values that are expected."""
-        chosen = [variable for variable in self._made.all if variable.choice is not None]
+        """Whether other choices make the values that are expected; `distinct` is what they make."""
         changes: dict[int, Any] = {}
-        for variable in chosen:
-            assert variable.choice is not None
-            changes[variable.choice] = _another(
-                variable.value, strategy.drawn.constraints[variable.choice]
-            )
-        made = strategy.redraw(self.pair, changes)
+        for variable in self._made.all:
+            if variable.choice is not None:
+                constraints = strategy.drawn.constraints[variable.choice]
+                changes[variable.choice] = _another(variable.value, constraints, len(changes))
+        self.distinct = strategy.redraw(self.pair, changes)
         wanted = lambda variable: changes.get(variable.choice, variable.value)  # noqa: E731
+        return self.distinct is not None and self._makes(self.distinct, wanted)
+
+    def _makes(self, pair: Pair, value_of: Callable[[Variable], Any]) -> bool:
+        """Whether a pair has the values that are expected."""
         try:
-            return made is not None and _alike(made, *self._with(wanted))
+            d1, d2, params = self._with(value_of)
         except ValueError:  # such as of a day that its month has not
             return False
+        return key((_rows(pair.d1), _rows(pair.d2), dict(pair.params))) == key((d1, d2, params))
 
     # Stand-ins and answers
 
@@ -160,9 +203,9 @@ class Stage:
         data = _assembled(like, values)
         if self._size is not None and isinstance(data, Rows):
             sized(data, trace, self._size.formula + more)
-        if not self._params:
+        if not self.params:
             return WithParams(data, self.pair.params) if self.pair.params else data
-        params = {name: leaf.stand_in(trace) for name, leaf in self._params.items()}
+        params = {name: leaf.stand_in(trace) for name, leaf in self.params.items()}
         return WithParams(data, {**self.pair.params, **params})
 
     def _with(self, value_of: Callable[[Variable], Any]) -> tuple[list[Any], list[Any], Any]:
@@ -170,7 +213,7 @@ class Stage:
             return leaf.made(*map(value_of, leaf.variables))
 
         d1, d2 = ([record.with_values(made) for record in side] for side in (self._d1, self._d2))
-        params = {name: made(leaf) for name, leaf in self._params.items()}
+        params = {name: made(leaf) for name, leaf in self.params.items()}
         return d1, d2, {**self.pair.params, **params}
 
     def pairs(self, model: Model) -> list[Pair]:
@@ -185,7 +228,7 @@ class Stage:
                     if v.choice is not None and not _same(values[id(v)], v.value)
                 }
                 pair = self._strategy.redraw(self.pair, changes)
-                return [] if pair is None else [pair]
+                return [pair] if pair is not None and self._makes(pair, value_of) else []
             d1, d2, params = self._with(value_of)
             return list(self._between(d1, d2, params, value_of))
         except (ClaimError, ValueError, OverflowError):  # such as of a column that cannot hold it
@@ -205,6 +248,17 @@ class Stage:
         made = self._relation.pair(_like(self.pair.d1, d1), _like(self.pair.d2, d2))
         if made is not None:
             yield replace(made, params=params)
+
+
+def spans_of(pairs: Sequence[Pair]) -> dict[Hashable, tuple[float, float]]:
+    """The smallest and the largest number in each column."""
+    records = (record for pair in pairs for data in (pair.d1, pair.d2) for record in _rows(data))
+    columns = {name: list(column.values()) for name, column in columns_of(records).items()}
+    return {
+        name: (min(values), max(values))
+        for name, values in columns.items()
+        if all(type(value) in (int, float) and math.isfinite(value) for value in values)
+    }
 
 
 def _rows(data: Any) -> list[Any]:
@@ -242,33 +296,27 @@ def _same(choice: Any, value: Any) -> bool:
 
 
 def _aligned(
-    variables: Sequence[Variable], choices: Sequence[Any], start: int, taken: set[int]
+    variables: Sequence[Variable], choices: Sequence[Any], order: range, taken: set[int]
 ) -> None:
-    """Give variables the next choices with their values, from a start on."""
-    at = start if start < len(choices) else 0
+    """Give each variable the next choice with its value, in some order."""
+    ahead = order
     for variable in variables:
-        free = range(at, len(choices))
-        found = next(
-            (i for i in free if i not in taken and _same(choices[i], variable.value)), None
-        )
-        variable.choice = found
-        if found is not None:
-            taken.add(found)
-            at = found + 1
+        for place, at in enumerate(ahead):
+            if at not in taken and _same(choices[at], variable.value):
+                variable.choice, ahead = at, ahead[place + 1 :]
+                taken.add(at)
+                break
+        else:
+            variable.choice = None
 
 
-def _another(value: Any, constraints: Mapping[str, Any]) -> Any:
-    """Another choice that is allowed; the same if there is none nearby."""
+def _another(value: Any, constraints: Mapping[str, Any], number: int) -> Any:
+    """Another choice that is allowed, for each number another one; the same if none is near."""
     low, high = constraints.get("min_value"), constraints.get("max_value")
     if is_real(value) and not isinstance(value, bool):
-        for other in (value + 1, value - 1):
+        for other in (value + 1 + number, value - 1 - number):
             if (low is None or other >= low) and (high is None or other <= high):
                 return other
-    if isinstance(value, str) and value and (constraints.get("min_size") or 0) < len(value):
+    if isinstance(value, str) and (constraints.get("min_size") or 0) < len(value):
         return value[:-1]
     return value
-
-
-def _alike(pair: Pair, d1: list[Any], d2: list[Any], params: Mapping[str, Any]) -> bool:
-    made = _rows(pair.d1), _rows(pair.d2), dict(pair.params)
-    return key(made) == key((d1, d2, dict(params)))

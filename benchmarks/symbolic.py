@@ -1,0 +1,217 @@
+"""What symbolic runs propose: gates opened, arguments of the sparse vector, worst inputs.
+
+A gate counts as open on a pair if the leak shows there: with the same noise, the mechanism and its
+twin answer differently on D or on D'. Looked at are the pairs of one source alone, in their order.
+
+Run with ``python -m benchmarks.symbolic [gates] [arguments] [worst] [overhead] [--only NAME ...]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from benchmarks import mechanisms
+from benchmarks.common import Twins, cpu_seconds, progress, table
+from benchmarks.gated import GATED
+from benchmarks.gated_symbolic import SYMBOLIC
+from benchmarks.gated_unseen import UNSEEN
+from benchmarks.worst_inputs import WORST, Worst
+from pytest_dp import audit, between
+from pytest_dp.claim import expand
+from pytest_dp.inputs import resolved, source_of
+from pytest_dp.inputs.drawing import draws
+from pytest_dp.inputs.pair_strategies import neighbours
+from pytest_dp.inputs.sources import Pair, PairSource
+from pytest_dp.sampling.calling import Call, prepare
+from pytest_dp.sampling.copies import Pristine
+from pytest_dp.search import searched
+from pytest_dp.settings import Settings
+from pytest_dp.symbolic.proposing import Explorer, Found
+
+OLD = ("patterns", "constants", "mutation")
+MOST = 200
+"""Pairs that are looked at; no audit has samples for more."""
+
+
+def prepared(mechanism: Callable[..., Any], claim: dict[str, Any]) -> tuple[Any, Call, PairSource]:
+    """A claim with its inputs looked up, the call, and the pairs that the claim gives."""
+    whole = expand({"eps": 1.0, **claim})[0]
+    call = prepare(mechanism, whole.arguments)
+    whole = replace(whole, promise=resolved(whole.promise))
+    return whole, call, source_of(whole, 1, "inputs")
+
+
+def explored(
+    mechanism: Callable[..., Any], claim: dict[str, Any], start: Callable[[Pair], bool] = bool
+) -> Iterator[Found]:
+    """What symbolic runs find from some of a claim's pairs on."""
+    whole, call, source = prepared(mechanism, claim)
+    call = replace(call, pristine=Pristine((call.mechanism, call.params)))
+    explorer = Explorer(call, whole.promise.relation, source.generated)
+    return explorer.found(list(filter(start, source.given)), lambda: True)
+
+
+def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str) -> Iterator[Pair]:
+    """What an audit would look at beside the pairs of the claim."""
+    whole, call, source = prepared(mechanism, claim)
+    settings = Settings(search=search, seed=1)
+    source = searched(source, whole.promise, call, settings)
+    for _ in range(MOST):
+        pair = source.more([])
+        if pair is None:
+            return
+        yield pair
+
+
+def by_hypothesis(claim: dict[str, Any]) -> Iterator[Pair]:
+    """Pairs of neighbours as Hypothesis draws them."""
+    whole = expand({"eps": 1.0, **claim})[0]
+    strategy = neighbours(whole.promise.inputs, whole.promise.relation, 1, "inputs")
+    strategy = strategy.with_params(whole.arguments.drawn)
+    return (drawn.value for drawn in draws(strategy.strategy, 1) if drawn is not None)
+
+
+def opens(twins: Twins, pairs: Iterable[Pair]) -> bool:
+    """Whether the leak shows on any of the pairs."""
+    wrong, right = twins.make(True), twins.make(False)
+    return any(
+        _answer(wrong, data, pair, seed) != _answer(right, data, pair, seed)
+        for pair in pairs
+        for data in (pair.d1, pair.d2)
+        for seed in (0, 1)
+    )
+
+
+def _answer(mechanism: Callable[..., Any], data: Any, pair: Pair, seed: int) -> str:
+    try:
+        return repr(mechanism(data, rng=np.random.default_rng(seed), **pair.params))
+    except Exception as error:  # an answer like any other
+        return repr(error)
+
+
+def gates(only: list[str]) -> None:
+    rows, totals = [], np.zeros(5, int)
+    for suite in (GATED, UNSEEN, SYMBOLIC):
+        for twins in suite:
+            if only and twins.name not in only:
+                continue
+            claim, before = twins.claim(), cpu_seconds()
+            by_symbols = opens(twins, proposed(twins.make(True), claim, "symbolic"))
+            seconds = cpu_seconds() - before
+            everything = opens(twins, proposed(twins.make(True), claim, "symbolic", *OLD))
+            old = opens(twins, proposed(twins.make(True), claim, *OLD))
+            drawn = [False, False]
+            if hasattr(twins.inputs, "map"):
+                pairs = list(islice(by_hypothesis(claim), 2_000))
+                drawn = [opens(twins, pairs[:200]), opens(twins, pairs)]
+            found = [by_symbols, old, *drawn, everything]
+            totals += found
+            shown = ["yes" if each else "" for each in found]
+            rows.append([twins.name, *shown, f"{seconds:.1f}"])
+            progress(str(rows[-1]))
+    rows.append(["all", *totals.tolist(), ""])
+    header = ["gate", "symbolic", "constants, mutation", "Hypothesis 200", "2,000", "all", "CPU s"]
+    print(table(header, rows))
+
+
+SPARSE = {1: mechanisms.svt1, 3: mechanisms.svt3, 4: mechanisms.svt4}
+SPARSE |= {5: mechanisms.svt5, 6: mechanisms.svt6}
+FOUR = (
+    ("one above", [1] * 10, [2] + [1] * 9),
+    ("one above, rest below", [1] * 10, [2] + [0] * 9),
+    ("half half", [1] * 10, [0] * 5 + [2] * 5),
+    ("all above", [1] * 10, [2] * 10),
+)
+
+
+def _is_far_off(pair: Pair) -> bool:
+    """Whether no answer parts from the threshold, and the noise is not the least."""
+    return pair.params["threshold"] > 3 and pair.params.get("c", 5) > 1
+
+
+def arguments(only: list[str]) -> None:
+    """On each of four patterns alone: the threshold, the count, and how many answers part."""
+    rows = []
+    for number, mechanism in SPARSE.items():
+        for name, d1, d2 in FOUR:
+            params = {"eps": 1.0, "threshold": between(0, 10)}
+            params |= {"c": between(1, 5)} if number < 5 else {}
+            claim = {"pairs": [(d1, d2)], "neighbors": "all_queries", "params": params}
+            next(explored(mechanism, claim), None)  # what is imported once
+            found = explored(mechanism, claim, _is_far_off)
+            before = time.process_time()
+            last = next((each for each in found if each.certain and not each.first), None)
+            seconds = time.process_time() - before
+            shown = dict(last.pair.params) if last else {}
+            rows.append([f"SVT{number}", name, shown, f"{seconds:.3f}"])
+    print(table(["mechanism", "pattern", "arguments", "CPU s"], rows))
+
+
+def _is_near(case: Worst, pair: Pair) -> bool:
+    return case.moves(pair.d1, pair.d2) < case.farthest / 2
+
+
+def worst(only: list[str]) -> None:
+    """From pairs on which the answer moves less than half as far as it may."""
+    rows, count = [], 0
+    for case in WORST:
+        if only and case.name not in only:
+            continue
+        claim = {"inputs": case.inputs, "neighbors": case.neighbors}
+        near = partial(_is_near, case)
+        found = explored(case.mechanism(), claim, near)
+        before, best, at = time.process_time(), 0.0, 0.0
+        for each in found:
+            moves = case.moves(each.pair.d1, each.pair.d2)
+            if moves > best * (1 + 1e-9):
+                best, at = moves, time.process_time() - before
+            if best >= case.farthest * (1 - 1e-6) or time.process_time() - before > 4:
+                break
+        reached = best >= case.farthest * (1 - 1e-6)
+        count += reached and at <= 2
+        drawn = max(case.moves(p.d1, p.d2) for p in prepared(case.mechanism(), claim)[2].given)
+        rows.append([case.name, case.farthest, f"{best:g}", f"{at:.2f}", f"{drawn:g}"])
+        progress(str(rows[-1]))
+    header = ["answer", "farthest", "found", "CPU s", "by corner cases of the strategy"]
+    print(table(header, rows), f"\n{count} of {len(rows)} within 2 s")
+
+
+def overhead(only: list[str]) -> None:
+    """Samples of audits of correct mechanisms, with and without symbolic runs."""
+    rows, alarms = [], 0
+    for twins in (*GATED, *UNSEEN, *SYMBOLIC):
+        if only and twins.name not in only:
+            continue
+        samples = []
+        for search in (OLD, ("symbolic", *OLD)):
+            settings = {"seed": 1, "n_jobs": 1, "max_seconds": 60, "search": search}
+            result = audit(twins.make(False), **twins.claim(), **settings)
+            samples.append(result.samples)
+            alarms += result.violated or result.beyond is not None
+        rows.append([twins.name, *samples, f"{samples[1] / samples[0] - 1:+.1%}"])
+        progress(str(rows[-1]))
+    print(table(["twin", "samples without", "with", "more"], rows), f"\n{alarms} false alarms")
+
+
+PARTS = {"gates": gates, "arguments": arguments, "worst": worst, "overhead": overhead}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["gates", "arguments", "worst"])
+    parser.add_argument("--only", nargs="+", default=[])
+    options = parser.parse_args()
+    for part in options.parts:
+        PARTS[part](options.only)
+
+
+if __name__ == "__main__":
+    main()
