@@ -29,7 +29,7 @@ from pytest_dp.claim import expand
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.inputs.drawing import draws
 from pytest_dp.inputs.pair_strategies import neighbours
-from pytest_dp.inputs.sources import Pair, PairSource
+from pytest_dp.inputs.sources import Pair, PairSource, Tried
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.search import searched
@@ -64,8 +64,9 @@ def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str)
     whole, call, source = prepared(mechanism, claim)
     settings = Settings(search=search, seed=1)
     source = searched(source, whole.promise, call, settings)
+    past = [Tried(pair, 0, 1.0) for pair in source.given]
     for _ in range(MOST):
-        pair = source.more([])
+        pair = source.more(past)
         if pair is None:
             return
         yield pair

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from pytest_dp import audit, queries
+from pytest_dp import audit, between, queries
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs import resolved, source_of
@@ -258,14 +258,14 @@ def test_days_of_the_calendar():
 # What is proposed
 
 
-def proposed(mechanism, limit=20, **claim):
+def proposed(mechanism, limit=20, start=bool, **claim):
     claim = expand({"eps": 1.0, **claim})[0]
     call = prepare(mechanism, claim.arguments)
     call = replace(call, pristine=Pristine((mechanism, call.params)))
     promise = resolved(claim.promise)
     source = source_of(replace(claim, promise=promise), 0, "inputs")
     explorer = Explorer(call, promise.relation, source.generated)
-    found = islice(explorer.found(source.given, lambda: True), limit)
+    found = islice(explorer.found(list(filter(start, source.given)), lambda: True), limit)
     return [each.pair for each in found], explorer
 
 
@@ -369,3 +369,77 @@ def test_without_z3_only_who_asks_for_it_hears(monkeypatch):
     usual = {name: value for name, value in ONLY.items() if name != "search"}
     result = audit(counted(False), **usual, max_samples=4_000, n_jobs=1)
     assert not any("symbolic" in note for note in result.notes)
+
+
+# Arguments of least noise, and worst inputs
+
+
+def above_threshold(answers, rng, threshold, most):
+    found = 0
+    out = []
+    for answer in answers:
+        above = answer + rng.laplace(scale=4 * most) >= threshold
+        out.append(above)
+        found += above
+        if found >= most:
+            break
+    return out
+
+
+def test_arguments_are_those_of_least_noise_on_which_answers_part():
+    params = {"threshold": between(0, 9), "most": between(1, 5)}
+    claim = {"pairs": [([3] * 4, [4] * 4)], "neighbors": "all_queries", "params": params}
+    pairs, _ = proposed(above_threshold, 5, **claim)
+    assert {"threshold": 4, "most": 1} in [dict(pair.params) for pair in pairs]
+
+
+@pytest.mark.parametrize("low", [1, 1.5])
+def test_between_draws_numbers_of_its_range(low):
+    claim = expand({"eps": 1.0, "pairs": [(0, 1)], "params": {"k": between(low, 5)}})[0]
+    pairs = source_of(claim, 0, "pairs").given
+    assert {type(pair.params["k"]) for pair in pairs} == {type(low)}
+    assert all(low <= pair.params["k"] <= 5 for pair in pairs)
+    assert low in {pair.params["k"] for pair in pairs}
+
+
+@pytest.mark.parametrize("ends", [(5, 1), (1, 1), (0, math.inf), ("a", 3), (None, 3), (False, 3)])
+def test_between_refuses_what_is_no_range(ends):
+    with pytest.raises(ClaimError, match=re.escape(f"{between(*ends)}") + r".*between\(1, 5\)"):
+        expand({"eps": 1.0, "pairs": [(0, 1)], "params": {"k": between(*ends)}})
+
+
+def clipped(data):
+    return sum(min(max(x, -40), 90) for x in data)
+
+
+FARTHEST = {
+    "a sum": (sum, "add_remove_one", 250),
+    "clipped": (clipped, "replace_one", 130),
+    "a kink": (lambda data: sum(x if x < 240 else 3 * x for x in data), "replace_one", 850),
+    "spread": (lambda data: max(data) - min(data), "replace_one", 350),
+}
+
+
+@pytest.mark.parametrize("name", FARTHEST)
+def test_the_pair_on_which_the_answer_moves_farthest(name):
+    answer, neighbors, farthest = FARTHEST[name]
+    data = st.lists(st.integers(-100, 250), min_size=3, max_size=3)
+    data = data if neighbors == "replace_one" else st.lists(st.integers(-100, 250), max_size=3)
+    mechanism = lambda data, rng: answer(data) + rng.laplace(scale=9.0)  # noqa: E731
+    pairs, _ = proposed(
+        mechanism,
+        start=lambda pair: abs(answer(pair.d1) - answer(pair.d2)) < 60,
+        inputs=data,
+        neighbors=neighbors,
+    )
+    moves = [abs(answer(pair.d1) - answer(pair.d2)) for pair in pairs]
+    assert max(moves) == farthest
+    assert any("farthest" in pair.origin for pair in pairs)
+
+
+def test_worst_inputs_stay_within_what_the_examples_span():
+    mechanism = lambda data, rng: sum(data) + rng.laplace()  # noqa: E731
+    moved = lambda pair: abs(sum(pair.d1) - sum(pair.d2))  # noqa: E731
+    claim = {"inputs": [[3, 18, 7], [5]], "neighbors": "replace_one"}
+    pairs, _ = proposed(mechanism, start=lambda pair: moved(pair) < 5, **claim)
+    assert max(map(moved, pairs)) == 15
