@@ -62,7 +62,7 @@ def explored(
 def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str) -> Iterator[Pair]:
     """What an audit would look at beside the pairs of the claim."""
     whole, call, source = prepared(mechanism, claim)
-    settings = Settings(search=search, seed=1)
+    settings = Settings(search=search, seed=1, max_seconds=3600)
     source = searched(source, whole.promise, call, settings)
     past = [Tried(pair, 0, 1.0) for pair in source.given]
     for _ in range(MOST):

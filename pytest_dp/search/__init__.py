@@ -25,6 +25,9 @@ from pytest_dp.settings import Settings
 
 __all__ = ["constants_of", "searched"]
 
+SOLVED = ("symbolic", "gradient")
+"""Searches that say of each pair how it was found, inside of the claim too."""
+
 
 def searched(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
     """A source of the same pairs, followed by those that a search proposes.
@@ -60,9 +63,7 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
             sieved(found[name], neighbours, told, clock.timed)
             for name in found
             if name in names
-            for told in [
-                partial(marked, bounds=bounds, wanted=wanted, told=name in ("symbolic", "gradient"))
-            ]
+            for told in [partial(marked, bounds=bounds, wanted=wanted, told=name in SOLVED)]
         ),
         *(sieved(proposer, Sieve(context), clock.timed) for proposer in source.proposers),
     ]

@@ -70,9 +70,7 @@ class Variable:
             return z3.is_true(answer)
         if isinstance(self.value, str):
             return _unescaped(answer.as_string())
-        if z3.is_algebraic_value(answer):
-            answer = answer.approx(20)
-        return type(self.value)(answer.as_fraction() if z3.is_real(answer) else answer.as_long())
+        return type(self.value)(model.number(self.formula))
 
 
 def _unescaped(written: str) -> str:

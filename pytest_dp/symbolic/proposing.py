@@ -136,21 +136,25 @@ class Explorer:
         claim's pairs span.
         """
         moved = _moved(runs)
-        if moved is None or self._met["far"] >= DOZENS:
+        if not moved or self._met["far"] >= DOZENS:
             return
         self._met["far"] += 1
         path = [
             *runs.before(runs.d1, len(runs.d1.branches)),
             *runs.before(runs.d2, len(runs.d2.branches)),
         ]
-        inside = [*runs.stage.facts, *runs.stage.within(self._spans)]
-        model = self._questions.least([*inside, *map(closed, path)], -moved)
-        far = 0.0 if model is None else model.number(moved)
-        if model is None or far <= self._far * (1 + EQUAL):
+        inside = [*runs.stage.facts, *runs.stage.within(self._spans), *map(closed, path)]
+        far = self._questions.farthest(inside, moved)
+        if far is None or far <= self._far * (1 + EQUAL):
             return
-        origin = f"symbolic: the answer may move by {far:g} here, the farthest by these branches"
+        total = z3.Sum([z3.If(a >= b, a - b, b - a) for a, b in moved])
+        as_far = total >= z3.RealVal(str(far))
+        model = self._questions.any([*inside, as_far], runs.stage.known)
+        if model is None:
+            return
+        origin = f"symbolic: the answer may move by {float(far):g}, the farthest by these branches"
         for pair in runs.stage.pairs(model):
-            self._far = far
+            self._far = float(far)
             yield Found(replace(pair, origin=origin), True)
 
     def _run(self, pair: Pair, seed: int | None) -> _Runs | None:
@@ -186,7 +190,7 @@ class Explorer:
         return stage
 
     def _answers(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
-        known = [variable.known for variable in runs.stage.variables]
+        known = runs.stage.known
         yield from self._arguments(runs, known)
         other = {branch.key: at for at, branch in enumerate(runs.d2.branches)}
         for at, branch in enumerate(runs.d1.branches):
@@ -227,24 +231,13 @@ class Explorer:
                 yield "most", both[0][0].place, model
 
 
-def _moved(runs: _Runs) -> Any:
-    """How far outputs are apart, as a formula; None if there is none."""
+def _moved(runs: _Runs) -> list[tuple[Any, Any]]:
+    """Formulas of the outputs on both sides; none if there are none for all numbers."""
     d1, d2 = runs.d1.outputs, runs.d2.outputs
     if len(d1) != len(d2) or not any(map(is_symbolic, (*d1, *d2))):
-        return None
+        return []
     both = [(term(a), term(b)) for a, b in zip(d1, d2, strict=True) if a is not b]
-    if any(a is None or b is None for a, b in both):
-        return None
-    return z3.Sum(
-        [
-            z3.If(
-                a >= b,
-                z3.ToReal(a - b) if z3.is_int(a - b) else a - b,
-                z3.ToReal(b - a) if z3.is_int(b - a) else b - a,
-            )
-            for a, b in both
-        ]
-    )
+    return [] if any(a is None or b is None for a, b in both) else both
 
 
 def _facts(runs: _Runs) -> list[Any]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import z3
 
 from pytest_dp.limits import DOZENS, MILLION
 
-EFFORT = MILLION
-"""Steps of z3 for a question, which take half a second on most machines."""
+EFFORT = 2 * MILLION
+"""Steps of z3 for a question, of which it makes some ten million a second."""
 
 
 class Model:
@@ -21,12 +22,14 @@ class Model:
 
     def value_of(self, formula: Any) -> Any:
         """A formula as a constant of z3."""
-        return self._model.eval(formula.translate(self._context), model_completion=True)
+        here = formula if formula.ctx == self._context else formula.translate(self._context)
+        return self._model.eval(here, model_completion=True)
 
-    def number(self, formula: Any) -> float:
-        """A formula as a number."""
+    def number(self, formula: Any) -> Fraction:
+        """A formula as a number, which is rounded if it is irrational."""
         value = self.value_of(formula)
-        return float(value.as_fraction() if z3.is_rational_value(value) else value.as_long())
+        value = value.approx(20) if z3.is_algebraic_value(value) else value
+        return Fraction(value.as_fraction() if z3.is_real(value) else value.as_long())
 
 
 class Questions:
@@ -73,6 +76,18 @@ class Questions:
         optimizer = self._optimizer(hard)
         optimizer.minimize(objective.translate(self._context))
         return self._optimum(optimizer)
+
+    def farthest(self, hard: Sequence[Any], both: Sequence[tuple[Any, Any]]) -> Fraction | None:
+        """How far pairs of numbers may be apart in all; None if that is not found soon."""
+        optimizer = self._optimizer(hard)
+        apart = [z3.Real(f"apart {at}", self._context) for at in range(len(both))]
+        for distance, numbers in zip(apart, both, strict=True):
+            a, b = self._here(numbers)
+            for larger, smaller in ((a, b), (b, a)):  # much quicker than a maximum of both
+                optimizer.add(z3.Implies(larger >= smaller, distance == larger - smaller))
+        optimizer.maximize(z3.Sum(apart))
+        model = self._optimum(optimizer)
+        return None if model is None else sum(map(model.number, apart), start=Fraction(0))
 
     def _optimizer(self, hard: Sequence[Any]) -> Any:
         optimizer = z3.Optimize(ctx=self._context)

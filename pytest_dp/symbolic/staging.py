@@ -86,9 +86,9 @@ class Stage:
                 self.facts.append(variable.formula == literal(value))
 
     @property
-    def variables(self) -> list[Variable]:
-        """Those that may have other values."""
-        return [variable for variable in self._made.all if variable is not self._size]
+    def known(self) -> list[Any]:
+        """The conditions that variables have the values that they have, but for the length."""
+        return [variable.known for variable in self._made.all if variable is not self._size]
 
     def params_in(self, formula: Any, model: Model) -> dict[str, list[Any]]:
         """The values in an answer of those parameters that a formula depends on."""
