@@ -32,7 +32,7 @@ from pytest_dp.inputs.pair_strategies import neighbours
 from pytest_dp.inputs.sources import Pair, PairSource, Tried
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.copies import Pristine
-from pytest_dp.search import searched
+from pytest_dp.search import constants_of, searched
 from pytest_dp.settings import Settings
 from pytest_dp.symbolic.proposing import Explorer, Found
 
@@ -46,7 +46,8 @@ def prepared(mechanism: Callable[..., Any], claim: dict[str, Any]) -> tuple[Any,
     whole = expand({"eps": 1.0, **claim})[0]
     call = prepare(mechanism, whole.arguments)
     whole = replace(whole, promise=resolved(whole.promise))
-    return whole, call, source_of(whole, 1, "inputs")
+    constants = [constant.value for constant in constants_of(call.mechanism, call.params)]
+    return whole, call, source_of(whole, 1, "inputs", constants=constants)
 
 
 def explored(
@@ -60,10 +61,12 @@ def explored(
 
 
 def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str) -> Iterator[Pair]:
-    """What an audit would look at beside the pairs of the claim."""
+    """What an audit would look at: with symbolic runs alone, without the pairs of the claim."""
     whole, call, source = prepared(mechanism, claim)
     settings = Settings(search=search, seed=1, max_seconds=3600)
     source = searched(source, whole.promise, call, settings)
+    if search != ("symbolic",):
+        yield from source.given
     past = [Tried(pair, 0, 1.0) for pair in source.given]
     for _ in range(MOST):
         pair = source.more(past)
