@@ -76,11 +76,12 @@ MARGINALS = {
 AGE, HOURS = (38.6, 13.6, 17, 90), (40.4, 12.3, 1, 99)
 """Mean, deviation, smallest and largest."""
 MALE, RICH = 0.669, 0.241
+ORDER = ("age", "education", "occupation", "marital", "sex", "income", "hours", "workclass", "race")
 EPS = (1_000.0, 10.0, 1.0, 0.1)
 
 
-def adult_like(count: int, seed: int) -> Any:
-    """So many records, as a data frame of nine columns."""
+def adult_like(count: int, seed: int, width: int = len(ORDER)) -> Any:
+    """So many records, as a data frame of nine columns, or fewer."""
     pandas, rng = import_module("pandas"), np.random.default_rng(seed)
     columns: dict[str, Any] = {"age": _whole(rng, count, AGE)}
     for name, shares in MARGINALS.items():
@@ -97,7 +98,7 @@ def adult_like(count: int, seed: int) -> Any:
         RICH * np.where(learned, 2.0, 0.66) * np.where(columns["marital"] == "Married", 1.6, 0.5)
     )
     columns["income"] = np.where(rng.random(count) < np.minimum(chance, 1), ">50K", "<=50K")
-    return pandas.DataFrame(columns)
+    return pandas.DataFrame(columns)[list(ORDER[:width])]
 
 
 def _whole(rng: np.random.Generator, count: int, law: tuple[float, float, int, int]) -> Any:
@@ -148,7 +149,8 @@ def synthesise(frame: Any, rng: np.random.Generator, eps: float = 0.0, degree: i
 
 def games(options: argparse.Namespace) -> None:
     """R_MS, R_T, RMSD and miss rates, beside those of the paper."""
-    data, population = adult_like(options.size, 1), adult_like(20 * options.size, 2)
+    data = adult_like(options.size, 1, options.columns)
+    population = adult_like(20 * options.size, 2, options.columns)
     for eps in options.eps:
         began = time.process_time()
         found = membership_risk(
@@ -176,7 +178,7 @@ def games(options: argparse.Namespace) -> None:
 
 def falling(options: argparse.Namespace) -> None:
     """The AUC of one record as eps falls: R_MS alone."""
-    data = adult_like(options.size, 1)
+    data = adult_like(options.size, 1, options.columns)
     for eps in EPS:
         found = membership_risk(
             partial(synthesise, eps=eps),
@@ -223,6 +225,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("what", choices=("games", "eps", "bugs"))
     parser.add_argument("--size", type=int, default=1_000)
+    parser.add_argument("--columns", type=int, default=len(ORDER))
     parser.add_argument("--records", type=int, default=8)
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)

@@ -8,6 +8,14 @@ WIRING = "unit/test_auditors_wiring.py::"
 
 FAULTS = (
     Fault(
+        "each-record-has-all-of-alpha",
+        "auditors/membership.py",
+        "alpha = context.alpha / len(promise.games.records)",
+        "alpha = context.alpha",
+        "The more records a claim is about, the more often it is red by chance.",
+        "unit/test_membership.py::test_each_record_has_its_share_of_alpha",
+    ),
+    Fault(
         "bets-with-one-key",
         "auditors/pair_state.py",
         "key = purpose, self.number, *rest",

@@ -10,7 +10,25 @@ CLASSICAL = "unit/test_evidence.py::"
 EVENTS = "unit/test_evidence_event_test.py::"
 SIZES = "statistical/test_events_by_enumeration.py::"
 
+AREAS = "unit/test_evidence_auc.py::"
+
 FAULTS = (
+    Fault(
+        "ties-are-won",
+        "evidence/auc.py",
+        "np.array([1.0, 0.5, 0.0])",
+        "np.array([1.0, 1.0, 0.0])",
+        "A model that always says the same is told to give records away.",
+        AREAS + "test_bets_win_nothing_on_average_at_the_true_area",
+    ),
+    Fault(
+        "wealth-spread-anew-and-kept",
+        "evidence/auc.py",
+        "np.logaddexp(self._stakes, fresh) - math.log(2)",
+        "np.logaddexp(self._stakes, fresh)",
+        "Each new attack doubles the wealth: red builds for nothing.",
+        AREAS + "test_bets_win_nothing_on_average_at_the_true_area",
+    ),
     Fault(
         "stake-after-the-draw",
         "evidence/betting.py",

@@ -15,6 +15,7 @@ from pytest_dp.attacks import ranking
 from pytest_dp.attacks.membership import learn, shown_of
 from pytest_dp.claim import expand
 from pytest_dp.datasets.cells import cells_of
+from pytest_dp.evidence.auc import resolution
 from pytest_dp.inputs.targets import targets_of
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.targeted import target_of, targeted
@@ -271,6 +272,17 @@ class Opaque:
 def test_an_audit_says_what_is_wrong_and_what_to_write(mechanism, wrong, error, said):
     with pytest.raises(error, match=said):
         audit(mechanism, **{**CLAIM, **wrong}, seed=1, max_samples=200)
+
+
+def test_each_record_has_its_share_of_alpha():
+    """By what so many pairs would have caught; and of the data, all games share the outputs."""
+    claim = {**CLAIM, "records": range(4), "max_samples": 600, "seed": 1}
+    result = audit(lambda data, rng: float(rng.normal()), **claim)
+    pairs = {risk.pairs for risk in result.risks}
+    assert len(pairs) == 1
+    assert result.resolution == resolution(0.6, *pairs, 1e-6 / 4)
+    assert (sum(pairs) + 4) * 5 + 20 > result.samples  # 4 to learn from, and some to try out
+    assert result.p_value == pytest.approx(min(4 * min(r.p_value for r in result.risks), 1))
 
 
 def slow(data, rng):
