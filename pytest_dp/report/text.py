@@ -21,7 +21,6 @@ def proven(record: Record) -> float:
 def verbose(record: Record) -> list[str]:
     """What ``-v`` adds about one claim."""
     known = [(name, text) for name, text in facts(record).items() if text]
-    known += [(risk.record, told(risk)) for risk in record.risks]
     known += [("note", note) for note in record.notes if note != record.reason]
     lines = [record.name, *(f"  {line}" for line in wrap(record.headline, LINE - 2))]
     for name, text in known:
@@ -85,6 +84,7 @@ def facts(record: Record) -> dict[str, str]:
         ),
         "seed": record.seed,
         "reason": record.reason,
+        **{risk.record: told(risk) for risk in record.risks},
     }
 
 

@@ -274,6 +274,15 @@ def test_an_audit_says_what_is_wrong_and_what_to_write(mechanism, wrong, error, 
         audit(mechanism, **{**CLAIM, **wrong}, seed=1, max_samples=200)
 
 
+@pytest.mark.parametrize("classifier", ["logistic", "additive"])
+def test_an_attack_may_learn_by_another_classifier(classifier):
+    method = Membership(classifier=classifier)
+    claim = {**CLAIM, "records": [-1], "seed": 1, "max_samples": 800}
+    result = audit(lambda data, rng: data[-1][0] + rng.normal(scale=20), **claim, method=method)
+    assert result.violated
+    assert result.risks[0].told_by == "a learned score"
+
+
 def test_each_record_has_its_share_of_alpha():
     """By what so many pairs would have caught; and of the data, all games share the outputs."""
     claim = {**CLAIM, "records": range(4), "max_samples": 600, "seed": 1}
