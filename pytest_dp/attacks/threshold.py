@@ -26,8 +26,7 @@ from pytest_dp.attacks.expected_bounds import (
     expected_bounds,
 )
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.evidence.regression import expit, logistic, quantile_levels
-from pytest_dp.limits import HUNDREDS
+from pytest_dp.evidence.regression import expit, logistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +41,11 @@ class Cuts:
     """A typical score between each of them and the next, shape (k + 1,)."""
 
 
-def cuts_for(odds: Floats, learned: int) -> Cuts:
-    """Thresholds worth a look, by the scores of some outputs; `learned` as in `Cuts`."""
-    values = np.unique(odds)
-    if len(values) <= 2 * HUNDREDS:
-        return Cuts(learned, values[:-1] / 2 + values[1:] / 2, values)
-    share = quantile_levels(len(odds), 0, 2 * HUNDREDS, 10)
-    ordered = np.sort(odds)
-    at = np.unique(ordered[np.unique((share * (len(odds) - 1)).astype(np.int64))]) + 5e-10
-    places = np.concatenate([[0], np.searchsorted(ordered, at), [len(ordered)]])
-    middle = np.minimum((places[:-1] + places[1:]) // 2, len(ordered) - 1)
-    return Cuts(learned, at, ordered[middle])
+def cuts_at(at: Floats, learned: int) -> Cuts:
+    """Thresholds where a score is cut, of which there is one at least; `learned` as in `Cuts`."""
+    gaps = np.diff(at, prepend=at[0] - 0.1, append=at[-1] + 0.1)
+    levels = np.append(at, at[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
+    return Cuts(learned, at, levels)
 
 
 def best_cut(

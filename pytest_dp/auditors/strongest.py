@@ -20,7 +20,7 @@ from pytest_dp.attacks.expected_bounds import (
     likelier_first,
 )
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.threshold import Cuts, best_cut
+from pytest_dp.attacks.threshold import best_cut, cuts_at
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
@@ -165,9 +165,7 @@ def _best_threshold(
     clearest = _clearest(state, ALIKE)
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
-    gaps = np.diff(binning.cuts, prepend=binning.cuts[0] - 0.1, append=binning.cuts[-1] + 0.1)
-    levels = np.append(binning.cuts, binning.cuts[-1]) + np.append(-gaps[:-1], gaps[-1]) / 2
-    cuts = Cuts(state.learned, binning.cuts, levels)
+    cuts = cuts_at(binning.cuts, state.learned)
     lower = lower_bins(joint) if paired and not state.record.apart else None
     best = best_cut(counts1.astype(int), counts2.astype(int), cuts, context.plan(left), lower=lower)
     return clearest.choice if best is None or best.expected == -math.inf else best

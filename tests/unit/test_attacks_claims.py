@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm, spearmanr
 
+from pytest_dp.attacks.binning import cuts_of
 from pytest_dp.attacks.expected_bounds import PlannedTest, choice_of, first_share, rough_bounds
-from pytest_dp.attacks.threshold import best_cut, cuts_for
+from pytest_dp.attacks.threshold import best_cut, cuts_at
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
@@ -32,7 +33,7 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     """Of normal noise, where all is known: nearly as much as the best one by known chances."""
     rng = np.random.default_rng(57)
     found = [rng.normal(d, 1, 100_000) * distance for d in (distance, 0.0)]
-    cuts = cuts_for(np.concatenate(found), 100_000)
+    cuts = cuts_at(cuts_of(np.concatenate(found), 200), 100_000)
     choice = best_cut(*(between(cuts, side) for side in found), cuts, PlannedTest(claim, 2e5, 1e-6))
     at = cuts.at / distance
     up = norm.sf(at - distance), norm.sf(at)

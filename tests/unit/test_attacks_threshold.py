@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from learning import both, learned
 from scipy.stats import laplace, norm
 
+from pytest_dp.attacks.binning import cuts_of
 from pytest_dp.attacks.expected_bounds import (
     PlannedTest,
     cautious,
@@ -21,7 +22,7 @@ from pytest_dp.attacks.expected_bounds import (
 )
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.tally import Hits, Tally
-from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_for, fixed
+from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_at, fixed
 from pytest_dp.auditors.strongest import lower_bins
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.outputs.table import tabulate
@@ -118,8 +119,7 @@ def test_the_best_threshold_is_found(turned, runs):
     rng = np.random.default_rng(50)
     one, two = (rng.multinomial(1_000_000, law[order]) for law in (p, q))
     sorted_levels = levels[order]
-    cuts = cuts_for(np.repeat(sorted_levels, 3), 1_000_000)
-    np.testing.assert_allclose(cuts.levels, sorted_levels)
+    cuts = cuts_of_scores(np.repeat(sorted_levels, 3), 1_000_000)
     assert ((cuts.at > sorted_levels[:-1]) & (cuts.at < sorted_levels[1:])).all()
     choice = best_cut(one, two, cuts, plan(runs, 1e-3))
     above = [[law[order][k:].sum() for k in range(1, 20)] for law in (p, q)]
@@ -207,9 +207,14 @@ def test_a_rare_event_is_worth_more_than_a_frequent_one():
     assert best_cut(one, two, cuts, plan(1e4, 0.01)).sign == 1
 
 
+def cuts_of_scores(found, learned):
+    """As an audit cuts a score."""
+    return cuts_at(cuts_of(found, 200), learned)
+
+
 def test_nothing_to_cut():
-    cuts = cuts_for(np.zeros(100), 50)
-    assert len(cuts.at) == 0
+    assert not len(cuts_of(np.zeros(100), 40))
+    cuts = Cuts(50, np.zeros(0), np.zeros(1))
     assert best_cut(np.array([100]), np.array([100]), cuts, plan(1e4, 0.05)) is None
 
 
@@ -217,10 +222,10 @@ def test_nothing_to_cut():
 def test_thresholds_cover_all_scores(size, ties):
     found = np.random.default_rng(52).laplace(size=size)
     found = np.round(found, 2 if ties else 9)
-    cuts = cuts_for(found, size)
+    cuts = cuts_of_scores(found, size)
     assert (np.diff(cuts.at) > 0).all()
     assert len(cuts.levels) == len(cuts.at) + 1
-    assert len(cuts.at) <= 600
+    assert len(cuts.at) <= 200
     assert not np.isin(cuts.at, found).any()
     counts = np.bincount(np.searchsorted(cuts.at, found), minlength=len(cuts.levels))
     assert counts.min() >= 1
@@ -253,7 +258,8 @@ def test_noise_in_the_scores_does_not_make_rare_events_attractive():
         def draw(chance, size, rng=rng):
             return np.where(rng.random(size) < chance, 0.05, -0.05) + rng.normal(0, spread, size)
 
-        cuts = cuts_for(np.concatenate([draw(half, 50_000), draw(1 - half, 50_000)]), 50_000)
+        scored = np.concatenate([draw(half, 50_000), draw(1 - half, 50_000)])
+        cuts = cuts_of_scores(scored, 50_000)
         counts = [between(cuts, draw(chance, 40_000)) for chance in (half, 1 - half)]
         high, low = norm.sf(cuts.at, 0.05, spread), norm.sf(cuts.at, -0.05, spread)
         p1, p2 = half * high + (1 - half) * low, (1 - half) * high + half * low
@@ -276,9 +282,10 @@ def test_a_model_that_fitted_noise_does_not_make_rare_events_attractive():
 
         trained, first = both(draw, 20_000, 100 + seed)
         model = learned(trained, first)
-        cuts = cuts_for(scores(model, tabulate(trained)), 20_000)
-        if not len(cuts.at):
+        scored = scores(model, tabulate(trained))
+        if not len(cuts_of(scored, 200)):
             continue
+        cuts = cuts_of_scores(scored, 20_000)
         counts = [between(cuts, scores(model, tabulate(draw(d, rng, 10_000)))) for d in (0, 1)]
         above = scores(model, tabulate(grid))[None, :] > cuts.at[:, None]
         chosen, best = chosen_and_best(cuts, counts, *(above @ law for law in laws), 300_000, 1e-6)
