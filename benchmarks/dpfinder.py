@@ -159,7 +159,7 @@ class Algorithm:
         return self.loss(d1, d2, self.outcome_of(found))
 
     def outcome_of(self, found: Found) -> Any:
-        _, values = found.output.key  # type: ignore[misc]
+        _, values = found.output.key
         ends = {
             1: lambda t: (t, math.inf),
             -1: lambda t: (-math.inf, t),

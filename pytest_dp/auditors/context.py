@@ -192,7 +192,7 @@ class Context:
 
         By powers of two: small differences in speed should not change what is done.
         """
-        affordable = self.affordable()
+        affordable = self.sampler.runs + self.affordable()
         if affordable < self.max_samples:
             planned = 2 ** math.floor(math.log2(max(affordable, 2)))
             self.max_samples = min(self.max_samples, planned)

@@ -82,15 +82,15 @@ def readable(
     about = [feature for feature in about if feature.kind != "bit"]
     plain = [feature for feature in about if feature.kind != "reading of characters"]
     rank = rank_of(len(on_d) // 2)
-    found = _conjunction(table, on_d, plain, rank, kept_rank)
+    found = conjunction(table, on_d, plain, rank, kept_rank)
     if len(plain) < len(about):
-        closer = _conjunction(table, on_d, about, rank, kept_rank)
+        closer = conjunction(table, on_d, about, rank, kept_rank)
         if found is None or (closer and READABLE_WORTH * closer.rank > max(found.rank, 0.0)):
             found = closer
     return None if found is None else found.event
 
 
-def _conjunction(
+def conjunction(
     table: Table,
     on_d: Bools,
     about: list[Feature],

@@ -24,12 +24,14 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import instrumented
 from pytest_dp.sampling.shadowing import shadow
 
+Key = tuple[Hashable, tuple[Any, ...]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed:
     """What a mechanism puts out on one path."""
 
-    key: Hashable
+    key: Key
     """Its form, and its values; `Smooth` stands for numbers with noise."""
     numbers: tuple[Smooth, ...]
     """With noise."""
@@ -41,7 +43,7 @@ class Weighed:
 class Output:
     """A set of outputs: of one form, with numbers on one side of a threshold."""
 
-    key: Hashable
+    key: Key
     signs: tuple[int, ...]
     """Of each number: 1 if it is above its threshold, -1 if below; 0 if it may be anything, and
     then it has none."""
@@ -60,15 +62,30 @@ class Output:
                 chance = chance * number.trace.above(margins)
         return chance
 
+    def holds(self, output: Any, thresholds: Floats) -> bool:
+        """Whether an output of a real run is in it."""
+        leaves: list[Any] = []
+        form, values = self.key
+        if opened(output, leaves) != form or len(leaves) != len(values):
+            return False
+        left, signs = iter(thresholds.tolist()), iter(self.signs)
+        for leaf, value in zip(leaves, values, strict=True):
+            if value is not Smooth:
+                if leaf != value:
+                    return False
+            elif (sign := next(signs)) and not sign * (leaf - next(left)) > 0:
+                return False
+        return True
+
 
 def outputs_of(
     outcomes: Sequence[Weighed], least: float, rng: np.random.Generator
-) -> dict[Hashable, tuple[Output, Floats]]:
+) -> dict[Key, tuple[Output, Floats]]:
     """Outputs that are likely enough on one input, with thresholds at averages of their numbers.
 
     Of many numbers, a few have one; on which side they are is random.
     """
-    found: dict[Hashable, tuple[Output, Floats]] = {}
+    found: dict[Key, tuple[Output, Floats]] = {}
     for outcome in outcomes:
         if outcome.weights.mean() >= least:
             count = len(outcome.numbers)

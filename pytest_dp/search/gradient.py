@@ -13,7 +13,7 @@ Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -26,9 +26,10 @@ from pytest_dp.evidence import mclt
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import Proposer, Proposing
 from pytest_dp.known.smooth import HARD, STEEPNESS, Smoothing
-from pytest_dp.known.smoothed import Output, Smoothed, outputs_of
+from pytest_dp.known.smoothed import Key, Output, Smoothed, outputs_of
 from pytest_dp.limits import (
     CLEARLY,
+    FEW,
     NO_LOSS,
     RARE,
     RARELY,
@@ -88,7 +89,8 @@ class Gradients:
     """Restarts of a search on one mechanism.
 
     `family_of` gives neighbours to move, by random numbers; `centres` are numbers around which
-    inputs may matter. Raises CannotCopy if the mechanism cannot be copied.
+    inputs may matter; outputs have at least the probability `least` on one input. Raises CannotCopy
+    if the mechanism cannot be copied.
     """
 
     def __init__(
@@ -98,9 +100,10 @@ class Gradients:
         centres: Sequence[float],
         seed: int,
         deadline: Deadline,
+        least: float = MIN_SHARE,
     ) -> None:
         self._call, self._family_of, self._centres = call, family_of, [0.0, *centres]
-        self._seed, self._deadline = seed, deadline
+        self._seed, self._deadline, self._least = seed, deadline, least
         self._runs = Smoothed(call, Smoothing(2 * THOUSAND, seed), deadline)
 
     def restart(self, number: int) -> Found | None:
@@ -117,9 +120,15 @@ class Gradients:
         return found
 
     def start(self, number: int) -> Found | None:
-        """Where one restart begins: random neighbours, and the output that promises most there."""
-        rng, runs = np.random.default_rng((self._seed, number)), self._runs
-        family = self._family_of(rng)
+        """Where one restart begins: of a few random neighbours, those with most promise."""
+        rng = np.random.default_rng((self._seed, number))
+        starts = [start for start in (self._started(rng) for _ in range(FEW)) if start is not None]
+        promising = max(starts, key=lambda start: start.loss, default=None)
+        return None if promising is None else self._measured(promising)
+
+    def _started(self, rng: np.random.Generator) -> Found | None:
+        """Random neighbours, with the output that promises most, and what it promises."""
+        family, runs = self._family_of(rng), self._runs
         if not runs.smoothing.spread:
             runs.weighed(family.sides[0], family.start(rng, 0.0, 1.0)[None, :])
         reach = runs.smoothing.spread or 1.0
@@ -129,18 +138,18 @@ class Gradients:
             return None
         forward, backward = self._promised(family, vector, outputs)
         best = int(np.argmax(np.maximum(forward, backward)))
-        output, thresholds = outputs[best]
         is_forward = bool(forward[best] >= backward[best])
-        return self._measured(Found(family, vector, output, thresholds, is_forward, 0.0))
+        promise = float(max(forward[best], backward[best]))
+        return Found(family, vector, *outputs[best], is_forward, promise)
 
     def _outputs(
         self, family: Family, vector: Floats, rng: np.random.Generator
     ) -> list[tuple[Output, Floats]]:
         """The outputs that are likely enough on one of the inputs."""
-        found: dict[Hashable, tuple[Output, Floats]] = {}
+        found: dict[Key, tuple[Output, Floats]] = {}
         with self._steepness(HARD):
             for side in family.sides:
-                found |= outputs_of(self._runs.weighed(side, vector[None, :]), MIN_SHARE, rng)
+                found |= outputs_of(self._runs.weighed(side, vector[None, :]), self._least, rng)
         return list(found.values())
 
     @contextmanager
@@ -189,7 +198,7 @@ class Gradients:
         asked = [(found.output, found.thresholds[None, :])]
         p, q = (runs.chances(side, found.vector[None, :], asked) for side in found.sides)
         c1, c2, both = (round(float(share.sum())) for share in (p, q, p * q))
-        if c1 < MIN_SHARE / 2 * runs.smoothing.draws:
+        if c1 < self._least / 2 * runs.smoothing.draws:
             return math.nan, math.inf
         return mclt.loss(c1, c2, both, runs.smoothing.draws, SHOWN_ALPHA)
 
@@ -213,7 +222,7 @@ class Gradients:
         asked = [(output, thresholds[None, :]) for output, thresholds in outputs]
         chances = (self._runs.chances(side, vector[None, :], asked) for side in family.sides)
         p, q = (_logs(chance)[:, 0] for chance in chances)
-        losses = np.where(np.maximum(p, q) >= math.log(MIN_SHARE), np.abs(p - q), 0.0)
+        losses = np.where(np.maximum(p, q) >= math.log(self._least), np.abs(p - q), 0.0)
         best = int(np.argmax(losses))
         if losses[best] <= CLEARLY * max(found.loss, NO_LOSS):
             return found
@@ -230,7 +239,7 @@ class Gradients:
         low, high = bounds / units
         start = np.clip(_point(found) / units, low, high)
         low, high = np.maximum(low, start - SEVERAL), np.minimum(high, start + SEVERAL)
-        best = climbed(lambda x: self._logs_of(found, x * units), start, low, high, MIN_SHARE)
+        best = climbed(lambda x: self._logs_of(found, x * units), start, low, high, self._least)
         vector, thresholds = np.split(best * units, [len(found.vector)])
         moved = self._measured(replace(found, vector=vector, thresholds=thresholds))
         with self._steepness(HARD):
@@ -262,7 +271,12 @@ def _point(found: Found) -> Floats:
 
 
 def gradients_of(
-    promise: Promise, call: Call, seed: int, deadline: Deadline, whose: str
+    promise: Promise,
+    call: Call,
+    seed: int,
+    deadline: Deadline,
+    whose: str,
+    least: float = MIN_SHARE,
 ) -> Gradients:
     """Restarts on the neighbours of a promise, around the constants of the code.
 
@@ -272,7 +286,7 @@ def gradients_of(
     families = families_of(promise, whose)
     values = [constant.value for constant in constants_of(call.mechanism, call.params)]
     centres = [float(value) for value in values if is_real(value)]
-    return Gradients(call, families, centres[:SEVERAL], seed, deadline)
+    return Gradients(call, families, centres[:SEVERAL], seed, deadline, least)
 
 
 def by_gradients(promise: Promise, call: Call, clock: Clock, seed: int) -> Proposer:

@@ -1,0 +1,102 @@
+"""DP-Finder as a method: what it catches, what it passes, and what it says of its estimate."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+from boundary import QUIET, most
+
+import pytest_dp
+from benchmarks import mechanisms
+from pytest_dp import DPFinder, queries
+
+pytestmark = pytest.mark.usefixtures("_without_blame")
+audit = partial(pytest_dp.audit, method=DPFinder(restarts=2), seed=1, n_jobs=1, **QUIET)
+SVT = {
+    "eps": 0.6,
+    "params": {"eps": [1.0], "threshold": [30.0]},
+    "inputs": queries(3),
+    "max_samples": 60_000,
+    "method": DPFinder(restarts=4),
+}
+
+
+def noisy(data, rng, scale=1.0):
+    return data[0] + rng.laplace(scale=scale)
+
+
+def clipped_sum(data, rng, width):
+    """Clips to what nobody promised: records of the examples are within 0 and 2."""
+    return sum(min(x, width) for x in data) + rng.laplace()
+
+
+@pytest.mark.spot(1)
+@pytest.mark.parametrize("mechanism", [mechanisms.svt4, mechanisms.svt5])
+def test_a_leak_around_a_threshold_that_the_patterns_do_not_reach_is_caught(mechanism):
+    """Beyond the patterns, it is told beside the verdict; or red, if that was asked for."""
+    told = audit(mechanism, **SVT)
+    assert not told.violated
+    assert told.beyond.violated
+    assert told.beyond.lower > 0.6
+    assert "answers" in told.beyond.outside
+    red = audit(mechanism, **SVT, beyond="fail")
+    assert red.violated
+    assert red.lower > 0.6
+    (note,) = [note for note in red.notes if "M-CLT" in note]
+    said = r"of 4 restarts, the best ended on .*, with (a loss of \S+ ± \S+|an output .* only) \("
+    assert re.match(said, note)
+
+
+@pytest.mark.parametrize(("width", "violated"), [(1.0, False), (2.0, True)])
+def test_numbers_of_records_are_moved_within_the_examples(width, violated):
+    inputs = [[0.0, 1.4, 0.7], [2.0, 0.3]]
+    keywords = {"params": {"width": [width]}, "neighbors": "add_remove_one", "beyond": "fail"}
+    result = audit(clipped_sum, eps=1.2, inputs=inputs, **keywords)
+    assert result.violated == violated
+    if violated:
+        records = np.concatenate([result.counterexample.d1, result.counterexample.d2])
+        assert records.min() >= 0
+        assert records.max() <= 2
+        assert result.p_value <= result.alpha
+
+
+@pytest.mark.parametrize("audits", [4, pytest.param(60, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("scale", "is_kept"), [(1.0, True), (0.5, False)])
+def test_false_alarms_are_as_rare_as_alpha(audits, scale, is_kept):
+    """Exactly at the claim; a claim that is broken twice over is hardly ever passed."""
+    red = [
+        audit(
+            noisy,
+            eps=1.0,
+            params={"scale": [scale]},
+            inputs=queries(1),
+            method=DPFinder(restarts=1),
+            max_samples=4_000,
+            alpha=0.05,
+            beyond="fail",
+            seed=seed,
+        ).violated
+        for seed in range(audits)
+    ]
+    assert sum(red) <= most(audits, 0.05) if is_kept else sum(red) >= 0.9 * audits
+
+
+def test_mechanisms_without_gradients_are_tested_on_the_pairs_of_the_claim():
+    def written(data, rng):
+        return f"{data[0] + rng.laplace(scale=0.2):.1f}"
+
+    result = audit(written, eps=1.0, inputs=queries(1))
+    assert result.violated
+    assert any("only the pairs of the claim are tested: no gradient" in n for n in result.notes)
+
+
+def test_the_same_seed_gives_the_same_result():
+    def bounds(seed):
+        result = audit(noisy, eps=1.0, inputs=queries(2), max_samples=4_000, seed=seed)
+        return result.lower, result.notes
+
+    assert bounds(1) == bounds(1)
+    assert bounds(1) != bounds(2)
