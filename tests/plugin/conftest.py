@@ -6,6 +6,7 @@ import pkgutil
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from pytest_dp.inputs import generated, pair_strategies
 # Loaded here, and compiled once for all processes: runs inside this process would load (and forget)
 # what they use one by one, and are not to write compiled files.
 for _module in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp."):
-    import_module(_module.name)
+    with suppress(ModuleNotFoundError):  # of an optional package
+        import_module(_module.name)
 
 
 @pytest.fixture

@@ -5,75 +5,99 @@ from __future__ import annotations
 import pytest
 from projects import QUICK, laplace
 
-
-def test_a_claim_is_an_item_beside_ordinary_tests(project):
-    project.write("test_a.py", laplace("noisy", 1.0), "def test_plain(): pass")
-    assert project.ids() == ["test_a.py::noisy[eps=1.0]", "test_a.py::test_plain"]
-    project.run().assert_outcomes(passed=2)
-
-
-def test_a_function_that_is_both_a_test_and_a_claim_is_both(project):
-    project.write("test_a.py", "@dp_claim(eps=1.0, pairs=[(0, 1)])", "def test_x(d=0): return None")
-    assert project.ids() == ["test_a.py::test_x[eps=1.0]", "test_a.py::test_x"]
-
-
-def test_claims_imported_into_a_test_module_are_not_collected_again(project):
-    project.write("shop.py", laplace("noisy", 1.0))
-    project.write("test_a.py", "from shop import noisy", "def test_plain(): assert noisy")
-    assert project.ids() == ["test_a.py::test_plain"]
-
-
-def test_an_alias_is_not_collected_twice_and_the_own_name_wins(project):
-    project.write("test_a.py", "import functools", laplace("noisy", 1.0), "alias = noisy")
-    project.write("test_b.py", "first = None", laplace("_made", 1.0), "first = _made")
-    project.write("test_c.py", laplace("hidden", 1.0), "shown = hidden\ndel hidden")
-    assert project.ids() == [
-        "test_a.py::noisy[eps=1.0]",
-        "test_b.py::_made[eps=1.0]",
-        "test_c.py::shown[eps=1.0]",
-    ]
-
-
-def test_stacked_claims_are_one_item_each_topmost_first(project):
-    project.write(
-        "test_a.py",
+COLLECTED = {
+    "beside ordinary tests": (
+        laplace("noisy", 1.0) + "def test_plain(): pass\n",
+        ["noisy[eps=1.0]", "test_plain"],
+    ),
+    "both a test and a claim": (
+        "@dp_claim(eps=1.0, pairs=[(0, 1)])\ndef test_x(d=0): return None\n",
+        ["test_x[eps=1.0]", "test_x"],
+    ),
+    "imported": ("from shop import noisy\ndef test_plain(): assert noisy\n", ["test_plain"]),
+    "an alias": (laplace("noisy", 1.0) + "alias = noisy\n", ["noisy[eps=1.0]"]),
+    "its own name": (
+        "first = None\n" + laplace("_made", 1.0) + "first = _made\n",
+        ["_made[eps=1.0]"],
+    ),
+    "the name that is left": (
+        laplace("hidden", 1.0) + "shown = hidden\ndel hidden\n",
+        ["shown[eps=1.0]"],
+    ),
+    "stacked, topmost first": (
         """
         @dp_claim(eps=1.0, pairs=[(0, 1)])
         @dp_claim(eps=2.0, pairs=[(0, 2)])
         def noisy(d): return 0
         """,
-    )
-    assert project.ids() == ["test_a.py::noisy[eps=1.0]", "test_a.py::noisy[eps=2.0]"]
-
-
-def test_stacked_claims_with_one_eps_get_distinct_ids(project):
-    project.write(
-        "test_a.py",
+        ["noisy[eps=1.0]", "noisy[eps=2.0]"],
+    ),
+    "stacked, of one eps": (
         """
         @dp_claim(eps=1.0, inputs=[[1]], neighbors="add_remove_one")
         @dp_claim(eps=1.0, inputs=[[1]], neighbors="replace_one")
         @dp_claim(eps=1.0, inputs=[[2]], neighbors="replace_one")
         def noisy(d): return 0
         """,
-    )
-    assert project.ids() == [
-        "test_a.py::noisy[eps=1.0-add_remove_one]",
-        "test_a.py::noisy[eps=1.0-replace_one]",
-        "test_a.py::noisy[eps=1.0-replace_one-2]",
-    ]
-
-
-def test_params_lists_give_one_item_for_each_combination(project):
-    project.write(
-        "test_a.py",
+        [f"noisy[eps=1.0-{end}]" for end in ("add_remove_one", "replace_one", "replace_one-2")],
+    ),
+    "each combination of parameters": (
         """
         @dp_claim(eps="epsilon", params={"epsilon": [0.1, 1, 5.0], "bins": [3, 4]}, pairs=[(0, 1)])
         def noisy(d, epsilon, bins): return 0
         """,
-    )
-    assert project.ids() == [
-        f"test_a.py::noisy[eps={eps}-bins={bins}]" for eps in (0.1, 1.0, 5.0) for bins in (3, 4)
-    ]
+        [f"noisy[eps={eps}-bins={bins}]" for eps in (0.1, 1.0, 5.0) for bins in (3, 4)],
+    ),
+    "parameters of any text": (
+        """
+        import numpy as np
+        @dp_claim(eps=1, params={"grid": [np.eye(2), "a\\nb"]}, pairs=[(0, 1)])
+        def noisy(d, grid): return 0
+        """,
+        ["noisy[eps=1.0-grid=array([[1., 0.], [0., 1.]])]", r"noisy[eps=1.0-grid='a\nb']"],
+    ),
+    "inherited": (
+        """
+        class Base:
+            @staticmethod
+            @dp_claim(eps=1.0, pairs=[(0, 1)])
+            def count(d): return 0
+
+        class Child(Base): pass
+        """,
+        ["Base.count[eps=1.0]"],
+    ),
+    "objects that make up attributes": (
+        """
+        from unittest.mock import MagicMock, call
+        mock = MagicMock()
+
+        class Proxy:  # such as Flask's current_app, outside of an application
+            def __getattribute__(self, name): raise RuntimeError("touched")
+            def __call__(self): raise RuntimeError("called")
+
+        proxy = Proxy()
+
+        @dp_claim(eps=1.0, pairs=[(0, 1)])
+        def noisy(d): return 0
+        """,
+        ["noisy[eps=1.0]"],
+    ),
+}
+
+
+@pytest.mark.parametrize("prefix", ["test", "shop"])
+def test_items_and_their_names(project, prefix):
+    """A file for each case, in tests and in source modules."""
+    project.write("shop.py", laplace("noisy", 1.0))
+    for number, (code, _) in enumerate(COLLECTED.values()):
+        project.write(f"{prefix}_{number}.py", code)
+    lines = project.run("--collect-only", "-q", "--dp-modules").outlines
+    for number, (name, (_, items)) in enumerate(COLLECTED.items()):
+        if prefix == "shop":
+            items = [item for item in items if "[" in item]
+        file = f"{prefix}_{number}.py::"
+        assert [line for line in lines if line.startswith(file)] == [file + i for i in items], name
 
 
 def test_params_reach_the_mechanism(project):
@@ -130,21 +154,6 @@ def test_methods_say_what_to_write_instead(project, kind):
     assert "Traceback" not in result.stdout.str()
 
 
-def test_inherited_claims_are_collected_once(project):
-    project.write(
-        "test_a.py",
-        """
-        class Base:
-            @staticmethod
-            @dp_claim(eps=1.0, pairs=[(0, 1)])
-            def count(d): return 0
-
-        class Child(Base): pass
-        """,
-    )
-    assert project.ids() == ["test_a.py::Base.count[eps=1.0]"]
-
-
 def test_a_class_with_a_claim_is_called_like_a_function(project):
     project.write(
         "test_a.py",
@@ -173,26 +182,6 @@ def test_partials_and_instances_take_claims(project):
     )
     assert project.ids() == ["test_a.py::good[eps=1.0]", "test_a.py::broken[eps=1.0]"]
     project.run().assert_outcomes(passed=1, failed=1)
-
-
-def test_objects_that_make_up_attributes_are_no_claims(project):
-    project.write(
-        "test_a.py",
-        """
-        from unittest.mock import MagicMock, call
-        mock = MagicMock()
-
-        class Proxy:  # such as Flask's current_app, outside of an application
-            def __getattribute__(self, name): raise RuntimeError("touched")
-            def __call__(self): raise RuntimeError("called")
-
-        proxy = Proxy()
-        """,
-        laplace("noisy", 1.0),
-    )
-    assert project.ids("--dp-modules") == ["test_a.py::noisy[eps=1.0]"]
-    project.root.joinpath("test_a.py").rename(project.root / "shop.py")
-    assert project.ids("--dp-modules") == ["shop.py::noisy[eps=1.0]"]
 
 
 @pytest.mark.slow
@@ -279,19 +268,3 @@ def test_autouse_fixtures_run_for_claims(project):
         """,
     )
     project.run().assert_outcomes(passed=1)
-
-
-def test_ids_stay_on_one_line_whatever_the_parameters_are(project):
-    project.write(
-        "test_a.py",
-        """
-        import numpy as np
-        @dp_claim(eps=1, params={"grid": [np.eye(2), "a\\nb"]}, pairs=[(0, 1)])
-        def noisy(d, grid): return 0
-        """,
-    )
-    result = project.run("--collect-only", "-q")
-    assert result.outlines[:2] == [
-        "test_a.py::noisy[eps=1.0-grid=array([[1., 0.], [0., 1.]])]",
-        r"test_a.py::noisy[eps=1.0-grid='a\nb']",
-    ]

@@ -21,11 +21,8 @@ def test_source_modules_are_collected_only_where_asked_for(shop):
     shop.ini("dp_modules = true")
     assert shop.ids() == expected
     assert shop.ids("tests") == expected[1:]
-
-
-def test_testpaths_say_where_to_look(shop):
     shop.ini("dp_modules = true", "testpaths = tests shop")
-    assert shop.ids() == ["tests/test_plain.py::test_plain", "shop/stats.py::noisy_count[eps=1.0]"]
+    assert shop.ids() == expected[::-1]
 
 
 @pytest.mark.parametrize("options", [[], ["--dp-modules"]])
@@ -36,11 +33,21 @@ def test_a_source_file_given_by_name(shop, options):
     shop.run("shop/stats.py", *options).assert_outcomes(passed=1)
 
 
-def test_files_that_mention_no_claim_are_never_imported(shop):
+def test_what_is_left_alone(shop):
+    """Files without claims, which are not imported; what runs when it is imported; other tests."""
     shop.write("shop/dangerous.py", "raise RuntimeError('imported')", imports="")
     shop.write("scripts/launch.py", "raise SystemExit('imported')", imports="")
-    result = shop.run("--dp-modules")
-    result.assert_outcomes(passed=2)
+    for name in ("setup.py", "conftest.py", "shop/conftest.py", "shop/__main__.py"):
+        shop.write(name, laplace("noisy", 1.0))
+    shop.write("shop/api.py", "from shop.stats import noisy_count  # dp_claim\n")
+    shop.write("shop/other.py", laplace("noisy", 1.0), "def test_connection(): raise OSError\n")
+    result = shop.run("--dp-modules", "--collect-only", "-q")
+    assert result.ret == 0
+    assert [line for line in result.outlines if "::" in line] == [
+        "shop/other.py::noisy[eps=1.0]",
+        "shop/stats.py::noisy_count[eps=1.0]",
+        "tests/test_plain.py::test_plain",
+    ]
 
 
 def test_a_source_file_that_mentions_a_claim_and_cannot_be_imported_is_an_error(shop):
@@ -50,32 +57,10 @@ def test_a_source_file_that_mentions_a_claim_and_cannot_be_imported_is_an_error(
     result.stdout.fnmatch_lines(["*ERROR collecting shop/broken.py*", "*nowhere_to_be_found*"])
 
 
-def test_files_that_run_things_when_imported_are_skipped(shop):
-    for name in ("setup.py", "conftest.py", "shop/conftest.py", "shop/__main__.py"):
-        shop.write(name, laplace("noisy", 1.0))
-    assert shop.ids("--dp-modules") == [
-        "shop/stats.py::noisy_count[eps=1.0]",
-        "tests/test_plain.py::test_plain",
-    ]
-
-
 def test_a_file_that_is_a_test_module_is_collected_once(shop):
     shop.ini("python_files = test_*.py stats.py", "dp_modules = true")
     assert shop.ids().count("shop/stats.py::noisy_count[eps=1.0]") == 1
     assert len(shop.ids()) == 2
-
-
-def test_ordinary_functions_and_tests_in_source_modules_are_left_alone(shop):
-    shop.write("shop/other.py", laplace("noisy", 1.0), "def test_connection(): raise OSError\n")
-    assert "shop/other.py::test_connection" not in shop.ids("--dp-modules")
-
-
-def test_claims_imported_between_source_modules_are_collected_once(shop):
-    shop.write("shop/api.py", "from shop.stats import noisy_count  # dp_claim\n")
-    assert shop.ids("--dp-modules") == [
-        "shop/stats.py::noisy_count[eps=1.0]",
-        "tests/test_plain.py::test_plain",
-    ]
 
 
 @pytest.mark.spot(3)
