@@ -45,7 +45,7 @@ def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_without_blame")
+@pytest.mark.usefixtures("_without_blame", "few_pairs")
 def test_red_where_that_is_wanted(project):
     assert project.settings("--dp-strict=inconclusive")[0].beyond == "fail"
     assert project.settings("--dp-beyond=fail")[0].beyond == "fail"
@@ -64,7 +64,7 @@ def test_red_where_that_is_wanted(project):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_without_blame")
+@pytest.mark.usefixtures("_without_blame", "few_pairs")
 def test_the_counterexample_is_shown_in_quiet_runs_too(project):
     project.write("test_a.py", GATE)
     result = project.run("-q")

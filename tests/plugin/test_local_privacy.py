@@ -22,7 +22,7 @@ MISTAKES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_found(project, mistake):
+def test_mistakes_are_found(project, few_pairs, mistake):
     file, right, wrong = MISTAKES[mistake]
     assert CODE[file].count(right) == 1
     project.write(file, CODE[file].replace(right, wrong), imports="")

@@ -9,7 +9,7 @@ import pandas  # noqa: ICN001, F401
 import polars  # noqa: ICN001, F401
 import pytest
 
-pytestmark = pytest.mark.usefixtures("_without_blame")
+pytestmark = pytest.mark.usefixtures("_without_blame", "few_pairs")
 
 IMPORTS = """
 import datetime as dt

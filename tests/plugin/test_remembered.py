@@ -10,7 +10,7 @@ import pytest_dp.auditors
 from pytest_dp.auditors.context import Context
 from pytest_dp.datasets.relations import Pair
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame", "few_pairs")]
 
 STATS = """
 @dp_claim(eps=1.0, neighbors="add_remove_one", inputs={inputs}, max_samples=12_000)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pytest_dp.profiles import _CI_VARIABLES
 
-pytestmark = pytest.mark.usefixtures("_without_blame")
+pytestmark = pytest.mark.usefixtures("_without_blame", "few_pairs")
 
 NOISE = "SCALE = 1.0\n"
 STATS = """
@@ -36,6 +39,16 @@ CHANGES = (
 )
 
 
+def audit(context):
+    """Runs the mechanism once: its verdict is that of an audit."""
+    sys.modules["test_stats"].noisy([1], np.random.default_rng())
+    if sys.modules["noise"].SCALE < 0.5:
+        return context.result("violated", lower=2.0)
+    if context.settings.max_samples < 100:
+        return context.result("inconclusive")
+    return context.result("no violation", lower=0.5, resolution=1.5)
+
+
 class Desk:
     """A project, how often its mechanism was called, and what is said of its claim."""
 
@@ -61,6 +74,8 @@ class Desk:
 def desk(project, monkeypatch: pytest.MonkeyPatch) -> Desk:
     for name in _CI_VARIABLES:
         monkeypatch.delenv(name, raising=False)
+    quick = SimpleNamespace(audit=audit)
+    monkeypatch.setitem(sys.modules, "pytest_dp.auditors.sequential", quick)
     return Desk(project)
 
 
