@@ -76,12 +76,6 @@ def test_a_rename_keeps_the_source_and_a_change_does_not(stats):
     assert (after[0] == before[0], after[1] == before[1]) == (True, False)
 
 
-def test_a_run_without_claims_writes_them_too(project):
-    project.write("test_nothing.py", "def test_nothing(): pass")
-    assert project.run("--dp-report=dp.sarif").ret == 0
-    assert json.loads((project.root / "dp.sarif").read_text())["runs"][0]["results"] == []
-
-
 def test_ini_keys_are_relative_to_the_root_and_options_come_on_top(stats):
     stats.ini("dp_report = reports/dp.json\n  reports/DP.HTML")
     stats.run("-k", "good", "--dp-report=other.json")

@@ -58,10 +58,6 @@ def test_collecting_audits_nothing(mixed):
     assert "privacy claims" not in result.stdout.str()
 
 
-def test_x_stops_at_a_violation(mixed):
-    mixed.run("-x").assert_outcomes(passed=1, failed=1)
-
-
 @pytest.mark.slow
 def test_last_failed(mixed):
     again = ("-p", "no:hypothesispytest", "--lf", "-q")

@@ -61,6 +61,15 @@ def test_headline(result, expected):
 # The violation
 
 
+def shown(**changed):
+    return replace(BROKEN, counterexample=replace(FOUND, **changed))
+
+
+LEAKY = Claim(Promise(ApproximateDP(1.0, 1e-6)))
+AT_THE_CLAIM = replace(STATDP, claim=Claim(Promise(ApproximateDP(20.0))), lower=20.0)
+SHELL = 'a.py::f[eps=1.0-mode="$HOME"]'
+
+
 def command_of(text):
     """What is to be pasted into a shell."""
     return " ".join(
@@ -308,44 +317,25 @@ def test_an_endless_event_is_cut(source):
     assert ("more characters)" in violation(endless)) == (len(source) > 1_000)
 
 
-def test_a_bound_at_the_claim():
-    text = violation(replace(STATDP, claim=Claim(Promise(ApproximateDP(20.0))), lower=20.0))
-    assert "more than 4.85e8" in text
-    assert "allowed by eps = 20.0           4.85e8" in text
-
-
-def test_no_clopper_pearson_bound_is_said():
-    none = replace(BROKEN, counterexample=replace(FOUND, eps_clopper_pearson=-math.inf))
-    assert "DP-Sniper bound none" in violation(none)
-
-
-def test_where_no_line_is_blamed_it_still_says_what_to_do():
-    example = replace(BROKEN.counterexample, diagnosis=())
-    assert "No line of code could be blamed." in " ".join(
-        violation(replace(BROKEN, counterexample=example, blame=())).split()
-    )
-
-
-def test_reproduce_outside_pytest():
-    assert command_of(violation(replace(BROKEN, name="noisy_count"))) == "audit(..., seed=0x8f2c)"
-
-
-def test_reproduce_survives_the_shell():
-    name = 'a.py::f[eps=1.0-mode="$HOME"]'
-    command = command_of(violation(replace(BROKEN, name=name)))
-    assert command == "pytest 'a.py::f[eps=1.0-mode=\"$HOME\"]' --dp-seed=8f2c"
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (AT_THE_CLAIM, "more than 4.85e8"),
+        (AT_THE_CLAIM, "allowed by eps = 20.0 4.85e8"),
+        (shown(eps_clopper_pearson=-math.inf), "DP-Sniper bound none"),
+        (shown(diagnosis=()), "No line of code could be blamed."),
+        (replace(shown(p_value=1.1e-11), claim=LEAKY), ", p-value < 1e-09, "),  # at any level below
+        (replace(BROKEN, name="noisy_count"), "Reproduce: audit(..., seed=0x8f2c) As"),
+        (replace(BROKEN, name=SHELL), "Reproduce: pytest 'a.py::f[eps=1.0-mode=\"$HOME\"]' --dp-"),
+    ],
+)
+def test_what_is_said_now_and_then(result, said):
+    assert said in " ".join(violation(result).split())
 
 
 def test_own_words_are_ascii():
     assert violation(LONG).isascii()
     assert all(line.isascii() for line, _ in table(rows()))
-
-
-def test_a_p_value_that_says_nothing_below_a_level_shows_the_level():
-    claim = Claim(Promise(ApproximateDP(1.0, 1e-6)))
-    example = replace(BROKEN.counterexample, p_value=1.1e-11)
-    said = violation(replace(BROKEN, claim=claim, counterexample=example))
-    assert ", p-value < 1e-09, " in said
 
 
 def test_what_is_broken_comes_first_then_where_on_what_and_what_to_do():
