@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from projects import laplace
+from projects import QUICK, laplace
 
 from pytest_dp.records.evidence import Store
 from pytest_dp.results.evidence import Evidence
@@ -13,11 +13,12 @@ from pytest_dp.results.evidence import Evidence
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]
 
 CLAIM = "test_stats.py::count[eps=1.0]"
+FEW = f"eps=1.0, {QUICK.replace('2000', '600')}"
 
 
 @pytest.fixture
 def stats(project):
-    project.write("test_stats.py", laplace("count", 1.0))
+    project.write("test_stats.py", laplace("count", 1.0, FEW))
     return project
 
 
@@ -51,9 +52,9 @@ def test_each_run_adds_and_what_they_refuted_stays_refuted(stats):
     result.stdout.fnmatch_lines(["*--dp-accumulate"])
     assert nightly(stats, "--reruns=1").ret == 1, "not even a second try turns it green"
     assert stats.run().ret == 0, "without evidence of others, it is not"
-    stats.write("test_stats.py", laplace("count", 1.0), "# a comment")
+    stats.write("test_stats.py", laplace("count", 1.0, FEW), "# a comment")
     assert nightly(stats).ret == 1
-    stats.write("test_stats.py", laplace("count", 1.01))
+    stats.write("test_stats.py", laplace("count", 1.01, FEW))
     assert nightly(stats).ret == 0, "evidence is of one source"
 
 
@@ -89,7 +90,7 @@ USED = {
     "test_it.py": (
         "import pytest\nclass Noise:\n    less = 0\n    def __call__(self, d, rng, size):\n"
         "        from noise import lap\n        return len(d) + lap(rng, size) - self.less\n"
-        "@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], vectorized='size', max_samples=2000)\n"
+        "@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], vectorized='size', max_samples=600)\n"
         "def test_count(dp_check): dp_check(Noise())\n"
     ),
 }
@@ -109,7 +110,9 @@ def test_what_was_fixed_anywhere_begins_anew(project):
 
 
 def test_what_cannot_add_up_is_told(stats):
-    stats.write("test_stats.py", laplace("count", 1.0), "held = (number for number in [1, 2])\n")
+    stats.write(
+        "test_stats.py", laplace("count", 1.0, FEW), "held = (number for number in [1, 2])\n"
+    )
     result = nightly(stats)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*does not add up: builtins.generator in test_stats cannot be *"])

@@ -191,6 +191,11 @@ def test_values_that_recur_against_brute_force(counts, share):
         assert found[i] == often
 
 
+def events(table, first, **more):
+    rank = rank_for(ApproximateDP(1.0), 0.0)(len(table) // 2)
+    return search(table, first, rank, features(table, [], first), limit=1, **more)
+
+
 def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
     rng = np.random.default_rng(2)
     outputs = rng.laplace(size=40_000)
@@ -198,28 +203,10 @@ def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
     table, first = tabulate(outputs), np.arange(40_000) < 20_000
     column = bins_of(leaf("output"), table, 40)
     assert column.atoms.values.tolist() == [-3.5, 1.25]
-    found = search(
-        table,
-        first,
-        rank_for(ApproximateDP(1.0), 0.0)(20_000),
-        features(table, [], first),
-        limit=1,
-        rare=True,
-    )
+    found = events(table, first, rare=True)
     assert [str(one.event) for one in found[1:]] == ["output == 1.25", "output == -3.5"]
     assert [(one.c1, one.c2) for one in found[1:]] == [(5, 0), (0, 6)]
-    assert (
-        len(
-            search(
-                table,
-                first,
-                rank_for(ApproximateDP(1.0), 0.0)(20_000),
-                features(table, [], first),
-                limit=1,
-            )
-        )
-        == 1
-    )
+    assert len(events(table, first)) == 1
 
 
 def test_a_fine_grid_has_no_values_that_stand_out():
@@ -269,14 +256,7 @@ def test_a_rare_value_has_an_event_where_noise_is_shared():
     two = one.copy()
     one[:5], two[:5] = 3.0, 2.0
     table, first = tabulate(np.concatenate([one, two])), np.arange(40_000) < 20_000
-    found = search(
-        table,
-        first,
-        rank_for(ApproximateDP(1.0), 0.0)(20_000),
-        features(table, [], first),
-        limit=1,
-        rare=True,
-    )
+    found = events(table, first, rare=True)
     assert [str(one.event) for one in found[-2:]] == ["output == 3", "output == 2"]
 
 
