@@ -74,30 +74,27 @@ def test_claims_that_make_no_sense(project, claim, message):
     fails(project, run(project, claim), message)
 
 
-@pytest.mark.parametrize(
-    ("signature", "more", "message"),
-    [
-        ("", "", "The mechanism is mechanism(), but a claim calls it as mechanism(data)"),
-        ("d, scale", "", "missing a required argument: 'scale'"),
-        ("d", ", params={'scale': 1}", "params has 'scale', but the mechanism is mechanism(d)"),
-        ("d", ", vectorized='size'", "vectorized='size', but the mechanism is mechanism(d)"),
-        ("d", ", rng='generator'", "rng='generator', but the mechanism is mechanism(d)"),
-    ],
-)
-def test_signatures_that_do_not_fit(project, signature, more, message):
-    fails(project, run(project, f"eps=1.0, {PAIR}{more}", signature), message)
+BY_SIZE = ", vectorized='size'"
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("signature", "more", "body", "message"),
     [
-        ("return 0", "the mechanism returned a single value for size="),
-        ("return rng.laplace(size=3)", "the mechanism returned 3 outputs for size="),
-        ("return [rng.laplace()] * size", "the draws of a call share their noise"),
+        ("", "", "", "The mechanism is mechanism(), but a claim calls it as mechanism(data)"),
+        ("d, scale", "", "", "missing a required argument: 'scale'"),
+        ("d", ", params={'scale': 1}", "", "params has 'scale', but the mechanism is mechanism(d)"),
+        ("d", BY_SIZE, "", "vectorized='size', but the mechanism is mechanism(d)"),
+        ("d", ", rng='gen'", "", "rng='gen', but the mechanism is mechanism(d)"),
+        ("d, rng, size", BY_SIZE, "0", "the mechanism returned a single value for size="),
+        (
+            *("d, rng, size", BY_SIZE, "rng.laplace(size=3)"),
+            "the mechanism returned 3 outputs for size=",
+        ),
     ],
 )
-def test_vectorized_mechanisms_that_are_not(project, body, message):
-    fails(project, run(project, f"eps=1.0, {PAIR}, vectorized=True", "d, rng, size", body), message)
+def test_mechanisms_that_are_not_as_the_claim_says(project, signature, more, body, message):
+    result = run(project, f"eps=1.0, {PAIR}{more}", signature, f"return {body or 0}")
+    fails(project, result, message)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import subprocess
 import sys
@@ -246,11 +245,6 @@ def test_functions_of_one_name_are_not_one_unit():
     by_first, by_second = (lambda row: row[0]), (lambda row: row[1])
     assert add_remove_one(unit=by_first) == add_remove_one(unit=by_first)
     assert add_remove_one(unit=by_first) != add_remove_one(unit=by_second)
-
-
-def test_the_table_shortens_long_numbers():
-    result = audit(lambda d, rng: 0, eps=math.log(3), max_samples=200, seed=1, **PAIRS)
-    assert cells(Record.of(result, "a.py::f"))[0] == "eps 1.10"
 
 
 def test_what_always_raises_is_told_with_each_kind_of_exception():

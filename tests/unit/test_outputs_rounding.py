@@ -32,6 +32,13 @@ def grid(step, shift=0.0, seed=0, n=4_000):
     return step * np.round(np.random.default_rng(seed).laplace(scale=3, size=n) / step) + shift
 
 
+def events(table, first, limit):
+    rank = rank_for(ApproximateDP(0.0), 0.0)(len(table) // 2)
+    return [
+        one.event for one in search(table, first, rank, features(table, [], first), limit=limit)
+    ]
+
+
 @given(
     st.sampled_from([0.1, 0.25, 1 / 3, 0.7, np.pi / 10, 1e-6]),
     st.sampled_from([0.0, 1.0, 12345.6]),
@@ -91,18 +98,9 @@ def test_models_and_events_do_not_see_errors(step, n):
     again = tabulate(noisy(values, seed=9).tolist())
     column = bins_of(OUTPUT, table, 12)
     assert (column.codes(table) == column.codes(again)).all()
-    events = [
-        one.event
-        for one in search(
-            table,
-            first,
-            rank_for(ApproximateDP(0.0), 0.0)(n // 2),
-            features(table, [], first),
-            limit=20,
-        )
-    ]
-    assert len(events) > 5
-    for event in events:
+    found = events(table, first, limit=20)
+    assert len(found) > 5
+    for event in found:
         assert (event.mask(table) == event.mask(again)).all(), str(event)
 
 
@@ -116,16 +114,7 @@ def test_whole_outputs_are_compared_up_to_errors():
     assert (known.codes(table) == known.codes(again)).all()
     assert output_categories(again, 5, 1.0, exact=True) is None
     first = values > 0
-    found = [
-        one.event
-        for one in search(
-            again,
-            first,
-            rank_for(ApproximateDP(0.0), 0.0)(2_000),
-            features(again, [], first),
-            limit=30,
-        )
-    ]
+    found = events(again, first, limit=30)
     assert any(isinstance(condition, OneOf) for one in found for condition in one.conditions)
     for event in found:
         assert (event.mask(table) == event.mask(again)).all(), str(event)
