@@ -104,7 +104,7 @@ FAULTS = (
         "said: list[Any] = [promise.guarantee, promise.relation]",
         "said: list[Any] = [promise.relation]",
         "Evidence against one claim counts against another.",
-        ACCUMULATED + "test_evidence_is_about_one_promise",
+        ACCUMULATED + "test_what_makes_a_difference_is_another",
     ),
     Fault(
         "refuted-and-forgotten",
