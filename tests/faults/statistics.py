@@ -8,6 +8,7 @@ BETTING = "unit/test_evidence_betting.py::"
 DIVERGENCES = "unit/test_evidence_divergence_bets.py::"
 CLASSICAL = "unit/test_evidence.py::"
 EVENTS = "unit/test_evidence_event_test.py::"
+ONE_RUN = "unit/test_evidence_one_run.py::"
 SIZES = "statistical/test_events_by_enumeration.py::"
 
 AREAS = "unit/test_evidence_auc.py::"
@@ -300,5 +301,29 @@ FAULTS = (
         "share = SHOWN_ALPHA",
         "Chance makes most audits of a claim that is just kept take twice as long.",
         "unit/test_evidence_losing_now.py::test_chance_makes_one_audit_in_20_look_into_doubts",
+    ),
+    Fault(
+        "one-run-forgets-delta",
+        "evidence/one_run.py",
+        "    if delta:\n",
+        "    if delta > 1:\n",
+        "Guesses that a leak of delta explains refute a claim that has one.",
+        ONE_RUN + "test_the_chances_are_those_of_the_best_of_all_mechanisms",
+    ),
+    Fault(
+        "one-run-open-coins-do-not-count",
+        "evidence/one_run.py",
+        "more = canaries * delta *",
+        "more = guesses * delta *",
+        "Which coins are guessed may depend on the output: those left open have a delta as well.",
+        ONE_RUN + "test_the_chances_are_those_of_the_best_of_all_mechanisms",
+    ),
+    Fault(
+        "one-run-pays-for-nothing",
+        "evidence/one_run.py",
+        "rising - np.logaddexp.reduce(rising + worst)",
+        "ratio",
+        "A payment that falls has a larger mean under laws other than the worst.",
+        ONE_RUN + "test_what_a_bet_pays_is_one_at_most_in_the_mean",
     ),
 )
