@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, betaincc, gammaln, ndtr
+from scipy.special import betainc, betaincc, betaincinv, gammaln, ndtr
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.bisection import bracket, first_where
+from pytest_dp.evidence.regression import expit, logit
 from pytest_dp.limits import (
+    CAUTIOUS,
     CLEAR_ERRORS,
     CLEARLY,
     DOZENS,
@@ -170,18 +172,38 @@ def planned(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]:
         right = to_refute(sum(guesses), canaries, sticks, alpha)
         if right is None:
             break  # fewer show even less
-        needed = shift_to_refute(right, guesses, canaries)
+        needed = shift_to_find(right, guesses, canaries)
         if needed < least:
             best, least = guesses, needed
     return best
 
 
-def shift_to_refute(right: int, guesses: tuple[int, int], canaries: int, runs: int = 1) -> float:
-    """The shift of normal scores by which so many guesses are right, of those of all runs.
+def shift_to_find(right: int, guesses: tuple[int, int], canaries: int) -> float:
+    """The shift of normal scores with which so many guesses are right in half of all runs."""
+    total = sum(guesses)
+    return shift_of(float(betaincinv(right, total - right + 1, 0.5)), guesses, canaries)
 
-    By one half less, as all of them are never more than nearly sure.
+
+def rights(ranked: Bools, guesses: Sequence[tuple[int, int]]) -> list[int]:
+    """How many guesses are right, of canaries in the order of their scores: who of them is in."""
+    last = len(ranked)
+    return [int(np.sum(ranked[last - k :]) + out - np.sum(ranked[:out])) for k, out in guesses]
+
+
+def simulated(right: Ints, guesses: Sequence[tuple[int, int]], times: float, seed: int) -> Ints:
+    """What `right`, shape (runs, guesses), may be in other audits, shape (audits, runs, guesses).
+
+    In those the log odds of each guess are so many `times` those that were seen, as if noise were
+    that much smaller: guesses with normal scores gain more, others no less (approximate).
     """
-    return shift_of((right - 0.5) / (sum(guesses) * runs), guesses, canaries)
+    total = np.array([sum(both) for both in guesses])
+    runs = len(right) * total
+    shares = (np.sum(right, axis=0) + 1) / (runs + 2)
+    if len(total) > 1:  # the luckiest of several is what would win
+        shares -= CAUTIOUS * np.sqrt(shares * (1 - shares) / runs)
+    odds = expit(times * logit(shares))
+    rng = np.random.default_rng(seed)
+    return rng.binomial(total, odds, size=(HUNDREDS // 2, *right.shape))
 
 
 def most(canaries: int) -> int:
@@ -234,14 +256,17 @@ def bets(canaries: int) -> list[Bet]:
     return [Bet(guesses, times) for guesses in sizes for times in (CLEARLY, FAIR, SEVERAL)]
 
 
-def log_e_value(right: Ints, placed: Sequence[Bet], canaries: int, sticks: Sticks) -> float:
-    """Log of the evidence of all runs: `right` has a row for each run, a column for each bet.
+def log_e_value(right: Ints, placed: Sequence[Bet], canaries: int, sticks: Sticks) -> Floats:
+    """Log of the evidence of all runs: `right` has shape (..., runs, bets).
 
     The stake is divided evenly at the start, and each part stays with its bet.
     """
-    columns = zip(placed, np.asarray(right).reshape(-1, len(placed)).T, strict=True)
-    gains = [float(np.sum(bet.log_pays(canaries, sticks)[won])) for bet, won in columns]
-    return float(np.logaddexp.reduce(gains)) - math.log(len(placed))
+    gains = [
+        np.sum(bet.log_pays(canaries, sticks)[right[..., at]], axis=-1)
+        for at, bet in enumerate(placed)
+    ]
+    total: Floats = np.logaddexp.reduce(gains, axis=0) - math.log(len(placed))
+    return total
 
 
 def lower_of_runs(right: Ints, canaries: int, guarantee: Guarantee, alpha: float) -> float:

@@ -49,6 +49,28 @@ def test_what_attains_the_claim_is_red_as_often_as_alpha(runs, audits):
     assert sum(once(response(4.0), seed, runs).violated for seed in range(5)) == 5
 
 
+def noisy_bits(noise, scale):
+    """Whether each of 100 records is there, with noise."""
+
+    def train(records, rng):
+        return np.isin(BITS, records) + getattr(rng, noise)(scale=scale, size=len(BITS))
+
+    return train
+
+
+@pytest.mark.spot(4)
+@pytest.mark.parametrize(("runs", "alpha"), [(4, 0.05), (10, 1e-6)])
+@pytest.mark.parametrize(("noise", "claim"), [("laplace", {"eps": 1.0}), ("normal", {"mu": 1.0})])
+def test_what_a_pass_would_have_found_is_found(noise, claim, runs, alpha):
+    """In 19 of 20 audits: of 25 at most 4 may miss it."""
+    how = {"runs": runs, "alpha": alpha, "eps": None, **claim}
+    passed = [once(noisy_bits(noise, 1.0), seed, **how) for seed in range(5)]
+    times = sorted(result.resolution for result in passed)[2]
+    assert 1.2 < times < 5
+    broken = [once(noisy_bits(noise, 1 / times), seed, **how) for seed in range(100, 125)]
+    assert sum(result.violated for result in broken) >= 21
+
+
 def test_several_runs_refute_what_one_cannot_and_stop():
     broken = once(response(3.0), runs=50, alpha=1e-6)
     assert broken.violated

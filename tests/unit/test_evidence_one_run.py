@@ -136,7 +136,7 @@ def test_what_a_bet_pays_is_one_at_most_in_the_mean(canaries, eps, delta):
 def guessed(rng, placed, loss, runs):
     chance = 1 / (1 + math.exp(-loss))
     rows = [[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(runs)]
-    return np.array(rows, int)
+    return np.array(rows, int).reshape(runs, len(placed))
 
 
 def test_bets_win_where_more_is_lost_and_lose_where_less_is():
@@ -188,7 +188,7 @@ def test_planned_guesses_find_less_than_others_do():
 
     def found(guesses: tuple[int, int]) -> float:
         right = one_run.to_refute(sum(guesses), m, *claim)
-        return math.inf if right is None else one_run.shift_to_refute(right, guesses, m)
+        return math.inf if right is None else one_run.shift_to_find(right, guesses, m)
 
     assert found(planned) <= min(found(one_run.halves(r)) for r in (60, 120, 480, 900))
     assert found((10, 10)) == math.inf
