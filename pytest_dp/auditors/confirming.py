@@ -263,7 +263,15 @@ def _copied_outputs(
     if len(outputs[0]) < 2:
         raise OutOfTime
     found = []
-    for of_item in outputs:
+    for side, of_item in enumerate(outputs):
+        if context.sampler.forks and _draw_alike(of_item):
+            longer = max(min(len(of_item) * runs // SEVERAL, MANY), 2)
+            apart = [
+                _after_others(context, items[side], items[1 - side], longer, number, deadline)
+                for number in range(SEVERAL)
+            ]
+            found.append(_copied(apart, longer))
+            continue
         if len(of_item) < SEVERAL and _keep(of_item):  # too few to tell
             raise OutOfTime
         found.append(_copied(of_item, runs))
@@ -280,6 +288,28 @@ def _keep(outputs: list[Outputs]) -> bool:
     """Whether each copy gives one answer again and again, and not all give the same."""
     texts = [[shown(output) for output in copy] for copy in outputs]
     return all(len(set(copy)) == 1 for copy in texts) and len({copy[0] for copy in texts}) > 1
+
+
+def _after_others(
+    context: Context, item: Input, other: Input, runs: int, number: int, deadline: Deadline
+) -> Outputs:
+    """Outputs of a process that went on in what all of them draw from: by runs on other data."""
+    if not number or context.sampler.origin is None:
+        return context.sampler.afresh(item, runs, (0, number), deadline)
+    keyed = [(used, (side, number)) for side, used in enumerate((other, item))]
+    drawn = context.sampler.forked(
+        context.sampler.origin, keyed, number * runs, deadline, seeds_all=True
+    )
+    return drawn[1][:runs]
+
+
+def _draw_alike(outputs: list[Outputs]) -> bool:
+    """Whether processes draw the same: random bytes in reserve, as of compiled code, are forked."""
+    half = (len(outputs[0]) + 1) // 2  # what is drawn once these are used up may differ
+    first, *others = [[shown(output) for output in copy[:half]] for copy in outputs]
+    if len(set(first)) == 1 or any(other != first for other in others):
+        return False
+    return len(others) * surprise(first) >= -math.log(NOT_IID)
 
 
 def _by_chance(outputs: list[Outputs]) -> bool:

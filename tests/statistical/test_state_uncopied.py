@@ -93,6 +93,29 @@ def test_each_process_that_is_forked_has_random_numbers_of_its_own():
     )
 
 
+def parity_and_noise():
+    """Draws are of bytes in reserve, as of compiled code: a process that is forked has them too."""
+    hold, draws = NoCopy(), iter(np.random.default_rng(5).bytes(1 << 20))
+    return lambda data: 2 * (next(draws) % 8) + len(data) % 2 + len(hold.kept)
+
+
+def a_bit_that_is_kept_and_noise():
+    hold, draws, kept = NoCopy(), iter(np.random.default_rng(5).bytes(1 << 20)), {}
+
+    def mechanism(data):
+        bit = kept.setdefault(len(data), len(data) % 2 ^ (next(draws) < 128))
+        return 2 * (next(draws) % 8) + bit + len(hold.kept)
+
+    return mechanism
+
+
+@pytest.mark.parametrize(
+    ("make", "found"), [(parity_and_noise, True), (a_bit_that_is_kept_and_noise, False)]
+)
+def test_forks_that_draw_alike_are_told_from_an_answer_that_is_kept(make, found):
+    assert (verdict(make, "sequential", seed=0) == "violated") == found
+
+
 def connected():
     here, there = socket.socketpair()
 
