@@ -13,7 +13,7 @@ from pytest_dp.libraries.dp_accounting import guarantee
 
 losses = pld.privacy_loss_distribution
 gaussian, laplace = accounting.GaussianDpEvent(1.0), accounting.LaplaceDpEvent(1.0)
-sampled = accounting.PoissonSampledDpEvent(0.3, gaussian)
+twice = accounting.SelfComposedDpEvent(gaussian, 2)
 sigma = accounting.get_sigma_gaussian(1.0, 0.01)
 numbers = {"pairs": [(0.0, 1.0)], "vectorized": "size"}
 
@@ -23,7 +23,6 @@ def normal(x, rng, size, scale=1.0):
 
 
 def of_sample(x, rng, size):
-    """The record is in a Poisson sample, or is not."""
     return x * (rng.random(size) < 0.3) + rng.normal(size=size)
 
 
@@ -31,17 +30,17 @@ def both(x, rng, size):
     return np.column_stack([x + rng.normal(size=size), x + rng.laplace(size=size)])
 
 
-def twice(x, rng, size):
-    return x + rng.normal(size=(size, 2))
+def discrete(x, rng, size):
+    return int(x) + np.subtract(*rng.geometric(-np.expm1(-1.0), size=(2, size)))
 
 
 def flipped(x, rng, size):
-    """Randomised response: with probability 0.5 one of two labels, evenly."""
+    """With probability 0.5 one of two labels, evenly."""
     return np.where(rng.random(size) < 0.5, rng.integers(2, size=size), int(x))
 
 
-def entry(mechanism, promised):
-    return Claimed(mechanism, guarantee=guarantee(promised), **numbers)
+def entry(mechanism, promised, **more):
+    return Claimed(mechanism, guarantee=guarantee(promised), **numbers, **more)
 
 
 dp_accounting = claims(
@@ -51,8 +50,10 @@ dp_accounting = claims(
         "Gaussian, sigma": Claimed(normal, eps=1.0, delta=0.01, params={"scale": sigma}, **numbers),
         "Laplace": entry(lambda x, rng, size: x + rng.laplace(size=size), laplace),
         "randomised response": entry(flipped, losses.from_randomized_response(0.5, 2)),
-        "Poisson sample": entry(of_sample, sampled),
+        "Poisson sample": entry(of_sample, accounting.PoissonSampledDpEvent(0.3, gaussian)),
+        "discrete Laplace": entry(discrete, losses.from_discrete_laplace_mechanism(1.0)),
+        "Gaussian, 0.5": entry(normal, accounting.GaussianDpEvent(0.5), params={"scale": 0.5}),
         "composed": entry(both, accounting.ComposedDpEvent([gaussian, laplace])),
-        "composed with itself": entry(twice, accounting.SelfComposedDpEvent(gaussian, 2)),
+        "composed with itself": entry(lambda x, rng, size: normal(x, rng, (size, 2)), twice),
     }
 )

@@ -26,7 +26,7 @@ its objects [say of themselves](how-to/third-party.md#a-table-of-claims). The cl
 def outcome(record: dict[str, Any]) -> str:
     """The verdict, with its grade; a violation that is expected says so."""
     if record["status"] == "violated":
-        return "**violated**, known" if record["expected"] else "**violated**"
+        return "**violated**, expected" if record["expected"] else "**violated**"
     return f"{record['status']}, {record['strength']}" if record["strength"] else record["status"]
 
 
@@ -55,7 +55,7 @@ def section(pack: str, folder: Path) -> tuple[str, bool]:
     source = (Path(__file__).parent / f"{pack}.py").read_text()
     required = ", ".join(re.findall(r"^# requirements: (.*)", source, re.MULTILINE)[0].split())
     reasons = re.findall(r'reason="(.*?)"', source)
-    known = f"Known: {reasons[0]}." if reasons else ""
+    known = f"Known: {reasons[0]}." if reasons and "#" in reasons[0] else "Not reported yet."
     records = report["claims"]
     broken = [r for r in records if r["status"] == "violated"]
     versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())

@@ -304,12 +304,20 @@ def _after_others(
 
 
 def _draw_alike(outputs: list[Outputs]) -> bool:
-    """Whether processes draw the same: random bytes in reserve, as of compiled code, are forked."""
-    half = (len(outputs[0]) + 1) // 2  # what is drawn once these are used up may differ
-    first, *others = [[shown(output) for output in copy[:half]] for copy in outputs]
-    if len(set(first)) == 1 or any(other != first for other in others):
-        return False
-    return len(others) * surprise(first) >= -math.log(NOT_IID)
+    """Whether processes draw alike: random bytes in reserve, as of compiled code, are forked.
+
+    Then the n-th outputs of many are the same one, which is rare among the others. How likely it is
+    by chance is bounded by its share of these, counted with one more, for any of them.
+    """
+    texts = np.array([[shown(output) for output in copy[:SEVERAL]] for copy in outputs])
+    for run, here in enumerate(texts.T):
+        values, counts = np.unique(here, return_counts=True)
+        others = np.delete(texts, run, axis=1)
+        share = (np.sum(others == values[counts.argmax()]) + 1) / (others.size + 1)
+        most = int(counts.max())
+        if len(here) * math.comb(len(here), most) * share**most < NOT_IID:
+            return True
+    return False
 
 
 def _by_chance(outputs: list[Outputs]) -> bool:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from pytest_dp.auditors.confirming import _by_chance, _keep
+from pytest_dp.auditors.confirming import _by_chance, _draw_alike, _keep
 
 
 def repeated(answers, runs):
@@ -40,3 +40,18 @@ def test_how_often_a_fair_coin_counts_as_kept():
         outputs = [[rng.random() < 0.5 for _ in range(2)] for _ in range(3)]
         kept += _keep(outputs) and not _by_chance(outputs)
     assert not kept
+
+
+@pytest.mark.parametrize(
+    ("copies", "alike"),
+    [
+        (lambda rng: [[0.25, *rng.laplace(size=4).tolist()]] * 8, True),
+        (lambda rng: [[rng.laplace(), 0.5, *rng.laplace(size=3).tolist()] for _ in range(8)], True),
+        (lambda rng: rng.laplace(size=(8, 5)).tolist(), False),
+        (lambda rng: (rng.random((24, 5)) < 0.9).tolist(), False),
+        (lambda rng: [[1.0] * 5] * 24, False),
+    ],
+    ids=["bytes in reserve", "of the second run only", "noise", "a loaded coin", "no noise"],
+)
+def test_processes_that_draw_alike(copies, alike):
+    assert all(_draw_alike(copies(np.random.default_rng(seed))) == alike for seed in range(20))

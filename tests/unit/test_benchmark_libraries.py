@@ -61,3 +61,4 @@ def test_violations_are_known_and_counted_or_it_fails(tmp_path, status, expected
     assert as_expected is fine
     assert ("### a claim" in text) is (status == "violated")
     assert ("9 and 0 of 10 runs" in text) is (broken is not None)
+    assert ("Known: opendp/opendp#2922." in text) is (broken is not None)
