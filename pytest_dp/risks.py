@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.attacks.membership import Shown, learn, shown_of
+from pytest_dp.attacks.membership import RAISED, Shown, learn, shown_of
 from pytest_dp.checks import whole
 from pytest_dp.claim import Arguments
 from pytest_dp.datasets import describe
@@ -329,7 +329,7 @@ def _areas(  # noqa: PLR0913
         shown = shown_of(example, about.data, known, about.seed, attack.score, attack.features)
         draws = [Draw(item, runs, (Purpose.SEARCH, at)) for at, item in enumerate(items)]
         seen = [_seen(sampler, draw, shown, at, deadline) for at, draw in enumerate(draws)]
-    labels = () if shown is None else shown.labels
+    labels = () if shown is None else (*shown.labels, RAISED)
     found = []
     for at in range(len(known)):
         sides = [seen[0] if shown is None else seen[0][:, at], seen[at + 1]][::sign]

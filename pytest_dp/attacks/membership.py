@@ -28,6 +28,9 @@ from pytest_dp.reprs import on_one_line
 ASKED = ("predict_proba", "score_samples", "decision_function", "predict")
 """What models say of records, by scikit-learn's names; the first one that there is counts."""
 
+RAISED = "whether it raised"
+"""A quantity of every output."""
+
 Look = Callable[[Any], Any]
 """From an output to as many numbers for each output; the first is larger for members, if any is."""
 
@@ -39,10 +42,12 @@ class Shown:
     looks: tuple[Look, ...]
     """One for each target."""
     labels: tuple[str, ...]
+    """Of all but the last, which is `RAISED`."""
 
     def __call__(self, outputs: Outputs) -> Floats:
-        rows = np.full((len(outputs), len(self.looks), len(self.labels)), np.nan)
+        rows = np.full((len(outputs), len(self.looks), len(self.labels) + 1), np.nan)
         for row, output in zip(rows, outputs, strict=True):
+            row[:, -1] = isinstance(output, Raised)
             if isinstance(output, Raised):
                 continue
             for at, look in enumerate(self.looks):
@@ -52,7 +57,7 @@ class Shown:
                         f"{name_of(look)} returned {len(numbers)} numbers for an output, and "
                         f"{len(self.labels)} for another. Allowed: as many for each."
                     )
-                row[at] = numbers
+                row[at, :-1] = numbers
         return rows
 
     def only(self, target: int) -> Shown:

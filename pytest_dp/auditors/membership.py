@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.attacks.membership import ASKED, Learned, Shown, first, learn, shown_of
+from pytest_dp.attacks.membership import ASKED, RAISED, Learned, Shown, first, learn, shown_of
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.datasets import describe
@@ -35,7 +35,7 @@ from pytest_dp.limits import (
 )
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
-from pytest_dp.outputs.outcome import Raised, all_raised
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.results.result import Verdict
 from pytest_dp.results.risk import Risk
@@ -161,7 +161,7 @@ class _Games:
         """Batch after batch."""
         context = self.context
         deadline = context.deadline.sooner(1 - RESERVE)
-        self._begin()
+        self._look()
         while not any(game.violated for game in self.games):
             size = self._size()
             caught = self.resolution
@@ -185,14 +185,21 @@ class _Games:
         wanted = max(FIRST, int(GROWTH * self.pairs))
         return min(max(min(wanted, soonest), 1), left, STEPS - self.pairs)
 
-    def _begin(self) -> None:
-        """The first batch, by which it is decided what is looked at in outputs."""
+    def _look(self) -> None:
+        """Decide by an output that is not bet on what is looked at in outputs."""
         context, sampler = self.context, self.context.sampler
-        draws = [Draw(item, FIRST, (Purpose.BET, at, 0)) for at, item in enumerate(self.inputs)]
-        drawn = sampler.draw(draws, context.deadline)
-        raw = [output for outputs in drawn for output in outputs]
-        self._check(drawn)
-        example = next(output for output in raw if not isinstance(output, Raised))
+        self._refuse_unseeded()
+        for attempt in range(SEVERAL):
+            at = attempt % len(self.inputs)
+            draw = Draw(self.inputs[at], 1, (Purpose.SEARCH, at, attempt))
+            (example,) = sampler.draw([draw], context.deadline)[0]
+            if not isinstance(example, Raised):
+                break
+        else:
+            raise MechanismError(
+                f"{context.short_name} raised in all of {SEVERAL} runs, so there is nothing to "
+                f"audit. The last time:\n{example.trace}"
+            )
         assert self.promise.games is not None
         self.shown = shown_of(
             example,
@@ -202,34 +209,26 @@ class _Games:
             self.promise.games.score,
             context.settings.features,
         )
-        if self.shown is None:
-            hidden = opaque_types(tabulate(raw).levels)
-            if hidden:
-                raise ClaimError(
-                    f"outputs of type {' and '.join(hidden)} cannot be read, and have no "
-                    f"{', '.join(ASKED)}. Write score=, a function of an output and a record that "
-                    "returns a number, such as the loss of a model."
-                )
-            rows: list[Any] = [[list(drawn[0])] * len(self.games), *([list(o)] for o in drawn[1:])]
-        else:
-            self.labels = self.shown.labels
-            parts = [self.shown, *(self.shown.only(at) for at in range(len(self.games)))]
-            looked = [part(list(outputs)) for part, outputs in zip(parts, drawn, strict=True)]
-            rows = [np.moveaxis(table, 1, 0) for table in looked]
-        self._play(rows)
-
-    def _check(self, drawn: list[Any]) -> None:
-        """Refuse what always raises, and what has a seed of its own."""
-        raised = [output for outputs in drawn for output in outputs]
-        if all_raised(raised):
-            raise MechanismError(
-                f"{self.context.short_name} raised in all {len(raised)} runs, so there is nothing "
-                f"to audit. The first time:\n{raised[0].trace}"
+        if self.shown is not None:
+            self.labels = (*self.shown.labels, RAISED)
+        elif hidden := opaque_types(tabulate([example]).levels):
+            raise ClaimError(
+                f"outputs of type {' and '.join(hidden)} cannot be read, and have no "
+                f"{', '.join(ASKED)}. Write score=, a function of an output and a record that "
+                "returns a number, such as the loss of a model."
             )
-        marks = [np.unique(hashes(tabulate(list(outputs)))) for outputs in drawn]
-        if self.context.sampler.draws or any(len(mark) > 1 for mark in marks):
+
+    def _refuse_unseeded(self) -> None:
+        """Refuse what has a seed of its own: outputs that differ by the data alone."""
+        sampler = self.context.sampler
+        if sampler.draws:
             return
-        if len({int(mark[0]) for mark in marks}) > 1:
+        draws = [Draw(one, 2, (Purpose.SEARCH, at)) for at, one in enumerate(self.inputs)]
+        drawn = sampler.draw(draws, self.context.deadline)
+        marks = [np.unique(hashes(tabulate(list(outputs)))).tolist() for outputs in drawn]
+        if any(len(mark) > 1 for mark in marks):
+            return
+        if marks.count(marks[0]) < len(marks):
             raise MechanismError(
                 f"{self.context.short_name} gives the same output whenever it gets the same data, "
                 "and makes no use of its random generator, so a membership game has no chance in "
@@ -237,8 +236,7 @@ class _Games:
                 "nothing in it is random, whoever knows the other records can tell for sure "
                 "whether a record was there, and no AUC below 1 can be claimed."
             )
-        note = "returned the same value in all runs, with each record and without"
-        self.context.sampler.note(note)
+        sampler.note("returned the same value in all runs, with each record and without")
 
     def _drawn(self, size: int, deadline: Any) -> list[Any]:
         """What attacks see of a new batch: on the data for all games, then for each its own."""
