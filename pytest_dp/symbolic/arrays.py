@@ -146,10 +146,11 @@ def _in_type(value: Any, kind: type) -> Any:
 
 
 def _wrapped(value: Any, dtype: np.dtype[Any]) -> Any:
-    if dtype.kind not in "iu" or dtype.itemsize >= 8:
+    """A number in a type of whole numbers; whether it is too large counts as a decision."""
+    if dtype.kind not in "iu" or dtype.itemsize >= np.dtype(int).itemsize:
         return value
-    info = np.iinfo(dtype)
-    return (value - int(info.min)) % (int(info.max) - int(info.min) + 1) + int(info.min)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return value if low <= value <= high else (value - low) % (high - low + 1) + low
 
 
 def _histogram(data: Any, bins: Any = 10, *args: Any, **keywords: Any) -> Any:

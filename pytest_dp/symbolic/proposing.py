@@ -73,7 +73,8 @@ class Explorer:
 
     def notes(self) -> list[str]:
         """What was asked, and what was not followed, in words."""
-        said = [f"symbolic runs asked z3 {self.asked:,} times, which found {self.answered:,} pairs"]
+        asked = f"symbolic runs asked z3 {self.asked:,} times, which found {self.answered:,} pairs"
+        said = [asked] * bool(self.asked)
         if self.refused:
             said.append(f"symbolic runs: nothing stands in for {self.refused}")
         lost = ", ".join(what for what, _ in self.concrete.most_common(FEW))
@@ -116,13 +117,11 @@ class Explorer:
     def _quietest(self, runs: _Runs) -> list[Found]:
         """The pair with the parameters of least noise, which they keep in all other pairs."""
         scales = [*runs.d1.scales, *runs.d2.scales]
-        self._met["noise"] += bool(scales)
-        total = z3.Sum([z3.If(scale < 0, -scale, scale) for scale in scales]) if scales else None
-        model = (
-            None
-            if total is None
-            else self._questions.least([*runs.stage.facts, *_facts(runs)], total)
-        )
+        if not scales:
+            return []
+        self._met["noise"] += 1
+        total = z3.Sum([z3.If(scale < 0, -scale, scale) for scale in scales])
+        model = self._questions.least([*runs.stage.facts, *_facts(runs)], total)
         if model is None:
             return []
         self._quiet = runs.stage.params_in(total, model)

@@ -7,7 +7,33 @@ from faults import Fault
 STREAMS = "unit/test_sampling_streams.py::"
 DEADLINES = "unit/test_sampling_deadlines.py::"
 
+SYMBOLIC = "unit/test_symbolic.py::"
+
 FAULTS = (
+    Fault(
+        "branch-as-its-other-side",
+        "symbolic/trace.py",
+        "return self.condition if self.held else _not(self.condition)",
+        "return _not(self.condition) if self.held else self.condition",
+        "Inputs are asked for that never come to the branch that they are for.",
+        SYMBOLIC + "test_arithmetic_of_whole_numbers[branches]",
+    ),
+    Fault(
+        "folds-of-case-lost",
+        "symbolic/texts.py",
+        "            return z3.InRe(self.formula, joined(parts))",
+        "            return self.formula == z3.StringVal(other)",
+        "Behind a fold of case, only small letters are found.",
+        SYMBOLIC + "test_texts[case]",
+    ),
+    Fault(
+        "params-louder",
+        "symbolic/proposing.py",
+        "model = self._questions.least([*runs.stage.facts, *_facts(runs)], total)",
+        "model = self._questions.least([*runs.stage.facts, *_facts(runs)], -total)",
+        "Arguments are tried at which the noise hides what leaks.",
+        SYMBOLIC + "test_arguments_are_those_of_least_noise_on_which_answers_part",
+    ),
     Fault(
         "chunks-with-one-key",
         "sampling/chunks.py",
