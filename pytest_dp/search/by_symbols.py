@@ -9,8 +9,11 @@ from typing import Any
 
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.inputs.sources import Proposing, Tried
-from pytest_dp.limits import FEW
+from pytest_dp.limits import FEW, LINE
+from pytest_dp.reprs import on_one_line
 from pytest_dp.sampling.copies import Pristine
+from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.search.observing import Clock
 from pytest_dp.search.screening import KNOWN, SearchContext
 
 
@@ -26,11 +29,12 @@ class BySymbols:
         self._context, self._relation, self._drawer = context, relation, drawer
         self._pairs: Iterator[Pair] | None = None
         self._notes: Callable[[], list[str]] = list
+        self._error = ""
         self.proposing = Proposing("symbolic runs", self._propose)
 
     def notes(self) -> list[str]:
         """What a person may want to know of the runs."""
-        return self._notes()
+        return [*self._notes(), *[self._error] * bool(self._error)]
 
     def _propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
         self._pairs = self._pairs or self._found()
@@ -46,10 +50,19 @@ class BySymbols:
         pristine = Pristine((call.mechanism, call.params))
         explorer = Explorer(replace(call, pristine=pristine), self._relation, self._drawer)
         self._notes = explorer.notes
-        for found in explorer.found(context.pairs, lambda: not screen.blind):
-            rank = screen.rank(found.pair)
-            if rank is None:
-                continue
-            known += rank == KNOWN
-            if rank < KNOWN or (found.certain and known <= FEW):
-                yield found.pair
+        # The other half of the time is for searches that mind less how slow a run is.
+        clock = Clock(context.clock.remaining / 2)
+        pairs = explorer.found(context.pairs, lambda: not screen.blind and clock.remaining > 0)
+        try:
+            for found in clock.timed(pairs):
+                rank = screen.rank(found.pair)
+                if rank is None:
+                    continue
+                known += rank == KNOWN
+                if rank < KNOWN or (found.certain and known <= FEW):
+                    yield found.pair
+        except OutOfTime:
+            raise
+        except Exception as error:  # what z3 or a library says of stand-ins; nothing hangs on it
+            said = on_one_line(str(error), LINE)
+            self._error = f"symbolic runs ended: {type(error).__name__}: {said}"

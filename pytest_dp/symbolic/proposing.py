@@ -70,13 +70,14 @@ class Explorer:
         self._quiet: Mapping[str, Any] = {}
         self._spans: Mapping[Any, tuple[float, float]] = {}
         self._far = 0.0
+        self._more: Callable[[], bool] = lambda: True
 
     def notes(self) -> list[str]:
         """What was asked, and what was not followed, in words."""
         asked = f"symbolic runs asked z3 {self.asked:,} times, which found {self.answered:,} pairs"
         said = [asked] * bool(self.asked)
         if self.refused:
-            said.append(f"symbolic runs: nothing stands in for {self.refused}")
+            said.append(f"symbolic runs: {self.refused}")
         lost = ", ".join(what for what, _ in self.concrete.most_common(FEW))
         return said + [f"symbolic runs went on with plain values after {lost}"] * bool(lost)
 
@@ -86,11 +87,11 @@ class Explorer:
         `more` tells whether there is time.
         """
         self._known |= {content(pair) for pair in pairs}
-        self._spans = spans_of(pairs)
+        self._spans, self._more = spans_of(pairs), more
         chosen = sorted(pairs, key=_distance)[:SEVERAL]
         for seed in (None, 1):
             ahead = deque(chosen)
-            while ahead and self.asked < HUNDREDS and more():
+            while ahead and self._may_ask():
                 pair = ahead.popleft()
                 for found in self._around(pair, seed):
                     digest = content(found.pair)
@@ -157,18 +158,18 @@ class Explorer:
             yield Found(replace(pair, origin=origin), True)
 
     def _run(self, pair: Pair, seed: int | None) -> _Runs | None:
+        deadline = Deadline(4 * NOTICED_SECONDS)
         try:
             stage = self._stage(pair)
+            if stage is None:
+                return None
+            d1 = traced(self._call, stage.d1, deadline, seed)
+            d2 = traced(self._call, stage.d2, deadline, seed)
         except StagingError as error:
-            self.refused = str(error)
+            self.refused = f"nothing stands in for data of type {error}"
             return None
-        if stage is None:
-            return None
-        deadline = Deadline(4 * NOTICED_SECONDS)
-        d1 = traced(self._call, stage.d1, deadline, seed)
-        d2 = traced(self._call, stage.d2, deadline, seed)
         if d1 is None or d2 is None:
-            self.refused = "its runs on stand-ins"
+            self.refused = "no copy of the mechanism could be run on stand-ins"
             return None
         self.concrete += d1.concrete + d2.concrete
         return _Runs(stage, d1, d2)
@@ -203,10 +204,13 @@ class Explorer:
                 if model is not None:
                     yield kind, branch.place, model
 
+    def _may_ask(self) -> bool:
+        return self.asked < HUNDREDS and self._more()
+
     def _ask(
         self, key: tuple[Any, ...], runs: _Runs, before: list[Any], condition: Any, known: list[Any]
     ) -> Any:
-        if self._met[key] >= FEW or self.asked >= HUNDREDS:
+        if self._met[key] >= FEW or not self._may_ask():
             return None
         self.asked += 1
         model = self._questions.any([*runs.stage.facts, *before, condition], known)

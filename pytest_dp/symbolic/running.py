@@ -15,6 +15,7 @@ from pytest_dp.limits import MANY
 from pytest_dp.randomness.catalogue import kind_of, size_of
 from pytest_dp.randomness.requests import RNG, Request, plain
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
+from pytest_dp.reach import is_bound
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -81,9 +82,9 @@ class Fixed(Instrument):
         self._trace.scales += [term(each) for each in flat if is_symbolic(each)]
 
     def _plainly(self, request: Request) -> Any:
-        found = next((x for x in (*request.args, *request.keywords.values()) if found_in(x)), None)
-        if found is not None and request.method not in ("shuffle",):
-            note(found, f"{request.source.name}.{request.method}")
+        given = [*request.args, *request.keywords.values()]
+        if found_in(given) is not None and request.method != "shuffle":  # which only moves them
+            note(given, f"{request.source.name}.{request.method}")
             args = tuple(map(values_of, request.args))
             named = {name: values_of(value) for name, value in request.keywords.items()}
             request = Request(request.source, request.method, args, named)
@@ -125,5 +126,5 @@ def _take_patterns(function: types.FunctionType) -> None:
         if isinstance(value, re.Pattern):
             names[name] = Pattern(value)
     for cell in function.__closure__ or ():
-        if isinstance(cell.cell_contents, re.Pattern):
+        if is_bound(cell) and isinstance(cell.cell_contents, re.Pattern):
             cell.cell_contents = Pattern(cell.cell_contents)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from itertools import islice, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
@@ -341,6 +343,38 @@ def test_what_becomes_concrete_is_told():
 
     _, explorer = proposed(noisy, inputs=NAMES_OF, neighbors="add_remove_one")
     assert any("str.split" in note for note in explorer.notes())
+
+
+@dataclass(frozen=True)
+class Visit:
+    days: int
+    ward: str
+
+
+FRAME = pd.DataFrame({"ward": ["n", "s"], "days": [3, 40]})
+TYPES = {
+    "tuples": ([(3, "n"), (40, "s")], lambda data: any(days + 5 == 77 for days, _ in data)),
+    "dataclasses": ([Visit(3, "n")] * 2, lambda data: any(v.days + 5 == 77 for v in data)),
+    "arrays": (np.array([[3, 1], [40, 0]]), lambda data: (data[:, 0] + 5 == 77).any()),
+    "frames": (FRAME, lambda frame: (frame["days"] + 5 == 77).any()),
+    "a tuple": ((3, 40), lambda data: 72 in data),
+    "counted": ([3, 40, 5], lambda data: Counter(data).most_common(1)[0][1] > 1),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_types_of_data(name):
+    data, is_open = TYPES[name]
+    pairs, _ = proposed(gated(is_open), inputs=[data], neighbors="add_remove_one")
+    assert any(is_open(pair.d1) and is_open(pair.d2) for pair in pairs)
+
+
+@pytest.mark.parametrize("data", [{3, 40}, "nsn"], ids=["a set", "a text"])
+def test_data_that_nothing_stands_in_for_is_told(data):
+    mechanism = gated(lambda data: "n" in data)
+    pairs, explorer = proposed(mechanism, inputs=[data], neighbors="add_remove_one")
+    assert (pairs, explorer.asked) == ([], 0)
+    assert type(data).__name__ in explorer.notes()[-1]
 
 
 # In an audit
