@@ -87,8 +87,8 @@ class Stage:
 
     @property
     def known(self) -> list[Any]:
-        """The conditions that variables have the values that they have, but for the length."""
-        return [variable.known for variable in self._made.all if variable is not self._size]
+        """The conditions that variables have the values that they have."""
+        return [variable.known for variable in self._made.all]
 
     def params_in(self, formula: Any, model: Model) -> dict[str, list[Any]]:
         """The values in an answer of those parameters that a formula depends on."""
