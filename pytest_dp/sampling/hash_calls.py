@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from pytest_dp.limits import TRIAL_RUNS
 from pytest_dp.outputs.hashed import DIGESTS, HASHES, HashCall, Template, templates
 from pytest_dp.reach import reach
@@ -100,8 +102,13 @@ def _noting(
 
 
 def _note(call: HashCall, seen: list[HashCall]) -> None:
+    call = call.made(_plain)
     if all(isinstance(value, str | bytes | int | float | None) for value in call.values):
         seen.append(call)
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, np.integer) else value
 
 
 class _Noting:

@@ -29,6 +29,7 @@ def updated(seed, value):
 HASHERS = {
     "text": (lambda seed, v: zlib.crc32(f"{seed}:{v}".encode()), int),
     "argument": (lambda seed, v: zlib.adler32(v.encode(), seed), int),
+    "of numpy": (lambda seed, v: zlib.crc32(v.encode(), np.int64(seed)), int),
     "hexdigest": (lambda seed, v: int(hashlib.md5(f"{v}|{seed}".encode()).hexdigest(), 16), int),
     "digest": (lambda seed, v: hashlib.sha1(f"{v}{seed}".encode()).digest()[0], int),
     "part": (
