@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -29,11 +28,11 @@ from pytest_dp.auditors.witness import (
     Read,
     Witness,
     alone,
-    excess_of,
     read,
     with_examples,
     witness_of,
 )
+from pytest_dp.evidence.event_bets import event_growth
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import (
     ATTACK_SHARE,
@@ -137,7 +136,8 @@ def _witness_of_refutation(
     if choice.expected <= claim.claimed and clearest is not None:
         attack = clearest.choice
     shown = readable
-    enough = READABLE_WORTH * max(clearest.excess if clearest else 0.0, 0.0)
+    # growth goes with the square of how many standard errors an edge is
+    enough = READABLE_WORTH**2 * clearest.growth if clearest else 0.0
     if clearest is None or (readable is not None and readable.is_worth(choice.expected, enough)):
         attack = None
     elif readable is not None and readable.unseen.expected <= claim.claimed:
@@ -182,30 +182,35 @@ def _median_event(state: PairState) -> Attack | None:
 
 @dataclass(frozen=True, slots=True)
 class _Clearest:
-    """A threshold, its counts on the likelier input and on the other, and how clear they are."""
+    """A threshold, its counts on the likelier input and on the other, and what bets on it gain."""
 
     choice: Choice
     c1: float
     c2: float
-    excess: float
+    growth: float
 
 
-def _clearest(state: PairState, sticks: Sequence[HockeyStick]) -> _Clearest | None:
-    """The threshold that is beyond one of these constraints by most standard errors, if any."""
+def _clearest(state: PairState, sticks: tuple[HockeyStick, ...]) -> _Clearest | None:
+    """The threshold on which bets against these constraints gain most, if there is any.
+
+    Where they gain on none, that which tells inputs apart best.
+    """
     cuts, joint = cast("ByScore", state.binnings[0]).cuts, state.record.joint[0]
     if not len(cuts):
         return None
-    total = float(joint.sum())
+    total = int(joint.sum())
     above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
     below = [total - side for side in above[::-1]]
-    excess = [excess_of(likelier, rarer, total, sticks) for likelier, rarer in (above, below)]
-    down = bool(excess[1].max() > excess[0].max())
-    k = int(np.argmax(excess[down]))
+    growth = [event_growth(likelier, rarer, total, sticks) for likelier, rarer in (above, below)]
+    if sticks != ALIKE and not np.max(growth) > 0:
+        return replace(found, growth=0.0) if (found := _clearest(state, ALIKE)) else None
+    down = bool(growth[1].max() > growth[0].max())
+    k = int(np.argmax(growth[down]))
     c1, c2 = (float(side[k]) for side in (below if down else above))
-    p1, p2 = cautious(np.array([c1]), int(total), np.array([c2]), int(total))
+    p1, p2 = cautious(np.array([c1]), total, np.array([c2]), total)
     sign = -1 if down else 1
     choice = Choice(sign, sign * float(cuts[k]), max(float(p1[0]), 1e-6), float(p2[0]), 0.0)
-    return _Clearest(choice, c1, c2, float(excess[down][k]))
+    return _Clearest(choice, c1, c2, float(growth[down][k]))
 
 
 def _samples_needed(context: Context, witness: Witness, left: int) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats
+from pytest_dp.arrays import Bools
 from pytest_dp.attacks.binning import ByScore
 from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
 from pytest_dp.attacks.scores import Attack
@@ -19,6 +19,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, quantities_of, rank_for
 from pytest_dp.auditors.paired_outputs import first_pairs
 from pytest_dp.counterexample import simplest
+from pytest_dp.evidence.event_bets import event_growth
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import CLEARLY, FEW, KEPT_RANK, NEARLY, READABLE_WORTH, STEPS
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
@@ -26,7 +27,6 @@ from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table
-from pytest_dp.privacy import HockeyStick
 
 RankOf = Callable[[int], Rank]
 
@@ -146,17 +146,17 @@ class Read:
     """What is to be expected of it, by outputs among which it was not looked for."""
     expected: float
     """The same by all outputs, which is how the bound of the learned attack is known."""
-    excess: float
-    """How clearly it breaks the claim, in standard errors."""
+    growth: float
+    """What the best bet on it would have earned on all outputs, were they all like those."""
     is_small: bool
     """Whether the outputs are a few numbers or labels."""
 
     def is_worth(self, learned: float, enough: float) -> bool:
         """Whether it is shown in place of a learned attack with that bound.
 
-        Because it is so clear, or because the attack is not worth the trouble of a score.
+        Because bets gain `enough` on it, or because the attack is not worth the trouble of a score.
         """
-        return self.excess >= enough or self.is_as_good_as(learned)
+        return (self.growth > 0 and self.growth >= enough) or self.is_as_good_as(learned)
 
     def is_as_good_as(self, learned: float) -> bool:
         """Whether the learned attack, with that bound, is not worth the trouble of a score."""
@@ -239,21 +239,9 @@ def _searched_event(
     unseen = choice_of(c1, half, c2, half, context.plan(planned), both)
     all1, all2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
     expected = choice_of(all1, runs, all2, runs, context.plan(planned)).expected
-    counts = likelier_first(unseen.sign, c1, c2)
-    excess = excess_among(runs, counts, half, context.guarantee.hockey_sticks)
-    return Read(event, unseen, expected, excess, _is_small(table))
-
-
-def excess_among(
-    runs: int, counts: tuple[int, int], half: int, sticks: Sequence[HockeyStick]
-) -> float:
-    """By how much counts of half of the runs exceed what is allowed, had all of them been seen.
-
-    That is how clear a learned attack is. Of an event that always comes, it grows with the runs
-    themselves, not with their root.
-    """
-    likelier, rarer = (np.array([count * runs / half]) for count in counts)
-    return float(excess_of(likelier, rarer, runs, sticks)[0])
+    likelier, rarer = (np.array([count]) for count in likelier_first(unseen.sign, c1, c2))
+    growth = event_growth(likelier, rarer, half, context.guarantee.hockey_sticks)[0] * runs / half
+    return Read(event, unseen, expected, float(growth), _is_small(table))
 
 
 def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
@@ -276,16 +264,3 @@ def _is_small(table: Table) -> bool:
     """Whether outputs are a few numbers or labels, about which a person can read everything."""
     numbers = np.bincount(table.owner, table.codes == NUMBER, minlength=len(table))
     return bool(numbers.max(initial=0) <= FEW and table.sizes.max(initial=0) <= 2 * FEW)
-
-
-def excess_of(c1: Floats, c2: Floats, runs: float, sticks: Sequence[HockeyStick]) -> Floats:
-    """Standard errors by which counts exceed what any of these constraints allows."""
-    v1, v2 = (c * np.maximum(1 - c / runs, 0) for c in (c1, c2))
-
-    def excess(stick: HockeyStick) -> Floats:
-        price = math.exp(stick.eps)
-        over: Floats = c1 - price * c2 - stick.delta * runs
-        return over / np.sqrt(v1 + price**2 * v2 + 1)
-
-    largest: Floats = np.max([excess(stick) for stick in sticks], axis=0)
-    return largest

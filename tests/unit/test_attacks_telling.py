@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from results import BROKEN, FOUND
 
 from pytest_dp.attacks import additive
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
-from pytest_dp.auditors.witness import excess_among, excess_of
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.violation import violation
 
 RUNS = 1_500
@@ -66,11 +62,3 @@ def test_outputs_of_both_sides_are_typical_and_their_scores_apart():
     lines = violation(replace(BROKEN, counterexample=found)).splitlines()
     assert [line for line in lines if line.startswith("       mostly by  output[")]
     assert max(map(len, lines)) <= 76
-
-
-def test_an_event_that_always_comes_is_as_clear_as_the_score_that_does():
-    sticks = ApproximateDP(1.0).hockey_sticks
-    score = excess_of(np.array([37.0]), np.array([0.0]), 37, sticks)[0]
-    assert excess_among(37, (18, 0), 18, sticks) == pytest.approx(score)
-    seen = excess_of(np.array([50.0]), np.array([10.0]), 99, sticks)[0]
-    assert excess_among(198, (50, 10), 99, sticks) == pytest.approx(seen * math.sqrt(2), rel=0.02)
