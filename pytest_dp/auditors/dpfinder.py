@@ -110,11 +110,21 @@ def _audited(
     context: Context, found: Sequence[_Estimated], given: Sequence[Pair] = ()
 ) -> AuditResult:
     """Test what was found first where it should break the claim, else whatever looks worst."""
-    pairs = [*(one.pair for one in found[:FEW]), *given]
-    guarantee, search = context.guarantee, suspect
-    if found and guarantee.parameter == "eps" and found[0].surely > guarantee.claimed:
-        search, pairs = partial(_expected, found[0]), [found[0].pair, *given]
-    return search_then_test(context, search, _test, conclude, coupled=False, pairs=pairs)
+    guarantee = context.guarantee
+    play = partial(search_then_test, context, test=_test, conclude=conclude, coupled=False)
+    if not (found and guarantee.parameter == "eps" and found[0].surely > guarantee.claimed):
+        return play(suspect, pairs=[*(one.pair for one in found[:FEW]), *given])
+    result = play(partial(_expected, found[0]), pairs=[found[0].pair])
+    if result.violated or not given:
+        return result
+    note = "only the pair that a restart ended on was tested, in vain: raise max_samples"
+    return replace(
+        result,
+        verdict="inconclusive",
+        pairs=(1, 1 + len(given)),
+        notes=(*result.notes, note),
+        hindrances=(*result.hindrances, note),
+    )
 
 
 def _expected(found: _Estimated, game: Game) -> Witness | None:

@@ -15,7 +15,7 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.search.by_symbols import BySymbols, can_solve
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs
-from pytest_dp.search.gradient import by_gradients
+from pytest_dp.search.gradient import ByGradients
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.screening import SearchContext
 from pytest_dp.search.shrinking import counts
@@ -55,8 +55,10 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     by_symbols = BySymbols(context, relation, source.generated)
     if "symbolic" in names and can_solve() and not isinstance(promise.inputs, Values):
         found = {"symbolic": by_symbols.proposing, **found}
+    notes = [by_symbols.notes]
     if "gradient" in names:
-        found["gradient"] = by_gradients(promise, call, clock, seed)
+        found["gradient"] = by_gradients = ByGradients(promise, call, clock, seed)
+        notes.append(by_gradients.notes)
     wanted = settings.beyond != "off"
     timed = [
         *(
@@ -67,8 +69,14 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
         ),
         *(sieved(proposer, Sieve(context), clock.timed) for proposer in source.proposers),
     ]
-    notes = by_symbols.notes
-    return PairSource(source.given, [*users, *timed], source.generated, bounds, untried, notes)
+    return PairSource(
+        source.given,
+        [*users, *timed],
+        source.generated,
+        bounds,
+        untried,
+        lambda: [note for of in notes for note in of()],
+    )
 
 
 def _space(promise: Promise, source: PairSource) -> Space | None:

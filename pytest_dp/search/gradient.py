@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from pytest_dp.claim import Promise
 from pytest_dp.datasets import is_real
 from pytest_dp.evidence import mclt
 from pytest_dp.inputs import Pair
-from pytest_dp.inputs.sources import Proposer, Proposing
+from pytest_dp.inputs.sources import Tried
 from pytest_dp.known.smooth import HARD, STEEPNESS, Smoothing
 from pytest_dp.known.smoothed import Key, Output, Smoothed, outputs_of
 from pytest_dp.limits import (
@@ -289,17 +289,32 @@ def gradients_of(
     return Gradients(call, families, centres[:SEVERAL], seed, deadline, least)
 
 
-def by_gradients(promise: Promise, call: Call, clock: Clock, seed: int) -> Proposer:
+class ByGradients:
     """Proposes the pair that each restart ends with; raises ClaimError as `gradients_of`."""
-    families_of(promise, ASKED)
 
-    def proposed() -> Iterator[Pair]:
-        with suppress(CannotCopy, CannotInstrument, OutOfTime):
+    name = "gradient"
+
+    def __init__(self, promise: Promise, call: Call, clock: Clock, seed: int) -> None:
+        families_of(promise, ASKED)
+        self._reason = ""
+        self._pairs = self._proposed(promise, call, clock, seed)
+
+    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
+        """The pairs, until time is up; they were all, if it is asked for more."""
+        return self._pairs
+
+    def notes(self) -> list[str]:
+        """Why no gradient was followed; none if one was."""
+        return [f"no gradient was followed, as {self._reason}"] if self._reason else []
+
+    def _proposed(self, promise: Promise, call: Call, clock: Clock, seed: int) -> Iterator[Pair]:
+        try:
             gradients = gradients_of(promise, call, seed, Deadline(clock.remaining), ASKED)
             for number in range(SEVERAL):
                 found = gradients.restart(number)
                 if found is not None and (pair := found.pair) is not None:
                     yield replace(pair, origin="D was moved along the gradient of its loss")
-
-    pairs = proposed()
-    return Proposing("gradient", lambda _: pairs)
+        except (CannotCopy, CannotInstrument) as reason:
+            self._reason = str(reason)
+        except OutOfTime:
+            return

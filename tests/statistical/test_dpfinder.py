@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from boundary import QUIET, most
+from boundary import most
 
 import pytest_dp
 from benchmarks import mechanisms
 from pytest_dp import DPFinder, queries
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
-audit = partial(pytest_dp.audit, method=DPFinder(restarts=2), seed=1, n_jobs=1, **QUIET)
+audit = partial(pytest_dp.audit, method=DPFinder(restarts=2), seed=1, n_jobs=1, max_seconds=7_200)
 SVT = {
     "eps": 0.6,
     "params": {"eps": [1.0], "threshold": [30.0]},
@@ -100,3 +100,11 @@ def test_the_same_seed_gives_the_same_result():
 
     assert bounds(1) == bounds(1)
     assert bounds(1) != bounds(2)
+
+
+def test_a_loss_that_is_estimated_above_the_claim_and_not_shown_is_no_pass():
+    keywords = {"inputs": queries(1), "max_samples": 1_000, "alpha": 0.001}
+    result = audit(noisy, eps=0.9, beyond="fail", **keywords)
+    assert result.verdict == "inconclusive"
+    assert result.pairs[0] < result.pairs[1]
+    assert any("was tested, in vain: raise max_samples" in note for note in result.hindrances)

@@ -12,11 +12,10 @@ from benchmarks import mechanisms
 from benchmarks.dpfinder import ALGORITHMS, of_sparse_vector
 from pytest_dp import ClaimError, audit, queries
 from pytest_dp.claim import expand
-from pytest_dp.inputs.sources import Proposing
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.search.climbing import climbed
 from pytest_dp.search.families import families_of
-from pytest_dp.search.gradient import Gradients, by_gradients
+from pytest_dp.search.gradient import ByGradients, Gradients
 from pytest_dp.search.observing import Clock
 
 NAMED = {algorithm.name: algorithm for algorithm in ALGORITHMS}
@@ -128,8 +127,7 @@ def test_what_is_found_follows_from_the_seed():
 def test_proposed_pairs_are_neighbours_that_say_where_they_come_from():
     promise = promise_of(inputs=queries(2), neighbors="all_queries")
     call = call_of(mechanisms.svt4, eps=1.0, threshold=20.0)
-    proposer = by_gradients(promise, call, Clock(60.0), seed=1)
-    assert isinstance(proposer, Proposing)
+    proposer = ByGradients(promise, call, Clock(60.0), seed=1)
     pairs = list(proposer.propose([]))
     assert 4 <= len(pairs) <= 8
     losses = []
@@ -150,8 +148,9 @@ def test_mechanisms_that_refuse_arrays_propose_nothing():
         return f"{data[0] + rng.laplace():.1f}"
 
     promise = promise_of(inputs=queries(2), neighbors="all_queries")
-    proposer = by_gradients(promise, call_of(written), Clock(60.0), seed=1)
+    proposer = ByGradients(promise, call_of(written), Clock(60.0), seed=1)
     assert not list(proposer.propose([]))
+    assert proposer.notes()[0].startswith("no gradient was followed, as ")
 
 
 def test_climbing_ends_at_the_optimum_between_bounds():
