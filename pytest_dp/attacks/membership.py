@@ -28,8 +28,8 @@ from pytest_dp.reprs import on_one_line
 ASKED = ("predict_proba", "score_samples", "decision_function", "predict")
 """What models say of records, by scikit-learn's names; the first one that there is counts."""
 
-RAISED = "whether it raised"
-"""A quantity of every output."""
+RAISED = "whether it raised, or lacks a quantity"
+"""A quantity of every output: how many of the others it has not."""
 
 Look = Callable[[Any], Any]
 """From an output to as many numbers for each output; the first is larger for members, if any is."""
@@ -58,6 +58,7 @@ class Shown:
                         f"{len(self.labels)} for another. Allowed: as many for each."
                     )
                 row[at, :-1] = numbers
+        rows[..., -1] += np.isnan(rows[..., :-1]).sum(axis=-1)
         return rows
 
     def only(self, target: int) -> Shown:

@@ -90,6 +90,30 @@ def test_a_memoriser_is_refuted_within_sixty_runs(seed):
     assert risk.auc == 1
 
 
+@pytest.mark.parametrize("there", [True, False], ids=["with", "without"])
+def test_a_record_without_which_there_is_no_output_is_found(there):
+    """The tables that come out otherwise say nothing of it."""
+
+    def fragile(data, rng):
+        failed = ([99, 9, "z"] in data) == there and rng.random() < 0.6
+        return None if failed else independent(data, rng)
+
+    seed = 3  # by which the first output is a table
+    assert audit(fragile, auc=0.6, data=people(), records=[-1], seed=seed).violated
+
+
+def test_what_is_looked_at_is_decided_by_an_output_that_is_not_bet_on():
+    """Else an attack is chosen by the outputs that it scores, such as one of tables, not None."""
+    seen = []
+
+    def value(output):
+        seen.append(output)
+        return output
+
+    audit(lambda data, rng: rng.random(), auc=0.6, data=people(), records=[-1], features=value)
+    assert seen.count(seen[0]) == 1
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_what_comes_out_half_of_the_time_is_refuted_and_measured(seed):
     result = audit(forgetful, auc=0.6, data=people(), records=[-1], seed=seed)

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_dp import ClaimError, MechanismError, Membership, audit, riskiest
 from pytest_dp.attacks import ranking
-from pytest_dp.attacks.membership import learn, shown_of
+from pytest_dp.attacks.membership import RAISED, learn, shown_of
 from pytest_dp.claim import expand
 from pytest_dp.datasets.cells import cells_of
 from pytest_dp.evidence.auc import resolution
@@ -173,7 +173,7 @@ def test_a_model_is_asked_how_well_it_fits_the_label():
     rows = look([Model(0.9), Raised("ValueError"), Model(0.0)])[:, 0]
     assert rows[0] == pytest.approx([math.log(0.9), 0.1, 0.9, 0])
     assert np.isnan(rows[1, :-1]).all()
-    assert rows[1, -1] == 1  # it raised
+    assert rows[1, -1] == 3 + 1  # it has none of three, and raised
     assert rows[2, 0] == pytest.approx(math.log(1e-12))
     density = SimpleNamespace(score_samples=lambda x: x.sum(axis=1))
     assert shown(density, [[1.0, 2.0], [3, 4]])([density]).tolist() == [[[3.0, 0]]]
@@ -197,7 +197,7 @@ def test_to_raise_with_the_record_alone_is_told():
 
     result = audit(strict, **{**CLAIM, "records": [-1]}, seed=1, max_samples=2_000)
     assert result.violated
-    assert result.risks[0].told_by == "whether it raised"
+    assert result.risks[0].told_by == RAISED
 
 
 def test_outputs_that_are_no_tables_are_taken_apart():
@@ -312,7 +312,7 @@ def slow(data, rng):
 
 
 def test_audits_are_the_same_by_their_seed_whoever_runs_them():
-    claim = {**CLAIM, "max_samples": 40, "seed": 5}
+    claim = {**CLAIM, "max_samples": 44, "seed": 5}
     here, there = (audit(slow, **claim, n_jobs=jobs) for jobs in (1, 2))
     assert here.risks == there.risks
     assert here.risks[0].pairs >= 5
