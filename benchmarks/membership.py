@@ -121,8 +121,10 @@ class _OneProcess:
         return list(map(function, tasks))
 
 
-def synthesise(frame: Any, rng: np.random.Generator, eps: float = 0.0, degree: int = 1) -> Any:
-    """As many records as there are, by DataSynthesizer: BayNet, or PrivBayes with an eps above 0.
+def synthesise(
+    frame: Any, rng: np.random.Generator, rows: int, eps: float = 0.0, degree: int = 1
+) -> Any:
+    """So many records, by DataSynthesizer: BayNet, or PrivBayes with an eps above 0.
 
     Its functions have a seed of their own, 0 by default, which is drawn here.
     """
@@ -141,9 +143,7 @@ def synthesise(frame: Any, rng: np.random.Generator, eps: float = 0.0, degree: i
             seed=seeds[0],
         )
         describer.save_dataset_description_to_file(description)
-        generator.generate_dataset_in_correlated_attribute_mode(
-            len(frame), description, seed=seeds[1]
-        )
+        generator.generate_dataset_in_correlated_attribute_mode(rows, description, seed=seeds[1])
     return generator.synthetic_dataset
 
 
@@ -154,7 +154,7 @@ def games(options: argparse.Namespace) -> None:
     for eps in options.eps:
         began = time.process_time()
         found = membership_risk(
-            partial(synthesise, eps=eps),
+            partial(synthesise, rows=options.size, eps=eps),
             data=data,
             records=riskiest(options.records),
             population=population,
@@ -181,7 +181,7 @@ def falling(options: argparse.Namespace) -> None:
     data = adult_like(options.size, 1, options.columns)
     for eps in EPS:
         found = membership_risk(
-            partial(synthesise, eps=eps),
+            partial(synthesise, rows=options.size, eps=eps),
             data=data,
             records=riskiest(options.records),
             runs=options.runs,
@@ -209,7 +209,7 @@ def bugs(options: argparse.Namespace) -> None:
     for name, record in more.items():
         larger = pandas.concat([usual, pandas.DataFrame([record])], ignore_index=True)
         result = audit(
-            partial(synthesise, eps=1.0),
+            partial(synthesise, rows=len(usual), eps=1.0),
             eps=1.0,
             pairs=[(larger, usual)],
             seed=options.seed,

@@ -15,7 +15,6 @@ from pytest_dp.arrays import Floats
 from pytest_dp.attacks.membership import RAISED, Shown, learn, shown_of
 from pytest_dp.checks import whole
 from pytest_dp.claim import Arguments
-from pytest_dp.datasets import describe
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError, MechanismError, invalid
@@ -24,8 +23,9 @@ from pytest_dp.evidence.auc import area
 from pytest_dp.inputs.resolving import resolve_data
 from pytest_dp.inputs.targets import Target, targets_of
 from pytest_dp.keywords import read_one
-from pytest_dp.limits import LABEL, SHOWN_ALPHA
+from pytest_dp.limits import SHORT_TEXT, SHOWN_ALPHA
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.reprs import on_one_line
 from pytest_dp.risk_declaration import Riskiest
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.chunks import Input
@@ -248,7 +248,7 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
     fixed, drawn = (played[0], played[-1] if population is not None else [None] * len(targets))
     return MembershipRisk(
         tuple(
-            RecordRisk(target.text, describe(target.record, LABEL), one, other)
+            RecordRisk(target.text, on_one_line(target.record, SHORT_TEXT), one, other)
             for target, one, other in zip(targets, fixed, drawn, strict=True)
         ),
         runs,
