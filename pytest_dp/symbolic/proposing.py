@@ -196,13 +196,19 @@ class Explorer:
         for at, branch in enumerate(runs.d1.branches):
             matched = other.get(branch.key)
             twin = None if matched is None else runs.d2.branches[matched]
-            before = runs.before(runs.d1, at)
-            if matched is not None:
-                before += runs.before(runs.d2, matched)
+            alone = runs.before(runs.d1, at)
+            before = alone if matched is None else alone + runs.before(runs.d2, matched)
+            found = False
             for kind, condition in _questions(branch, twin):
                 model = self._ask((branch.place, kind, branch.held), runs, before, condition, known)
                 if model is not None:
+                    found = True
                     yield kind, branch.place, model
+            if not found and twin is not None:  # D and D' part before, such as in a sort
+                key = branch.place, "alone", branch.held
+                model = self._ask(key, runs, alone, branch.other, known)
+                if model is not None:
+                    yield "alone", branch.place, model
 
     def _may_ask(self) -> bool:
         return self.asked < HUNDREDS and self._more()
@@ -216,7 +222,7 @@ class Explorer:
         model = self._questions.any([*runs.stage.facts, *before, condition], known)
         self._met[key] += model is not None
         self._met[(*key, "asked")] += 1
-        if self._met[(*key, "asked")] >= SEVERAL:
+        if self._met[(*key, "asked")] >= DOZENS:
             self._met[key] = FEW
         return model
 
