@@ -378,7 +378,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         What becomes of a violation on inputs beyond what `inputs` gives: of a record that is in no
         example, is there more often or in another order; of answers that are in no pattern. By
         default it is told beside the verdict, which stays as it is; ``"fail"`` makes it a violation
-        as any other, ``"off"`` does not look for any. For the sequential auditor.
+        as any other, ``"off"`` does not look for any. For the sequential auditor and DP-Finder.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def test_inputs_without_numbers_are_refused(keywords, reason, how):
     [("AT4", 0.11), ("AT3", 0.11), ("ExpMech", 0.095), ("Sum", 0.099)],
 )
 def test_restarts_find_nearly_the_largest_loss(name, least):
-    """By closed forms. With a steepness of 50 in place of one by the noise, AT4 gets to .014."""
+    """By closed forms, and never above what is proven."""
     algorithm, gradients = searching(name)
     found = [gradients.restart(number) for number in range(3)]
     losses = [algorithm.true_loss(one) for one in found if one is not None]
