@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 REGRESSION ?= 01
-LIBRARIES ?= opendp diffprivlib dp_accounting
-SECONDS ?= 15
+LIBRARIES ?= opendp diffprivlib dp_accounting python_dp smartnoise_sql pipeline_dp pure_ldp multi_freq_ldpy opacus jax_privacy diffpriv_pure trasgodp
+SECONDS ?= 8
 
 # Hundreds of processes start in the tests: what they import is compiled once, whatever is set here.
 test quick nightly ray mutants lowest package: export PYTHONDONTWRITEBYTECODE =
@@ -60,7 +60,7 @@ lowest: .lowest/.installed  ## tests with the oldest versions of what users need
 
 libraries: $(LIBRARIES:%=.venv/libraries/%/.installed)  ## released libraries, audited by packs of claims; makes docs/libraries.md
 	for pack in $(LIBRARIES); do python=.venv/libraries/$$pack/bin/python; \
-		$$python -m pytest -q benchmarks/libraries/$$pack.py -o dp_max_seconds=$(SECONDS) --dp-report=.venv/libraries/$$pack.json; \
+		$$python -m pytest -q benchmarks/libraries/$$pack.py -o dp_max_seconds=$(SECONDS) -o dp_jobs=1 --dp-report=.venv/libraries/$$pack.json; \
 		test ! -f benchmarks/libraries/$${pack}_counts.py || \
 			$$python -m benchmarks.libraries.$${pack}_counts > .venv/libraries/$${pack}_counts.json; \
 	done

@@ -24,15 +24,17 @@ def counted(
     event: Callable[[Any], bool],
     allowed: Callable[[float], float],
     runs: int = 20_000,
+    *,
+    why: str,
 ) -> dict[str, Any]:
     """How often the event holds on either input, and the most that a promise allows on the first.
 
-    `allowed` gives that by the largest probability on the second input.
+    `allowed` gives that by the largest probability on the second input. `why` is for the page.
     """
     counts = [sum(bool(event(draw(data))) for _ in range(runs)) for data in pair]
     (least, _), (_, most) = (bounds(count, runs) for count in counts)
     row = {"counts": counts, "runs": runs, "at_least": least, "allowed": allowed(most)}
-    return {**row, "broken": least > row["allowed"]}
+    return {**row, "why": why, "broken": least > row["allowed"]}
 
 
 def show(rows: dict[str, dict[str, Any]]) -> None:

@@ -15,6 +15,7 @@ show(
             (3, 4),
             lambda count: count == 3,
             lambda q: math.e * q,
+            why="The noise is never negative.",
         ),
         "gaussian_sigma, eps 6": counted(
             lambda x: x + dp.gaussian_noise(sigma),
@@ -22,6 +23,7 @@ show(
             lambda out: out > 1.0,
             lambda q: math.exp(6.0) * q + 0.3,
             500_000,
+            why="sigma is sqrt(2 ln(1.25 / delta)) / epsilon, for which epsilon is 1 at most.",
         ),
     }
 )

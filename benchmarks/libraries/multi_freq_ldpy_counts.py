@@ -15,7 +15,11 @@ def allowed(q: float) -> float:
 show(
     {
         "SS": counted(
-            lambda x: SS_Client(x, 8, 1.0), (0, 1), lambda chosen: chosen[0] == 0, allowed
+            lambda x: SS_Client(x, 8, 1.0),
+            (0, 1),
+            lambda chosen: chosen[0] == 0,
+            allowed,
+            why="The true value, where it is in the subset, is the first in it.",
         ),
         "RS+FD, GRR": counted(
             lambda x: RSpFD_GRR_Client(x, [3, 3], 2, 1.0),
@@ -23,6 +27,8 @@ show(
             lambda report: report == [0, 0],
             allowed,
             200_000,
+            why="One attribute is reported at ln(2 (e - 1) + 1) = 1.49. The fake one makes that 1 "
+            "for neighbours that differ in one attribute, but not for any two tuples.",
         ),
     }
 )

@@ -33,14 +33,24 @@ show(
             ([*many, [0.9, 0.0]], many),
             lambda out: out[2] < math.exp(0.2 * 0.455),  # 4.5 in 100 and more were not clipped
             allowed,
+            why="The noised number of unclipped gradients has a sensitivity of 1, and is divided "
+            "by the true size of the batch; the gradients' noise is adjusted for one of 1/2.",
         ),
-        "adaptive, an empty batch": counted(raised, ([], one), bool, allowed, 2_000),
+        "adaptive, an empty batch": counted(
+            raised,
+            ([], one),
+            bool,
+            allowed,
+            2_000,
+            why="A batch without records, as Poisson samples may be, raises RuntimeError.",
+        ),
         "flat, infinite": counted(
             step,
             ([[math.inf, 0.0], *one], one),
             lambda out: math.isnan(out[0]),
             allowed,
             2_000,
+            why="Infinity times a clipping factor of 0 is no number.",
         ),
     }
 )

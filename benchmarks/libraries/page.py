@@ -10,6 +10,7 @@ import ast
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ def violation(record: dict[str, Any], counted: dict[str, Any] | None, known: str
     if counted:
         (one, other), runs = counted["counts"], counted["runs"]
         lines += [
+            *textwrap.wrap(counted["why"], 100),
             f"Counted by hand, without pytest-dp: {one:,} and {other:,} of {runs:,} runs.",
             f"The first has a probability of {counted['at_least']:.4f} at least (Clopper-Pearson,",
             f"1 - 1e-9), where {counted['allowed']:.4f} is allowed. {known}",

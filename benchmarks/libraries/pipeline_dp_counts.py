@@ -16,6 +16,7 @@ show(
             lambda result: result[0][0] == "b",
             lambda q: math.e * q,
             2_000,
+            why="Partitions of which there are rows come first.",
         )
     }
 )

@@ -21,12 +21,14 @@ show(
             (other + 1, item + 1),
             lambda report: report[0][bit] == 0,
             lambda q: math.exp(rappor.convert_f_to_eps(0.5, 2)) * q,
+            why="Bits that are set are never cleared: only others are perturbed.",
         ),
         "Hadamard mechanism": counted(
             hadamard.privatise,
             (2, 1),
             lambda report: isinstance(report, list) and (1, -1) in report,
             lambda q: math.e * q,
+            why="What is true is returned as a list, what is perturbed as a zip.",
         ),
     }
 )

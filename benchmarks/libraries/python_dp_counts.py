@@ -14,6 +14,8 @@ show(
             ([5, 0], [5]),
             lambda out: out in {0.5, 1.5, 2.5, 3.5, 4.5},
             lambda q: math.e * q,
+            why="Integer noise is added to a sum of distances from the middle, 2.5: it shows "
+            "whether the number of entries is even.",
         )
     }
 )

@@ -33,7 +33,7 @@ def shown(kind):
 
 def asked(query):
     eps, delta = map(float, reader(rows).get_privacy_cost(query))
-    promised = {"eps": eps, "delta": delta, "pairs": [([*rows, (3, 5, "b")], rows)], "n_jobs": 1}
+    promised = {"eps": eps, "delta": delta, "pairs": [([*rows, (3, 5, "b")], rows)]}
     return Claimed(lambda data: answered(data, query), **promised)
 
 

@@ -20,9 +20,15 @@ show(
             (["a", "b", "c"], ["a", "b", "b"]),
             lambda out: "c" in out,
             allowed,
+            why="Categories are those in the data: what no other value has shows that it is there.",
         ),
         "place, seed of 42": counted(
-            lambda east: moved(east, 42), (0.0, 100.0), lambda out: out == always, allowed, 500
+            lambda east: moved(east, 42),
+            (0.0, 100.0),
+            lambda out: out == always,
+            allowed,
+            500,
+            why="The seed is the same in all calls, so the noise is too.",
         ),
         "place and radius": counted(
             lambda east: moved(east, None),
@@ -30,6 +36,7 @@ show(
             lambda out: not off_zero(out),
             allowed,
             500,
+            why="The distance from the true place is in the output.",
         ),
     }
 )

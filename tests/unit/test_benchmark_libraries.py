@@ -24,7 +24,7 @@ def test_bounds_are_those_of_clopper_and_pearson():
 
 
 def test_a_count_is_held_against_what_is_allowed():
-    row = counted(lambda x: x, (1, 0), lambda out: out == 1, lambda q: 3 * q, runs=1_000)
+    row = counted(lambda x: x, (1, 0), lambda out: out == 1, lambda q: 3 * q, runs=1_000, why="")
     assert row["counts"] == [1_000, 0]
     assert row["broken"]
     assert row["allowed"] == 3 * bounds(0, 1_000)[1]
@@ -55,7 +55,14 @@ def test_violations_are_known_and_counted_or_it_fails(tmp_path, status, expected
     report = {"created": "2026-11-25T00:00:00", "versions": {"python": "3.11"}, "claims": [record]}
     (tmp_path / "opendp.json").write_text(json.dumps(report))
     if broken is not None:
-        count = {"counts": [9, 0], "runs": 10, "at_least": 0.5, "allowed": 0.25, "broken": broken}
+        count = {
+            "counts": [9, 0],
+            "runs": 10,
+            "at_least": 0.5,
+            "allowed": 0.25,
+            "broken": broken,
+            "why": "Kept.",
+        }
         (tmp_path / "opendp_counts.json").write_text(json.dumps({"a claim": count}))
     text, as_expected = section("opendp", tmp_path)
     assert as_expected is fine
