@@ -42,7 +42,7 @@ multi_freq_ldpy = claims(
         "HE": one(HE.HE_Client, 1.0),
         "OLH": one(LH.LH_Client, 1.0),
         "ADP": one(ADP.ADP_Client, 1.0),
-        "SS": one(SS.SS_Client, 1.0, k=8, marks=new, max_seconds=30.0),
+        "SS": one(SS.SS_Client, 1.0, k=8, marks=new, max_seconds=60.0),
         "SS, sorted": one(lambda *given: sorted(SS.SS_Client(*given)), 1.0, k=8),
         "L-GRR": long(L_GRR.L_GRR_Client),
         "L-SUE": long(L_SUE.L_SUE_Client),
@@ -53,6 +53,6 @@ multi_freq_ldpy = claims(
         "SPL, GRR": many(split.SPL_GRR_Client),
         "SMP, GRR": many(sampled.SMP_GRR_Client),
         "RS+FD, GRR, one attribute": many(fake.RSpFD_GRR_Client, pairs=[((0, 0), (1, 0))]),
-        "RS+FD, GRR": many(fake.RSpFD_GRR_Client, marks=new, max_seconds=30.0),
+        "RS+FD, GRR": many(fake.RSpFD_GRR_Client, marks=new, max_seconds=60.0),
     }
 )

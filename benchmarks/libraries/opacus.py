@@ -22,6 +22,7 @@ clips |= {"kind": AdaClipDPOptimizer, "max_clipbound": 10.0, "unclipped_num_std"
 
 def claimed(sigma=1.0, pairs=((two, one), (one, [])), marks=(), **given):
     ran = {"mu": 1 / sigma, "pairs": list(pairs), "marks": marks}
+    ran |= {"max_seconds": 60.0} if marks else {}
     return Claimed(lambda data: step(data, sigma=sigma, **given), **ran)
 
 

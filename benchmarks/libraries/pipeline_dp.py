@@ -24,6 +24,7 @@ def queried(*wanted, delta=0.0, read=sorted, marks=(), **given):
         lambda rows: read(aggregated(rows, wanted, delta, **given)),
         **promised,
         **apart,
+        **({"max_seconds": 60.0} if marks else {}),
         marks=marks,
     )
 

@@ -38,7 +38,7 @@ pure_ldp = claims(
         "Hadamard response, eps 2": entry(
             fo.HadamardResponseClient(2.0, d, np.random.default_rng(1).permutation(d)), eps=2.0
         ),
-        "Hadamard mechanism": entry(hadamard, marks=new),
+        "Hadamard mechanism": entry(hadamard, marks=new, max_seconds=60.0),
         "Hadamard mechanism, as a list": Claimed(
             lambda x: list(hadamard.privatise(x)), eps=eps, inputs=values([1, 2, 3, 4])
         ),
@@ -46,7 +46,7 @@ pure_ldp = claims(
         "HCMS": entry(fo.CMSClient(eps, hashes, 8, is_hadamard=True)),
         "PCS": entry(fo.PCSClient(eps, 1, 8, signed)),
         "sketch response": entry(fo.SketchResponseClient(eps, 8, hashes)),
-        "RAPPOR": entry(rappor, eps=rappor.convert_f_to_eps(0.5, 2), marks=new),
+        "RAPPOR": entry(rappor, eps=rappor.convert_f_to_eps(0.5, 2), marks=new, max_seconds=60.0),
         "PEM": entry(hh.PEMClient(eps, 1, 4, 1), items=["0110", "1001", "1111"]),
         "tree histogram": entry(hh.TreeHistClient(eps, 1, 4), items=["0110", "1001", "1111"]),
     }

@@ -43,7 +43,7 @@ python_dp = claims(
         "Count": result(algorithms.Count(1.0)),
         "BoundedSum": result(algorithms.BoundedSum(**ends)),
         "BoundedSum, float": result(algorithms.BoundedSum(**ends, dtype="float"), floats),
-        "BoundedMean": result(algorithms.BoundedMean(**ends), marks=new, max_seconds=30.0),
+        "BoundedMean": result(algorithms.BoundedMean(**ends), marks=new, max_seconds=60.0),
         "BoundedMean, float": result(algorithms.BoundedMean(**ends, dtype="float"), floats),
         "BoundedVariance": result(algorithms.BoundedVariance(**ends)),
         "BoundedStandardDeviation": result(algorithms.BoundedStandardDeviation(**ends)),

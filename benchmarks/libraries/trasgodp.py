@@ -38,12 +38,14 @@ trasgodp = claims(
         "gaussian, int": of(numerical.dp_clip_gaussian_array, ages, 16, 90, delta=1e-3),
         "gaussian, float": of(numerical.dp_clip_gaussian_array, heights, 0.0, 1.0, delta=1e-3),
         "exponential": of(categorical.dp_exponential_array, labels),
-        "exponential, of its own kind": of(categorical.dp_exponential_array, lone, marks=new),
+        "exponential, of its own kind": of(
+            categorical.dp_exponential_array, lone, marks=new, max_seconds=60.0
+        ),
         "response of two": of(categorical.dp_randomized_response_binary_array, binary),
         "response of two, frame": framed(categorical.dp_randomized_response_binary, binary),
         "response of three": of(categorical.dp_randomized_response_kary_array, labels),
-        "place, seed of 42": near(2, marks=new, max_seconds=30.0),
-        "place and radius": near(3, None, marks=new, features=off_zero, max_seconds=30.0),
+        "place, seed of 42": near(2, marks=new, max_seconds=60.0),
+        "place and radius": near(3, None, marks=new, features=off_zero, max_seconds=60.0),
         "place": near(2, None),
     }
 )
