@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betainc, betaincc, betaincinv, gammaln, ndtr
+from scipy.special import betaincinv, gammaln, ndtr
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.bisection import bracket, first_where
@@ -68,23 +68,27 @@ def tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
     Of one pair of eps and delta it is attained, unless delta is so large that it is above 1
     somewhere; of several it is the least of what each allows.
     """
-    of_each = [_tails(guesses, canaries, *stick) for stick in sticks]
-    reached: Floats = np.min([np.ones(guesses + 1), *of_each], axis=0)
+    reached: Floats = np.exp(_log_tails(guesses, canaries, sticks))
     reached.flags.writeable = False
     return reached
 
 
-def _tails(guesses: int, canaries: int, eps: float, delta: float) -> Floats:
-    q, v = 1 / (1 + math.exp(-eps)), np.arange(1, guesses + 1)
-    reached: Floats = np.append(1.0, betainc(v, guesses - v + 1, q))
-    if delta:
-        with np.errstate(all="ignore"):
-            below = betaincc(v, guesses - v + 1, q)
-            more = canaries * delta * reached[1:] * below / (v * np.exp(_log_pmf(guesses, eps)[1:]))
-        # without a value where probabilities are too small for floats
-        reached[1:] = np.fmin(np.nan_to_num(reached[1:] + more, nan=1.0), 1.0)
-        reached = np.minimum.accumulate(reached)
-    return reached
+@lru_cache(maxsize=HUNDREDS)
+def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
+    """Their logarithms: what is too small for floats is not 0, which would refute and pay all."""
+    reached = np.zeros(guesses + 1)
+    for eps, delta in sticks:
+        one = _log_pmf(guesses, eps)
+        above = np.logaddexp.accumulate(one[::-1])[::-1]
+        allowed = above[1:]
+        if delta:
+            below = np.logaddexp.accumulate(one)[:-1]
+            more = above[1:] + below - one[1:] - np.log(np.arange(1, guesses + 1))
+            allowed = np.logaddexp(allowed, math.log(canaries * delta) + more)
+        reached[1:] = np.minimum(reached[1:], allowed)
+    falling: Floats = np.minimum.accumulate(reached)
+    falling.flags.writeable = False
+    return falling
 
 
 def _log_pmf(guesses: int, eps: float) -> Floats:
@@ -239,10 +243,10 @@ class Bet:
         rise: such a payment has its largest mean under that law.
         """
         r = sum(self.guesses)
-        reached = np.append(tails(r, canaries, sticks), 0.0)
+        reached = _log_tails(r, canaries, sticks)
         with np.errstate(divide="ignore"):
-            worst = np.log(-np.diff(reached))
-        middle = float(np.clip(np.sum(reached[:-1] > 0.5) - 0.5, 1, r - 0.5)) / r
+            worst = reached + np.log(-np.expm1(np.diff(reached, append=-np.inf)))
+        middle = float(np.clip(np.sum(np.exp(reached) > 0.5) - 0.5, 1, r - 0.5)) / r
         allowed = math.log(middle) - math.log1p(-middle)
         ratio = _log_pmf(r, allowed + (self.times - 1) * max(allowed, 1.0)) - worst
         rising = np.minimum.accumulate(ratio[::-1])[::-1]

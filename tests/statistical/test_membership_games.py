@@ -90,15 +90,14 @@ def test_a_memoriser_is_refuted_within_sixty_runs(seed):
     assert risk.auc == 1
 
 
-@pytest.mark.parametrize("there", [True, False], ids=["with", "without"])
-def test_a_record_without_which_there_is_no_output_is_found(there):
+@pytest.mark.parametrize("seed", [1, 5])  # by which the first output is a table
+def test_a_record_with_which_there_often_is_no_output_is_found(seed):
     """The tables that come out otherwise say nothing of it."""
 
     def fragile(data, rng):
-        failed = ([99, 9, "z"] in data) == there and rng.random() < 0.6
+        failed = [99, 9, "z"] in data and rng.random() < 0.6
         return None if failed else independent(data, rng)
 
-    seed = 3  # by which the first output is a table
     assert audit(fragile, auc=0.6, data=people(), records=[-1], seed=seed).violated
 
 

@@ -133,6 +133,28 @@ def test_what_a_bet_pays_is_one_at_most_in_the_mean(canaries, eps, delta):
             assert float(response @ pays) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("canaries", "eps"), [(4_000, 0.1), (4_000, 1.0), (20_000, 3.0)])
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+def test_that_all_is_guessed_with_delta_is_allowed_for_any_number_of_canaries(canaries, eps, delta):
+    """What floats cannot hold otherwise is delta at the least: all coins may be told so often."""
+    allowed = one_run.tails(canaries, canaries, stick(eps, delta))
+    assert allowed[-1] == pytest.approx(delta)
+    assert np.all(np.diff(allowed) <= 0)
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (1.0, 1e-9)])
+def test_bets_on_very_many_canaries_pay(eps, delta):
+    """However rare it is that all of the guesses are right, less than the smallest float."""
+    placed = one_run.bets(20_000)
+    for bet in placed:
+        pays = bet.log_pays(20_000, stick(eps, delta))
+        assert np.all(np.diff(pays) >= 0)
+        assert np.all(np.isfinite(pays))
+        limit = -math.log(delta) + 1e-6 if delta else math.inf  # at most 1 / delta
+        assert pays[-1] <= limit
+    assert one_run.runs_needed(20_000, stick(eps, delta), 1e-6) == 1
+
+
 def guessed(rng, placed, loss, runs):
     chance = 1 / (1 + math.exp(-loss))
     rows = [[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(runs)]
