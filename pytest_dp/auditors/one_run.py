@@ -21,6 +21,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.bisection import smallest
 from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence import one_run as evidence
 from pytest_dp.inputs.canaries import Canaries, check_relation
 from pytest_dp.limits import CLEARLY, FAR, NO_LOSS, SHOWN_ALPHA
@@ -33,7 +34,7 @@ from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.streams import Purpose, stream
 
 NO_BETTER = (
-    "the scores tell canaries that are in from those that are out no better than coins: write "
+    "the scores tell canaries that are in from those that are out no better than coins may: write "
     "OneRun(score=...), or canaries that stand out more"
 )
 
@@ -153,9 +154,11 @@ class _Game:
     def _times_to_find(self) -> float:
         """How many times too small noise would have been found, by what was guessed.
 
-        That is in 19 of 20 simulated audits.
+        That is in 19 of 20 simulated audits. Of scores by which as many guesses may be right by
+        chance nothing is known: with less noise they may tell no more.
         """
-        if 2 * np.mean(self.right[:, 0]) <= sum(self.guesses):
+        right, total = int(np.sum(self.right[:, 0])), self.runs * sum(self.guesses)
+        if clopper_pearson.lower(right, total, SHOWN_ALPHA) <= 0.5:
             self.context.sampler.note(NO_BETTER, hinders=True)
             return math.inf
         times = smallest(self._is_found, 1.0, CLEARLY, FAR, NO_LOSS)

@@ -205,6 +205,7 @@ def simulated(right: Ints, guesses: Sequence[tuple[int, int]], times: float, see
     shares = (np.sum(right, axis=0) + 1) / (runs + 2)
     if len(total) > 1:  # the luckiest of several is what would win
         shares -= CAUTIOUS * np.sqrt(shares * (1 - shares) / runs)
+        shares = np.maximum(shares, 1 / (runs + 2))
     odds = expit(times * logit(shares))
     rng = np.random.default_rng(seed)
     return rng.binomial(total, odds, size=(HUNDREDS // 2, *right.shape))

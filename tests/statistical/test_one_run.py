@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy import stats
 
 from benchmarks import one_run as benchmark
 from pytest_dp import ClaimError, MechanismError, OneRun, audit
@@ -105,6 +106,19 @@ def test_a_gaussian_claim_is_tested_by_all_that_it_promises():
     assert sound.verdict == "no violation"
     assert 0.5 * mu < sound.lower < mu
     assert benchmark.audited(train, 1_000, seed=1, eps=None, delta=None, mu=0.4 * mu).violated
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_scores_that_tell_nothing_would_have_caught_nothing(runs):
+    """Half of them are better than coins by chance; they would be with any noise."""
+
+    def unrelated(records, rng):
+        return rng.normal(size=len(BITS))
+
+    found = [once(unrelated, seed, runs) for seed in range(40)]
+    passed = sum(result.verdict == "no violation" for result in found)
+    assert passed <= stats.binom.isf(1e-3, 40, 0.05)
+    assert not any(result.violated for result in found)
 
 
 def test_it_is_run_once_and_replayed_by_its_seed():

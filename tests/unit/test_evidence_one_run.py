@@ -214,3 +214,10 @@ def test_planned_guesses_find_less_than_others_do():
 
     assert found(planned) <= min(found(one_run.halves(r)) for r in (60, 120, 480, 900))
     assert found((10, 10)) == math.inf
+
+
+def test_guesses_that_are_all_wrong_stay_so():
+    wrong = np.zeros((4, 2), int)
+    likely = one_run.simulated(wrong, [(30, 30), (1, 1)], 3.0, 1)
+    assert likely.shape[1:] == wrong.shape
+    assert likely[..., 0].max() < 5
