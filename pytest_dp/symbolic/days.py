@@ -19,19 +19,21 @@ _STARTS = [
 def ordinal_of(year: Any, month: Any, day: Any) -> Any:
     """The number of a day in the calendar of Gregory, from 1 on, as `datetime` counts."""
     before = year - 1
-    leap = z3.And(year % 4 == 0, z3.Or(year % 100 != 0, year % 400 == 0))
     start = z3.IntVal(_STARTS[0])
     for at, days in enumerate(_STARTS[1:], 2):
         start = z3.If(month >= at, z3.IntVal(days), start)
-    start += z3.If(z3.And(month > 2, leap), z3.IntVal(1), z3.IntVal(0))
+    start += z3.If(z3.And(month > 2, _is_leap(year)), z3.IntVal(1), z3.IntVal(0))
     return 365 * before + before / 4 - before / 100 + before / 400 + start + day
+
+
+def _is_leap(year: Any) -> Any:
+    return z3.And(year % 4 == 0, z3.Or(year % 100 != 0, year % 400 == 0))
 
 
 def is_day(year: Any, month: Any, day: Any) -> Any:
     """The condition that there is such a day."""
-    leap = z3.And(year % 4 == 0, z3.Or(year % 100 != 0, year % 400 == 0))
     short = z3.Or(*(month == m for m in (4, 6, 9, 11)))
-    last = z3.If(month == 2, z3.If(leap, 29, 28), z3.If(short, 30, 31))
+    last = z3.If(month == 2, z3.If(_is_leap(year), 29, 28), z3.If(short, 30, 31))
     return z3.And(year >= 1, year <= 9999, month >= 1, month <= 12, day >= 1, day <= last)
 
 
@@ -62,17 +64,9 @@ class Day(Symbolic):
     def isoweekday(self) -> Any:
         return self.weekday() + 1
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.concrete(f"date.{name}"), name)
-
-    def __hash__(self) -> int:
-        return super().__hash__()
+    __hash__ = Symbolic.__hash__
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Day):
-            return Span(self.trace, self.toordinal() - other.toordinal())
         if isinstance(other, dt.date):
             return Span(self.trace, self.toordinal() - other.toordinal())
         return self.concrete("a day and a time") - other
@@ -132,17 +126,9 @@ class Span(Symbolic):
     def total_seconds(self) -> Any:
         return self.days * 86400.0
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.concrete(f"timedelta.{name}"), name)
-
     def _compared(self, other: Any, name: str) -> Any:
         days = other.days if isinstance(other, Span) else other / dt.timedelta(1)
         return getattr(self.days, name)(days)
-
-    def __hash__(self) -> int:
-        return super().__hash__()
 
 
 for _name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):

@@ -108,7 +108,7 @@ class _Converting(StandsFor):
     """A stand-in for a type of Python that leaves formulas in place where it can."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Number | Truth | Text) and is_symbolic(args[0]):
+        if len(args) == 1 and isinstance(args[0], Number | Truth | Text):
             return args[0].converted(self.plain)
         return self.plain(*args, **keywords)
 

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import z3
 from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.limits import LARGEST_NUMBER, SHORT_TEXT
 from pytest_dp.symbolic.days import Day, is_day
-from pytest_dp.symbolic.numbers import Truth, number
+from pytest_dp.symbolic.numbers import Truth, number, term
 from pytest_dp.symbolic.patterns import either
 from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.texts import text
@@ -82,9 +81,7 @@ def literal(value: Any) -> Any:
     """A value as a constant of z3."""
     if isinstance(value, bool):
         return z3.BoolVal(value)
-    if isinstance(value, int):
-        return z3.IntVal(value)
-    return z3.StringVal(value) if isinstance(value, str) else z3.RealVal(str(Fraction(repr(value))))
+    return z3.StringVal(value) if isinstance(value, str) else term(value)
 
 
 def constants_in(formula: Any) -> set[str]:

@@ -117,9 +117,6 @@ class _Arithmetic(Symbolic):
             return held
         return Truth(self.trace, held, by(self.term, other_term))
 
-    def __hash__(self) -> int:
-        return super().__hash__()
-
     def __neg__(self) -> Any:
         return number(self.trace, -self.value, -self.term)
 

@@ -199,7 +199,7 @@ class Explorer:
             alone = runs.before(runs.d1, at)
             before = alone if matched is None else alone + runs.before(runs.d2, matched)
             found = False
-            for kind, condition in _questions(branch, twin):
+            for kind, condition in _wanted(branch, twin):
                 model = self._ask((branch.place, kind, branch.held), runs, before, condition, known)
                 if model is not None:
                     found = True
@@ -253,7 +253,7 @@ def _facts(runs: _Runs) -> list[Any]:
     return [fact for _, fact in (*runs.d1.facts, *runs.d2.facts)]
 
 
-def _questions(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
+def _wanted(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
     """What to ask at a branch: that both runs go the other way, or that they part."""
     if twin is None:
         yield "other", branch.other

@@ -36,9 +36,6 @@ Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
 """The pair of a strategy in which some choices are others; None if there is none."""
 
 
-NOTHING: Mapping[str, Any] = {}
-
-
 class StagingError(Exception):
     """Nothing can stand in for an input of this type."""
 
@@ -64,7 +61,7 @@ class Stage:
         pair: Pair,
         relation: Relation | None,
         strategy: Strategy | None,
-        decided: Mapping[str, Any] = NOTHING,
+        decided: Mapping[str, Any],
     ) -> None:
         self.pair, self._relation, self._strategy = pair, relation, strategy
         made = Variables()

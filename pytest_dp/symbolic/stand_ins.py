@@ -1,4 +1,4 @@
-"""What all stand-ins have in common: a value, with which a run goes on."""
+"""Stand-ins: each has a value, with which a run goes on."""
 
 from __future__ import annotations
 
@@ -18,21 +18,34 @@ def plain(value: Any) -> Any:
     return value.value if is_symbolic(value) else value
 
 
-class Symbolic:
-    """What stand-ins have in common, whose type they take to be."""
+class StandIn:
+    """What all stand-ins have in common. A copy is the same one, and a pickle is its value."""
 
     _is_symbolic = True
     trace: Trace
     value: Any
 
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return type(self.value)
-
     def concrete(self, what: str) -> Any:
         """Its value, where its formula is lost."""
         self.trace.note(what)
         return self.value
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _itself, (self.value,)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+class Symbolic(StandIn):
+    """A stand-in for what is no text, whose type it takes to be."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self.value)
 
     def __hash__(self) -> int:
         return hash(self.concrete("hash"))
@@ -52,14 +65,11 @@ class Symbolic:
     def __format__(self, how: str) -> str:
         return format(self.value, how)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return _itself, (self.value,)
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of its value, for which there is no formula."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.concrete(f"{type(self.value).__name__}.{name}"), name)
 
 
 def _itself(value: Any) -> Any:

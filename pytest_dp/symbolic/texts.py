@@ -19,39 +19,19 @@ from pytest_dp.symbolic.patterns import (
     joined,
     matching,
 )
+from pytest_dp.symbolic.stand_ins import StandIn, plain
 from pytest_dp.symbolic.trace import Trace
 
 
-class Text(str):
+class Text(StandIn, str):
     """A string with a formula; `folds` is how its case was changed after that, if it was."""
 
-    _is_symbolic = True
-    trace: Trace
     formula: Any
     folds: Callable[[str], str] | None
-
-    @property
-    def value(self) -> str:
-        """As a plain string."""
-        return str.__str__(self)
-
-    def concrete(self, what: str) -> str:
-        """Its value, where its formula is lost."""
-        self.trace.note(what)
-        return self.value
 
     def __hash__(self) -> int:
         self.trace.hashed(self.formula, self.value)
         return str.__hash__(self)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return str, (self.value,)
-
-    def __copy__(self) -> Text:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Text:
-        return self
 
     def __bool__(self) -> bool:
         return self.trace.decide(self.formula != z3.StringVal(""), len(self.value) > 0)
@@ -83,7 +63,7 @@ class Text(str):
         return isinstance(other, str)
 
     def _is(self, other: Any, equal: bool) -> Any:
-        held = (self.value == _plain(other)) == equal
+        held = (self.value == plain(other)) == equal
         if not self._comparable(other) or other is self:
             return held if isinstance(other, str) else NotImplemented
         condition = self._within(False, other, False)
@@ -101,19 +81,19 @@ class Text(str):
         return self._truth(held, by(self.formula, _formula(other)))
 
     def __lt__(self, other: Any) -> Any:
-        return self._ordered(other, self.value < _plain(other), lambda a, b: a < b)
+        return self._ordered(other, self.value < plain(other), lambda a, b: a < b)
 
     def __le__(self, other: Any) -> Any:
-        return self._ordered(other, self.value <= _plain(other), lambda a, b: a <= b)
+        return self._ordered(other, self.value <= plain(other), lambda a, b: a <= b)
 
     def __gt__(self, other: Any) -> Any:
-        return self._ordered(other, self.value > _plain(other), lambda a, b: b < a)
+        return self._ordered(other, self.value > plain(other), lambda a, b: b < a)
 
     def __ge__(self, other: Any) -> Any:
-        return self._ordered(other, self.value >= _plain(other), lambda a, b: b <= a)
+        return self._ordered(other, self.value >= plain(other), lambda a, b: b <= a)
 
     def __contains__(self, part: Any) -> Any:
-        held = _plain(part) in self.value
+        held = plain(part) in self.value
         return self._truth(held, self._within(True, part, True)) if self._comparable(part) else held
 
     def startswith(self, prefix: Any, *span: Any) -> Any:
@@ -169,8 +149,8 @@ class Text(str):
         if not isinstance(other, str):
             return NotImplemented
         if self.folds is not None:
-            return self.concrete("a folded text in another") + _plain(other)
-        return self._part(self.value + _plain(other), z3.Concat(self.formula, _formula(other)))
+            return self.concrete("a folded text in another") + plain(other)
+        return self._part(self.value + plain(other), z3.Concat(self.formula, _formula(other)))
 
     def __radd__(self, other: Any) -> Any:
         if self.folds is not None:
@@ -255,12 +235,8 @@ for _name in ("split", "rsplit", "partition", "count", "title", "splitlines", "e
 def text(trace: Trace, value: str, formula: Any, folds: Callable[[str], str] | None = None) -> Text:
     """A text as a stand-in."""
     made = Text(value)
-    made.trace, made.formula, made.folds = trace, formula, folds
+    made.trace, made.value, made.formula, made.folds = trace, value, formula, folds
     return made
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Text) else value
 
 
 def _formula(value: str) -> Any:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import z3
+
 from pytest_dp.limits import DOZENS, SHORT_TEXT, THOUSAND
 from pytest_dp.whose_code import is_project_file
 
@@ -47,18 +49,12 @@ class Branch:
     @property
     def taken(self) -> Any:
         """The condition of going the same way."""
-        return self.condition if self.held else _not(self.condition)
+        return self.condition if self.held else z3.Not(self.condition)
 
     @property
     def other(self) -> Any:
         """The condition of going the other way."""
-        return _not(self.condition) if self.held else self.condition
-
-
-def _not(condition: Any) -> Any:
-    import z3
-
-    return z3.Not(condition)
+        return z3.Not(self.condition) if self.held else self.condition
 
 
 class Trace:

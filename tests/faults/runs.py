@@ -13,8 +13,8 @@ FAULTS = (
     Fault(
         "branch-as-its-other-side",
         "symbolic/trace.py",
-        "return self.condition if self.held else _not(self.condition)",
-        "return _not(self.condition) if self.held else self.condition",
+        "return self.condition if self.held else z3.Not(self.condition)",
+        "return z3.Not(self.condition) if self.held else self.condition",
         "Inputs are asked for that never come to the branch that they are for.",
         SYMBOLIC + "test_arithmetic_of_whole_numbers[branches]",
     ),
