@@ -66,7 +66,9 @@ class Game:
         self._gain = 0.0
         """By how many pairs what was learned last has won more than the first quantity."""
         self._by: Learned | None = None
-        """What is bet on; None for the first quantity."""
+        """What `now` is about; None for the first quantity."""
+        self._next: Learned | None = None
+        """What the next batch is bet on by."""
 
     @property
     def violated(self) -> bool:
@@ -79,6 +81,9 @@ class Game:
         Until something was learned that has told better, the first quantity is the score, if there
         is one.
         """
+        if self._next is not self._by:
+            self._by, self.now, self.attacks = self._next, AreaBets(), self.attacks + 1
+            self.bets.begin_anew()
         scored: list[tuple[Learned | None, Floats, Floats]] = []
         if has_first:
             scored.append((None, first(inside), first(outside)))
@@ -100,10 +105,7 @@ class Game:
             return
         inside, outside = (np.stack(rows) if labels else rows for rows in self.seen)
         self.learned, self._from = learn(inside, outside, labels, classifier, seed), count
-        by = self.learned if self._gain > 0 or not labels else None
-        if by is not self._by:
-            self._by, self.now, self.attacks = by, AreaBets(), self.attacks + 1
-            self.bets.begin_anew()
+        self._next = self.learned if self._gain > 0 or not labels else None
         self._gain = 0.0
 
     def risk(self, labels: tuple[str, ...]) -> Risk:
@@ -120,6 +122,7 @@ class Game:
             shown if shown > 0.5 else 0.0,
             self.bets.p_value,
             self.bets.pairs,
+            self.now.pairs,
             told_by if self._by is None else self._by.told_by,
         )
 

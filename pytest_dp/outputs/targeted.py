@@ -63,7 +63,7 @@ class Targeted:
             "agreement with the record",
             "distance of the closest row to the record",
             f"distance of the closest {SEVERAL} rows to the record",
-            "rows",
+            "number of rows",
             *counts,
             *moments,
         ]

@@ -34,6 +34,8 @@ def told(risk: Risk) -> str:
     """What was found of one record, in a sentence."""
     low, high = risk.interval
     pairs = counted(risk.pairs, "pair")
+    if risk.last < risk.pairs:
+        pairs = f"the last {risk.last:,} of {pairs}"
     by = f", mostly by {risk.told_by}" if risk.told_by else ""
     between = f"{numbers.probability(low, 'down')} to {numbers.probability(high, 'up')}"
     said = f"AUC {numbers.probability(risk.auc)} in {pairs} of runs (95 % interval {between}){by}"

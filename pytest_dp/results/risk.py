@@ -27,6 +27,8 @@ class Risk:
         Of the claim for this record alone, valid at any time.
     pairs : int
         Pairs of outputs, one with the record and one without, that were bet on.
+    last : int
+        Those of them that the attack scored as it was last; `auc` and `interval` are of these.
     told_by : str
         What the attack mostly goes by.
     """
@@ -38,4 +40,5 @@ class Risk:
     lower: float
     p_value: float
     pairs: int
+    last: int
     told_by: str = ""

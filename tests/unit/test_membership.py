@@ -68,7 +68,7 @@ def test_counts_of_agreeing_rows_are_those_of_a_loop():
     wanted = targeted(ROWS[:-1], {0: 22, 1: 2, 2: "a"}, seed=1)
     output = [[22, 2, "a"], [22, 2, "b"], [22, 1, "a"], [50, 1, "b"]]
     found = dict(zip(wanted.labels, wanted(output), strict=True))
-    assert found["rows"] == 4
+    assert found["number of rows"] == 4
     assert found["rows that agree with the record in [0], [1], [2]"] == 1
     assert found["rows that agree with the record in [0]"] == 3
     assert found["rows that agree with the record in [2]"] == 2
@@ -317,3 +317,14 @@ def test_audits_are_the_same_by_their_seed_whoever_runs_them():
     assert here.risks == there.risks
     assert here.risks[0].pairs >= 5
     assert audit(slow, **{**claim, "seed": 6}, n_jobs=1).risks != here.risks
+
+
+def test_what_is_shown_of_an_attack_is_what_was_bet_on():
+    def as_many(data, rng):
+        """The size of the data alone tells of a record, which has to be learned."""
+        return [data[i] for i in rng.integers(0, len(data), len(data))]
+
+    found = audit(as_many, auc=0.6, data=ROWS, records=[0, 1, -1], max_samples=3_000, seed=1)
+    assert found.verdict == "violated"
+    assert all(0 < risk.last <= risk.pairs for risk in found.risks)
+    assert max(risk.auc for risk in found.risks) > found.lower > 0.6
