@@ -1,7 +1,8 @@
-"""What values may be: checks that several settings share, each saying what is allowed."""
+"""What values may be: checks that several keywords share, each saying what is allowed."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection
 from numbers import Integral, Real
 from typing import Any
@@ -42,6 +43,23 @@ def choice(name: str, value: Any, choices: Collection[str]) -> str:
         hint = did_you_mean(value.lower(), choices) if isinstance(value, str) else ""
         raise invalid(name, value, f"Valid choices: {', '.join(map(repr, choices))}.{hint}")
     return value
+
+
+def function(allowed: str) -> Check:
+    """Anything that can be called."""
+
+    def check(name: str, value: Any) -> Any:
+        if not callable(value):
+            raise invalid(name, value, f"Allowed: a function {allowed}.")
+        return value
+
+    return check
+
+
+def is_strategy(value: object) -> bool:
+    """Whether this is a Hypothesis strategy: it can only be one if Hypothesis is loaded."""
+    strategy = getattr(sys.modules.get("hypothesis.strategies"), "SearchStrategy", ())
+    return isinstance(value, strategy)
 
 
 def flag(name: str, value: Any) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from pytest_dp.checks import is_strategy
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.relations import (
     RELATIONS,
@@ -15,7 +16,7 @@ from pytest_dp.datasets.relations import (
 )
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.keywords import NUMBERS, PRIVACY, is_strategy, read
+from pytest_dp.keywords import NUMBERS, PRIVACY, read
 from pytest_dp.methods import Membership
 from pytest_dp.privacy import NOTIONS, STATED, Guarantee, guarantee, of_group, smallest
 from pytest_dp.reprs import on_one_line

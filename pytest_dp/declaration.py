@@ -369,6 +369,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         ``"symbolic"`` (inputs that z3 finds for the branches of the code; the extra ``z3``) and
         ``"mutation"`` (of inputs that take new branches, or look promising), or objects with
         ``propose(past)``, or a list of these. By default all that are installed; ``()`` for none.
+        Only if it is asked for, ``"gradient"`` (numbers moved along the gradient of the loss).
         Pairs given by `pairs` are not added to. For the sequential auditor.
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.

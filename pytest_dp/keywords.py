@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -11,7 +10,7 @@ from numbers import Integral, Real
 from textwrap import fill
 from typing import Any
 
-from pytest_dp.checks import Check, choice, whole
+from pytest_dp.checks import Check, choice, function, is_strategy, whole
 from pytest_dp.datasets.relations import RELATIONS, Relation, of_function
 from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
@@ -71,12 +70,6 @@ def read_one(name: str, value: Any) -> Any:
     if name in FIELDS:
         return read_field(name, value)
     return None if value is None else _OF_PROMISES[name](name, value)
-
-
-def is_strategy(value: object) -> bool:
-    """Whether this is a Hypothesis strategy: it can only be one if Hypothesis is loaded."""
-    strategy = getattr(sys.modules.get("hypothesis.strategies"), "SearchStrategy", ())
-    return isinstance(value, strategy)
 
 
 def _check_names(keywords: Mapping[str, Any]) -> None:
@@ -254,14 +247,6 @@ def _records(name: str, value: Any) -> Any:
     return records
 
 
-def _score(name: str, value: Any) -> Any:
-    if not callable(value):
-        example = "lambda model, record: model.log_loss(record)"
-        allowed = f"a function of a model and a record that returns a number, such as {example}"
-        raise invalid(name, value, f"Allowed: {allowed}.")
-    return value
-
-
 _OF_PROMISES: Mapping[str, Check] = {
     **dict.fromkeys(PRIVACY, lambda _, value: value),  # checked together
     "composes": _composes,
@@ -270,7 +255,10 @@ _OF_PROMISES: Mapping[str, Check] = {
     "pairs": _pairs,
     "data": lambda _, value: value,  # checked once it is looked up
     "records": _records,
-    "score": _score,
+    "score": function(
+        "of a model and a record that returns a number, such as lambda model, record: "
+        "model.log_loss(record)"
+    ),
     "params": _params,
     "vectorized": partial(_parameter, true_means="size"),
     "rng": _parameter,

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, ClassVar
 
-from pytest_dp.checks import Check, choice, flag, probability, whole
+from pytest_dp.checks import Check, choice, flag, function, is_strategy, probability, whole
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.limits import SEVERAL, THOUSAND
 
@@ -177,7 +177,7 @@ def read_method(name: str, value: Any) -> Method:
         written = ", ".join(f"{kind.__name__}()" for kind in METHODS.values())
         choices = ", ".join(map(repr, METHODS))
         raise invalid(name, value, f"Valid choices: {choices}, or with more to say {written}.")
-    said = {setting: _OF_METHODS[setting](setting, what) for setting, what in value.said().items()}
+    said = {setting: OF_METHODS[setting](setting, what) for setting, what in value.said().items()}
     return type(value)(**said)
 
 
@@ -216,7 +216,7 @@ def _canaries(name: str, value: Any) -> Any:
     """A number, records as a tuple, or a strategy."""
     if isinstance(value, Integral):
         return whole(name, value, " of canaries, such as 1_000")
-    if callable(getattr(value, "example", None)):
+    if is_strategy(value):
         return value
     records = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(records, list | tuple) or not records:
@@ -229,13 +229,6 @@ def _canaries(name: str, value: Any) -> Any:
     return tuple(records)
 
 
-def _score(name: str, value: Any) -> Any:
-    if not callable(value):
-        allowed = "a function of an output and a canary that returns a number, the larger the more"
-        raise invalid(name, value, f"Allowed: {allowed} it looks as if the canary was in.")
-    return value
-
-
 def _guesses(name: str, value: Any) -> tuple[int, int]:
     both = (value - value // 2, value // 2) if isinstance(value, Integral) else value
     two = isinstance(both, tuple | list) and len(both) == 2
@@ -246,13 +239,17 @@ def _guesses(name: str, value: Any) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
-_OF_METHODS: Mapping[str, Check] = {
+OF_METHODS: Mapping[str, Check] = {
     "classifier": _classifier,
     "coupled": flag,
     "c": probability("0.01"),
     "restarts": partial(whole, allowed=" of restarts, 1 or more"),
     "canaries": _canaries,
-    "score": _score,
+    "score": function(
+        "of an output and a canary that returns a number, the larger the more it looks as if the "
+        "canary was in"
+    ),
     "guesses": _guesses,
     "runs": partial(whole, allowed=" of trainings, 1 or more"),
 }
+"""What may be said of methods, each by itself."""

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from pytest_dp.checks import Check, between, choice, flag, probability, whole
+from pytest_dp.checks import Check, between, choice, flag, function, probability, whole
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.methods import METHODS, SEQUENTIAL, Membership, Method, read_method
 
@@ -111,17 +111,6 @@ def seed_of(value: Any) -> int | None:
     return number
 
 
-def _features(name: str, value: Any) -> Any:
-    if not callable(value):
-        raise invalid(
-            name,
-            value,
-            "Allowed: a function of an output that returns a number or a sequence of numbers, such "
-            "as lambda output: [min(output), max(output)].",
-        )
-    return value
-
-
 def _search(name: str, value: Any) -> tuple[Any, ...]:
     names = (*SEARCHES, *MORE_SEARCHES)
     allowed = (
@@ -191,7 +180,13 @@ FIELDS: Mapping[str, Field] = {
     "max_seconds": Field(between(0, math.inf, "a number of seconds above 0, such as 60"), _number),
     "margin": Field(_margin("None"), _margin_in_options, ("sequential", "membership")),
     "method": Field(read_method, str),
-    "features": Field(_features, methods=("sequential", "dpsniper", "membership")),
+    "features": Field(
+        function(
+            "of an output that returns a number or a sequence of numbers, such as "
+            "lambda output: [min(output), max(output)]"
+        ),
+        methods=("sequential", "dpsniper", "membership"),
+    ),
     "search": Field(_search, methods=("sequential",)),
     "floating_point": Field(flag, methods=("sequential", "dpsniper")),
     "at_least": Field(partial(choice, choices=GRADES)),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
-from pytest_dp.limits import STANDS_OUT
+from pytest_dp.limits import EQUAL, ROUNDED, STANDS_OUT
 
 PENALTIES = 10.0 ** np.arange(-4, 6)
 """In outputs. Derived: from one that hardly any output notices to one that outweighs all."""
@@ -44,7 +44,7 @@ def fit(rows: Floats, inside: Bools) -> Ranking:
         seen = np.isfinite(known).any(axis=0)
         mean = np.where(seen, np.nanmean(np.where(seen, known, 0.0), axis=0), 0.0)
         deviation = np.where(seen, np.nanstd(np.where(seen, known, 0.0), axis=0), 0.0)
-    deviation = np.where(deviation > 1e-12 * np.abs(mean), deviation, np.inf)
+    deviation = np.where(deviation > ROUNDED * np.abs(mean), deviation, np.inf)
     x, y = _scaled(rows, mean, deviation), np.where(inside, 1.0, -1.0)
     y = y - y.mean()
     related = np.abs(x.T @ y) / len(y)
@@ -55,7 +55,7 @@ def fit(rows: Floats, inside: Bools) -> Ranking:
     for penalty in PENALTIES:
         kept = sizes**2 / (sizes**2 + penalty)
         rest = y - left @ (kept * projected)
-        leverage = np.minimum((left**2) @ kept + 1 / len(y), 1 - 1e-9)
+        leverage = np.minimum((left**2) @ kept + 1 / len(y), 1 - EQUAL)
         error = float(((rest / (1 - leverage)) ** 2).mean())
         if error < best:
             best = error

@@ -20,12 +20,11 @@ from functools import partial
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.dpsniper import conclude
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.auditors.statdp import runs_of_test, suspect
+from pytest_dp.auditors.statdp import suspect, tested
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.datasets import describe
@@ -111,7 +110,7 @@ def _audited(
 ) -> AuditResult:
     """Test what was found first where it should break the claim, else whatever looks worst."""
     guarantee = context.guarantee
-    play = partial(search_then_test, context, test=_test, conclude=conclude, coupled=False)
+    play = partial(search_then_test, context, test=tested, conclude=conclude, coupled=False)
     if not (found and guarantee.parameter == "eps" and found[0].surely > guarantee.claimed):
         return play(suspect, pairs=[*(one.pair for one in found[:FEW]), *given])
     result = play(partial(_expected, found[0]), pairs=[found[0].pair])
@@ -144,12 +143,6 @@ def _expected(found: _Estimated, game: Game) -> Witness | None:
     c1, c2 = (int((within & side).sum()) for side in (on_d, ~on_d))
     game.satisfied = True  # the test takes as many samples as these counts say
     return Witness(state, None, agreeing.event, 1, c1 / runs, c2 / runs)
-
-
-def _test(game: Game, witness: Witness) -> held_out.Tested | None:
-    """Count the event in held-out samples, as many as the search says are needed."""
-    runs = runs_of_test(game, witness)
-    return held_out.count_apart(game.context, game.pool, witness, (runs, runs))
 
 
 def _found(context: Context) -> list[_Estimated]:

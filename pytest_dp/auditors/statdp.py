@@ -53,7 +53,7 @@ def audit(context: Context) -> AuditResult:
     The result is ``violated`` exactly if the p-value is at most alpha, and ``inconclusive`` as by
     `sequential.audit`.
     """
-    return search_then_test(context, suspect, _test, _conclude, coupled=False)
+    return search_then_test(context, suspect, tested, _conclude, coupled=False)
 
 
 def suspect(game: Game) -> Witness | None:
@@ -131,13 +131,13 @@ def _about(state: PairState, table: Table, on_d: Bools) -> list[Feature]:
     return about_extract(table) if table.is_extract else features(table, state.references, on_d)
 
 
-def _test(game: Game, witness: Witness) -> held_out.Tested | None:
+def tested(game: Game, witness: Witness) -> held_out.Tested | None:
     """Count the event in held-out samples, as many as the search says are needed."""
-    runs = runs_of_test(game, witness)
+    runs = _runs_of_test(game, witness)
     return held_out.count_apart(game.context, game.pool, witness, (runs, runs))
 
 
-def runs_of_test(game: Game, witness: Witness) -> int:
+def _runs_of_test(game: Game, witness: Witness) -> int:
     """On how many held-out samples of each input a witness is counted."""
     context, runs = game.context, witness.state.outputs.pairs
     left = int(min(context.to_test, context.affordable())) // 2

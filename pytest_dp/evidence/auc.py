@@ -6,8 +6,8 @@ staked on it, times ``1 + f / a * pay``, stays small however one bets, at any ti
 up the scores of a batch by turning one side against the other are as good; their average pays.
 
 Wealth is spread over fractions f, as in `pytest_dp.evidence.betting`; where another score is bet
-on, half of it is spread anew. Bets against each of many
-areas, from both sides, make a confidence sequence. Nothing here is approximate but `resolution`.
+on, half of it is spread anew. Bets against each of many areas, from both sides, make a confidence
+sequence. Nothing here is approximate but `resolution`, and the error of `area`.
 
 Source: Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", JRSS B
 2024.

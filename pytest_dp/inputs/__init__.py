@@ -9,6 +9,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise, fitting
 from pytest_dp.datasets import describe, ends_first, key
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Relation
@@ -19,7 +20,6 @@ from pytest_dp.inputs.examples import EVERYTHING, Patterns
 from pytest_dp.inputs.resolving import resolve, resolve_data, resolve_pairs
 from pytest_dp.inputs.sources import PairSource, Proposing, marked
 from pytest_dp.inputs.targets import targets_of
-from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import MAX_PAIRS
 
 __all__ = ["Pair", "describe", "pairs_of", "resolved", "source_of"]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Bools
+from pytest_dp.checks import is_strategy
 from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length, no_dataset, rebuilt
 from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.pool import Pool
 from pytest_dp.datasets.relations import AddRemoveOne, Relation
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import MILLION, THOUSAND
 from pytest_dp.reprs import counted
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+from pytest_dp.checks import is_strategy
 from pytest_dp.datasets import describe, kind_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.keywords import is_strategy, read_pairs
+from pytest_dp.keywords import read_pairs
 from pytest_dp.limits import MANY, MAX_PAIRS
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from numbers import Integral
@@ -109,13 +109,11 @@ class HashCall:
 
     def made(self, fill: Callable[[Any], Any]) -> HashCall:
         """The call with other arguments."""
-        return HashCall(
-            self.module,
-            self.name,
-            tuple(map(fill, self.arguments)),
-            tuple((name, fill(value)) for name, value in self.keywords),
-            tuple(map(fill, self.updates)),
-            self.asked,
+        return replace(
+            self,
+            arguments=tuple(map(fill, self.arguments)),
+            keywords=tuple((name, fill(value)) for name, value in self.keywords),
+            updates=tuple(map(fill, self.updates)),
         )
 
     @property

@@ -19,9 +19,9 @@ import pytest
 
 from pytest_dp.auditors.past import Past
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.datasets.relations import Pair
-from pytest_dp.keywords import is_strategy
 from pytest_dp.plugin.failure import reason, spared
 from pytest_dp.plugin.options import accumulates
 from pytest_dp.plugin.unchanged import around

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
+from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim
 from pytest_dp.inputs import resolved
-from pytest_dp.keywords import is_strategy
 from pytest_dp.plugin.failure import spared
 from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import settings_of
@@ -90,7 +90,7 @@ class Looked:
         roots = (
             *(mechanism, dict(arguments.params), settings.features, settings.method.classifier),
             *(settings.search, promise.guarantee, promise.relation, promise.inputs, promise.pairs),
-            *(() if claim.promise.games is None else (claim.promise.games,)),
+            claim.promise.games,
             *around(self._item),
         )
         if incomparable(*roots):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pytest_dp.declaration import Neighbors
 from pytest_dp.limits import EQUAL, NEARLY_EQUAL
+from pytest_dp.methods import METHODS
 from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.composition import implies
 from pytest_dp.records.entries import (
@@ -23,6 +24,9 @@ from pytest_dp.settings import BEYOND, GRADES, SEARCHES, STRICT, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 _USUAL = Settings()
+_USUAL_OF_METHODS = {
+    name: getattr(method(), name) for method in METHODS.values() for name in method.__match_args__
+}
 
 
 class Change(NamedTuple):
@@ -148,6 +152,7 @@ def _said(entry: Entry) -> dict[str, Any]:
         "group": entry.get("group", 1),
         **{f"params[{name!r}]": params[name] for name in sorted(params)},
         "composes": entry.get("composes", []),
+        **{name: entry[name] for name in ("records", "score") if name in entry},
     }
 
 
@@ -172,8 +177,7 @@ def _profile(old: Entry, new: Entry) -> Iterator[Change]:
 def _fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
     """Compare what is said under each name, by the order of `_ORDERS`; most have none."""
     for name in dict.fromkeys((*old, *new)):
-        unsaid = None if "[" in name else False
-        usual = getattr(_USUAL, name, getattr(_USUAL.method, name, unsaid))
+        usual = getattr(_USUAL, name, _USUAL_OF_METHODS.get(name))
         before, after = old.get(name, usual), new.get(name, usual)
         if before != after:
             verdict = _ORDERS.get(name, _no_order)(before, after)
@@ -190,7 +194,7 @@ def _text(name: str, value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, list | tuple):
         return ", ".join(value) or ("nothing" if name == "composes" else "none")
-    return "not given" if value is None and "[" in name else str(value)
+    return "not given" if value is None else str(value)
 
 
 def _neighbors(given: Mapping[str, Any]) -> str:

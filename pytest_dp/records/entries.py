@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.datasets.types import type_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import RECORDED_EPS
 from pytest_dp.privacy import (
     ApproximateDP,
@@ -53,7 +53,8 @@ def entry(
     looked_up = resolved or promise
     parts: Entry = {
         "promise": promise_of(promise.guarantee),
-        "relation": _relation(looked_up) if promise.games is None else _games(promise),
+        "relation": _relation(looked_up),
+        **_games(promise),
         "inputs": _inputs(promise),
         "examples": examples(looked_up, written=examples(promise) is not None),
         "params": {name: _text_or_digest(v) for name, v in claim.arguments.params.items()},
@@ -165,8 +166,9 @@ def _inputs(promise: Promise) -> str | None:
 
 
 def _games(promise: Promise) -> Entry:
-    """Which records a claim is about, and what scores a model."""
-    assert promise.games is not None
+    """Which records a claim about membership is about, and what scores a model."""
+    if promise.games is None:
+        return {}
     records, score = promise.games.records, promise.games.score
     said = {"records": repr(records) if isinstance(records, Riskiest) else _text_or_digest(records)}
     return said if score is None else {**said, "score": _with_code(score)}

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from pytest_dp.keywords import PRIVACY
 from pytest_dp.limits import LINE
+from pytest_dp.methods import OF_METHODS
 from pytest_dp.records.comparing import WEAKER, Change, changes
 from pytest_dp.records.entries import Entry, promise_text
 
@@ -17,11 +19,11 @@ WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"
 _FAILING = (WEAKENED, HIDDEN, GONE, NEW)
 _WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 _KEYWORDS = {
-    "promise": ("eps", "delta", "rho", "mu", "guarantee", "composes"),
+    "promise": (*PRIVACY, "composes"),
     **dict.fromkeys(("neighbours", "group"), ("neighbors",)),
-    **dict.fromkeys(("classifier", "coupled", "c"), ("method",)),
-    **dict.fromkeys(("canaries", "score", "guesses", "runs"), ("method",)),
-    "inputs": ("inputs", "pairs"),
+    **dict.fromkeys(OF_METHODS, ("method",)),
+    "score": ("score", "method"),
+    "inputs": ("inputs", "pairs", "data"),
 }
 """By what has changed, the keywords of a claim that may say it; of all else, its own name."""
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.checks import is_strategy
 from pytest_dp.datasets.equality import is_missing
 from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
-from pytest_dp.keywords import is_strategy
 from pytest_dp.limits import SHORT_TEXT, THOUSAND
 from pytest_dp.records.code import digest, of_names, source_digest
 from pytest_dp.reprs import shown

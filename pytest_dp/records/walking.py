@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.black_boxes.boxes import BlackBox
-from pytest_dp.keywords import is_strategy
+from pytest_dp.checks import is_strategy
 from pytest_dp.limits import THOUSAND
 from pytest_dp.reach import GENERATORS, is_bound, names_in
 from pytest_dp.records.syntax import digest, digest_of, imports, inside, source_of

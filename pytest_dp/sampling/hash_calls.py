@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -119,10 +120,7 @@ class _Noting:
 
     def update(self, part: Any) -> None:
         self._made.update(part)
-        call = self._call
-        self._call = HashCall(
-            call.module, call.name, call.arguments, call.keywords, (*call.updates, part)
-        )
+        self._call = replace(self._call, updates=(*self._call.updates, part))
 
     def copy(self) -> _Noting:
         return _Noting(self._made.copy(), self._call, self._seen)
@@ -130,9 +128,5 @@ class _Noting:
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._made, name)
         if name in DIGESTS:
-            call = self._call
-            _note(
-                HashCall(call.module, call.name, call.arguments, call.keywords, call.updates, name),
-                self._seen,
-            )
+            _note(replace(self._call, asked=name), self._seen)
         return value

@@ -18,7 +18,16 @@ import polars as pl
 import pytest
 from hypothesis import strategies as st
 
-from pytest_dp import PrivacyProfile, RenyiDP, Sequential, TradeOff, add_remove_one, writing
+from pytest_dp import (
+    DPFinder,
+    PrivacyProfile,
+    RenyiDP,
+    Sequential,
+    TradeOff,
+    add_remove_one,
+    riskiest,
+    writing,
+)
 from pytest_dp.claim import expand
 from pytest_dp.declaration import queries, replace_special, values
 from pytest_dp.errors import ClaimsFileError
@@ -33,6 +42,7 @@ from pytest_dp.records.judging import (
     RENAMED,
     WEAKENED,
     Collected,
+    Judgement,
     counterpart,
     judge,
 )
@@ -160,7 +170,8 @@ def test_the_digest_of_a_source_is_of_what_it_does(tmp_path):
 
 def of(**keywords):
     """The entry of a claim."""
-    [claim] = expand({"pairs": [(0, 1)], **keywords} if "inputs" not in keywords else keywords)
+    about = {} if {"inputs", "data"} & keywords.keys() else {"pairs": [(0, 1)]}
+    [claim] = expand({**about, **keywords})
     return json.loads(json.dumps(entry(claim, Settings().over(claim.effort), mechanism)))
 
 
@@ -226,6 +237,35 @@ def test_what_has_changed(old, new, verdicts):
     assert [
         change.verdict for change in found if change.what != "promise" or "group=" not in str(old)
     ] == verdicts
+
+
+ABOUT_RECORDS = {"auc": 0.6, "data": "tests.data:patients"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ({"records": riskiest(5)}, {"records": [1, 2]}, "records riskiest(5) -> (1, 2)"),
+        ({"records": [1]}, {"records": [1], "score": len}, "score not given -> len"),
+        (
+            {"records": [1], "data": "tests.data:few"},
+            {"records": [1]},
+            "inputs tests.data:few -> tests.data:patients",
+        ),
+    ],
+)
+def test_what_has_changed_of_claims_about_membership(old, new, said):
+    (change,) = changes(*(of(**{**ABOUT_RECORDS, **one}) for one in (old, new)))
+    assert str(change).startswith(said)
+    keyword = {"inputs": "data"}.get(change.what, change.what)
+    assert keyword in Judgement(WEAKENED, "", changes=(change,)).keywords
+
+
+def test_other_restarts_are_said_by_the_method():
+    old, new = (of(eps=1.0, method=DPFinder(**said)) for said in ({}, {"restarts": 3}))
+    (change,) = changes(old, new)
+    assert str(change) == "restarts 8 -> 3"
+    assert Judgement(WEAKENED, "", changes=(change,)).keywords == ("method",)
 
 
 def test_one_rule_of_groups_is_no_change():
