@@ -171,15 +171,18 @@ def _about_membership(given: Mapping[str, Any]) -> list[Claim]:
         )
     effort = {"method": Membership()} | {n: v for n, v in given.items() if n in SETTINGS}
     if not isinstance(effort["method"], Membership):
-        allowed = "Allowed: Membership(), or Membership(classifier=...), from pytest_dp."
-        raise invalid("method", effort["method"], f"{allowed} Claims of auc= have no other.")
+        allowed = "Allowed for claims of auc=: Membership(), or Membership(classifier=...)."
+        raise invalid("method", effort["method"], allowed)
     promise = Promise(
         _guarantee(given, {}),
         RELATIONS["add_remove_one"](),
         given["data"],
         games=Games(given["records"], given.get("score")),
     )
-    return [Claim(promise, arguments, effort, label) for arguments, label in variants(given)]
+    every = variants(given)
+    if any(arguments.drawn for arguments, _ in every):
+        raise ClaimError("Games draw no parameters: give each of params= a value or a list.")
+    return [Claim(promise, arguments, effort, label) for arguments, label in every]
 
 
 def check_parts(promise: Promise, parts: Sequence[tuple[Any, int]]) -> None:

@@ -14,16 +14,17 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.attacks.membership import RAISED, Shown, learn, shown_of
 from pytest_dp.checks import whole
-from pytest_dp.claim import Arguments
+from pytest_dp.claim import Arguments, expand
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence.auc import area
+from pytest_dp.inputs import resolved
 from pytest_dp.inputs.resolving import resolve_data
-from pytest_dp.inputs.targets import Target, targets_of
-from pytest_dp.keywords import read_one
-from pytest_dp.limits import SHORT_TEXT, SHOWN_ALPHA
+from pytest_dp.inputs.targets import Target
+from pytest_dp.limits import MOSTLY, SEVERAL, SHORT_TEXT, SHOWN_ALPHA
+from pytest_dp.methods import Membership
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import on_one_line
 from pytest_dp.risk_declaration import Riskiest
@@ -213,7 +214,9 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
     Raises
     ------
     ClaimError
-        If the data, the records or a model are not as they should be, or it takes too long.
+        If a keyword makes no sense, a model cannot be asked, or it takes too long.
+    MechanismError
+        If every run raises.
 
     Examples
     --------
@@ -225,13 +228,28 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
     >>> found.records[0].fixed[0] > 0.9
     True
     """
-    whole("runs", runs, " of at least 8, such as 300", 8)
-    found = resolve_data(data, None)
-    targets = targets_of(found, read_one("records", records))
-    call = prepare(mechanism, Arguments(dict(params or {}), rng=rng))
-    chosen = seed_of(seed)
-    about = _About(found, targets, claim_seed("risk", mechanism) if chosen is None else chosen)
-    attack, deadline = _Attack(score, features, classifier), Deadline(max_seconds)
+    whole("runs", runs, f" of at least {SEVERAL}, such as 300", SEVERAL)
+    whole("n_jobs", n_jobs, " of processes, 1 or more")
+    said = {"data": data, "records": records, "score": score, "features": features, "rng": rng}
+    said |= {"params": params, "max_seconds": max_seconds, "method": Membership(classifier)}
+    claims = expand({**said, "auc": MOSTLY})  # of which nothing is tested
+    if len(claims) > 1:
+        raise ClaimError(
+            f"params gives {len(claims)} mechanisms; membership_risk() takes one. Call it in a "
+            "loop."
+        )
+    promise, effort = resolved(claims[0].promise), claims[0].effort
+    assert promise.games is not None
+    found, targets = promise.inputs, promise.games.records
+    call, chosen = prepare(mechanism, claims[0].arguments), seed_of(seed)
+    plan = _Plan(
+        (found, [(target.at, target.record, target.without) for target in targets]),
+        (promise.games.score, features, effort["method"].classifier),
+        claim_seed("risk", mechanism) if chosen is None else chosen,
+        runs,
+        n_jobs,
+        Deadline(effort["max_seconds"]),
+    )
     games: list[tuple[Call, Sequence[Any], int]] = []
     games.append((call, [found, *(target.without for target in targets)], 1))
     if population is not None:
@@ -239,7 +257,7 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
         drawing = prepare(_Drawing(call, others, found), Arguments())
         games.append((drawing, [-1, *(target.at for target in targets)], -1))
     try:
-        played = [_areas(*game, about, attack, runs, n_jobs, deadline) for game in games]
+        played = [_areas(*game, plan) for game in games]
     except OutOfTime:
         raise ClaimError(
             f"runs={runs} of {len(games) * (len(targets) + 1)} inputs did not end within "
@@ -256,17 +274,17 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
 
 
 @dataclass(frozen=True, slots=True)
-class _About:
-    data: Any
-    targets: list[Target]
+class _Plan:
+    """How each game is played."""
+
+    about: tuple[Any, Sequence[tuple[int, Any, Any]]]
+    """The data, and the targets as of `shown_of`."""
+    attack: tuple[Any, Any, Any]
+    """The user's score, features and classifier."""
     seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Attack:
-    score: Any
-    features: Any
-    classifier: Any
+    runs: int
+    n_jobs: int
+    deadline: Deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,36 +322,28 @@ def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
     return kind.taken(kind.joined([population]), rest)
 
 
-def _areas(  # noqa: PLR0913
-    call: Call,
-    inputs: Sequence[Any],
-    sign: int,
-    about: _About,
-    attack: _Attack,
-    runs: int,
-    n_jobs: int,
-    deadline: Deadline,
-) -> list[Areas]:
+def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Areas]:
     """The AUC of each game: the first of the inputs is that of all, with a record or without.
 
     `sign` is 1 if the first one has the records, and -1 if it has none of them.
     """
-    sampler, items = Sampler(call, about.seed, n_jobs, n_jobs > 1), list(map(Input, inputs))
-    known = [(target.at, target.record, target.without) for target in about.targets]
+    (data, targets), (score, features, classifier) = plan.about, plan.attack
+    seed, deadline, items = plan.seed, plan.deadline, list(map(Input, inputs))
+    sampler = Sampler(call, seed, plan.n_jobs, plan.n_jobs > 1)
     with closing(sampler):
         sampler.warm_up(items[0], deadline)
         some = sampler.draw([Draw(items[0], 2, (Purpose.CHOICE, 0))], deadline)[0]
         example = next((output for output in some if not isinstance(output, Raised)), None)
         if example is None:
             raise MechanismError(f"{sampler.name} raised in all runs. The first:\n{some[0].trace}")
-        shown = shown_of(example, about.data, known, about.seed, attack.score, attack.features)
-        draws = [Draw(item, runs, (Purpose.SEARCH, at)) for at, item in enumerate(items)]
+        shown = shown_of(example, data, targets, seed, score, features)
+        draws = [Draw(item, plan.runs, (Purpose.SEARCH, at)) for at, item in enumerate(items)]
         seen = [_seen(sampler, draw, shown, at, deadline) for at, draw in enumerate(draws)]
     labels = () if shown is None else (*shown.labels, RAISED)
     found = []
-    for at in range(len(known)):
+    for at in range(len(targets)):
         sides = [seen[0] if shown is None else seen[0][:, at], seen[at + 1]][::sign]
-        found.append(_crossed_over(sides[0], sides[1], labels, attack.classifier, about.seed))
+        found.append(_crossed_over(sides[0], sides[1], labels, classifier, seed))
     return found
 
 

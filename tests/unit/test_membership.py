@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pytest_dp import ClaimError, MechanismError, Membership, audit, riskiest
+from pytest_dp import ClaimError, MechanismError, Membership, audit, between, riskiest
 from pytest_dp.attacks import ranking
 from pytest_dp.attacks.membership import RAISED, learn, shown_of
 from pytest_dp.claim import expand
@@ -242,6 +242,7 @@ CLAIM = {"auc": 0.6, "data": ROWS, "records": [0]}
         ({"neighbors": "replace_one"}, "no keyword 'neighbors'"),
         ({"method": "statdp"}, "method=StatDP"),
         ({"score": 3}, "score=3"),
+        ({"params": {"k": between(1, 3)}}, "a value or a list"),
     ],
 )
 def test_a_claim_says_what_is_wrong_when_it_is_read(wrong, said):

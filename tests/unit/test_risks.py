@@ -89,6 +89,11 @@ def test_the_miss_rate_is_told_beside_that_of_chance():
         ({"population": DATA[3:]}, "nothing but the target"),
         ({"data": 1}, "data=1"),
         ({"seed": "xyz"}, "seed='xyz'"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"max_seconds": "1 h"}, "max_seconds='1 h'"),
+        ({"score": "loss"}, "score='loss'"),
+        ({"classifier": "forest"}, "classifier='forest'"),
+        ({"params": {"scale": [1, 2]}}, "takes one"),
     ],
 )
 def test_bad_input_is_refused(wrong, said):
