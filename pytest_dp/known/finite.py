@@ -16,22 +16,20 @@ import numpy as np
 
 from pytest_dp.known.monotone import is_draw
 from pytest_dp.known.open_draw import first_where, float_of, number_of
-from pytest_dp.known.trace import EVERYWHERE, Trace, Traced, is_constant, simplest
+from pytest_dp.known.trace import (
+    EVERYWHERE,
+    Combined,
+    Function,
+    Trace,
+    is_constant,
+    operators,
+    simplest,
+)
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.stand_ins import Instrument
 
-Function = Callable[[Any, Any], Any]
 
-
-def _operators(function: Function) -> tuple[Function, Function]:
-    """A method for an operator with the number on its left, and one with it on its right."""
-    return (
-        lambda self, other: self._combined(other, function),
-        lambda self, other: self._combined(other, lambda right, left: function(left, right)),
-    )
-
-
-class Finite(Traced):
+class Finite(Combined):
     """One of few values, depending on the parts of the line that some draws are in.
 
     `cuts` has for each draw the points between the parts, increasing. `values` has one for each
@@ -104,8 +102,7 @@ class Finite(Traced):
     def map(self, function: Callable[[Any], Any]) -> Any:
         return Finite(self.trace, self.cuts, tuple(map(function, self.values))).simple()
 
-    def _combined(self, other: Any, function: Function) -> Any:
-        """A function of the number and another one."""
+    def combined(self, other: Any, function: Function) -> Any:
         other = simplest(other)
         if isinstance(other, Finite):
             return joined(self.trace, function, self, other)
@@ -115,17 +112,11 @@ class Finite(Traced):
             return self.map(lambda value: function(value, other))
         return NotImplemented
 
-    __add__, __radd__ = _operators(operator.add)
-    __sub__, __rsub__ = _operators(operator.sub)
-    __mul__, __rmul__ = _operators(operator.mul)
-    __truediv__, __rtruediv__ = _operators(operator.truediv)
-    __floordiv__, __rfloordiv__ = _operators(operator.floordiv)
-    __mod__, __rmod__ = _operators(operator.mod)
-    __and__, __rand__ = _operators(operator.and_)
-    __or__, __ror__ = _operators(operator.or_)
-    __xor__, __rxor__ = _operators(operator.xor)
-    __lt__, __gt__ = _operators(operator.lt)
-    __le__, __ge__ = _operators(operator.le)
+    __and__, __rand__ = operators(operator.and_)
+    __or__, __ror__ = operators(operator.or_)
+    __xor__, __rxor__ = operators(operator.xor)
+    __lt__, __gt__ = operators(operator.lt)
+    __le__, __ge__ = operators(operator.le)
 
     def __bool__(self) -> bool:
         truth = self.map(bool)
@@ -158,10 +149,10 @@ class Finite(Traced):
         return self.map(lambda value: round(value, digits))
 
     def __eq__(self, other: object) -> Any:
-        return True if other is self else self._combined(other, operator.eq)
+        return True if other is self else self.combined(other, operator.eq)
 
     def __ne__(self, other: object) -> Any:
-        return False if other is self else self._combined(other, operator.ne)
+        return False if other is self else self.combined(other, operator.ne)
 
 
 def all_cuts(numbers: Iterable[Finite]) -> dict[int, tuple[float, ...]]:

@@ -30,12 +30,11 @@ from pytest_dp.arrays import Floats
 from pytest_dp.known.branching import Branching
 from pytest_dp.known.monotone import COMPARISONS, is_draw, objects, of_draws
 from pytest_dp.known.paths import Path, Weight
-from pytest_dp.known.trace import Trace, Traced, is_constant
+from pytest_dp.known.trace import Combined, Function, Trace, is_constant, operators
 from pytest_dp.limits import MANY, SEVERAL
 from pytest_dp.randomness.laws import INTEGERS, Law
 from pytest_dp.randomness.requests import plain
 
-Function = Callable[[Any, Any], Any]
 STEEPNESS = float(SEVERAL)
 """Of sigmoids, for margins in units of their spread. Derived: logistic noise of an eighth of the
 spread adds pi^2 / 3 / 64, or 5 %, to a variance."""
@@ -129,15 +128,7 @@ class Smoothing(Branching):
         return spread or self.spread or 1.0
 
 
-def _operators(by: Function) -> tuple[Function, Function]:
-    """Methods for an operator with the number on its left, and on its right."""
-    return (
-        lambda self, other: self.combined(other, by),
-        lambda self, other: self.combined(other, lambda right, left: by(left, right)),
-    )
-
-
-class Smooth(Traced):
+class Smooth(Combined):
     """A number by inputs and draws: `values` has shape (inputs or 1, draws or 1)."""
 
     __slots__ = ("values",)
@@ -155,21 +146,14 @@ class Smooth(Traced):
         values, weights = np.broadcast_arrays(self.values, weights)
         return float(np.average(values, weights=weights))
 
-    def combined(self, other: Any, by: Function) -> Any:
-        """A function of it and another number."""
+    def combined(self, other: Any, function: Function) -> Any:
         if isinstance(other, Smooth):
-            return Smooth(self.trace, by(self.values, other.values))
+            return Smooth(self.trace, function(self.values, other.values))
         if not is_constant(other):
             return NotImplemented
-        return Smooth(self.trace, by(self.values, float(other)))
+        return Smooth(self.trace, function(self.values, float(other)))
 
-    __add__, __radd__ = _operators(operator.add)
-    __sub__, __rsub__ = _operators(operator.sub)
-    __mul__, __rmul__ = _operators(operator.mul)
-    __truediv__, __rtruediv__ = _operators(operator.truediv)
-    __floordiv__, __rfloordiv__ = _operators(operator.floordiv)
-    __mod__, __rmod__ = _operators(operator.mod)
-    __pow__, __rpow__ = _operators(operator.pow)
+    __pow__, __rpow__ = operators(operator.pow)
 
     def of(self, function: Callable[[Floats], Any]) -> Smooth:
         """A function of its values."""

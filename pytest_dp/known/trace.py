@@ -24,6 +24,8 @@ Interval = tuple[float, float]
 """Open on the left, closed on the right; this makes a difference only for integers."""
 EVERYWHERE: tuple[Interval, ...] = ((-math.inf, math.inf),)
 
+Function = Callable[[Any, Any], Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -291,3 +293,28 @@ class Traced:
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
+
+
+def operators(function: Function) -> tuple[Function, Function]:
+    """A method for an operator with the number on its left, and one with it on its right."""
+    return (
+        lambda self, other: self.combined(other, function),
+        lambda self, other: self.combined(other, lambda right, left: function(left, right)),
+    )
+
+
+class Combined(Traced):
+    """A number for which all arithmetic is done in one way."""
+
+    __slots__ = ()
+
+    def combined(self, other: Any, function: Function) -> Any:
+        """A function of the number and another one; NotImplemented if that is none."""
+        raise NotImplementedError
+
+    __add__, __radd__ = operators(operator.add)
+    __sub__, __rsub__ = operators(operator.sub)
+    __mul__, __rmul__ = operators(operator.mul)
+    __truediv__, __rtruediv__ = operators(operator.truediv)
+    __floordiv__, __rfloordiv__ = operators(operator.floordiv)
+    __mod__, __rmod__ = operators(operator.mod)
