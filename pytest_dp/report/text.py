@@ -107,8 +107,9 @@ def _method(record: Record) -> str:
 def _p_value(record: Record) -> str:
     if record.p_value is None:
         return ""
-    floor = record.method == "dpsniper" and record.p_value <= 0.011 * (record.alpha or 0.0)
-    whose = ", by the bets" if record.method in ("sequential", "membership") else ""
+    counted = record.method in ("dpsniper", "dpfinder")
+    floor = counted and record.p_value <= 0.011 * (record.alpha or 0.0)
+    whose = "" if record.e_value is None else ", by the bets"
     return ("<= " if floor else "") + numbers.p_value(record.p_value) + whose
 
 
