@@ -22,7 +22,7 @@ from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record, promised
 from pytest_dp.report.violation import violation
 from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.settings import GRADES
+from pytest_dp.settings import FIELDS, GRADES
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.result import AuditResult
@@ -87,7 +87,7 @@ def run_audit(
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
-    ends_early = settings.method.name == "sequential" and settings.margin > 1
+    ends_early = settings.method.name in FIELDS["margin"].methods and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     earlier = Earlier(item, number, claim, mechanism, settings)
     shown = Progress(item.config, item.name, settings.max_seconds, goal)

@@ -32,7 +32,7 @@ def command(result: Result) -> str:
 
 def options(result: Result) -> list[str]:
     """Options without which it would be another audit."""
-    from pytest_dp.settings import NO_MARGIN, Settings
+    from pytest_dp.settings import FIELDS, NO_MARGIN, Settings
 
     written = Settings().over(result.claim.effort)
     options = []
@@ -44,7 +44,8 @@ def options(result: Result) -> list[str]:
         options.append(f"--dp-max-samples={result.max_samples}")
     if result.max_seconds not in (None, written.max_seconds):
         options.append(f"--dp-max-seconds={result.max_seconds:g}")
-    if result.method == "sequential" and result.margin not in (None, written.margin):
+    has_margin = result.method in FIELDS["margin"].methods
+    if has_margin and result.margin not in (None, written.margin):
         margin = "none" if result.margin == NO_MARGIN else f"{result.margin:g}"
         options.append(f"--dp-margin={margin}")
     return [*options, "--dp-accumulate"] if result.earlier_runs else options

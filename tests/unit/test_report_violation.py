@@ -234,7 +234,8 @@ def test_the_command_carries_what_the_claim_does_not_say():
     assert "--dp-max-seconds" not in violation(replace(here, max_seconds=60.0))
     betting = replace(here, method="sequential")
     assert "--dp-margin" not in violation(replace(betting, margin=1.25))
-    assert "--dp-margin=1.5" in violation(replace(betting, margin=1.5))
+    for method in ("sequential", "membership"):
+        assert "--dp-margin=1.5" in violation(replace(betting, method=method, margin=1.5))
     assert "--dp-margin=none" in violation(replace(betting, margin=1.0))
     assert "--dp-margin" not in violation(replace(here, margin=1.5))
     claimed = replace(
