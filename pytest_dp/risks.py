@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from pytest_dp.arrays import Floats
 from pytest_dp.attacks.membership import RAISED, Shown, learn, shown_of
@@ -23,7 +23,7 @@ from pytest_dp.evidence.auc import area
 from pytest_dp.inputs import resolved
 from pytest_dp.inputs.resolving import resolve_data
 from pytest_dp.inputs.targets import Target
-from pytest_dp.limits import MOSTLY, SEVERAL, SHORT_TEXT, SHOWN_ALPHA
+from pytest_dp.limits import EQUAL, MOSTLY, NEARLY_EQUAL, SEVERAL, SHORT_TEXT, SHOWN_ALPHA
 from pytest_dp.methods import Membership
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import on_one_line
@@ -37,7 +37,6 @@ from pytest_dp.settings import seed_of
 
 Areas = tuple[float, float]
 """An AUC and its standard error."""
-_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +113,10 @@ class MembershipRisk:
         """How many records with an R_MS of the threshold or more have an R_T below it."""
         fixed, error, drawn, other = self._compared()
         high = fixed >= threshold
-        weight = 1 / np.maximum(error, 1e-6) ** 2, 1 / np.maximum(other, 1e-6) ** 2
-        truth = (weight[0] * fixed + weight[1] * drawn) / (weight[0] + weight[1])
-        chances = [
-            [
-                _NORMAL.cdf((at - threshold) / max(by, 1e-6))
-                for at, by in zip(truth, errors, strict=True)
-            ]
-            for errors in (error, other)
-        ]
-        seems_high, stays_high = map(np.array, chances)
-        expected = float((seems_high * (1 - stays_high)).sum() / max(seems_high.sum(), 1e-9))
+        error, other = (np.maximum(by, NEARLY_EQUAL) for by in (error, other))
+        truth = (fixed / error**2 + drawn / other**2) / (1 / error**2 + 1 / other**2)
+        seems_high, stays_high = (ndtr((truth - threshold) / by) for by in (error, other))
+        expected = float(seems_high @ (1 - stays_high) / max(seems_high.sum(), EQUAL))
         return MissRate(
             threshold, int((high & (drawn < threshold)).sum()), int(high.sum()), expected
         )
