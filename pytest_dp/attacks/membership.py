@@ -52,12 +52,14 @@ class Shown:
                 continue
             for at, look in enumerate(self.looks):
                 numbers = np.ravel(np.asarray(look(output), dtype=np.float64))
-                if len(numbers) != len(self.labels):
+                if len(numbers) != len(self.labels) and isinstance(look, Asking):
+                    numbers = numbers[:1]  # a model that knows other classes
+                elif len(numbers) != len(self.labels):
                     raise ClaimError(
                         f"{name_of(look)} returned {len(numbers)} numbers for an output, and "
                         f"{len(self.labels)} for another. Allowed: as many for each."
                     )
-                row[at, :-1] = numbers
+                row[at, : len(numbers)] = numbers
         rows[..., -1] += np.isnan(rows[..., :-1]).sum(axis=-1)
         return rows
 
@@ -77,11 +79,15 @@ class Asking:
     def __name__(self) -> str:
         return "the model"
 
+    def split(self, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What the model takes of the record, and its label, which is none or one."""
+        width = getattr(model, "n_features_in_", len(self.values))
+        return self.values[:width], self.values[width:][:1]
+
     def __call__(self, model: Any) -> list[float]:
         asked = next(name for name in ASKED if callable(getattr(model, name, None)))
-        width = getattr(model, "n_features_in_", len(self.values))
-        x, label = np.array([self.values[:width]]), self.values[width:][:1]
-        said = np.ravel(np.asarray(getattr(model, asked)(x)))
+        x, label = self.split(model)
+        said = np.ravel(np.asarray(getattr(model, asked)(np.array([x]))))
         if said.dtype.kind not in "biuf":  # labels
             return [float(said[0] == value) for value in label] or [0.0]
         numbers = said.astype(np.float64).tolist()
@@ -164,7 +170,10 @@ def _labels(look: Look, example: Any) -> tuple[str, ...]:
         ) from error
     if not len(numbers):
         raise ClaimError(f"{name} returned no number. Allowed: a number, or several.")
-    return tuple([name] if len(numbers) == 1 else [f"{name}[{i}]" for i in range(len(numbers))])
+    labels = [name] if len(numbers) == 1 else [f"{name}[{i}]" for i in range(len(numbers))]
+    if isinstance(look, Asking) and look.split(example)[1]:
+        labels[0] = "how well the model fits the record"
+    return tuple(labels)
 
 
 def first(rows: Floats) -> Floats:

@@ -155,7 +155,8 @@ class _Game:
         """How many times too small noise would have been found, by what was guessed.
 
         That is in 19 of 20 simulated audits. Of scores by which as many guesses may be right by
-        chance nothing is known: with less noise they may tell no more.
+        chance nothing is known: with less noise they may tell no more. What ran may have less noise
+        already than its claim asks for.
         """
         right, total = int(np.sum(self.right[:, 0])), self.runs * sum(self.guesses)
         if clopper_pearson.lower(right, total, SHOWN_ALPHA) <= 0.5:
@@ -164,7 +165,8 @@ class _Game:
         times = smallest(self._is_found, 1.0, CLEARLY, FAR, NO_LOSS)
         if math.isinf(times):
             self.context.sampler.note(TOO_FEW, hinders=True)
-        return times
+        first = self.right[:, 0], sum(self.guesses)
+        return times * evidence.above(*first, len(self.canaries), self.sticks)
 
     def _is_found(self, times: float) -> bool:
         m = len(self.canaries)

@@ -194,6 +194,21 @@ def rights(ranked: Bools, guesses: Sequence[tuple[int, int]]) -> list[int]:
     return [int(np.sum(ranked[last - k :]) + out - np.sum(ranked[:out])) for k, out in guesses]
 
 
+def above(right: Ints, guesses: int, canaries: int, sticks: Sticks) -> float:
+    """How many times the log odds of a guess were those that the claim allows; 1 if no more.
+
+    `right` is how many of the guesses of each run were right. The claim allows as many as where
+    each chance of `tails` is attained: of eps alone, the log odds are eps.
+    """
+    most = min(float(np.sum(tails(guesses, canaries, sticks)[1:])), guesses - 0.5) / guesses
+    return max(float(logit(_share(right, guesses)) / logit(most)), 1.0) if most > 0.5 else 1.0
+
+
+def _share(right: Ints, guesses: int | Ints) -> Floats:
+    """The share of right guesses, over all runs; neither none nor all of them."""
+    return np.asarray((np.sum(right, axis=0) + 1) / (len(right) * guesses + 2))
+
+
 def simulated(right: Ints, guesses: Sequence[tuple[int, int]], times: float, seed: int) -> Ints:
     """What `right`, shape (runs, guesses), may be in other audits, shape (audits, runs, guesses).
 
@@ -202,7 +217,7 @@ def simulated(right: Ints, guesses: Sequence[tuple[int, int]], times: float, see
     """
     total = np.array([sum(both) for both in guesses])
     runs = len(right) * total
-    shares = (np.sum(right, axis=0) + 1) / (runs + 2)
+    shares = _share(right, total)
     if len(total) > 1:  # the luckiest of several is what would win
         shares -= CAUTIOUS * np.sqrt(shares * (1 - shares) / runs)
         shares = np.maximum(shares, 1 / (runs + 2))

@@ -72,6 +72,16 @@ def test_what_a_pass_would_have_found_is_found(noise, claim, runs, alpha):
     assert sum(result.violated for result in broken) >= 21
 
 
+def test_what_loses_more_than_claimed_and_passes_would_have_been_found_at_more_than_that():
+    """Of 16 guesses all have to be right: in 19 of 20 runs they are at eps = 5.7."""
+    how = {"guesses": (8, 8), "alpha": 0.01}
+    passed = [once(response(2.5), seed, **how) for seed in range(9)]
+    at = sorted(result.resolution for result in passed if not result.violated)
+    assert len(at) >= 3
+    caught = [once(response(at[len(at) // 2]), seed, **how) for seed in range(100, 125)]
+    assert sum(result.violated for result in caught) >= 21
+
+
 def test_several_runs_refute_what_one_cannot_and_stop():
     broken = once(response(3.0), runs=50, alpha=1e-6)
     assert broken.violated

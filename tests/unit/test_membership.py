@@ -175,6 +175,9 @@ def test_a_model_is_asked_how_well_it_fits_the_label():
     assert np.isnan(rows[1, :-1]).all()
     assert rows[1, -1] == 3 + 1  # it has none of three, and raised
     assert rows[2, 0] == pytest.approx(math.log(1e-12))
+    other = SimpleNamespace(predict_proba=lambda x: [[0.2, 0.5, 0.3]], classes_=[*"abc"])
+    other.n_features_in_ = 1
+    assert look([other])[0, 0] == pytest.approx([math.log(0.5), math.nan, math.nan, 2], nan_ok=True)
     density = SimpleNamespace(score_samples=lambda x: x.sum(axis=1))
     assert shown(density, [[1.0, 2.0], [3, 4]])([density]).tolist() == [[[3.0, 0]]]
     line = SimpleNamespace(predict=lambda x: 2 * x[:, 0], n_features_in_=1)
@@ -198,6 +201,21 @@ def test_to_raise_with_the_record_alone_is_told():
     result = audit(strict, **{**CLAIM, "records": [-1]}, seed=1, max_samples=2_000)
     assert result.violated
     assert result.risks[0].told_by == RAISED
+
+
+@pytest.mark.parametrize("rare", [True, False])
+def test_a_class_that_only_the_record_has_tells_of_it(rare):
+    data = [[float(i % 7), i % 2] for i in range(30)] + [[3.0, 2 if rare else 1]]
+
+    def train(data, rng):
+        some = [data[i] for i in rng.integers(len(data), size=len(data))]
+        classes = sorted({label for _, label in some})
+        counts = [1.0 + sum(label == one for _, label in some) for one in classes]
+        p = np.divide(counts, sum(counts))
+        return SimpleNamespace(predict_proba=lambda x: [p], classes_=classes, n_features_in_=1)
+
+    claim = {**CLAIM, "data": data, "records": [-1], "auc": 0.7}
+    assert audit(train, **claim, seed=1, max_samples=2_000).violated == rare
 
 
 def test_outputs_that_are_no_tables_are_taken_apart():
