@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.attacks.membership import ASKED, Asking
-from pytest_dp.datasets import describe, records_of
+from pytest_dp.datasets import describe_record, records_of
 from pytest_dp.datasets.cells import cells_of
 from pytest_dp.datasets.fields import fields_of
 from pytest_dp.errors import ClaimError
@@ -42,8 +42,8 @@ def canary_scores(
     if any(callable(getattr(output, name, None)) for name in ASKED):
         return np.array([_number(_fits, output, canary) for canary in records])
     raise ClaimError(
-        f"one_run cannot read canaries such as {describe(records[0])} from outputs such as "
-        f"{describe(output)}. Write OneRun(score=...), a function of an output and a canary that "
+        f"one_run cannot read canaries such as {describe_record(records[0])} from outputs such as "
+        f"{describe_record(output)}. Write OneRun(score=...), a function of an output and a canary that "
         "is the larger the more it looks as if the canary was in, such as minus the loss on it."
     )
 
@@ -60,10 +60,10 @@ def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float
     except Exception as error:
         raise ClaimError(
             f"score(output, canary) raised {type(error).__name__}: {error}. It was given "
-            f"{describe(canary)}, and has to return a number."
+            f"{describe_record(canary)}, and has to return a number."
         ) from error
     if math.isnan(number):
-        raise ClaimError(f"score(output, canary) is no number (NaN) for {describe(canary)}.")
+        raise ClaimError(f"score(output, canary) is no number (NaN) for {describe_record(canary)}.")
     return number
 
 

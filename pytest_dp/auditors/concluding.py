@@ -304,7 +304,7 @@ def _note_searched(game: Game) -> None:
         game.context.sampler.note(note)
     untried = game.bandit.source.untried()
     if untried:
-        more = f" and {len(untried) - FEW:,} others" if len(untried) > FEW else ""
+        more = f" and {counted(len(untried) - FEW, 'other')}" if len(untried) > FEW else ""
         named = ", ".join(untried[:FEW])
         game.context.sampler.note(f"constants of the code that were not tried: {named}{more}")
 

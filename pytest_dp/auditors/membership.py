@@ -19,7 +19,7 @@ from pytest_dp.arrays import Floats
 from pytest_dp.attacks.membership import ASKED, RAISED, Learned, Shown, first, learn, shown_of
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.datasets import describe
+from pytest_dp.datasets import describe_record
 from pytest_dp.datasets.conversion import length
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.evidence.auc import AreaBets, area, resolution
@@ -116,7 +116,7 @@ class Game:
         told_by = labels[0] if self._by is None and labels else ""
         return Risk(
             self.target.text,
-            describe(self.target.record, LONG_TEXT // 4),
+            describe_record(self.target.record, LONG_TEXT // 4),
             area(*scores)[0] if scores else 0.5,
             (self.now.lower(level), self.now.upper(level)),
             shown if shown > 0.5 else 0.0,

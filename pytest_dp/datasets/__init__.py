@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_dp.datasets.builtin import Columns, FrozenSet, List, Set, String, Tuple
 from pytest_dp.datasets.conversion import kind_of, rebuilt, records_of
-from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.describing import describe, describe_record
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.libraries import (
     ArrowTable,
@@ -19,6 +19,7 @@ from pytest_dp.datasets.types import register
 
 __all__ = [
     "describe",
+    "describe_record",
     "ends_first",
     "is_real",
     "key",

@@ -8,7 +8,7 @@ from math import isclose
 from typing import Any
 
 from pytest_dp.datasets.builtin import column_lengths
-from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.describing import describe, describe_record
 from pytest_dp.datasets.equality import equality_key
 from pytest_dp.datasets.types import DataType, Kind, type_of
 from pytest_dp.errors import ClaimError
@@ -122,8 +122,9 @@ def _same(record: Any, copy: Any) -> bool:
 
 
 def _unfit(example: Any, records: list[Any]) -> ClaimError:
+    shown = describe_record(records[0]) if len(records) == 1 else describe(records)
     return ClaimError(
-        f"{describe(records[0] if len(records) == 1 else records)} does not fit into a dataset "
+        f"{shown} does not fit into a dataset "
         f"like {describe(example)}, whose type and dtypes are kept. Write records that it can "
         "hold, or an example that can hold them."
     )

@@ -20,6 +20,11 @@ def describe(value: Any, width: int = 60) -> str:
     return Shown(max(width, 20)).text(value)
 
 
+def describe_record(record: Any, width: int = 60) -> str:
+    """The same of one record, whose parts are no records: ``[0, 1, 2, 3...]``."""
+    return Shown(max(width, 20)).text(record, depth=1)
+
+
 def whole(value: Any, width: int) -> str | None:
     """A value on one line; None if `width` characters do not show all of it."""
     text = describe(value, 10 * width)  # what leaves anything out is about as long as it may be

@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.checks import is_strategy
-from pytest_dp.datasets import describe, key, kind_of, records_of
+from pytest_dp.datasets import describe_record, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length, no_dataset, rebuilt
 from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.pool import Pool
@@ -90,7 +90,7 @@ def mislabelled(records: Sequence[Any], count: int, seed: int) -> list[Any]:
     raise ClaimError(
         f"canaries={count:,}, but only {counted(len(made), 'record')} can be made of the data by "
         "giving one the last field of another"
-        + (f", as with {describe(records[0])}" if records else "")
+        + (f", as with {describe_record(records[0])}" if records else "")
         + ". Write the records themselves, canaries=[...], a Hypothesis strategy for them, or a "
         "smaller number."
     )

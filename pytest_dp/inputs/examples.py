@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from pytest_dp.datasets import describe, is_real, key, kind_of, records_of
+from pytest_dp.datasets import describe, describe_record, is_real, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.equality import equality_key
 from pytest_dp.datasets.fields import columns_of, fields_of
@@ -25,6 +25,7 @@ from pytest_dp.datasets.relations import Pair
 from pytest_dp.datasets.types import type_of
 from pytest_dp.inputs import regularities
 from pytest_dp.limits import NESTED
+from pytest_dp.reprs import counted
 
 
 class Bounds:
@@ -95,15 +96,20 @@ class Examples(Bounds):
         for keys in self._keys:
             self._most |= Counter(keys)
         self._lengths = list(map(len, self._keys))
-        self._last: tuple[Any, str] = (None, "")
+        self._last: tuple[Any, str, str] = (None, "", "")
 
     def beyond(self, pair: Pair) -> str:
+        """A value that is new comes first: what repeats may only come of making a pair smaller."""
         if self._last[0] is not pair.d1:  # which many pairs in a row share
-            self._last = pair.d1, self._fault(pair.d1)
-        return self._last[1] or self._fault(pair.d2)
+            self._last = pair.d1, *self._faults(pair.d1)
+        _, new, other = self._last
+        if new:
+            return new
+        new, another = self._faults(pair.d2)
+        return new or other or another
 
     def holds(self, data: Any) -> bool:
-        return not self._fault(data)
+        return not any(self._faults(data))
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:
         for more in ((pair.d2,), (pair.d1,), (pair.d1, pair.d2)):
@@ -118,15 +124,16 @@ class Examples(Bounds):
         is_unlike = self._mixed(entries) or any(map(self._is_id, repeated))
         return self.beyond(pair) if is_unlike else ""
 
-    def _fault(self, data: Any) -> str:
-        """What of a dataset is in no example; empty if it is inside."""
+    def _faults(self, data: Any) -> tuple[str, str]:
+        """What of a dataset is in no example: a value, or if none how they go together."""
         if not kind_of(data):
-            return f"{describe(data, 40)}, which is no dataset"
+            return f"{describe(data, 40)}, which is no dataset", ""
         entries = self._read(records_of(data))
         for entry in entries:
             if entry.content not in self._known and not entry.is_null:
-                return self._unknown(entry)
-        return self._mixed(entries) or self._wrong_number(entries) or self._wrong_order(entries)
+                return self._unknown(entry), ""
+        mixed = self._mixed(entries)
+        return "", mixed or self._wrong_number(entries) or self._wrong_order(entries)
 
     # Records
 
@@ -160,7 +167,7 @@ class Examples(Bounds):
             known = self._columns.get(name, {})
             if known and entry.contents[name] not in known:
                 return f"{_named(name, value)} (they have {_span(list(known.values()))})"
-        return f"the record {describe(entry.record, 60)} (none of them has it)"
+        return f"the record {describe_record(entry.record, 60)} (none of them has it)"
 
     # What holds within each example
 
@@ -210,7 +217,7 @@ class Examples(Bounds):
         for content, times in Counter(entry.content for entry in entries).items():
             most, entry = self._most[content] + (not self._strict), by_content[content]
             if times > most and not entry.is_null:
-                shown = describe(entry.record, 40)
+                shown = describe_record(entry.record, 40)
                 return f"{_times(times)} the record {shown} (they have it {_times(most)} at most)"
         for name, value in self._repeated(entries).items() if self._strict else ():
             return f"twice {_named(name, value)} (they have it once)"
@@ -258,7 +265,7 @@ class Examples(Bounds):
         places = self._out_of_order(keys) or self._unsorted(entries)
         if places is None:
             return ""
-        before, after = (describe(entries[at].record, 30) for at in places)
+        before, after = (describe_record(entries[at].record, 30) for at in places)
         return f"{before} before {after} (they have another order)"
 
     def _out_of_order(self, keys: list[Hashable]) -> tuple[int, int] | None:
@@ -349,7 +356,7 @@ def _span(values: Sequence[Any]) -> str:
     if len(values) > 1 and all(is_real(v) and not isinstance(v, bool) for v in values):
         return f"{min(values)!r} to {max(values)!r}"
     shown = ", ".join(describe(value, 20) for value in values[:3])
-    return f"{shown} and {len(values) - 3:,} others" if len(values) > 3 else shown
+    return f"{shown} and {counted(len(values) - 3, 'other')}" if len(values) > 3 else shown
 
 
 def _times(number: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.datasets import describe, kind_of
+from pytest_dp.datasets import describe, describe_record, kind_of
 from pytest_dp.datasets.cells import Cells, cells_of
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.types import type_of
@@ -81,8 +81,9 @@ def _position(wanted: Any, every: Sequence[Any]) -> int:
         if key(record) == content:
             return at
     raise ClaimError(
-        f"records: {describe(wanted)} is not in the data, of which the first record is "
-        f"{describe(every[0])}. Allowed: records of the data, as they are there, or positions."
+        f"records: {describe_record(wanted)} is not in the data, of which the first record is "
+        f"{describe_record(every[0])}. Allowed: records of the data, as they are there, or "
+        "positions."
     )
 
 

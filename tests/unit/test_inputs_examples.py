@@ -81,6 +81,20 @@ def test_what_is_beyond_is_said_in_words(examples, data, said):
     assert examples.holds(data) == (not said)
 
 
+@pytest.mark.parametrize(
+    ("d1", "d2", "said"),
+    [
+        (["ann", "ann"], ["ann", "MAL"], "'MAL' (they have 'ann', 'bob', 'eve' and 1 other)"),
+        (["ann", "MAL"], ["ann", "ann"], "'MAL' (they have 'ann', 'bob', 'eve' and 1 other)"),
+        (["ann", "ann"], ["ann", "bob"], "twice the record 'ann' (they have it once at most)"),
+        (["ann", "bob"], ["bob", "bob"], "twice the record 'bob' (they have it once at most)"),
+    ],
+)
+def test_a_new_value_is_told_before_what_is_repeated(d1, d2, said):
+    examples = Examples([["ann", "bob"], ["eve", "tom"]], read_one("neighbors", REPLACE))
+    assert examples.beyond(Pair(d1, d2)) == said
+
+
 WEEKS = [[("W1", 3), ("W1", 4)], [("W2", 3), ("W2", 4), ("W2", 4)]]
 LENGTHS = [[[1, 2], [3, 4]], [[5, 6, 7]]]
 DAYS = [[("a", "mo", 1), ("a", "tu", 2), ("b", "mo", 3)], [("b", "mo", 4)]]
