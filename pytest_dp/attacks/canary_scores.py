@@ -43,8 +43,9 @@ def canary_scores(
         return np.array([_number(_fits, output, canary) for canary in records])
     raise ClaimError(
         f"one_run cannot read canaries such as {describe_record(records[0])} from outputs such as "
-        f"{describe_record(output)}. Write OneRun(score=...), a function of an output and a canary that "
-        "is the larger the more it looks as if the canary was in, such as minus the loss on it."
+        f"{describe_record(output)}. Write OneRun(score=...), a function of an output and a "
+        "canary that is the larger the more it looks as if the canary was in, such as minus the "
+        "loss on it."
     )
 
 
