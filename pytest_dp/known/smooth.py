@@ -28,7 +28,7 @@ from scipy.special import expit
 
 from pytest_dp.arrays import Floats
 from pytest_dp.known.branching import Branching
-from pytest_dp.known.monotone import COMPARISONS, is_draw, objects, of_draws
+from pytest_dp.known.monotone import COMPARISONS, elementwise, is_draw, objects, of_draws
 from pytest_dp.known.paths import Path, Weight
 from pytest_dp.known.trace import Combined, Function, Trace, is_constant, operators
 from pytest_dp.limits import MANY, SEVERAL
@@ -222,11 +222,7 @@ def _of_ufunc(trace: Trace, ufunc: Any, method: str, inputs: Any, keywords: dict
     if method != "__call__" or keywords.keys() - {"dtype", "casting"}:
         return getattr(ufunc, method)(*map(objects, inputs), **keywords)
     if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
-        arrays = np.broadcast_arrays(*map(objects, inputs))
-        made = np.empty(arrays[0].shape, object)
-        for place in np.ndindex(made.shape):
-            made[place] = ufunc(*(array[place] for array in arrays))
-        return of_draws(made)
+        return of_draws(elementwise(ufunc, *map(objects, inputs)))
     plain = [value.item() if isinstance(value, np.ndarray) else value for value in inputs]
     if ufunc.__name__ in COMPARISONS:
         return np.bool_(COMPARISONS[ufunc.__name__](*plain))
