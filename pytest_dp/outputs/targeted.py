@@ -1,9 +1,9 @@
 """Quantities of a table of records that tell whether one record was among those it was made of.
 
 Counts of records that agree with the target in random subsets of the columns, how far the closest
-ones are, and moments of each column. The counts are the attack that TAPAS found strongest; here
-they are compared with what the data without the target would give, so that they say something
-before anything was learned.
+ones are, and moments and order of each column. The counts are the attack that TAPAS found
+strongest; here they are compared with what the data without the target would give, so that they say
+something before anything was learned.
 
 Source: Houssiau et al., "TAPAS: a Toolbox for Adversarial Privacy Auditing of Synthetic Data",
 2022; Stadler, Oprisanu, Troncoso, "Synthetic Data: Anonymisation Groundhog Day", USENIX Security
@@ -12,7 +12,7 @@ Source: Houssiau et al., "TAPAS: a Toolbox for Adversarial Privacy Auditing of S
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,23 @@ from pytest_dp.outputs.user_features import user_function
 CLOSE = 1 / SEVERAL
 """Deviations from the target's number within which a number agrees with it, where a column has many
 numbers."""
+
+
+def _order(column: Floats) -> float:
+    """The correlation of the numbers with those of their rows; 0.0 where there is none."""
+    known = np.isfinite(column)
+    rows, values = np.flatnonzero(known), column[known].astype(np.float64)
+    if len(values) < 2 or not np.ptp(values):
+        return 0.0
+    return float(np.corrcoef(rows, values)[0, 1])
+
+
+MOMENTS: dict[str, Callable[[Floats], Any]] = {
+    "mean": np.nanmean,
+    "deviation": np.nanstd,
+    "order": _order,
+}
+"""What is computed of each column of numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +73,7 @@ class Targeted:
             f"rows that agree with the record in {', '.join(self._named(subset))}"
             for subset in self.subsets
         ]
-        moments = [
-            f"{what} of {_text(name)}" for name in self._numbers for what in ("mean", "deviation")
-        ]
+        moments = [f"{what} of {_text(name)}" for name in self._numbers for what in MOMENTS]
         return [
             "agreement with the record",
             "distance of the closest row to the record",
@@ -85,7 +100,12 @@ class Targeted:
         expected = self.usual * len(agrees)
         excess = float(((agreeing - expected) / np.sqrt(expected + 1)).mean())
         distances = np.sort(apart.mean(axis=1))
-        moments = [f(cells[name]) for name in self._numbers for f in (np.nanmean, np.nanstd)]
+        columns = [cells[name] for name in self._numbers]
+        moments = [
+            np.nan if column.dtype == object else f(column)  # where the data has numbers
+            for column in columns
+            for f in MOMENTS.values()
+        ]
         closest = [distances[0], distances[:SEVERAL].mean()]
         return [excess, *closest, float(len(agrees)), *agreeing, *moments]
 

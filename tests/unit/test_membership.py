@@ -75,6 +75,9 @@ def test_counts_of_agreeing_rows_are_those_of_a_loop():
     assert found["distance of the closest row to the record"] == 0
     assert found["mean of [0]"] == 29
     assert found["deviation of [0]"] == pytest.approx(np.std([22, 22, 22, 50]))
+    of_text = dict(zip(wanted.labels, wanted([["x", 2, "a"], [None, 2, "b"]]), strict=True))
+    assert np.isnan(of_text["order of [0]"])
+    assert found["order of [0]"] == pytest.approx(np.corrcoef(range(4), [22, 22, 22, 50])[0, 1])
     assert all(map(math.isnan, wanted("no table")))
     assert all(map(math.isnan, wanted([[1, 2]])))
 
@@ -347,3 +350,11 @@ def test_what_is_shown_of_an_attack_is_what_was_bet_on():
     assert found.verdict == "violated"
     assert all(0 < risk.last <= risk.pairs for risk in found.risks)
     assert max(risk.auc for risk in found.risks) > found.lower > 0.6
+
+
+def test_the_order_of_rows_tells_too():
+    def ordered(data, rng):
+        return sorted(([int(a), 1, "b"] for a in rng.integers(20, 60, 40)), reverse=len(data) > 30)
+
+    found = audit(ordered, auc=0.6, data=ROWS, records=[-1], max_samples=600, seed=1)
+    assert (found.verdict, found.risks[0].told_by) == ("violated", "order of [0]")
