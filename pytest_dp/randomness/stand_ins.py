@@ -94,6 +94,9 @@ class Instrument:
     `refusal` says why a request was refused; it is empty as long as none was.
     """
 
+    words = b""
+    """What plain generators are seeded with; others each time if it is empty."""
+
     def __init__(self) -> None:
         self.refusal = ""
         self._home = here()
@@ -123,7 +126,7 @@ class Instrument:
     def plain(self, kind: type) -> Any:
         """A real generator of a kind, for runs that are refused."""
         if kind not in self._plain:
-            self._plain[kind] = plain(kind, urandom(32))
+            self._plain[kind] = plain(kind, self.words or urandom(32))
         return self._plain[kind]
 
     def draw(self, request: Request) -> Any:

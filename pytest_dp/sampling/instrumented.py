@@ -16,7 +16,7 @@ from pytest_dp.limits import MOMENT
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.randomness.catalogue import kind_of, size_of
 from pytest_dp.randomness.modules import modules_replaced
-from pytest_dp.randomness.requests import RNG, Request, plain
+from pytest_dp.randomness.requests import RNG, Request
 from pytest_dp.randomness.stand_ins import (
     CannotInstrument,
     Instrument,
@@ -116,8 +116,7 @@ def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
 class _NoNoise(Instrument):
     """Noise that is at its centre; where it has none, plain noise, the same in every audit."""
 
-    def plain(self, kind: type) -> Any:
-        return self._plain.setdefault(kind, plain(kind, bytes(32)))
+    words = bytes(32)
 
     def draw(self, request: Request) -> Any:
         """The centre."""

@@ -13,7 +13,7 @@ import numpy as np
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import MANY
 from pytest_dp.randomness.catalogue import kind_of, size_of
-from pytest_dp.randomness.requests import RNG, Request, plain
+from pytest_dp.randomness.requests import RNG, Request
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
 from pytest_dp.reach import is_bound
 from pytest_dp.sampling.calling import Call
@@ -40,13 +40,12 @@ class Fixed(Instrument):
     The same draws have the same answers on every input, up to scale and location.
     """
 
+    words = bytes(32)
+
     def __init__(self, trace: Trace, seed: int | None) -> None:
         super().__init__()
         self._trace, self._centred = trace, seed is None
         self._numbers = np.random.default_rng(seed or 0)
-
-    def plain(self, kind: type) -> Any:
-        return self._plain.setdefault(kind, plain(kind, bytes(32)))
 
     def other(self, source: Any, name: str) -> Any:
         return getattr(self.plain(source.kind), name)
