@@ -17,7 +17,7 @@ from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github
 from pytest_dp.report.record import Record
 from pytest_dp.report.table import cells, heads, legend, outcome, table, total
-from pytest_dp.report.text import verbose
+from pytest_dp.report.text import facts, verbose
 
 TABLE = """\
                             would  a leak
@@ -186,6 +186,22 @@ def test_verbose():
         "  note         stopped by max_seconds=60",
     ]
     assert verbose(rows()[4]) == ["mean[eps=1.0]", "  The mechanism raised on all 50 runs."]
+
+
+@pytest.mark.parametrize(
+    ("method", "e_value", "said"),
+    [
+        ("dpsniper", None, "<= 1e-08"),
+        ("dpfinder", None, "<= 1e-08"),
+        ("statdp", None, "1e-08"),
+        ("one_run", None, "1e-08"),
+        ("one_run", 1e8, "1e-08, by the bets"),
+        ("membership", 1e8, "1e-08, by the bets"),
+    ],
+)
+def test_a_p_value_says_whether_it_is_a_bound_or_by_bets(method, e_value, said):
+    record = replace(rows()[3], method=method, p_value=1e-8, e_value=e_value)
+    assert facts(record)["p-value"] == said
 
 
 # GitHub
