@@ -51,7 +51,8 @@ def canary_scores(
 
 def _fits(model: Any, canary: Any) -> float:
     """How well a model fits a record whose last field is its label, if it takes no such field."""
-    return Asking(tuple(fields_of(canary).values()))(model)[0]
+    fields = fields_of(canary)
+    return Asking(tuple(fields.values()), tuple(fields))(model)[0]
 
 
 def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float:

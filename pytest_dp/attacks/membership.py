@@ -6,6 +6,7 @@ whatever else comes out is taken apart as in any audit.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,8 @@ class Asking:
 
     values: tuple[Any, ...]
     """Of the record; its label, where models were not trained on it as a column, is the last."""
+    names: tuple[Any, ...] = ()
+    """Of its columns, by which a model that was trained on a DataFrame knows them."""
 
     @property
     def __name__(self) -> str:
@@ -81,13 +84,23 @@ class Asking:
 
     def split(self, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """What the model takes of the record, and its label, which is none or one."""
+        named, taken = dict(zip(self.names, self.values, strict=False)), self._taken(model)
+        if taken and set(taken) <= named.keys():
+            left = [value for name, value in named.items() if name not in taken]
+            return tuple(named[name] for name in taken), tuple(left[:1])
         width = getattr(model, "n_features_in_", len(self.values))
         return self.values[:width], self.values[width:][:1]
+
+    @staticmethod
+    def _taken(model: Any) -> list[Any]:
+        return list(getattr(model, "feature_names_in_", ()))
 
     def __call__(self, model: Any) -> list[float]:
         asked = next(name for name in ASKED if callable(getattr(model, name, None)))
         x, label = self.split(model)
-        said = np.ravel(np.asarray(getattr(model, asked)(np.array([x]))))
+        taken, pandas = self._taken(model), sys.modules.get("pandas")
+        rows = pandas.DataFrame([x], columns=taken) if taken and pandas else np.array([x])
+        said = np.ravel(np.asarray(getattr(model, asked)(rows)))
         if said.dtype.kind not in "biuf":  # labels
             return [float(said[0] == value) for value in label] or [0.0]
         numbers = said.astype(np.float64).tolist()
@@ -134,12 +147,13 @@ def shown_of(
                 return Shown(tuple(tables), tuple(tables[0].labels))
         if not any(callable(getattr(example, name, None)) for name in ASKED):
             return None
-        looks = [Asking(_values(data, at)) for at, _, _ in targets]
+        looks = [_asking(data, at) for at, _, _ in targets]
     return Shown(tuple(looks), _labels(looks[0], example))
 
 
-def _values(data: Any, at: int) -> tuple[Any, ...]:
-    return tuple(record_cells(data, at).values()) if cells_of(data) is not None else (data[at],)
+def _asking(data: Any, at: int) -> Asking:
+    record = record_cells(data, at) if cells_of(data) is not None else {None: data[at]}
+    return Asking(tuple(record.values()), tuple(record))
 
 
 @dataclass(frozen=True, slots=True)

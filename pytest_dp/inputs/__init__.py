@@ -19,7 +19,6 @@ from pytest_dp.inputs.deriving import Derived, by_function, derived, leading, st
 from pytest_dp.inputs.examples import EVERYTHING, Patterns
 from pytest_dp.inputs.resolving import resolve, resolve_data, resolve_pairs
 from pytest_dp.inputs.sources import PairSource, Proposing, marked
-from pytest_dp.inputs.targets import targets_of
 from pytest_dp.limits import MAX_PAIRS
 
 __all__ = ["Pair", "describe", "pairs_of", "resolved", "source_of"]
@@ -82,6 +81,8 @@ def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None
     """
     notes = [] if notes is None else notes
     if promise.games is not None:
+        from pytest_dp.inputs.targets import targets_of  # needs NumPy, and pairs do not
+
         data = resolve_data(promise.inputs, root)
         targets = tuple(targets_of(data, promise.games.records))
         pairs = tuple((data, target.without) for target in targets)

@@ -187,6 +187,19 @@ def test_a_model_is_asked_how_well_it_fits_the_label():
     assert shown(line, [[1.0, 5.0], [3, 4]])([line]).tolist() == [[[-3.0, 2.0, 0]]]
 
 
+def test_a_model_of_a_frame_is_given_columns_by_their_names():
+    asked = []
+
+    def predict(rows):
+        asked.append(rows)
+        return rows["age"] * 10.0 + rows["size"]
+
+    line = SimpleNamespace(predict=predict, n_features_in_=2, feature_names_in_=["size", "age"])
+    data = pd.DataFrame({"age": [3, 4], "cost": [35.0, 50], "size": [5, 7]})
+    assert shown_of(line, data, [(0, data[:1], data[1:])], 0)([line]).tolist() == [[[0, 35.0, 0]]]
+    pd.testing.assert_frame_equal(asked[-1], pd.DataFrame({"size": [5.0], "age": [3.0]}))
+
+
 def test_scores_and_features_of_the_user_come_first():
     data = [[1.5, "b"], [2.5, "a"]]
     by_score = shown(Model(0.5), data, score=lambda model, record: [model.p, record[0]])
@@ -298,6 +311,7 @@ class Opaque:
         (copied, {"data": [1]}, ClaimError, "two records or more"),
         (copied, {"data": "tests.nowhere:data"}, ClaimError, "no module"),
         (seeded, {}, MechanismError, "a seed of its own"),
+        (lambda data: Model(len(data) / 50), {}, MechanismError, "a seed of its own"),
         (lambda data, rng: 1 / 0, {}, MechanismError, "raised in all"),
         (lambda data, rng: Opaque(), {}, ClaimError, "Write score="),
         (copied, {"score": lambda model, record: model.loss}, ClaimError, "could not score"),
