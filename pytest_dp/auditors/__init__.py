@@ -15,13 +15,14 @@ from pytest_dp.auditors.confirming import confirmed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.past import NOTHING, Past, note_of
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import Claim, expand
+from pytest_dp.claim import Claim, Promise, expand
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.inputs import Pair, resolved, source_of
+from pytest_dp.inputs.canaries import check_relation
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import BLAME_SECONDS, MOMENT, QUIET_SECONDS
-from pytest_dp.methods import Method
+from pytest_dp.methods import Method, OneRun
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.evidence import Evidence
@@ -112,6 +113,12 @@ def _relation(claim: Claim) -> str:
     return f" with {claim.promise.relation}" if claim.promise.relation else ""
 
 
+def _check_method(method: Method, promise: Promise) -> None:
+    """Refuse a relation that a method is not for, before pairs are looked for under it."""
+    if isinstance(method, OneRun):
+        check_relation(promise.relation)
+
+
 def _method(claim: Claim, settings: Settings) -> Method:
     """That of the settings; games have one method, whatever else a run asks for."""
     if claim.promise.games is None:
@@ -141,6 +148,7 @@ def run(
     def prepared() -> tuple[Claim, PairSource, Evidence | None]:
         audited = replace(claim, promise=resolved(claim.promise, root, notes))
         promise = audited.promise
+        _check_method(settings.method, promise)
         in_code = constants_of(call.mechanism, call.params) if search and settings.search else ()
         constants = [constant.value for constant in in_code]
         remembered = past.pairs(promise)

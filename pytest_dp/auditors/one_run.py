@@ -23,7 +23,7 @@ from pytest_dp.bisection import smallest
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.evidence import clopper_pearson
 from pytest_dp.evidence import one_run as evidence
-from pytest_dp.inputs.canaries import Canaries, check_relation
+from pytest_dp.inputs.canaries import Canaries
 from pytest_dp.limits import CLEARLY, FAR, NO_LOSS, SHOWN_ALPHA
 from pytest_dp.methods import OneRun
 from pytest_dp.outputs.outcome import Raised
@@ -71,7 +71,6 @@ class _Game:
         assert isinstance(context.method, OneRun)
         self.context, self.method = context, context.method
         self.sticks, self.alpha = evidence.sticks_of(context.guarantee), context.alpha
-        check_relation(context.claim.promise.relation)
         if context.claim.arguments.drawn:
             raise ClaimError("one_run draws no parameters: give each of params= a value or a list.")
         inputs = context.claim.promise.inputs  # of large ones, pairs have a part

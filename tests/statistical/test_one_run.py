@@ -196,6 +196,7 @@ def test_gradients_are_read_by_inner_products_and_canaries_are_drawn():
         ({"canaries": 20}, "20 canaries, of which .* Allowed: .* canaries or more"),
         ({"canaries": BITS, "delta": 1e-3, "alpha": 1e-6}, r"runs=\d+, or alpha=0.05"),
         ({"neighbors": "replace_one", "inputs": [[1], [2]]}, "has neighbors='replace_one'"),
+        ({"neighbors": "replace_one", "inputs": [[1]]}, "has neighbors='replace_one'"),
         ({"neighbors": None, "inputs": None, "pairs": [([1], [])]}, "has no neighbors="),
         ({"canaries": ["a"] * 100}, "does not fit into a dataset like"),
         ({"canaries": 50, "inputs": [[3, 4]]}, "only 0 records can be made of the data"),
