@@ -260,6 +260,8 @@ def _anywhere(law: Law, allowed: Sequence[Interval], count: int, generator: Gene
     numbers: Floats = low + share * (high - low)
     if law.lattice:
         numbers = np.minimum(np.maximum(np.ceil(numbers), np.floor(low) + 1), np.floor(high))
+    else:  # `low` itself is outside
+        numbers = np.clip(numbers, np.nextafter(low, math.inf), high)
     return numbers
 
 

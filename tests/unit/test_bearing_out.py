@@ -17,7 +17,8 @@ from pytest_dp import audit
 from pytest_dp.known.agreement import evidence_against
 from pytest_dp.known.doubts import doubt_about
 from pytest_dp.known.outcomes import outcomes_of
-from pytest_dp.known.replay import replayed
+from pytest_dp.known.replay import _anywhere, replayed
+from pytest_dp.randomness.laws import UNIFORM, Law
 from pytest_dp.randomness.modules import are_originals
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline
@@ -352,3 +353,9 @@ def test_a_function_inside_that_sets_what_is_kept_is_a_doubt():
         return mechanism
 
     assert "kept" in doubt_about(call_of(made()), 1, Deadline(5.0))
+
+
+def test_numbers_close_to_an_end_are_on_their_side_of_it():
+    draws = _anywhere(Law(UNIFORM), [(0.25, 0.75)], 4_000, np.random.default_rng(0))
+    assert 0.25 < draws.min() < 0.2500001
+    assert 0.7499999 < draws.max() <= 0.75
