@@ -15,7 +15,6 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.search.by_symbols import BySymbols, can_solve
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs
-from pytest_dp.search.gradient import ByGradients
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.screening import SearchContext
 from pytest_dp.search.shrinking import counts
@@ -57,6 +56,10 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
         found = {"symbolic": by_symbols.proposing, **found}
     notes = [by_symbols.notes]
     if "gradient" in names:
+        from pytest_dp.search.gradient import (
+            ByGradients,
+        )  # with SciPy's optimisers, which take long
+
         found["gradient"] = by_gradients = ByGradients(promise, call, clock, seed)
         notes.append(by_gradients.notes)
     wanted = settings.beyond != "off"

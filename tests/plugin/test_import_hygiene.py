@@ -40,6 +40,14 @@ def test_declaring_a_claim_loads_nothing_more(python):
     assert python(code) == ""
 
 
+def test_an_audit_loads_no_library_that_only_some_searches_need(python):
+    code = """
+    import sys, pytest_dp.auditors.sequential
+    print(*{"scipy.optimize", "z3", "sklearn"} & set(sys.modules))
+    """
+    assert python(code) == ""
+
+
 @pytest.mark.slow
 def test_only_the_plugin_imports_pytest(python):
     modules = [
