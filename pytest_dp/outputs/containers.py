@@ -56,11 +56,23 @@ class Head(NamedTuple):
     length: int | None
 
 
+PLAIN_HEADS: dict[Any, Head] = {
+    kind: Head(kind.__name__, None, (("", "type", kind.__name__),), ALL_ELEMENTS)
+    for kind in (list, tuple)
+}
+"""Of the commonest containers."""
+
+
 def opened(container: Any) -> tuple[Head, Sequence[Any]] | None:
     """The head and the elements of a container; None of other objects, and where reading fails."""
+    if type(container) in PLAIN_HEADS:
+        return PLAIN_HEADS[type(container)], container
     kind = kind_of(container)
     form: list[Aspect] = [("", "type", kind)]
     try:
+        if type(container) is dict:
+            head, keys = _head_of(kind, tuple(container))
+            return head, [container[key] for key in keys]
         kinds: Any = type(container), container.__class__
         for opener in _openers(*kinds):
             inside = opener(container, form)
@@ -96,11 +108,6 @@ def is_plain(dtype: np.dtype[Any]) -> bool:
 @lru_cache(maxsize=64)
 def _text_of(dtype: np.dtype[Any]) -> str:
     return str(dtype)  # which takes long
-
-
-def order(keys: tuple[Any, ...]) -> list[Aspect]:
-    """In which order a mapping gives its keys."""
-    return [("", "order", tuple(map(shown, keys)))] if keys else []
 
 
 def _moments(moment: Any) -> list[tuple[str, Any]] | None:
@@ -142,7 +149,7 @@ def _ticks(moment: Any) -> list[tuple[str, Any]]:
     return [*parts, (".dtype", str(moment.dtype))]
 
 
-def in_order(elements: Any) -> list[Any]:
+def _in_order(elements: Any) -> list[Any]:
     """Dictionary keys and set elements in an order that does not depend on hashing."""
     if not any(isinstance(element, set | frozenset) for element in elements):  # < is "subset of"
         try:
@@ -245,29 +252,52 @@ def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 
 def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
-    form += order(tuple(mapping))
-    keys = in_order(mapping)
-    return _by_label((f"[{key!r}]", mapping[key]) for key in keys)
+    head, keys = _head_of(kind_of(mapping), tuple(mapping))
+    form += head.form[1:]
+    return head.labels, [mapping[key] for key in keys]
+
+
+def _head_of(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
+    """The head of a mapping that gives these keys, and the keys in an order of their own."""
+    one_way = {str, int, bytes}.issuperset(map(type, given))  # equal keys are written alike
+    return (_head_of_keys if one_way else _head_of_keys.__wrapped__)(kind, given)
+
+
+@lru_cache(maxsize=512)
+def _head_of_keys(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
+    keys = _in_order(given)
+    order: list[Aspect] = [("", "order", tuple(map(shown, given)))] if given else []
+    labels = tuple(f"[{key!r}]" for key in keys)
+    return Head(kind, labels, (("", "type", kind), *order), len(given)), keys
+
+
+@lru_cache(maxsize=64)
+def _dotted(names: tuple[str, ...]) -> Labels:
+    return tuple(f".{name}" for name in names)
 
 
 def _in_dataclass(instance: Any, _: list[Aspect]) -> Inside:
-    names = [field.name for field in dataclasses.fields(instance)]
-    return _by_label((f".{name}", getattr(instance, name)) for name in names)
+    names = _fields_of(instance.__class__)
+    return _dotted(names), [getattr(instance, name) for name in names]
+
+
+@lru_cache(maxsize=64)
+def _fields_of(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def _in_sequence(sequence: Any, _: list[Aspect]) -> Inside:
-    names = getattr(sequence, "_fields", None)
-    values = list(sequence)
-    return tuple(f".{names[i]}" for i in range(len(values))) if names else None, values
+    names, values = getattr(sequence, "_fields", None), list(sequence)
+    return _dotted(tuple(names[i] for i in range(len(values)))) if names else None, values
 
 
 def _in_set(members: Any, _: list[Aspect]) -> Inside:
-    return _by_label((f"sorted(\0)[{i}]", value) for i, value in enumerate(in_order(members)))
+    return _by_label((f"sorted(\0)[{i}]", value) for i, value in enumerate(_in_order(members)))
 
 
 def _in_object(instance: Any, _: list[Aspect]) -> Inside | None:
     fields = attributes(instance)
-    return None if fields is None else _by_label((f".{k}", v) for k, v in fields.items())
+    return None if fields is None else (_dotted(tuple(fields)), list(fields.values()))
 
 
 @lru_cache(maxsize=512)

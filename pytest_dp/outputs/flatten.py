@@ -1,36 +1,24 @@
-"""Outputs taken apart, all of them at once: level by level, until only leaves are left.
+"""Outputs taken apart, until only leaves are left.
 
-First all outputs are opened, then all that was in them, and so on. Then containers are numbered
-from the innermost outwards, so that those of the same types with leaves in the same places have the
-same number, their *shape*. So the time it takes hardly depends on how many outputs there are.
-Outputs with leaves in the same places share a *structure*, which knows how a person would write
-each place down.
+Containers are numbered from the innermost outwards, so that those of the same types with leaves in
+the same places have the same number, their *shape*. Outputs with leaves in the same places share a
+*structure*, which knows how a person would write each place down.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
-from itertools import chain
-from operator import attrgetter, itemgetter
+from functools import cached_property, lru_cache
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.limits import DEEP
-from pytest_dp.outputs.containers import (
-    ALL_ELEMENTS,
-    Aspect,
-    Head,
-    in_order,
-    indices,
-    opened,
-    order,
-)
-from pytest_dp.outputs.leaves import NO_CONTAINERS, Named, named
+from pytest_dp.outputs.containers import ALL_ELEMENTS, PLAIN_HEADS, Aspect, Head, indices, opened
+from pytest_dp.outputs.leaves import NO_CONTAINERS, Named
 
 
 @dataclass(frozen=True)
@@ -79,9 +67,7 @@ def structure_of(kind: str, places: tuple[str, ...], length: int | None) -> Stru
 
 
 _LEAF = -1
-"""The head of a leaf, and its shape."""
-_KEYS = {str, int, bytes, type(None)}
-"""Types of keys of which equal ones are written alike."""
+"""The shape of a leaf."""
 
 
 class _Numbering(dict[Any, int]):
@@ -92,9 +78,32 @@ class _Numbering(dict[Any, int]):
         return number
 
 
-_Group = tuple[int | Ints, Sequence[Sequence[Any]]]
-"""The numbers of the heads of some containers, or of the one head of all, and their elements."""
-_Opener = Callable[[Sequence[Any], _Numbering], _Group]
+class _Walk:
+    """Collects the leaves of outputs one after the other, and tells the shape of each."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+        self.known = _Numbering()
+        """Shapes by the head of a container and the shapes of its elements, or how many there are
+        if all are leaves."""
+
+    def shape(self, node: Any, above: tuple[int, ...] = ()) -> int:
+        """The shape of what stands in the containers at these addresses."""
+        if type(node) not in NO_CONTAINERS and len(above) <= DEEP:
+            if id(node) in above:  # it holds itself
+                node = ...
+            container = opened(node)
+            if container is not None and (len(container[1]) or not above):
+                return self._shape(*container, (*above, id(node)))
+        self.leaves.append(node)
+        return _LEAF
+
+    def _shape(self, head: Head, inside: Sequence[Any], above: tuple[int, ...]) -> int:
+        if NO_CONTAINERS.issuperset(map(type, inside)):
+            self.leaves += inside
+            return self.known[head, len(inside)]
+        shapes = tuple([self.shape(node, above) for node in inside])
+        return self.known[head, shapes if max(shapes) > _LEAF else len(shapes)]
 
 
 def flatten(
@@ -105,270 +114,63 @@ def flatten(
     What resists is a leaf itself, and so is an inner container without elements. The leaves come
     output after output, with the set of their types, and what describes them in a `Table`.
     """
-    heads = _Numbering()
-    levels: list[tuple[Ints, Ints]] = []
-    offsets = np.arange(len(outputs) + 1)
-    nodes = outputs
-    opened: list[Sequence[Any]] = []  # kept, so that addresses stay theirs
-    above: list[Ints] = []
-    while not types <= NO_CONTAINERS and len(levels) < DEEP + 1:
-        if levels:
-            above = _addresses_above(opened[-1], *levels[-1], above)
-            nodes, types = _without_loops(nodes, types, above)
-        head, insides = _open(nodes, types, heads)
-        sizes = np.fromiter(map(len, insides), np.int64, len(insides))
-        if levels and not sizes.all():
-            insides = list(insides)
-            for i in np.flatnonzero(sizes == 0).tolist():
-                head[i], sizes[i], insides[i] = _LEAF, 1, (nodes[i],)
-        if not (head != _LEAF).any():
-            break
-        levels.append((head, sizes))
-        opened.append(nodes)
-        offsets = np.concatenate([[0], np.cumsum(sizes)])[offsets]
-        nodes = list(chain.from_iterable(insides))
-        types = set(map(type, nodes))
-    shape, known = np.full(len(outputs), _LEAF), _Numbering()
-    for level, (head, sizes) in enumerate(reversed(levels)):
-        shape = _shapes(head, sizes, shape if level else None, known)
-    named_heads = list(heads)
-    shapes = [(named_heads[head], elements) for head, elements in known]
-    return nodes, types, offsets, *_structures(shape, shapes)
-
-
-def _addresses_above(
-    nodes: Sequence[Any], head: Ints, sizes: Ints, above: list[Ints]
-) -> list[Ints]:
-    """For each element of the nodes, the addresses of all containers that it is in."""
-    addresses = np.where(head == _LEAF, 0, _addresses(nodes))
-    return [np.repeat(level, sizes) for level in (*above, addresses)]
-
-
-def _addresses(nodes: Sequence[Any]) -> Ints:
-    return np.fromiter(map(id, nodes), np.int64, len(nodes))
-
-
-def _without_loops(
-    nodes: Sequence[Any], types: set[type], above: list[Ints]
-) -> tuple[Sequence[Any], set[type]]:
-    """The nodes and their types, with ``...`` for those that hold themselves."""
-    addresses = _addresses(nodes)
-    loops = np.flatnonzero(np.any([addresses == level for level in above], axis=0))
-    if not loops.size:
-        return nodes, types
-    nodes = list(nodes)
-    for i in loops.tolist():
-        nodes[i] = ...
-    return nodes, types | {type(...)}
-
-
-def _open(
-    nodes: Sequence[Any], types: set[type], heads: _Numbering
-) -> tuple[Ints, Sequence[Sequence[Any]]]:
-    """The head of each node, and its elements; the only element of a leaf is the leaf itself."""
-    if len(types) == 1:
-        head, alike = _open_alike(next(iter(types)), nodes, heads)
-        return np.full(len(nodes), head), alike
-    head = np.full(len(nodes), _LEAF)
-    insides: list[Sequence[Any]] = [(node,) for node in nodes]
-    rows: dict[type, list[int]] = {kind: [] for kind in types - NO_CONTAINERS}
-    for i, kind in enumerate(map(type, nodes)):
-        if kind in rows:
-            rows[kind].append(i)
-    for kind, rows_of_kind in rows.items():
-        head[rows_of_kind], alike = _open_alike(kind, [nodes[i] for i in rows_of_kind], heads)
-        for i, elements in zip(rows_of_kind, alike, strict=True):
-            insides[i] = elements
-    return head, insides
-
-
-def _open_alike(kind: type, nodes: Sequence[Any], heads: _Numbering) -> _Group:
-    """The same for nodes of one type."""
-    opener = _opener(kind)
-    if opener is not None:
-        try:
-            return opener(nodes, heads)
-        except Exception:  # a node does not behave as its type should: open them one by one
-            pass
-    head = np.full(len(nodes), _LEAF)
-    insides: list[Sequence[Any]] = []
-    for i, node in enumerate(nodes):
-        container = opened(node)
-        if container is None:
-            insides.append((node,))
-        else:
-            head[i] = heads[container[0]]
-            insides.append(container[1])
-    return head, insides
-
-
-def _inherits(kind: type, base: type, methods: tuple[str, ...]) -> bool:
-    """Whether a subclass has these methods of its base as they are."""
-    return all(getattr(kind, method) is getattr(base, method) for method in methods)
-
-
-@lru_cache(maxsize=512)
-def _opener(kind: Any) -> _Opener | None:
-    """What opens many nodes of a type together, with the same result as `opened` for each.
-
-    None if that depends on more than the type, or the type is too rare to be worth it.
-    """
-    if kind in (list, tuple):
-        return _open_sequences
-    if kind in (complex, np.complex128, np.complex64):
-        return _attributes(kind, ("real", "imag"), None)
-    bases = set(kind.__mro__) - {object, tuple, dict}
-    if any("__getattribute__" in vars(base) or "__class__" in vars(base) for base in bases):
-        return None  # it may say that it is something else
-    if issubclass(kind, dict):
-        inherited = _inherits(kind, dict, ("__iter__", "__getitem__", "__len__"))
-        return _open_dicts if inherited else None
-    if dataclasses.is_dataclass(kind) and not hasattr(kind, "__len__"):
-        names = tuple(field.name for field in dataclasses.fields(kind))
-        return _attributes(kind, names, None) if names else None
-    names = getattr(kind, "_fields", ())
-    if issubclass(kind, tuple) and type(names) is tuple and names:
-        inherited = _inherits(kind, tuple, ("__iter__", "__len__"))
-        return _attributes(kind, names, len(names)) if inherited else None
-    return None
-
-
-def _attributes(kind: Any, names: tuple[str, ...], length: int | None) -> _Opener:
-    labels = tuple(f".{name}" for name in names)
-    head = Head(named(kind), labels, (("", "type", named(kind)),), length)
-    get: Any = attrgetter(*names) if len(names) > 1 else lambda node: (getattr(node, names[0]),)
-
-    def opener(nodes: Sequence[Any], heads: _Numbering) -> _Group:
-        if length is None:
-            return heads[head], list(map(get, nodes))
-        if set(map(len, nodes)) != {length}:
-            raise ValueError("elements without a name")
-        return heads[head], nodes
-
-    return opener
-
-
-def _open_sequences(nodes: Sequence[Any], heads: _Numbering) -> _Group:
-    kind = type(nodes[0]).__name__
-    return heads[Head(kind, None, (("", "type", kind),), ALL_ELEMENTS)], nodes
-
-
-def _open_dicts(nodes: Sequence[Any], heads: _Numbering) -> _Group:
-    orders = list(map(tuple, nodes))
-    if not set(map(type, chain.from_iterable(orders))) <= _KEYS:
-        raise ValueError("keys that may be written in several ways")
-    kind = named(type(nodes[0]))
-    head, get = {}, {}
-    for keys in dict.fromkeys(orders):
-        ordered = in_order(keys)
-        labels = tuple(f"[{key!r}]" for key in ordered)
-        form = ("", "type", kind), *order(keys)
-        head[keys] = heads[Head(kind, labels, form, len(keys))]
-        get[keys] = itemgetter(*ordered) if len(keys) > 1 else partial(_items, keys)
-    if len(head) == 1:  # by far the commonest
-        return head[orders[0]], list(map(get[orders[0]], nodes))
-    insides = [get[keys](node) for keys, node in zip(orders, nodes, strict=True)]
-    return np.fromiter(map(head.__getitem__, orders), np.int64, len(orders)), insides
-
-
-def _items(keys: Sequence[Any], node: Any) -> Sequence[Any]:
-    return [node[key] for key in keys]
-
-
-def _shapes(head: Ints, sizes: Ints, inner: Ints | None, known: _Numbering) -> Ints:
-    """The shapes of the nodes at one level, from those of their elements; None if all are leaves.
-
-    The shape of a container is determined by its head, and by the shapes of its elements, or how
-    many there are if all are leaves.
-    """
-    is_container = head != _LEAF
-    is_deep = np.zeros(len(head), bool)
-    if inner is not None:
-        ends = np.cumsum(sizes)
-        before = np.concatenate([[0], np.cumsum(inner != _LEAF)])
-        is_deep = before[ends] > before[ends - sizes]
-    shapes = np.full(len(head), _LEAF)
-    flat = np.flatnonzero(is_container & ~is_deep)
-    if flat.size:
-        radix = int(sizes[flat].max()) + 1
-        values, which = _distinct(head[flat] * radix + sizes[flat])
-        numbers = [known[divmod(value, radix)] for value in values.tolist()]
-        shapes[flat] = np.array(numbers)[which]
-    rows = np.flatnonzero(is_container & is_deep)
-    if inner is not None and rows.size:
-        packed, width = inner.tobytes(), inner.itemsize
-        stops = ends[rows] * width
-        starts = stops - sizes[rows] * width
-        elements = [packed[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
-        pairs = zip(head[rows].tolist(), elements, strict=True)
-        shapes[rows] = np.fromiter(map(known.__getitem__, pairs), np.int64, len(rows))
-    return shapes
-
-
-def _distinct(numbers: Ints) -> tuple[Ints, Ints]:
-    """Like ``np.unique(numbers, return_inverse=True)``, but faster for small numbers from 0 on."""
-    if int(numbers.max()) > 4 * len(numbers):
-        return np.unique(numbers, return_inverse=True)
-    seen = np.bincount(numbers) > 0
-    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[numbers]
+    if types <= NO_CONTAINERS:
+        leaves = [_LEAF] * len(outputs)
+        return outputs, types, np.arange(len(outputs) + 1), *_structures(leaves, [])
+    walk, shapes, ends = _Walk(), list[int](), list[int]()
+    flat = list(chain.from_iterable(outputs)) if types in ({list}, {tuple}) else [None, []]
+    if NO_CONTAINERS.issuperset(map(type, flat)):  # by far the commonest, and quicker at once
+        walk.leaves, sizes = flat, list(map(len, outputs))
+        head = PLAIN_HEADS[next(iter(types))]
+        shapes, ends = [walk.known[head, size] for size in sizes], list(accumulate(sizes))
+    else:
+        for output in outputs:
+            shapes.append(walk.shape(output))
+            ends.append(len(walk.leaves))
+    offsets = np.array([0, *ends], np.int64)
+    return walk.leaves, set(map(type, walk.leaves)), offsets, *_structures(shapes, list(walk.known))
 
 
 def _structures(
-    shape: Ints, shapes: list[tuple[Head, int | bytes]]
+    shapes: list[int], known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[list[Structure], Ints, Named]:
     """Structures and forms, numbered as they appear, of outputs of these shapes."""
     structures, forms = _Numbering(), _Numbering()
-    numbers = np.zeros((2, len(shapes) + 1), np.int64)  # the last are those of leaves
-    first_output = np.full(len(shapes) + 1, -1)
-    first_output[shape[::-1]] = np.arange(len(shape))[::-1]
-    used = np.flatnonzero(first_output >= 0)
-    for number in used[np.argsort(first_output[used])].tolist():
-        structure, form = (SCALAR, ()) if number == len(shapes) else _described(number, shapes)
-        numbers[:, number] = structures[structure], forms[form]
-    return list(structures), numbers[0][shape], Named(tuple(forms), numbers[1][shape])
+    numbers = np.zeros((2, len(known) + 1), np.int64)  # the last are those of leaves
+    for shape in dict.fromkeys(shapes):
+        structure, form = _described(shape, known)
+        numbers[:, shape] = structures[structure], forms[form]
+    at = np.array(shapes, np.int64)
+    return list(structures), numbers[0][at], Named(tuple(forms), numbers[1][at])
 
 
 def _described(
-    number: int, shapes: list[tuple[Head, int | bytes]]
+    shape: int, known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[Structure, tuple[Aspect, ...]]:
     """Structure and form of an output of this shape."""
-    head, elements = shapes[number]
-    if (
-        head.labels is None
-        and isinstance(elements, int)
-        and head.length in (ALL_ELEMENTS, elements)
-    ):
-        form = [(f"output{at}", what, value) for at, what, value in head.form]
-        structure = of_length(head.kind, elements)
-    else:
-        places, form = _written(number, "output", shapes)
-        length = len(_inner(elements)) if head.length == ALL_ELEMENTS else head.length
-        is_leaf = places == ["output"]
-        structure = SCALAR if is_leaf else structure_of(head.kind, tuple(places), length)
+    places, form = _written(shape, "output", known)
+    if places == ["output"]:
+        return SCALAR, tuple(form[1:])
+    head, elements = known[shape]
+    size = elements if isinstance(elements, int) else len(elements)
+    length = size if head.length == ALL_ELEMENTS else head.length
+    structure = structure_of(head.kind, tuple(places), length)
     return structure, tuple(form[1:])  # without the type of the output itself
 
 
 def _written(
-    number: int, place: str, shapes: list[tuple[Head, int | bytes]]
+    shape: int, place: str, known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[list[str], list[Aspect]]:
     """The places of the leaves of what has this shape and stands at a place, and its form."""
-    if number == _LEAF:
+    if shape == _LEAF:
         return [place], []
-    head, elements = shapes[number]
+    head, elements = known[shape]
     places: list[str] = []
     form = [(place + at, what, value) for at, what, value in head.form]
-    for i, inner in enumerate(_inner(elements)):
+    for i, inner in enumerate((_LEAF,) * elements if isinstance(elements, int) else elements):
         label = f"[{i}]" if head.labels is None else head.labels[i]
         reached = label.replace("\0", place) if "\0" in label else place + label
-        more, inside = _written(inner, reached, shapes)
+        more, inside = _written(inner, reached, known)
         places += more
         form += inside
     return places, form
-
-
-def _inner(elements: int | bytes) -> list[int]:
-    """The shapes of the elements of a container, from a number of leaves or from packed shapes."""
-    if isinstance(elements, int):
-        return [_LEAF] * elements
-    inner: list[int] = np.frombuffer(elements, np.int64).tolist()
-    return inner

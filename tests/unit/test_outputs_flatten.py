@@ -17,62 +17,33 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from zoo import Answer, Backwards, Colour, Empty, Faker, Nothing, Point, Row, Sized, Unset, itself
 
-from pytest_dp.outputs.containers import opened
 from pytest_dp.outputs.event_search import pattern_of
-from pytest_dp.outputs.flatten import SCALAR, structure_of
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.leaves import NO_CONTAINERS, NUMBER, Named, leaves_of
+from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.table import Table, concatenated, tabulate
+from pytest_dp.outputs.table import concatenated, tabulate
+
+EXAMPLES = [
+    (1.5, {"output": 1.5}),
+    ([1.0, (2, "a")], {"output[0]": 1.0, "output[1][0]": 2.0, "output[1][1]": ("str", "a")}),
+    ({"b": 1, "a": [True]}, {"output['a'][0]": ("bool", True), "output['b']": 1.0}),
+    ([1, []], {"output[0]": 1.0, "output[1]": ("list", "[]")}),
+    ([], {}),
+    (Point(1, Point(2, 3)), {"output.x": 1.0, "output.y.x": 2.0, "output.y.y": 3.0}),
+    (Answer(1, [2]), {"output.value": 1.0, "output.parts[0]": 2.0}),
+    ([{5, 4}], {"sorted(output[0])[0]": 4.0, "sorted(output[0])[1]": 5.0}),
+    ({"a": np.eye(1)}, {"output['a'][0, 0]": 1.0}),
+    ([np.array(3.0)], {"output[0]": 3.0}),
+    ([1j], {"output[0].real": 0.0, "output[0].imag": 1.0}),
+]
 
 
-def taken_apart(thing, place="output", above=()):
-    """The leaves of one output with their places, and its form: by plain recursion."""
-    if any(thing is container for container in above):
-        thing = ...
-    container = None
-    if type(thing) not in NO_CONTAINERS and len(above) <= 20:
-        container = opened(thing)
-    if container is None:
-        return [(place, thing)], []
-    head, values = container
-    found, form = [], [(place + at, what, value) for at, what, value in head.form]
-    for i, value in enumerate(values):
-        label = f"[{i}]" if head.labels is None else head.labels[i]
-        reached = label.replace("\0", place) if "\0" in label else place + label
-        leaves, inner = taken_apart(value, reached, (*above, thing))
-        found += leaves
-        form += inner
-    return (found, form) if found or not above else ([(place, thing)], [])
-
-
-def one_by_one(outputs):
-    """What `tabulate` gives, by plain recursion."""
-    leaves, sizes, structures, forms = [], [], [], []
-    for output in outputs:
-        found, form = taken_apart(output)
-        leaves += [leaf for _, leaf in found]
-        sizes.append(len(found))
-        places = tuple(place for place, _ in found)
-        if places == ("output",):
-            structures.append(SCALAR)
-        else:
-            head = opened(output)[0]
-            structures.append(structure_of(head.kind, places, head.length))
-        forms.append(tuple(form[1:]))
-    numbered, known = list(dict.fromkeys(structures)), list(dict.fromkeys(forms))
-    numbers, codes, levels, types = leaves_of(leaves, set(map(type, leaves)))
-    return Table(
-        numbered,
-        np.array([numbered.index(each) for each in structures], np.int64),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        numbers,
-        codes,
-        levels,
-        types,
-        Named(tuple(known), np.array([known.index(form) for form in forms], np.int64)),
-        outputs,
-    )
+@pytest.mark.parametrize(("output", "leaves"), EXAMPLES, ids=repr)
+def test_where_leaves_stand(output, leaves):
+    table = tabulate([output])
+    stands = zip(table.numbers.tolist(), named(table), strict=True)
+    read = [number if name is None else name for number, name in stands]
+    assert dict(zip(table.structures[0].places, read, strict=True)) == leaves
 
 
 def named(table):
@@ -85,56 +56,53 @@ def named(table):
 def types(table):
     """The types of the leaves that are numbers."""
     names = [table.types.names[i] for i in table.types.which.tolist()]
-    return [
-        name if code == NUMBER else None
-        for name, code in zip(names, table.codes.tolist(), strict=True)
-    ]
+    return [name if of is None else None for name, of in zip(names, named(table), strict=True)]
 
 
 def forms(table):
     return [table.forms.names[i] for i in table.forms.which.tolist()]
 
 
-def check_in_parts(outputs, whole):
-    """The table of some outputs, and those of two parts of them put together, are the same."""
-    parts = outputs[: len(outputs) // 2], outputs[len(outputs) // 2 :]
-    table = concatenated([tabulate(part) for part in parts if len(part)] or [whole])
-    assert table.structures == whole.structures
-    np.testing.assert_array_equal(table.structure, whole.structure)
-    np.testing.assert_array_equal(table.offsets, whole.offsets)
-    np.testing.assert_array_equal(table.numbers, whole.numbers)
-    assert named(table) == named(whole)
-    assert types(table) == types(whole)
-    assert forms(table) == forms(whole)
-    np.testing.assert_array_equal(hashes(table), hashes(whole))
+def check_same(one, other):
+    """Two tables are the same, but for how they number categories."""
+    assert len(set(one.structures)) == len(one.structures)
+    assert {one.structures[i] for i in one.structure.tolist()} == set(one.structures)
+    assert one.structures == other.structures
+    assert named(one) == named(other)
+    assert types(one) == types(other)
+    assert forms(one) == forms(other)
+    assert np.signbit(one.numbers).tolist() == np.signbit(other.numbers).tolist()
+    for name in ("structure", "offsets", "numbers"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        assert getattr(one, name).dtype == getattr(other, name).dtype
+    np.testing.assert_array_equal(hashes(one), hashes(other))
+
+
+STRANGER = {"other": [0, ()]}
+"""Among such, nothing is taken apart in a quicker way."""
 
 
 def check(outputs):
-    fast, slow = tabulate(outputs), one_by_one(outputs)
-    assert len(set(fast.structures)) == len(fast.structures)
-    used = {fast.structures[i] for i in fast.structure.tolist()}
-    assert used == set(fast.structures) == set(slow.structures)
-    assert fast.structures == slow.structures
-    assert [fast.structures[i] for i in fast.structure.tolist()] == [
-        slow.structures[i] for i in slow.structure.tolist()
-    ]
-    np.testing.assert_array_equal(fast.offsets, slow.offsets)
-    np.testing.assert_array_equal(fast.numbers, slow.numbers)
-    assert np.signbit(fast.numbers).tolist() == np.signbit(slow.numbers).tolist()
-    assert named(fast) == named(slow)
-    assert set(fast.levels) >= set(slow.levels)
-    if set(map(type, outputs)) != {np.ndarray}:  # arrays of booleans have both, seen or not
-        assert set(fast.levels) == set(slow.levels)
-    assert types(fast) == types(slow)
-    assert forms(fast) == forms(slow)
-    assert fast.raw is outputs or set(map(type, outputs)) == {np.ndarray}
-    check_in_parts(outputs, fast)
-    for name in ("structure", "offsets", "numbers", "codes"):
-        assert getattr(fast, name).dtype == getattr(slow, name).dtype, name
-        assert getattr(fast, name).shape == getattr(slow, name).shape, name
-    if not any(of is np.ndarray for of in map(type, outputs)):
-        again = tabulate([*outputs, *outputs[:1]])
-        np.testing.assert_array_equal(again.numbers[: len(fast.numbers)], fast.numbers)
+    """Outputs are taken apart together as they are alone, in parts, and among others."""
+    table, n = tabulate(outputs), len(outputs)
+    assert len(table) == n
+    if not n:
+        return
+    check_same(table, concatenated([tabulate([output]) for output in outputs]))
+    check_same(
+        table,
+        concatenated(
+            [tabulate(part) for part in (outputs[: n // 2], outputs[n // 2 :]) if len(part)]
+        ),
+    )
+    among = tabulate([*outputs, STRANGER])
+    assert among.structures[: len(table.structures)] == table.structures
+    leaves = len(table.codes)
+    assert (named(among)[:leaves], types(among)[:leaves]) == (named(table), types(table))
+    assert forms(among)[:n] == forms(table)
+    for name, size in (("structure", n), ("offsets", n + 1), ("numbers", leaves)):
+        np.testing.assert_array_equal(getattr(among, name)[:size], getattr(table, name))
+    np.testing.assert_array_equal(hashes(among)[:n], hashes(table))
 
 
 leaves = st.one_of(
@@ -244,11 +212,14 @@ def test_anything(outputs):
     check(outputs)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 19, 20, 21, 24])
-def test_depth(depth):
-    output: Any = [1.0, []]
+@pytest.mark.parametrize(("depth", "is_read"), [(1, True), (21, True), (22, False)])
+def test_depth(depth, is_read):
+    output: Any = 1.0
     for _ in range(depth):
-        output = (output, [output][:0])
+        output = [output]
+    table = tabulate([output])
+    assert table.places == ("output" + "[0]" * min(depth, 21),)
+    assert named(table) == [None if is_read else ("list", "[1.0]")]
     check([output, [output], 1.0])
 
 
@@ -267,14 +238,8 @@ def test_types_of_one_name_share_a_structure():
 
 
 def test_categories_are_numbered_as_they_appear():
-    for outputs in (
-        [[2.0, True], [False, 1.0]],
-        [([2.0, True], [None]), ([False], ["a"])],
-        [([], [True]), ([1.0, []], ["a"]), ((), [()])],
-    ):
-        fast, slow = tabulate(outputs), one_by_one(outputs)
-        assert fast.levels == slow.levels
-        assert fast.codes.tolist() == slow.codes.tolist()
+    for outputs in ([[True, "a"], ["b", True]], [([2.0, True], ["a"]), (["b"], ["a"])]):
+        assert list(tabulate(outputs).levels) == [("bool", True), ("str", "a"), ("str", "b")]
 
 
 @settings(deadline=None)

@@ -14,7 +14,6 @@ from searching import values
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features, features, float_features
-from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import tabulate
 
 pytestmark = pytest.mark.slow
@@ -207,26 +206,3 @@ def test_tables_do_not_change_what_they_were_made_of():
         for feature in all_features(table, [], first) + float_features(table, first):
             feature.columns(table)
         np.testing.assert_array_equal(outputs, before)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(st.one_of(st.booleans(), st.none(), st.floats(), st.sampled_from(["a", b"a"]))),
-    st.lists(st.lists(st.booleans(), max_size=4), min_size=1),
-)
-def test_one_kind_is_read_as_among_others(bare, lists):
-    """What all outputs have in common decides how they are read, but not as what."""
-    for outputs in (bare, lists, [np.array(one, dtype=bool) for one in lists]):
-        short, long = tabulate(outputs), tabulate([*outputs, {"other": [0]}])
-        n, m = len(outputs), len(short.codes)
-        names = [
-            {NUMBER: None} | {code: level for level, code in table.levels.items()}
-            for table in (short, long)
-        ]
-        read = [names[0][code] for code in short.codes]
-        assert read == [names[1][code] for code in long.codes[:m]]
-        np.testing.assert_array_equal(short.numbers, long.numbers[:m])
-        np.testing.assert_array_equal(short.offsets, long.offsets[: n + 1])
-        for row in range(n):
-            one, other = short.structure[row], long.structure[row]
-            assert short.structures[one] == long.structures[other]
