@@ -373,8 +373,8 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         Pairs given by `pairs` are not added to. For the sequential auditor.
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
-    at_least : {"fair", "strong", "analytic", "exact"}, optional
-        The test fails too if its pass is worth less, or if the audit is inconclusive.
+    at_least : {"inconclusive", "weak", "fair", "strong", "analytic", "exact"}, optional
+        The lowest grade that does not fail the test, unless the run asks for a higher one.
     beyond : {"tell", "fail", "off"}, optional
         What becomes of a violation on inputs beyond what `inputs` gives: of a record that is in no
         example, is there more often or in another order; of answers that are in no pattern. By

@@ -44,6 +44,7 @@ MOVED: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
     "classifier": ("method=Sequential(classifier={})", "'mlp'", _is_a(str)),
     "coupled": ("method=Sequential(coupled={})", "False", _is_a(bool)),
     "c": ("method=DPSniper(c={})", "0.01", _is_a(float)),
+    "strict": ("at_least={}, beyond='fail'", "'fair'", lambda _: False),
 }
 """What to write in place of keywords that there were once, an example of its value, and whether a
 value that was given can be written there."""
@@ -93,9 +94,8 @@ def unknown(name: str, value: Any, known: Sequence[str], has_no: str, valid: str
         own = getattr(value, "__name__", None) or on_one_line(value)
         written = new.format(own if is_apt(value) else example)
         needed = new.partition("=")[2].partition("(")[0]
-        return ClaimError(
-            f"{has_no} {name!r}. Write {written}, with {needed} imported from pytest_dp."
-        )
+        imported = f", with {needed} imported from pytest_dp" if "(" in new else ""
+        return ClaimError(f"{has_no} {name!r}. Write {written}{imported}.")
     names = fill(f"{valid}: {', '.join(known)}.", LINE, subsequent_indent="  ")
     return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
 

@@ -64,7 +64,7 @@ def register_profile(name: str, parent: str | None = None, **settings: Any) -> N
         The profile whose settings hold where `settings` says nothing; by default ``"default"``.
     **settings
         ``alpha``, ``max_samples``, ``max_seconds``, ``margin``, ``method``, ``features``,
-        ``search``, ``floating_point`` and ``beyond`` as in a claim; ``jobs``, ``strict``,
+        ``search``, ``floating_point``, ``at_least`` and ``beyond`` as in a claim; ``jobs``,
         ``accumulate`` and ``changed`` as the options; ``seed``, a whole number or ``"random"``.
 
     Raises

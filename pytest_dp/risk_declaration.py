@@ -103,8 +103,8 @@ def risk_claim(  # noqa: PLR0913  each is a keyword that a user may write
         ``Membership(classifier=...)`` gives the attack a classifier of scikit-learn's kind.
     features : callable, optional
         ``features(output)`` gives what the attack sees of an output, in place of the default.
-    at_least : {"fair", "strong"}, optional
-        The test fails too if its pass is worth less, or if the audit is inconclusive.
+    at_least : {"inconclusive", "weak", "fair", "strong"}, optional
+        As of `dp_claim`.
 
     Examples
     --------

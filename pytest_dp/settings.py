@@ -19,9 +19,8 @@ MORE_SEARCHES = ("gradient",)
 """What searches only if it is asked for: it takes seconds, and numbers to move."""
 BEYOND = ("off", "tell", "fail")
 """What may become of violations beyond what a claim gives, in a rising order."""
-STRICT = ("off", "inconclusive", "weak")
-GRADES = ("weak", "fair", "strong", "analytic", "exact")
-"""Which passes may fail a test, in a rising order."""
+GRADES = ("inconclusive", "weak", "fair", "strong", "analytic", "exact")
+"""What an audit that finds no violation may be worth, in a rising order."""
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 
@@ -50,7 +49,7 @@ class Settings:
     search : tuple
         What proposes further pairs of inputs: names, and proposers of the user's own.
     at_least : str
-        The grade of a pass below which a test fails.
+        The lowest of `GRADES` that fails no test.
     beyond : {"tell", "fail", "off"}
         What becomes of violations on inputs beyond what the claim gives: told beside the verdict,
         violations as any other, or not looked for.
@@ -58,9 +57,6 @@ class Settings:
         Processes; None for as many as there are cores, where that pays.
     seed : int or None
         None derives it from the claim's id and the mechanism's source.
-    strict : {"off", "inconclusive", "weak"}
-        Which passes fail a test: none, those that tell nothing, or those that tell little too; not
-        "off", violations beyond what the claim gives fail as well.
     """
 
     alpha: float = 1e-6
@@ -71,11 +67,10 @@ class Settings:
     features: Callable[[Any], Any] | None = None
     floating_point: bool = False
     search: tuple[Any, ...] = SEARCHES
-    at_least: str = "weak"
+    at_least: str = "inconclusive"
     beyond: str = "tell"
     jobs: int | None = None
     seed: int | None = None
-    strict: str = "off"
 
     def over(self, *given: Mapping[str, Any]) -> Settings:
         """These settings with others on top, the last the topmost."""
@@ -189,11 +184,10 @@ FIELDS: Mapping[str, Field] = {
     ),
     "search": Field(_search, methods=("sequential",)),
     "floating_point": Field(flag, methods=("sequential", "dpsniper")),
-    "at_least": Field(partial(choice, choices=GRADES)),
+    "at_least": Field(partial(choice, choices=GRADES), str),
     "beyond": Field(partial(choice, choices=BEYOND), str, ("sequential", "dpfinder")),
     "jobs": Field(partial(whole, allowed=" of processes, 1 or more"), _whole_number, of_runs=True),
     "seed": Field(_seed, _hexadecimal, of_runs=True),
-    "strict": Field(partial(choice, choices=STRICT), str, of_runs=True),
     "accumulate": Field(flag, of_runs=True),
     "changed": Field(flag, of_runs=True),
 }

@@ -57,6 +57,6 @@ class PrivacyViolation(PytestDPError, AssertionError):  # noqa: N818
 
 
 class InconclusiveAudit(PytestDPError, AssertionError):  # noqa: N818  named like PrivacyViolation
-    """The audit told nothing, or too little; raised only where ``dp_strict`` asks for it."""
+    """The audit told nothing, or too little; raised only where ``at_least`` asks for more."""
 
     __module__ = "pytest_dp"

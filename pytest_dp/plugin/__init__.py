@@ -6,6 +6,7 @@ next to nothing; the rest of the plugin is loaded when the first claim is met.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Generator
@@ -64,10 +65,10 @@ _OPTIONS = (
     ),
     ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
     (
-        "strict",
+        "at_least",
         "string",
-        "passes that fail: inconclusive, or weak ones as well, and with both violations beyond "
-        "what claims give (default: off)",
+        "the lowest grade that fails no test: inconclusive, weak, fair, strong, analytic or exact "
+        "(default: inconclusive)",
     ),
     (
         "profile",
@@ -105,6 +106,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--dp-evidence", action="store_true", help="print the evidence of earlier runs, and exit"
     )
     parser.addini("dp_claims_file", "where claims are on record (default: dp-claims.json)")
+    # What is now said by two options: an error, and not only pytest's warning of an unknown key.
+    group.addoption("--dp-strict", nargs="?", const=True, default=None, help=argparse.SUPPRESS)
+    parser.addini("dp_strict", "is dp_at_least and dp_beyond", default=None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -132,6 +136,13 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
     modules_wanted(config)  # a value that makes no sense is said now
+    if asked(config, "strict") is not None:
+        where = "ini key dp_strict" if config.option.dp_strict is None else "--dp-strict"
+        raise pytest.UsageError(
+            f"{where}: there is none any more. Write --dp-at-least=weak (dp_at_least) where "
+            "inconclusive audits are to fail, or fair where weak passes are to fail as well; and "
+            "--dp-beyond=fail (dp_beyond) where violations beyond the examples are to fail."
+        )
     if config.option.dp_debug and getattr(config.option, "dist", "no") != "no":
         raise pytest.UsageError("--dp-debug: pdb needs the process of pytest itself. Add -n 0.")
     # Loaded by now only where conftest.py has registered a profile, or loaded one.

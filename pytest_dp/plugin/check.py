@@ -27,7 +27,6 @@ from pytest_dp.settings import FIELDS, GRADES
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.result import AuditResult
     from pytest_dp.plugin.unchanged import Unchanged
-    from pytest_dp.settings import Settings
 
 _RECORDS = pytest.StashKey[list[tuple[Record, "AuditResult | Unchanged"]]]()
 _CALLS = pytest.StashKey[int]()
@@ -110,34 +109,29 @@ def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
     source = source_digest(mechanism)
     record = Record.of(result, item.nodeid, path, line, source, pictures=drawn)
     settings = settings_of(item.config, result.claim)
-    record = replace(record, too_little=_too_little(result, settings))
+    record = replace(record, too_little=_too_little(result, settings.at_least))
     item.stash.setdefault(_RECORDS, []).append((record, result))
     item.user_properties += [
         said for said in properties(record) if said not in item.user_properties
     ]
     if result.violated:
         raise PrivacyViolation(violation(result), result)
-    if record.too_little:
-        told = f"{headline(result)}\n{result.reason}".rstrip()
-        raise InconclusiveAudit(f"{told}\n{record.too_little}")
-    if result.verdict == "inconclusive":
-        if settings.strict != "off" or settings.at_least != "weak":
-            raise InconclusiveAudit(f"{headline(result)}\n{result.reason}")
-        said = f"{item.nodeid}: {headline(result)}; {result.reason}"
-        item.warn(InconclusiveWarning(said))
+    told_nothing = result.verdict == "inconclusive"
+    if record.too_little or (told_nothing and settings.at_least != GRADES[0]):
+        said = headline(result), result.reason, record.too_little
+        raise InconclusiveAudit("\n".join(filter(None, said)))
+    if told_nothing:
+        item.warn(InconclusiveWarning(f"{item.nodeid}: {headline(result)}; {result.reason}"))
 
 
-def _too_little(result: AuditResult, settings: Settings) -> str:
+def _too_little(result: AuditResult, at_least: str) -> str:
     """Why a pass is worth too little to be one; empty if it is not."""
     if result.verdict != "no violation":
         return ""
-    if settings.strict == "weak" and result.strength == "weak":
-        return "The pass is weak, which fails with strict='weak'."
-    if GRADES.index(result.strength) < GRADES.index(settings.at_least):
-        wanted = settings.at_least
-        more = "more samples or seconds" if wanted in ("fair", "strong") else "what can be traced"
+    if GRADES.index(result.strength) < GRADES.index(at_least):
+        more = "more samples or seconds" if at_least in ("fair", "strong") else "what can be traced"
         return (
-            f"The pass is {result.strength}, and at_least={wanted!r} is asked for: {more} may do."
+            f"The pass is {result.strength}, and at_least={at_least!r} is asked for: {more} may do."
         )
     return ""
 

@@ -15,7 +15,7 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.plugin.names import PROFILE, asked, ini
 from pytest_dp.plugin.selection import TYPED, command_line
 from pytest_dp.profiles import Profile, chosen, in_ci, of_ci
-from pytest_dp.settings import FIELDS, Settings, read_field
+from pytest_dp.settings import FIELDS, GRADES, Settings, read_field
 
 
 def configure(config: pytest.Config) -> None:
@@ -50,11 +50,10 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
 
     A profile says what holds where nobody said anything: who wrote effort into a claim knows what
     its mechanism costs. Only a profile without a margin beats it in that: a margin saves time, and
-    such a profile is for runs that have it.
+    such a profile is for runs that have it. Of what the run and the claim ask of a pass, the higher
+    grade holds.
     """
-    settings = _layered(config, profile_of(config), claim, _of_options(config))
-    fails = settings.strict != "off" and settings.beyond == "tell"
-    return replace(settings, beyond="fail") if fails else settings
+    return _layered(config, profile_of(config), claim, _of_options(config))
 
 
 def written(config: pytest.Config, claim: Claim, profile: Profile | None = None) -> Settings:
@@ -76,7 +75,10 @@ def _layered(
     config: pytest.Config, profile: Profile, claim: Claim, options: Mapping[str, Any]
 ) -> Settings:
     file = _of_file(config)
-    return Settings().over(profile.settings, file, claim.effort, profile.lifted, options)
+    of_run = Settings().over(profile.settings, file, options).at_least
+    settings = Settings().over(profile.settings, file, claim.effort, profile.lifted, options)
+    asked_for = (of_run, claim.effort.get("at_least", of_run))
+    return replace(settings, at_least=max(asked_for, key=GRADES.index))
 
 
 def _of_options(config: pytest.Config) -> dict[str, Any]:

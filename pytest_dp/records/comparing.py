@@ -20,7 +20,7 @@ from pytest_dp.records.entries import (
     promise_text,
 )
 from pytest_dp.reprs import counted
-from pytest_dp.settings import BEYOND, GRADES, SEARCHES, STRICT, Settings
+from pytest_dp.settings import BEYOND, GRADES, SEARCHES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 _USUAL = Settings()
@@ -257,7 +257,6 @@ _ORDERS: Mapping[str, Callable[[Any, Any], str]] = {
     "search": _search,
     "at_least": _ranked("at_least", GRADES),
     "beyond": _ranked("beyond", BEYOND),
-    "strict": _ranked("strict", STRICT),
     "margin": _falling,
     **dict.fromkeys(("alpha", "max_samples", "max_seconds"), _rising),
     **dict.fromkeys(("coupled", "floating_point"), _rising),

@@ -33,7 +33,7 @@ Entry = dict[str, Any]
 ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
 """Effort that an entry names in any case; of the rest, what is not usual."""
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
-SOMETIMES = ("at_least", "beyond", "features", "floating_point", "search", "strict")
+SOMETIMES = ("at_least", "beyond", "features", "floating_point", "search")
 
 
 def entry(

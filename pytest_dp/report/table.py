@@ -216,7 +216,7 @@ def _untold(records: list[Record]) -> list[str]:
     if suspects:
         said.append(
             "suspect: traced runs say that the claim is broken, and no run confirms it yet. That "
-            "is no failure, unless with --dp-strict=inconclusive."
+            "is no failure, unless with --dp-at-least=weak."
         )
     if blind:
         said.append("blind: nothing that was tried tells the two inputs of any pair apart.")

@@ -65,7 +65,8 @@ def audit(tmp_path, record):
             "ARGUMENTS": arguments,
             "PROJECT": path,
             "CATEGORY": given.get("category", ""),
-            "FAIL_ON": given.get("fail_on", ""),
+            "AT_LEAST": given.get("at_least", ""),
+            "BEYOND": given.get("beyond", ""),
             "RUNNER_TEMP": str(tmp_path / "temp"),
         }
         bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]
@@ -122,11 +123,11 @@ def test_claims_that_are_broken_and_that_nobody_recorded_are_red(audit):
 
 
 @bash_only
-@pytest.mark.parametrize(("fail_on", "code"), [("off", 0), ("weak", 1)])
-def test_what_fails_beside_violations_is_chosen(audit, fail_on, code):
+@pytest.mark.parametrize(("at_least", "code"), [("inconclusive", 0), ("fair", 1)])
+def test_what_fails_beside_violations_is_chosen(audit, at_least, code):
     few = "-q --dp-max-samples=600 --dp-claims=off"
     not_traced = "1.0 + 0 * rng.random()"
-    done, *_ = audit(not_traced, recorded=False, arguments=few, fail_on=fail_on)
+    done, *_ = audit(not_traced, recorded=False, arguments=few, at_least=at_least, beyond="fail")
     assert done.returncode == code
 
 

@@ -130,8 +130,8 @@ FAULTS = (
     Fault(
         "any-grade-is-enough",
         "plugin/check.py",
-        "GRADES.index(result.strength) < GRADES.index(settings.at_least)",
-        "GRADES.index(result.strength) < GRADES.index(settings.at_least) - 9",
+        "GRADES.index(result.strength) < GRADES.index(at_least)",
+        "GRADES.index(result.strength) < GRADES.index(at_least) - 9",
         "A pass that is worth less than a claim asks for is green.",
         "plugin/test_claims_table.py::test_a_pass_below_the_floor_of_its_claim_is_red",
     ),

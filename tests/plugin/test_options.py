@@ -99,7 +99,8 @@ def test_a_slow_mechanism_still_gets_a_verdict_and_a_note(project):
         ("jobs=two", "Invalid jobs='two'. Allowed: a whole number of processes"),
         ("seed=xyz", "Invalid seed='xyz'. .*, or 'random'; in options hexadecimal, as 8f2c"),
         ("seed=-1", "Invalid seed=-1. Allowed"),
-        ("strict=true", "Invalid strict='true'. Valid choices: 'off', 'inconclusive', 'weak'."),
+        ("at-least=good", "Invalid at_least='good'. Valid choices: 'inconclusive', 'weak', 'fair'"),
+        ("strict=weak", "there is none any more. Write --dp-at-least=weak"),
         ("profile=nigthly", "There is no profile 'nigthly'. Did you mean 'nightly'?"),
     ],
 )
@@ -169,11 +170,28 @@ def test_the_reproduce_line_of_a_failure_reproduces_it(project):
     assert details[0] == details[1]
 
 
-def test_strict_fails_inconclusive_audits(project):
-    assert project.settings(ini="dp_strict = weak")[0].strict == "weak"
-    assert project.settings("--dp-strict=off", ini="dp_strict = weak")[0].strict == "off"
+@pytest.mark.parametrize(
+    ("option", "claim", "ini", "expected"),
+    [
+        ("weak", "at_least='fair'", "strong", "fair"),
+        ("exact", "at_least='fair'", "strong", "exact"),
+        ("inconclusive", "", "fair", "inconclusive"),
+        (None, "at_least='inconclusive'", "fair", "fair"),
+        (None, "", "fair", "fair"),
+        (None, "", "", "inconclusive"),
+    ],
+)
+def test_of_what_a_run_and_a_claim_ask_of_a_pass_the_higher_grade_holds(
+    project, option, claim, ini, expected
+):
+    options = [f"--dp-at-least={option}"] if option else []
+    ini = f"dp_at_least = {ini}" if ini else ""
+    assert project.settings(*options, claim=claim, ini=ini)[0].at_least == expected
+
+
+def test_inconclusive_audits_fail_where_a_weak_pass_is_the_least(project):
     project.write("test_a.py", FEW, laplace("good", 1.0))
-    result = project.run("--dp-strict=inconclusive")
+    result = project.run("--dp-at-least=weak")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         ["E   InconclusiveAudit: inconclusive: could not test eps = 1.0 with *", "few*inconclusive"]
@@ -181,12 +199,12 @@ def test_strict_fails_inconclusive_audits(project):
     assert "pytest_dp/" not in result.stdout.str()
 
 
-def test_strict_fails_weak_passes_where_that_is_wanted(project):
+def test_weak_passes_fail_where_a_fair_one_is_the_least(project):
     weak = laplace("weak", 1.0, f"eps=1.0, {QUICK.replace('2000', '600')}")
     unknown = "(rng.gamma(1, size=size) - rng.gamma(1, size=size))"  # Laplace noise, not traced
     project.write("test_a.py", weak.replace("rng.laplace(scale=1.0, size=size)", unknown))
-    project.run("--dp-strict=inconclusive").assert_outcomes(passed=1)
-    result = project.run("--dp-strict=weak")
+    project.run("--dp-at-least=weak").assert_outcomes(passed=1)
+    result = project.run("--dp-at-least=fair")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["E   InconclusiveAudit: no violation of eps = 1.0 found; *", "E   The pass is weak, *"]

@@ -12,21 +12,21 @@ from pytest_dp.keywords import KEYWORDS
 from pytest_dp.profiles import profile, register_profile
 from pytest_dp.settings import NAMES, Settings
 
-DEFAULT = [1.25, 60.0, None, "off", False, None]
-DEV = [1.5, 20.0, None, "off", False, None]
+DEFAULT = [1.25, 60.0, None, "inconclusive", False, None]
+DEV = [1.5, 20.0, None, "inconclusive", False, None]
 
 
 def seen(project, *options: str, **given: str) -> list:
-    """Margin, seconds, processes, strictness, accumulation and seed under these settings."""
+    """Margin, seconds, processes, least grade, accumulation and seed under these settings."""
     settings, accumulates = project.settings(*options, **given)
-    effort = [settings.margin, settings.max_seconds, settings.jobs, settings.strict]
+    effort = [settings.margin, settings.max_seconds, settings.jobs, settings.at_least]
     return [*effort, accumulates, settings.seed]
 
 
 REGISTERED = (
-    "register_profile('mine', parent='dev', max_seconds=7, strict='weak', jobs=1, seed=255)"
+    "register_profile('mine', parent='dev', max_seconds=7, at_least='fair', jobs=1, seed=255)"
 )
-MINE = [1.5, 7.0, 1, "weak", False, 255]
+MINE = [1.5, 7.0, 1, "fair", False, 255]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ MINE = [1.5, 7.0, 1, "weak", False, 255]
         (["--dp-profile=mine"], "", REGISTERED, MINE),
         ([], "", f"{REGISTERED}; load_profile('mine')", MINE),
         (["--dp-profile=dev"], "", "register_profile('dev')", DEFAULT),
-        (["--dp-profile=mine"], "dp_strict = off", REGISTERED, [*MINE[:3], "off", *MINE[4:]]),
+        (["--dp-profile=mine"], "dp_at_least = weak", REGISTERED, [*MINE[:3], "weak", *MINE[4:]]),
         (["--dp-profile=mine", "--dp-seed=1"], "dp_seed = 2", REGISTERED, [*MINE[:5], 1]),
         (["--dp-profile=mine"], "dp_seed = 2", REGISTERED, [*MINE[:5], 2]),
     ],
@@ -166,7 +166,8 @@ def test_a_profile_of_the_ini_file_that_is_none_is_a_usage_error(project):
         ({"margin": 0.5}, "Invalid margin=0.5. Allowed: a number above 1"),
         ({"jobs": 0}, "Invalid jobs=0. Allowed: a whole number of processes"),
         ({"seed": -1}, "Invalid seed=-1. Allowed: a whole number, 0 or more, or 'random'"),
-        ({"strict": "yes"}, "Invalid strict='yes'. Valid choices: 'off', 'inconclusive'"),
+        ({"at_least": "yes"}, "Invalid at_least='yes'. Valid choices: 'inconclusive', 'weak'"),
+        ({"strict": "weak"}, "no setting 'strict'. Write at_least='fair', beyond='fail'."),
         ({"eps": 1.0}, "no setting 'eps'"),
     ],
 )
