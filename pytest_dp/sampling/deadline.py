@@ -18,6 +18,7 @@ import traceback
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, TypeVar
@@ -38,24 +39,24 @@ def watched_collections() -> Iterator[Callable[[], bool]]:
     """A function that says whether garbage is being collected in this thread.
 
     It counts the finalizers of what is collected, and the callbacks of others, such as Dask's,
-    which measures how long a collection takes.
+    which measures how long a collection takes. Our own callbacks are all C's: where they were
+    Python's, a Ctrl-C in the middle of a collection would be raised in one of them, and dropped.
     """
-    thread, under_way = threading.get_ident(), False
+    here = threading.local()
+    first, last = dict[str, Any](), dict[str, Any]()  # the phase that was told last is at the end
+    begun: list[Any] = [partial(setattr, here), first.pop, first.__setitem__]
+    ended: list[Any] = [last.pop, last.__setitem__]
 
-    def begun(phase: str, _: dict[str, int]) -> None:
-        nonlocal under_way
-        under_way |= phase == "start" and threading.get_ident() == thread
+    def under_way() -> bool:
+        told = [item for phases in (first, last) for item in list(phases.items())[-1:]]
+        mine = getattr(here, "start", None)
+        return any(phase == "start" and collection is mine for phase, collection in told)
 
-    def ended(phase: str, _: dict[str, int]) -> None:
-        nonlocal under_way
-        under_way &= phase != "stop" or threading.get_ident() != thread
-
-    gc.callbacks.insert(0, begun)
-    gc.callbacks.append(ended)
+    gc.callbacks[:0], gc.callbacks[len(gc.callbacks) :] = begun, ended
     try:
-        yield lambda: under_way
+        yield under_way
     finally:
-        for callback in (begun, ended):
+        for callback in (*begun, *ended):
             with suppress(ValueError):  # somebody has cleared the list
                 gc.callbacks.remove(callback)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import functools
 import gc
 import os
@@ -21,7 +22,7 @@ from pytest_dp import audit
 from pytest_dp.errors import MechanismError
 from pytest_dp.reprs import shown
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, watched_collections, within
 from pytest_dp.sampling.sampler import Draw
 
 
@@ -243,12 +244,12 @@ class Callback:
     __call__ = takes_a_while
 
 
-def collects(made=Node):
+def collects(made=Node, goes_on=computes):
     """Makes garbage, has it collected as the alarm rings, and goes on."""
     node = made()
     del node
     gc.collect()
-    computes()
+    goes_on()
 
 
 def drops_with_a_callback(kind):
@@ -327,6 +328,38 @@ def test_nothing_is_raised_in_a_callback_of_the_collector(callback, watched, unr
     finally:
         gc.callbacks.remove(callback)
     assert not unraisable
+
+
+def test_a_ctrl_c_in_a_collection_is_raised_after_it(unraisable):
+    """Where C runs, Python notes it; it would be dropped if a callback of ours ran Python then."""
+    others = list(gc.callbacks)  # Hypothesis's is Python
+    gc.callbacks.clear()
+    interrupt = functools.partial(ctypes.PyDLL(None)["raise"], signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), watched_collections():
+            collects(type("Interrupted", (Node,), {"__del__": staticmethod(interrupt)}), str)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        gc.callbacks[:] = others
+    assert not unraisable
+
+
+def test_a_collection_in_another_thread_is_not_of_this_one():
+    seen = []
+
+    class Looked(Node):
+        def __del__(self):
+            seen.append(collecting())
+            asks.start()
+            asks.join()
+
+    with watched_collections() as collecting:
+        asks = threading.Thread(target=lambda: seen.append(collecting()))
+        Looked()
+        gc.collect()
+        assert not collecting()
+    assert seen == [True, False]
 
 
 def test_nothing_of_the_watch_is_left():
