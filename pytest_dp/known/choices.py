@@ -1,24 +1,17 @@
-"""Choices between the paths of a run, and draws of Python that are made of them."""
+"""Choices between the paths of a run, and draws that comparisons split."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
+from pytest_dp.known.domains import Domain, Draw, Evenly, domain_of
 from pytest_dp.known.lazy import Lazy
-from pytest_dp.known.open_draw import Evenly, OpenDraw, domain_of
 from pytest_dp.known.paths import Path, Weight
 from pytest_dp.limits import MANY, NEGLIGIBLE, SEVERAL
-from pytest_dp.randomness.laws import NORMAL, UNIFORM, Law
-from pytest_dp.randomness.requests import SystemFunctions
+from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
-
-BYTE_WEIGHTS = [Fraction(1, 256)] * 256
-
-
-class Abandoned(CannotInstrument):
-    """A path is too rare to be followed to its end."""
 
 
 class Choices(Instrument):
@@ -31,7 +24,7 @@ class Choices(Instrument):
 
     def __init__(self) -> None:
         super().__init__()
-        self.splits: dict[tuple[int, ...], tuple[int, list[Weight]]] = {}
+        self.splits: dict[tuple[int, ...], tuple[int, Sequence[Weight]]] = {}
         self.start(Path())
 
     def start(self, path: Path) -> None:
@@ -42,7 +35,7 @@ class Choices(Instrument):
         return self.abandoned or super().is_over()
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """The branch that the run takes; raises Abandoned if it has become too rare."""
+        """The branch that the run takes; raises CannotInstrument if the path is too rare by now."""
         if self.abandoned or self.path.weight < NEGLIGIBLE:
             self.give_up()
         self.inexact += any(isinstance(weight, float) for weight in weights)
@@ -55,7 +48,7 @@ class Choices(Instrument):
     def give_up(self) -> NoReturn:
         """End the run, whose output stays unknown."""
         self.abandoned = True
-        raise Abandoned("too rare")
+        raise CannotInstrument("too rare")
 
     def value_of(self, law: Law) -> Any:
         """A draw of a law that has a density."""
@@ -71,33 +64,90 @@ class Choices(Instrument):
         """Random bytes, if they are few."""
         if 8 * count > 2 * SEVERAL:
             self.refuse(f"{8 * count} random bits as bytes")
-        return bytes(self.choose(BYTE_WEIGHTS) for _ in range(count))
+        return bytes(self.choose([Fraction(1, 256)] * 256) for _ in range(count))
 
 
-class PythonDraws(SystemFunctions):
-    """The methods of Python's generators, on lazy values.
+class OpenDraw(Draw):
+    """A draw of a run: the interval of its domain, by numbers, that is still possible.
 
-    Methods that Python writes in terms of uniform and whole numbers are inherited.
+    If what is asked is open, the draw is split: there is a branch for each part.
     """
 
-    def __new__(cls, instrument: Choices) -> Self:  # noqa: ARG004
-        return super().__new__(cls)
+    __slots__ = ("start", "stop")
+    instrument: Choices
 
-    def __init__(self, instrument: Choices) -> None:
-        super().__init__(0)
-        self._choices = instrument
+    def __init__(self, domain: Domain, instrument: Choices) -> None:
+        super().__init__(domain, instrument)
+        self.start, self.stop = domain.first, domain.last
 
-    def random(self) -> Any:
-        return self._choices.value_of(Law(UNIFORM))
+    def possible(self) -> tuple[int, int]:
+        return self.start, self.stop - 1
 
-    def getrandbits(self, k: int, /) -> Any:
-        return self._choices.integer(1 << k) if k else 0
+    def split(self, condition: Callable[[Any], Any], at_start: bool) -> bool:
+        before = self.instrument.so_far()
+        if before not in self.instrument.splits:
+            high = self.first_other(condition, at_start, *self.possible())
+            mass, total = self.domain.mass, self.domain.mass(self.start, self.stop)
+            shares = mass(self.start, high) / total, mass(high, self.stop) / total
+            self.instrument.splits[before] = high, shares
+        return at_start if self._first_part(before) else not at_start
 
-    def _randbelow(self, n: int) -> Any:
-        return self._choices.integer(n)
+    def settle(self) -> None:
+        self.start = self.domain.middle(self.start, self.stop)
+        self.stop = self.start + 1
 
-    def randbytes(self, n: int) -> bytes:
-        return self._choices.random_bytes(n)
+    def parted(self, function: Callable[[Any], Any]) -> bool:
+        """Split the draw where a function has about half of its mass; False if it cannot be."""
+        before, count = self.instrument.so_far(), self.stop - self.start
+        if before in self.instrument.splits:  # an earlier run began like this one
+            self._first_part(before)
+            return True
+        low, high = sorted(self.ends(function))
+        middle = function(self.domain.value(self.domain.middle(self.start, self.stop)))
+        if low <= middle < high:
+            self.holds(lambda x: function(x) <= middle)
+        else:
+            self.holds(lambda x: function(x) < high)
+        return self.stop - self.start < count
 
-    def normalvariate(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
-        return mu + sigma * self._choices.value_of(Law(NORMAL))
+    def split_off(self, first: bool, last: bool) -> None:
+        if first and self.stop - self.start > 1:
+            self._apart(self.start)
+        if last and self.stop - self.start > 1:
+            self._apart(self.stop - 1)
+
+    def _apart(self, number: int) -> None:
+        share = self.domain.mass(number, number + 1) / self.domain.mass(self.start, self.stop)
+        if self._choose([1 - share, share]):
+            self.start, self.stop = number, number + 1
+        elif number == self.start:
+            self.start += 1
+        else:
+            self.stop -= 1
+
+    def residue(self, modulus: int) -> int | None:
+        """If there are few remainders, there is a branch for each."""
+        if not isinstance(self.domain, Evenly) or not self.is_whole or modulus > MANY:
+            return None
+        parts = self.domain.residues(self.start, self.stop, modulus)
+        if not parts:
+            return None
+        weights: list[Weight] = [Fraction(part.last, self.stop - self.start) for _, part in parts]
+        remainder, part = parts[self._choose(weights) if len(parts) > 1 else 0]
+        self.domain, self.start, self.stop = part, part.first, part.last
+        return remainder
+
+    def _choose(self, weights: Sequence[Weight]) -> int:
+        try:
+            return self.instrument.choose(weights)
+        except CannotInstrument:  # this run is over, but has to end
+            return max(range(len(weights)), key=weights.__getitem__)
+
+    def _first_part(self, before: tuple[int, ...]) -> bool:
+        """Go on with one of the two parts; whether that is the first."""
+        high, parts = self.instrument.splits[before]
+        if self._choose(parts):
+            self.start = high
+            return False
+        self.stop = high
+        return True

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.known.domains import Draw, Evenly, Smooth, float_of, number_of
 from pytest_dp.known.monotone import is_draw
-from pytest_dp.known.open_draw import first_where, float_of, number_of
 from pytest_dp.known.trace import (
     EVERYWHERE,
     Combined,
@@ -26,7 +26,6 @@ from pytest_dp.known.trace import (
     simplest,
 )
 from pytest_dp.limits import MAX_WORK
-from pytest_dp.randomness.stand_ins import Instrument
 
 
 class Finite(Combined):
@@ -178,28 +177,19 @@ def joined(trace: Trace, function: Callable[..., Any], *numbers: Finite) -> Any:
     return Finite(trace, cuts, tuple(map(function, *values))).simple()
 
 
-class TracedDraw:
-    """A draw of a trace, for functions of it: their comparisons are numbers with few values.
-
-    Its values are numbered in increasing order.
-    """
+class TracedDraw(Draw):
+    """A draw of a trace, for functions of it: their comparisons are numbers with few values."""
 
     __slots__ = ("_number", "_trace")
 
     def __init__(self, trace: Trace, number: int) -> None:
+        law = trace.laws[number]
+        super().__init__(Evenly(0, 0) if law.lattice else Smooth(law), trace.instrument)
         self._trace, self._number = trace, number
 
-    @property
-    def chooser(self) -> Instrument:
-        return self._trace.instrument
-
-    @property
-    def is_whole(self) -> bool:
-        return self._trace.laws[self._number].lattice
-
-    def _range(self) -> tuple[int, int]:
-        """The numbers of its first and last value; if there is none, of one far out in a tail."""
-        if self.chooser.is_over():
+    def possible(self) -> tuple[int, int]:
+        """If none is, the number of one far out in a tail."""
+        if self.instrument.is_over():
             number = self._number_of(self._trace.plain(self._number))
             return number, number
         law = self._trace.laws[self._number]
@@ -214,42 +204,25 @@ class TracedDraw:
     def _number_of(self, value: float) -> int:
         return math.floor(value) if self.is_whole else number_of(value)
 
-    def _value(self, number: int) -> float:
-        return number if self.is_whole else float_of(number)
-
     def _cut_before(self, number: int) -> float:
         return number - 0.5 if self.is_whole else float_of(number - 1)
 
-    def ends(self, function: Callable[[Any], Any]) -> tuple[Any, Any]:
-        first, last = self._range()
-        return function(self._value(first)), function(self._value(last))
-
-    def holds(self, condition: Callable[[Any], Any]) -> Any:
-        at_start, at_end = (bool(end) for end in self.ends(condition))
-        if at_start == at_end:
-            return at_start
-        number = self._first_other(condition, at_start, *self._range())
+    def split(self, condition: Callable[[Any], Any], at_start: bool) -> Any:
+        number = self.first_other(condition, at_start, *self.possible())
         cuts = {self._number: (self._cut_before(number),)}
-        return Finite(self._trace, cuts, (at_start, at_end)).simple()
-
-    def _first_other(self, function: Callable[[Any], Any], value: Any, low: int, high: int) -> int:
-        """The first number above one at which a function has another value."""
-        return first_where(low, high, lambda number: bool(function(self._value(number)) != value))
-
-    def settle(self) -> None:
-        """It is a plain number as soon as the run is refused."""
+        return Finite(self._trace, cuts, (at_start, not at_start)).simple()
 
     def few_values(self, function: Callable[[Any], Any]) -> Any:
         """Beyond where its tails are negligible, the last value before."""
-        number, last = self._range()
+        number, last = self.possible()
         cuts: list[float] = []
-        values, end = [function(self._value(number))], function(self._value(last))
+        values, end = [function(self.domain.value(number))], function(self.domain.value(last))
         while values[-1] != end:
             if len(cuts) > MAX_WORK // 2:
                 self._trace.refuse(f"a rounded draw has more than {MAX_WORK // 2:,} values")
-            number = self._first_other(function, values[-1], number, last)
+            number = self.first_other(function, values[-1], number, last)
             cuts.append(self._cut_before(number))
-            values.append(function(self._value(number)))
+            values.append(function(self.domain.value(number)))
         if not cuts:
             return end
         if math.inf in map(abs, self._trace.laws[self._number].support):
@@ -261,10 +234,3 @@ class TracedDraw:
         if isinstance(value, Finite):
             value.decided()
         return True
-
-    def split_off(self, first: bool, last: bool) -> None:
-        """Its ends stand for what is beyond them."""
-
-    def residue(self, modulus: int) -> int | None:  # noqa: ARG002
-        """Not known of a traced number; by all its quotients, it is."""
-        return None

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.known.domains import Draw
 from pytest_dp.known.monotone import UNARY, applied, elementwise, of_draws, unary
-from pytest_dp.known.open_draw import Draw
 from pytest_dp.known.trace import Traced
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.requests import is_diagnostic
@@ -86,7 +86,7 @@ class Lazy:
 
     def _settled(self, reason: str) -> Any:
         """A number as in a real run, which is not enumerated any more."""
-        self._draw.chooser.note(reason)
+        self._draw.instrument.note(reason)
         return self.plain()
 
     def of_type(self, kind: type) -> Lazy:
@@ -99,7 +99,7 @@ class Lazy:
         Where it has many, the mechanism cannot be enumerated, for the `reason` given.
         """
         while True:
-            if self._draw.chooser.is_over():  # perhaps by the last split, which changed nothing
+            if self._draw.instrument.is_over():  # perhaps by the last split, which changed nothing
                 return self._settled(reason)
             at_start, at_end = self.ends()
             if at_start == at_end:
