@@ -34,9 +34,12 @@ class Affine(Traced):
 
     def plain(self) -> Any:
         """The sum of its draws, as in a real run."""
-        value = math.fsum(by * self.trace.plain(draw) for draw, by in self.terms.items())
-        value += self.constant
+        value = math.fsum(self.summands(self.trace.plain))
         return int(value) if self.is_whole else value
+
+    def summands(self, value_of: Callable[[int], float]) -> list[float]:
+        """Where its draws have some values."""
+        return [self.constant, *(by * value_of(draw) for draw, by in self.terms.items())]
 
     @property
     def laws(self) -> list[Law]:
@@ -50,10 +53,10 @@ class Affine(Traced):
             float(number).is_integer() for number in numbers
         )
 
-    def converted(self, kind: type) -> Any:
+    def __converted__(self, kind: type) -> Any:
         if kind is bool:
             return self != 0
-        return self if kind is float or self.is_whole else self.monotone().converted(kind)
+        return self if kind is float or self.is_whole else self.monotone().__converted__(kind)
 
     def monotone(self) -> Lazy:
         """The same number as a function of one draw."""

@@ -104,7 +104,7 @@ def _is_bit(value: Any) -> bool:
 
 def _converted(value: Any, kind: type) -> Any:
     value = simplest(value) if isinstance(value, Affine) else value
-    return value.converted(kind) if is_draw(value) else kind(value)
+    return value.__converted__(kind) if is_draw(value) else kind(value)
 
 
 def array_of(trace: Trace, values: Any) -> Any:

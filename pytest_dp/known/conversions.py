@@ -36,12 +36,7 @@ def _taking_draws(function: Callable[..., Any], lowest: float | None) -> Callabl
 
 
 class _Converting(StandsFor):
-    """A stand-in for ``float`` or ``int`` that leaves draws as they are where it can."""
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Lazy | Traced):
-            return args[0].converted(self.plain)
-        return self.plain(*args, **keywords)
+    """A stand-in for ``float`` or ``int``, of which draws are instances."""
 
     def __instancecheck__(self, value: Any) -> bool:
         if isinstance(value, Affine):

@@ -156,23 +156,16 @@ class Table(Experiment):
         return Cells(self.p, self.q, loss, loss)
 
 
-@dataclass(frozen=True, slots=True)
-class Different(Experiment):
-    """Distributions whose loss is unbounded."""
+APART = Table(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+"""No value is possible under both."""
 
-    overlap: bool = False
-    """Whether events that have some probability have it under both."""
+
+@dataclass(frozen=True, slots=True)
+class Unbounded(Experiment):
+    """Distributions of values that are possible under both, whose loss has no bound."""
 
     def largest(self) -> Largest:
-        """Infinite on both sides."""
         return Largest(math.inf, math.inf)
-
-    def cells(self, count: int) -> Cells | None:  # noqa: ARG002
-        """Two, each possible under one of them only; none where the two overlap."""
-        if self.overlap:
-            return None
-        infinite = np.array([np.inf, -np.inf])
-        return Cells(np.array([1.0, 0.0]), np.array([0.0, 1.0]), infinite, infinite)
 
 
 def _cut(moved: Moved, count: int) -> Cells | None:
@@ -212,7 +205,7 @@ def _cut_integers(moved: Moved, count: int) -> Cells | None:
     low, high = map(int, moved.law.family.bulk(moved.law.parameter))
     shift = moved.shift
     if not float(shift).is_integer():
-        return Different().cells(count)
+        return APART.cells(count)
     low, high = min(low, low + int(shift)), max(high, high + int(shift))
     if high - low > 20 * count:
         return None

@@ -45,9 +45,13 @@ class Finite(Combined):
 
     def plain(self) -> Any:
         """The value where its draws are, as in a real run."""
+        return self.value_at(self.trace.plain)
+
+    def value_at(self, value_of: Callable[[int], float]) -> Any:
+        """The value where its draws have some values."""
         number = 0
         for draw, cuts in self.cuts.items():
-            number = number * (len(cuts) + 1) + bisect_left(cuts, self.trace.plain(draw))
+            number = number * (len(cuts) + 1) + bisect_left(cuts, value_of(draw))
         return self.values[number]
 
     def simple(self) -> Any:
@@ -130,7 +134,7 @@ class Finite(Combined):
     def __abs__(self) -> Any:
         return self.map(abs)
 
-    def converted(self, kind: type) -> Any:
+    def __converted__(self, kind: type) -> Any:
         return self.map(kind)
 
     def through(self, function: Callable[[Any], Any], lowest: float | None) -> Any:  # noqa: ARG002

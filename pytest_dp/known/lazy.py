@@ -271,7 +271,7 @@ class Lazy:
     def __pos__(self) -> Any:
         return self
 
-    def converted(self, kind: type) -> Any:
+    def __converted__(self, kind: type) -> Any:
         """In a type of Python."""
         return self.increasing(kind, discrete=kind is int)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.known.experiments import Different, Experiment, Moved, Tailed
+from pytest_dp.known.experiments import APART, Experiment, Moved, Tailed, Unbounded
 from pytest_dp.known.outcomes import Outcome
 from pytest_dp.limits import EQUAL, ROUNDED
 from pytest_dp.randomness.laws import (
@@ -81,7 +81,7 @@ def linear(ours: Outcome, theirs: Outcome, at: Sequence[int]) -> list[Experiment
         null = np.linalg.svd(p.matrix)[0][:, rank:].T
         moves = np.abs(null @ q.matrix).max() > EQUAL * np.abs(q.matrix).max()
         if moves or np.abs(null @ (p.constant - q.constant)).max() > error:
-            return [Different()]
+            return [APART]
         rows = independent_rows(p.matrix)
         p, q = p.rows(rows), q.rows(rows)
     if p.normal and q.normal:
@@ -170,7 +170,7 @@ def _gaussian(p: Linear, q: Linear) -> list[Experiment]:
     ours, theirs = p.matrix @ p.matrix.T, q.matrix @ q.matrix.T
     if not np.allclose(ours, theirs, rtol=1e-12, atol=1e-12 * np.abs(ours).max()):
         if len(p.matrix) > 1:
-            return [Different(overlap=True)]
+            return [Unbounded()]
         scale = math.sqrt(ours[0, 0])
         shift = float(q.constant[0] - p.constant[0]) / scale
         return [Moved(Law(NORMAL), shift, math.sqrt(theirs[0, 0]) / scale)]

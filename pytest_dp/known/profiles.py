@@ -47,6 +47,10 @@ class Losses:
         return float(p.sum()), float((p * np.exp(-loss)).sum())
 
 
+NO_LOSSES = Losses(np.ones(1), np.zeros(1))
+"""Of outputs that tell nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Outputs of one kind."""
@@ -57,26 +61,22 @@ class Kind:
     """The loss of the event that an output is of this kind."""
     uncut: float = 0.0
     """The largest loss of experiments that are not in `lower` and `upper`."""
-    lower: Losses | None = None
+    lower: Losses = NO_LOSSES
     """Of the other experiments, merged and rounded down."""
-    upper: Losses | None = None
+    upper: Losses = NO_LOSSES
     """The same, rounded up."""
 
     def delta(self, eps: float) -> tuple[float, float]:
         """Bounds on what the kind adds to δ."""
         eps -= self.loss
-        if self.lower is None or self.upper is None:
-            bounds = -math.expm1(min(eps, 0.0)), -math.expm1(min(eps - self.uncut, 0.0))
-        else:
-            bounds = self.lower.delta(eps), self.upper.delta(eps - self.uncut)
-        return self.weight * bounds[0], self.weight * bounds[1]
+        return (
+            self.weight * self.lower.delta(eps),
+            self.weight * self.upper.delta(eps - self.uncut),
+        )
 
     def masses(self, eps: float) -> tuple[float, float]:
         """The probabilities of outputs of this kind with a loss beyond eps, under P and Q."""
-        if self.upper is None:
-            p = q = float(self.loss + self.uncut > eps)
-        else:
-            p, q = self.upper.masses(eps - self.loss)
+        p, q = self.upper.masses(eps - self.loss - self.uncut)
         return self.weight * p, self.weight * math.exp(-self.loss) * q
 
 

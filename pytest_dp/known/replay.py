@@ -24,7 +24,7 @@ from pytest_dp.known.finite import Finite
 from pytest_dp.known.outcomes import Outcome, opened
 from pytest_dp.known.paths import Path, Weight
 from pytest_dp.known.trace import EVERYWHERE, Interval
-from pytest_dp.limits import EQUAL, MANY, RARE, STEPS, THOUSAND
+from pytest_dp.limits import EQUAL, MANY, STEPS, THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.catalogue import kind_of
 from pytest_dp.randomness.laws import INTEGERS, UNIFORM, Law
@@ -203,14 +203,9 @@ def _follows(output: Any, outcome: Outcome, numbers: Sequence[float]) -> bool:
 def _at(leaf: Any, numbers: Sequence[float]) -> tuple[Any, float]:
     """The value of a leaf, and how large the numbers are of which it is made."""
     if isinstance(leaf, Affine):
-        terms = [by * numbers[draw] for draw, by in leaf.terms.items()]
-        size = math.fsum(map(abs, [leaf.constant, *terms]))
-        return math.fsum([leaf.constant, *terms]), size
-    if isinstance(leaf, Finite):
-        number = 0
-        for draw, cuts in leaf.cuts.items():
-            number = number * (len(cuts) + 1) + bisect_left(cuts, numbers[draw])
-        leaf = leaf.values[number]
+        summands = leaf.summands(numbers.__getitem__)
+        return math.fsum(summands), math.fsum(map(abs, summands))
+    leaf = leaf.value_at(numbers.__getitem__) if isinstance(leaf, Finite) else leaf
     leaf = leaf.item() if isinstance(leaf, np.generic) else leaf
     return leaf, abs(leaf) if isinstance(leaf, int | float | complex) else 0.0
 
@@ -266,26 +261,9 @@ def _anywhere(law: Law, allowed: Sequence[Interval], count: int, generator: Gene
 
 
 def _within(law: Law, allowed: Sequence[Interval], count: int, generator: Generator) -> Floats:
-    """Draws that lie in some intervals: some of many, or by the distribution function."""
+    """Draws that lie in some intervals: some of many, or any where these are too rare."""
     values = np.asarray(law.draws(generator, max(count, MANY)), float)
     inside = np.logical_or.reduce([(values > low) & (values <= high) for low, high in allowed])
     if inside.any():
         return np.resize(values[inside], count)
-    far = [_far_out(law, allowed, generator) for _ in range(min(count, MANY))]
-    return np.resize(np.array(far, float), count)
-
-
-def _far_out(law: Law, allowed: Sequence[Interval], generator: Generator) -> float:
-    """A draw in the likeliest of some intervals, by halving it."""
-    first, last = law.reach
-    ends = [(max(low, first), min(high, last)) for low, high in allowed]
-    low, high = max(ends, key=lambda end: float(law.log_between(*map(np.array, end))))
-    start = np.array(low)
-    target = float(law.log_between(start, np.array(high))) + math.log(generator.uniform(RARE, 1))
-    for _ in range(MANY):
-        middle = (low + high) / 2
-        if float(law.log_between(start, np.array(middle))) < target:
-            low = middle
-        else:
-            high = middle
-    return math.floor(high) if law.lattice else high
+    return _anywhere(law, allowed, count, generator)

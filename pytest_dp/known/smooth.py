@@ -168,7 +168,7 @@ class Smooth(Combined):
     def __round__(self, digits: int | None = None) -> Any:
         return self.of(lambda values: np.round(values, digits or 0))
 
-    def converted(self, kind: type) -> Any:
+    def __converted__(self, kind: type) -> Any:
         if kind is bool:
             return bool(self)
         return self.of(np.trunc) if kind is int else self
@@ -205,9 +205,6 @@ class Smooth(Combined):
 
     def __bool__(self) -> bool:
         return bool(self != 0)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        return _of_ufunc(self.trace, ufunc, method, inputs, keywords)
 
     def __getattr__(self, name: str) -> Any:
         """What numpy looks for on objects in arrays: functions of one number."""

@@ -184,7 +184,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
         *inputs, **keywords
     ),
     "__reduce_ex__": lambda number, protocol: number.__reduce_ex__(protocol),
-    "converted": lambda number, kind: kind(number),
+    "__converted__": lambda number, kind: kind(number),
     "through": lambda number, function, _: function(number),
     "__array_function__": lambda _, function, __, args, keywords: function(*args, **keywords),
     **{
@@ -250,7 +250,7 @@ class Traced:
     def item(self) -> Any:
         return self
 
-    def converted(self, kind: type) -> Any:
+    def __converted__(self, kind: type) -> Any:
         """In a type of Python."""
         raise NotImplementedError
 

@@ -15,12 +15,17 @@ from pytest_dp.reach import is_bound
 
 
 class StandsFor(type):
-    """Makes classes that stand for a type of numbers: calls are theirs, all else is that of it.
+    """Makes classes that stand for a type of numbers: what has `__converted__` says how it is.
 
-    To be subclassed; instances are made by `of`.
+    Instances are made by `of`. All but calls of them is that of the type.
     """
 
     plain: type
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        if len(args) == 1 and hasattr(type(args[0]), "__converted__"):
+            return args[0].__converted__(cls.plain)
+        return cls.plain(*args, **keywords)
 
     def __instancecheck__(cls, obj: Any) -> bool:
         return isinstance(obj, cls.plain)

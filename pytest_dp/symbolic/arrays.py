@@ -142,7 +142,7 @@ def _decided(values: Any) -> Any:
 
 
 def _in_type(value: Any, kind: type) -> Any:
-    return value.converted(kind) if is_symbolic(value) else kind(value)
+    return value.__converted__(kind) if is_symbolic(value) else kind(value)
 
 
 def _wrapped(value: Any, dtype: np.dtype[Any]) -> Any:

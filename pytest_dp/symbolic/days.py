@@ -8,7 +8,7 @@ from typing import Any
 import z3
 
 from pytest_dp.symbolic.numbers import Truth, number
-from pytest_dp.symbolic.stand_ins import Symbolic
+from pytest_dp.symbolic.stand_ins import Operator, Symbolic, plain
 from pytest_dp.symbolic.trace import Trace
 
 _STARTS = [
@@ -64,8 +64,6 @@ class Day(Symbolic):
     def isoweekday(self) -> Any:
         return self.weekday() + 1
 
-    __hash__ = Symbolic.__hash__
-
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, dt.date):
             return Span(self.trace, self.toordinal() - other.toordinal())
@@ -77,43 +75,15 @@ class Day(Symbolic):
     def __add__(self, other: Any) -> Any:
         return self.concrete("a day and a time") + other
 
-    def _key(self, other: Any) -> Any:
-        parts = other.parts if isinstance(other, Day) else (other.year, other.month, other.day)
-        return zip(self.parts, parts, strict=True)
-
-    def _is(self, other: Any, equal: bool) -> Any:
+    def compared(self, other: Any, by: Operator) -> Any:
         if not isinstance(other, dt.date):
             return NotImplemented
-        value = other.value if isinstance(other, Day) else other
-        same = z3.And(*(a == b for a, b in self._key(other)))
-        held = (self.value == value) == equal
-        return Truth(self.trace, held, same if equal else z3.Not(same))
+        keys = [372 * y + 31 * m + d for y, m, d in (self.parts, _parts_of(other))]
+        return Truth(self.trace, by(self.value, plain(other)), by(*keys))
 
-    def __eq__(self, other: object) -> Any:
-        return self._is(other, True)
 
-    def __ne__(self, other: object) -> Any:
-        return self._is(other, False)
-
-    def _before(self, other: Any, *, equal: bool) -> Any:
-        value = other.value if isinstance(other, Day) else other
-        (y, v), (m, n), (d, e) = self._key(other)
-        last = d <= e if equal else d < e
-        earlier = z3.Or(y < v, z3.And(y == v, z3.Or(m < n, z3.And(m == n, last))))
-        held = self.value <= value if equal else self.value < value
-        return Truth(self.trace, held, earlier)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._before(other, equal=False)
-
-    def __le__(self, other: Any) -> Any:
-        return self._before(other, equal=True)
-
-    def __gt__(self, other: Any) -> Any:
-        return ~self._before(other, equal=True)
-
-    def __ge__(self, other: Any) -> Any:
-        return ~self._before(other, equal=False)
+def _parts_of(day: Any) -> Any:
+    return day.parts if isinstance(day, Day) else (day.year, day.month, day.day)
 
 
 class Span(Symbolic):
@@ -126,10 +96,5 @@ class Span(Symbolic):
     def total_seconds(self) -> Any:
         return self.days * 86400.0
 
-    def _compared(self, other: Any, name: str) -> Any:
-        days = other.days if isinstance(other, Span) else other / dt.timedelta(1)
-        return getattr(self.days, name)(days)
-
-
-for _name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
-    setattr(Span, _name, lambda self, other, name=_name: self._compared(other, name))
+    def compared(self, other: Any, by: Operator) -> Any:
+        return by(self.days, other.days if isinstance(other, Span) else other / dt.timedelta(1))

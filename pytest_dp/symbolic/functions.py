@@ -13,7 +13,7 @@ from pytest_dp.limits import NESTED
 from pytest_dp.randomness.modules import Replacements
 from pytest_dp.sampling.shadowing import StandsFor
 from pytest_dp.symbolic.arrays import array_of, found_in
-from pytest_dp.symbolic.numbers import Number, Truth, number
+from pytest_dp.symbolic.numbers import Truth, number
 from pytest_dp.symbolic.stand_ins import is_symbolic
 from pytest_dp.symbolic.texts import Text
 from pytest_dp.symbolic.trace import Trace
@@ -104,15 +104,6 @@ class Pattern:
         return match
 
 
-class _Converting(StandsFor):
-    """A stand-in for a type of Python that leaves formulas in place where it can."""
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Number | Truth | Text):
-            return args[0].converted(self.plain)
-        return self.plain(*args, **keywords)
-
-
 def _length(data: Any) -> Any:
     if type(data) is Text:
         return data.length()
@@ -122,7 +113,7 @@ def _length(data: Any) -> Any:
     return len(data)
 
 
-NAMES = {"float": _Converting.of(float), "int": _Converting.of(int), "len": _length}
+NAMES = {"float": StandsFor.of(float), "int": StandsFor.of(int), "len": _length}
 """Python's own functions by their names, as a mechanism finds them."""
 
 

@@ -12,10 +12,8 @@ import numpy as np
 import z3
 
 from pytest_dp.symbolic.arrays import of_ufunc
-from pytest_dp.symbolic.stand_ins import Symbolic, plain
+from pytest_dp.symbolic.stand_ins import Operator, Symbolic, plain
 from pytest_dp.symbolic.trace import Trace
-
-Operator = Callable[[Any, Any], Any]
 
 
 def term(value: Any) -> Any:
@@ -74,9 +72,6 @@ _ARITHMETIC: dict[str, tuple[Operator, Operator]] = {
     "pow": (operator.pow, _power),
 }
 """By name, what an operator does with values and with terms; None of terms is no formula."""
-_COMPARISONS: dict[str, Operator] = {
-    name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")
-}
 
 
 class _Arithmetic(Symbolic):
@@ -106,14 +101,11 @@ class _Arithmetic(Symbolic):
             return value
         return number(self.trace, value, formula)
 
-    def _compared(self, name: str, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return NotImplemented
-        by = _COMPARISONS[name]
+    def compared(self, other: Any, by: Operator) -> Any:
         if not _is_number(other):
             return NotImplemented
         held, other_term = bool(by(self.value, plain(other))), term(other)
-        if other_term is None or (name in ("eq", "ne") and other is self):
+        if other_term is None or (by in (operator.eq, operator.ne) and other is self):
             return held
         return Truth(self.trace, held, by(self.term, other_term))
 
@@ -156,10 +148,6 @@ for _name in _ARITHMETIC:
         f"__r{_name}__",
         lambda self, other, name=_name: self._combined(name, other, left=False),
     )
-for _name in _COMPARISONS:
-    setattr(
-        _Arithmetic, f"__{_name}__", lambda self, other, name=_name: self._compared(name, other)
-    )
 
 
 class Number(_Arithmetic):
@@ -180,7 +168,7 @@ class Number(_Arithmetic):
     def __bool__(self) -> bool:
         return self.trace.decide(self._formula != 0, self.value != 0)
 
-    def converted(self, kind: type) -> Any:
+    def __converted__(self, kind: type) -> Any:
         """In a type of Python."""
         if kind is bool:
             return bool(self)
@@ -224,7 +212,7 @@ class Truth(_Arithmetic):
     def __bool__(self) -> bool:
         return self.trace.decide(self.condition, self.value)
 
-    def converted(self, kind: type) -> Any:
+    def __converted__(self, kind: type) -> Any:
         """In a type of Python."""
         return bool(self) if kind is bool else number(self.trace, kind(self.value), self.term)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from pytest_dp.symbolic.trace import Trace
+
+Operator = Callable[[Any, Any], Any]
 
 
 def is_symbolic(value: Any) -> bool:
@@ -30,6 +33,10 @@ class StandIn:
         self.trace.note(what)
         return self.value
 
+    def compared(self, other: Any, by: Operator) -> Any:
+        """A comparison with another value; NotImplemented with what is none."""
+        raise NotImplementedError
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _itself, (self.value,)
 
@@ -38,6 +45,10 @@ class StandIn:
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
+
+
+for _by in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+    setattr(StandIn, f"__{_by.__name__}__", lambda self, other, by=_by: self.compared(other, by))
 
 
 class Symbolic(StandIn):

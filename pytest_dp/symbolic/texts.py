@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from pytest_dp.symbolic.patterns import (
     joined,
     matching,
 )
-from pytest_dp.symbolic.stand_ins import StandIn, plain
+from pytest_dp.symbolic.stand_ins import Operator, StandIn, plain
 from pytest_dp.symbolic.trace import Trace
 
 
@@ -62,35 +63,21 @@ class Text(StandIn, str):
             return False
         return isinstance(other, str)
 
-    def _is(self, other: Any, equal: bool) -> Any:
-        held = (self.value == plain(other)) == equal
-        if not self._comparable(other) or other is self:
-            return held if isinstance(other, str) else NotImplemented
-        condition = self._within(False, other, False)
-        return self._truth(held, condition if equal else z3.Not(condition))
-
-    def __eq__(self, other: object) -> Any:
-        return self._is(other, True)
-
-    def __ne__(self, other: object) -> Any:
-        return self._is(other, False)
-
-    def _ordered(self, other: Any, held: bool, by: Callable[[Any, Any], Any]) -> Any:
-        if not self._comparable(other) or self.folds is not None:
+    def compared(self, other: Any, by: Operator) -> Any:
+        if not isinstance(other, str):
+            return NotImplemented
+        held = by(self.value, plain(other))
+        if other is self or not self._comparable(other):
             return held
-        return self._truth(held, by(self.formula, _formula(other)))
-
-    def __lt__(self, other: Any) -> Any:
-        return self._ordered(other, self.value < plain(other), lambda a, b: a < b)
-
-    def __le__(self, other: Any) -> Any:
-        return self._ordered(other, self.value <= plain(other), lambda a, b: a <= b)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._ordered(other, self.value > plain(other), lambda a, b: b < a)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._ordered(other, self.value >= plain(other), lambda a, b: b <= a)
+        if by in (operator.eq, operator.ne):
+            same = self._within(False, other, False)
+            return self._truth(held, same if by is operator.eq else z3.Not(same))
+        if self.folds is not None:
+            return held
+        a, b = self.formula, _formula(other)
+        if by in (operator.lt, operator.le):
+            return self._truth(held, by(a, b))
+        return self._truth(held, b < a if by is operator.gt else b <= a)
 
     def __contains__(self, part: Any) -> Any:
         held = plain(part) in self.value
@@ -213,7 +200,7 @@ class Text(StandIn, str):
             return self._lost(value, "find")
         return number(self.trace, value, z3.IndexOf(self.formula, _formula(part), 0))
 
-    def converted(self, kind: type) -> Any:
+    def __converted__(self, kind: type) -> Any:
         """In another type of Python, such as a number that is written in digits."""
         value = kind(self.value)
         if kind is int and self.value and set(self.value) <= set(DIGITS) and self.folds is None:
