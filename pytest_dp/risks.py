@@ -100,7 +100,9 @@ class MembershipRisk:
         """The root mean squared deviation of R_T from R_MS, and its standard error.
 
         What estimates differ by through their own errors is subtracted: with 300 runs, that alone
-        would look like .035.
+        would look like .035. The standard error takes records for independent, though their games
+        share the outputs without any of them, or with all: it is a little too small, and that of a
+        few records says little.
         """
         fixed, error, drawn, other = self._compared()
         squares = (fixed - drawn) ** 2 - error**2 - other**2
@@ -125,6 +127,8 @@ class MembershipRisk:
 @dataclass(frozen=True, slots=True)
 class MissRate:
     """Records of high risk that the traditional game takes for low ones.
+
+    Its interval takes records for independent, though their games share outputs.
 
     Attributes
     ----------

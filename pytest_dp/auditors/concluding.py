@@ -38,7 +38,7 @@ from pytest_dp.auditors.strongest import (
     strongest,
 )
 from pytest_dp.errors import MechanismError
-from pytest_dp.evidence.counts import Bound
+from pytest_dp.evidence.proofs import Bound
 from pytest_dp.evidence.resolution import DELTAS
 from pytest_dp.limits import (
     ALPHA_SHARE,

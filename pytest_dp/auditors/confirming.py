@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Never
 
 import numpy as np
@@ -58,6 +58,9 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.forked import heeded_files
 from pytest_dp.sampling.sharing import surprise
 
+Copies = list[Outputs]
+"""Outputs of copies, as many of each."""
+
 
 def confirmed(context: Context, result: AuditResult) -> AuditResult:
     """The result, once copies have confirmed it if it is a violation; else it is inconclusive.
@@ -80,11 +83,11 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     try:
         with heeded_files() as files:
             wanted = _runs_wanted(context, result)
-            both = _copied_outputs(context, items, wanted, deadline)
-            if wanted < MANY // 2 <= context.left // 2 and any(_by_chance(c.outputs) for c in both):
+            both = _copied_outputs(context, items, event, wanted, deadline)
+            if wanted < MANY // 2 <= context.left // 2 and any(map(_by_chance, both)):
                 # a few that repeat themselves say nothing where there are few kinds of answers
                 longer = Deadline(MANY * (context.sampler.seconds_a_run or 0.0) + to_hang)
-                both = _copied_outputs(context, items, MANY // 2, longer)
+                both = _copied_outputs(context, items, event, MANY // 2, longer)
         for side, copied in enumerate(both):
             _refuse_other_errors(context, items[side], copied)
             original = (example.counts[side], example.runs[side]) if example else (0, 0)
@@ -119,10 +122,10 @@ def _unconfirmed(context: Context, result: AuditResult, why: str) -> AuditResult
     return context.result("inconclusive", pairs=result.pairs, proposed=result.proposed)
 
 
-def _refuse_other_errors(context: Context, item: Input, copied: _Copied) -> None:
+def _refuse_other_errors(context: Context, item: Input, copied: Copies) -> None:
     """Refuse copies that raise where the mechanism itself does not."""
-    raised = [out for outputs in copied.outputs for out in outputs if isinstance(out, Raised)]
-    total = len(copied.copy)
+    raised = [out for outputs in copied for out in outputs if isinstance(out, Raised)]
+    total = sum(map(len, copied))
     before, runs = context.sampler.raised(item)
     if raised and runs and assumptions.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
         where = "processes that were forked" if context.sampler.forks else "copies of it"
@@ -133,7 +136,7 @@ def _refuse_other_errors(context: Context, item: Input, copied: _Copied) -> None
 
 
 def _refuse_files(
-    context: Context, items: Sequence[Input], both: Sequence[_Copied], deadline: Deadline
+    context: Context, items: Sequence[Input], both: Sequence[Copies], deadline: Deadline
 ) -> None:
     """Refuse a mechanism that may have its answer, or a part of it, from a file.
 
@@ -149,12 +152,12 @@ def _refuse_files(
             raise CannotCopy(f"it reads {files[0]}, which was written while it was audited")
 
 
-def _answers(copied: _Copied) -> set[str]:
+def _answers(copied: Copies) -> set[str]:
     """The first answers of each copy, as texts."""
-    return {shown(output) for outputs in copied.outputs for output in outputs[:2]}
+    return {shown(output) for outputs in copied for output in outputs[:2]}
 
 
-def _check_elsewhere(context: Context, items: Sequence[Input], both: Sequence[_Copied]) -> None:
+def _check_elsewhere(context: Context, items: Sequence[Input], both: Sequence[Copies]) -> None:
     """Refuse a mechanism that always answers the same here, but not where nothing is kept yet.
 
     What it keeps may be older than this audit: of earlier ones in this process, or of the user.
@@ -203,7 +206,7 @@ def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
     wanted = max(min(SEVERAL * MANY, left), min(2 * MANY, int(context.to_confirm / 6)))
     runs = max(context.runs_within(deadline.allowed / 4, wanted) // SEVERAL, 2)
     processes = min(SEVERAL, max(wanted // runs, 2))
-    drawn: list[list[Outputs]] = []
+    drawn: list[Copies] = []
     with suppress(CannotCopy, OutOfTime):  # then the others are all that can be told
         while sampler.origin is not None and len(drawn) < processes:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(items)]
@@ -212,7 +215,7 @@ def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
         if len(outputs) > 1 and _keep(outputs) and not _by_chance(outputs):
             _refuse(context, f"it repeats what it gave before ({_examples_of(outputs)})")
         if len({hashes(tabulate(of_one)).tobytes() for of_one in outputs}) == len(outputs) > 1:
-            _check_copies(context, _copied(outputs, runs), event)
+            _check_copies(context, outputs, event)
 
 
 def _runs_wanted(context: Context, result: AuditResult) -> int:
@@ -225,21 +228,9 @@ def _runs_wanted(context: Context, result: AuditResult) -> int:
     return max(context.runs_within(seconds, int(wanted)), SEVERAL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Copied:
-    """Outputs of copies, with the number of the copy and of the run in it."""
-
-    outputs: list[Outputs]
-    copy: Ints
-    run: Ints
-
-
 def _copied_outputs(
-    context: Context,
-    items: Sequence[Input],
-    wanted: int,
-    deadline: Deadline,
-) -> list[_Copied]:
+    context: Context, items: Sequence[Input], event: Any, wanted: int, deadline: Deadline
+) -> list[Copies]:
     """Outputs of copies on both inputs, which take turns.
 
     Raises CannotCopy if there are no copies, and OutOfTime if time is up before there are enough.
@@ -247,7 +238,7 @@ def _copied_outputs(
     most = DOZENS if context.sampler.forks else MANY
     copies = min(most, max(wanted // 4, 4))
     runs = max(wanted // copies, 2)
-    outputs: list[list[Outputs]] = [[] for _ in items]
+    outputs: list[Copies] = [[] for _ in items]
     for number in range(copies):
         if number >= SEVERAL and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MILLION:
             break
@@ -262,32 +253,40 @@ def _copied_outputs(
             of_item.append(output)
     if len(outputs[0]) < 2:
         raise OutOfTime
-    found = []
     for side, of_item in enumerate(outputs):
         if context.sampler.forks and _draw_alike(of_item):
             longer = max(min(len(of_item) * runs // SEVERAL, MANY), 2)
-            apart = [
-                _after_others(context, items[side], items[1 - side], longer, number, deadline)
-                for number in range(SEVERAL)
-            ]
-            found.append(_copied(apart, longer))
-            continue
-        if len(of_item) < SEVERAL and _keep(of_item):  # too few to tell
+            both = items[side], items[1 - side]
+            outputs[side] = _apart(context, both, event, longer, deadline)
+        elif len(of_item) < SEVERAL and _keep(of_item):  # too few to tell
             raise OutOfTime
-        found.append(_copied(of_item, runs))
-    return found
+    return outputs
 
 
-def _copied(outputs: list[Outputs], runs: int) -> _Copied:
-    """Outputs of so many runs each."""
-    copies = np.arange(len(outputs))
-    return _Copied(outputs, np.repeat(copies, runs), np.tile(np.arange(runs), len(outputs)))
-
-
-def _keep(outputs: list[Outputs]) -> bool:
+def _keep(outputs: Copies) -> bool:
     """Whether each copy gives one answer again and again, and not all give the same."""
     texts = [[shown(output) for output in copy] for copy in outputs]
     return all(len(set(copy)) == 1 for copy in texts) and len({copy[0] for copy in texts}) > 1
+
+
+def _apart(
+    context: Context, both: tuple[Input, Input], event: Any, runs: int, deadline: Deadline
+) -> Copies:
+    """Outputs of processes that share nothing any more of what all of them draw from.
+
+    While something is the same in all of them, it may be a coin that each has thrown once and
+    keeps: there are so many that they fall alike with chance alpha at most.
+    """
+    outputs, enough = Copies(), max(SEVERAL, 1 + math.ceil(-math.log2(context.alpha)))
+    while len(outputs) < SEVERAL or (len(outputs) < enough and _has_constants(outputs, event)):
+        outputs.append(_after_others(context, *both, runs, len(outputs), deadline))
+    return outputs
+
+
+def _has_constants(outputs: Copies, event: Any) -> bool:
+    """Whether the event, or a part of the output, is the same in all runs."""
+    events = _binary_events(tabulate(joined(outputs)), event)
+    return any(len(np.unique(inside)) == 1 for inside in events)
 
 
 def _after_others(
@@ -303,7 +302,7 @@ def _after_others(
     return drawn[1][:runs]
 
 
-def _draw_alike(outputs: list[Outputs]) -> bool:
+def _draw_alike(outputs: Copies) -> bool:
     """Whether processes draw alike: random bytes in reserve, as of compiled code, are forked.
 
     Then the n-th outputs of many are the same one, which is rare among the others. How likely it is
@@ -320,16 +319,16 @@ def _draw_alike(outputs: list[Outputs]) -> bool:
     return False
 
 
-def _by_chance(outputs: list[Outputs]) -> bool:
+def _by_chance(outputs: Copies) -> bool:
     """Whether independent runs might repeat what each copy gave first: a coin soon does."""
     first = surprise([shown(copy[0]) for copy in outputs])
     return (len(outputs[0]) - 1) * first < -math.log(NOT_IID)
 
 
-def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, int]) -> None:
-    table = _check_copies(context, copied, event)
+def _check(context: Context, copied: Copies, event: Any, original: tuple[int, int]) -> None:
+    table, run = _check_copies(context, copied, event), np.arange(len(copied[0]))
     for inside in _binary_events(table, event):
-        _refuse_unlike(context, inside, copied.run, "runs of each")
+        _refuse_unlike(context, inside, np.tile(run, len(copied)), "runs of each")
     if isinstance(event, Event) and original[1]:
         again, total = int(event.mask(table).sum()), len(table)
         if assumptions.two_samples((original[0], again), (original[1], total)) < NOT_IID:
@@ -340,18 +339,19 @@ def _check(context: Context, copied: _Copied, event: Any, original: tuple[int, i
             )
 
 
-def _check_copies(context: Context, copied: _Copied, event: Any) -> Table:
+def _check_copies(context: Context, copied: Copies, event: Any) -> Table:
     """Refuse outputs that tell which copy they came from; else a table of them."""
-    table = tabulate(joined(copied.outputs))
-    if assumptions.repeats(hashes(table), copied.copy) < NOT_IID:
-        _refuse(context, f"it repeats what it gave before ({_examples_of(copied.outputs)})")
+    table = tabulate(joined(copied))
+    copy = np.repeat(np.arange(len(copied)), len(copied[0]))
+    if assumptions.repeats(hashes(table), copy) < NOT_IID:
+        _refuse(context, f"it repeats what it gave before ({_examples_of(copied)})")
     for inside in _binary_events(table, event):
-        if assumptions.pairs_agree(inside.reshape(len(copied.outputs), -1)) < NOT_IID:
+        if assumptions.pairs_agree(inside.reshape(len(copied), -1)) < NOT_IID:
             _refuse(
                 context,
-                f"what a copy of it gave once it gives again ({_examples_of(copied.outputs)})",
+                f"what a copy of it gave once it gives again ({_examples_of(copied)})",
             )
-        _refuse_unlike(context, inside, copied.copy, "copies of it")
+        _refuse_unlike(context, inside, copy, "copies of it")
     return table
 
 
@@ -364,7 +364,7 @@ def _refuse_unlike(context: Context, inside: Bools, group: Ints, what: str) -> N
         _refuse(context, f"what the first {what} gave is alike in {shares}, ... of the cases")
 
 
-def _examples_of(outputs: list[Outputs]) -> str:
+def _examples_of(outputs: Copies) -> str:
     """Two outputs each of the first copies."""
     return "; ".join(f"{shown(copy[0])}, {shown(copy[-1])}" for copy in outputs[:3])
 

@@ -21,16 +21,17 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.dpsniper import conclude
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.auditors.statdp import suspect, tested
+from pytest_dp.auditors.statdp import suspect
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.datasets import describe
+from pytest_dp.evidence.proofs import SHARP
 from pytest_dp.inputs import Pair
 from pytest_dp.known.smoothed import Output
 from pytest_dp.limits import (
+    ALPHA_SHARE,
     FEW,
     HUNDREDS,
     LABEL,
@@ -85,16 +86,17 @@ def audit(context: Context) -> AuditResult:
     beyond = [one for one in found if context.only_told(one.pair)]
     inside = [one for one in found if not context.only_told(one.pair)]
     if not beyond:
-        return _audited(context, inside, context.pairs)
+        return _audited(context, inside, 1.0, context.pairs)
+    # What is told beside the verdict is tested too, at its own share of alpha.
     all_samples, all_time = context.max_samples, context.deadline
     context.max_samples = all_samples // 2
     context.deadline = all_time.sooner(LONG_STEP_TIME)
-    result = _audited(context, inside, context.pairs)
+    result = _audited(context, inside, 1 - ALPHA_SHARE, context.pairs)
     if result.violated:
         return result
     context.max_samples, context.deadline = all_samples, all_time
     said = len(context.sampler.notes)
-    told = _audited(context, beyond)
+    told = _audited(context, beyond, ALPHA_SHARE)
     if not told.violated:
         return result
     bounds, example = context.source.bounds, told.counterexample
@@ -106,11 +108,11 @@ def audit(context: Context) -> AuditResult:
 
 
 def _audited(
-    context: Context, found: Sequence[_Estimated], given: Sequence[Pair] = ()
+    context: Context, found: Sequence[_Estimated], share: float, given: Sequence[Pair] = ()
 ) -> AuditResult:
     """Test what was found first where it should break the claim, else whatever looks worst."""
     guarantee = context.guarantee
-    play = partial(search_then_test, context, test=tested, conclude=conclude, coupled=False)
+    play = partial(search_then_test, context, proof=SHARP, share=share)
     if not (found and guarantee.parameter == "eps" and found[0].surely > guarantee.claimed):
         return play(suspect, pairs=[*(one.pair for one in found[:FEW]), *given])
     result = play(partial(_expected, found[0]), pairs=[found[0].pair])

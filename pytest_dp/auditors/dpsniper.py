@@ -10,7 +10,6 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,20 +22,17 @@ from pytest_dp.attacks.expected_bounds import likelier_first
 from pytest_dp.attacks.scores import scores
 from pytest_dp.attacks.tally import Tally
 from pytest_dp.attacks.threshold import fixed
-from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.pair_state import PairState, learned_model
-from pytest_dp.auditors.picturing import pictures_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.strongest import most_promising
-from pytest_dp.auditors.two_stage import search_then_test
+from pytest_dp.auditors.two_stage import left_to_test, search_then_test
 from pytest_dp.auditors.witness import Witness, with_examples
-from pytest_dp.evidence.counts import as_published, resolution, sharp
 from pytest_dp.evidence.event_test import event_test
-from pytest_dp.limits import ENOUGH, HOPE_UNSEEN, SAMPLES_SHARE
+from pytest_dp.evidence.proofs import PUBLISHED, SHARP
+from pytest_dp.limits import ENOUGH, SAMPLES_SHARE
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
 
@@ -53,19 +49,17 @@ def audit(context: Context) -> AuditResult:
     c = context.method.c
     search = _attack if c is None else partial(_published_attack, c)
     coupled = context.method.coupled and c is None
-    return search_then_test(context, search, _test, conclude, coupled=coupled)
+    proof = SHARP if c is None else PUBLISHED
+    return search_then_test(context, search, proof, coupled=coupled)
 
 
 def _attack(game: Game) -> Witness | None:
     context = game.context
     most = context.sampler.runs + SAMPLES_SHARE * context.max_samples
     game.play(context.deadline.sooner(2 * SAMPLES_SHARE), most)
-    best = most_promising(context, [state for state in game.seen if state.binnings], _left(context))
+    known = [state for state in game.seen if state.binnings]
+    best = most_promising(context, known, left_to_test(context))
     return None if best is None else with_examples(best, best.state.outputs.examples())
-
-
-def _left(context: Context) -> int:
-    return int(min(context.to_test, context.affordable()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,48 +112,3 @@ def _both_directions(
         likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
         power = float(event_test(game.context.guarantee).shows(np.array(likelier), np.array(rarer)))
         yield power, Witness(state, attack, None, sign, likelier, rarer)
-
-
-def _test(game: Game, witness: Witness) -> held_out.Tested | None:
-    return held_out.count(game.context, game.pool, witness, _left(game.context))
-
-
-def conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditResult:
-    """What the counts of a witness prove; with a fixed `c`, as published."""
-    context = game.context
-    guarantee, alpha, c = context.guarantee, context.alpha, context.method.c
-    claimed = guarantee.claimed
-    bounds = held_out.bounds(context, tested, sharp if c is None else as_published)
-    best = bounds[0]
-    lower, loss = max(best.lower, 0.0), best.loss
-    violated = lower > claimed
-    if violated:
-        held_out.check_independent(context, witness, tested)
-    caught = resolution(best.counts, guarantee, best.alpha, c)
-    verdict: Verdict = "violated" if violated else "no violation"
-    if not violated and math.isinf(caught):
-        verdict = "inconclusive"
-        if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
-            context.sampler.note(
-                f"an event with c={c:g} cannot show a loss above {-math.log(c):.2g}: give a "
-                "smaller c, or leave it out",
-                hinders=True,
-            )
-    if not violated and loss[1] < HOPE_UNSEEN * claimed:
-        context.sampler.note(
-            f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of "
-            f"{guarantee.written(f'{claimed:g}')}: more noise than needed, or a weak search"
-        )
-    shown = held_out.shown(bounds, claimed)
-    example = held_out.counterexample(context, game.pool, witness, shown) if violated else None
-    p_value = min(min(bound.p_value * alpha / bound.alpha, 1.0) for bound in bounds)
-    return context.result(
-        verdict,
-        lower=lower,
-        p_value=context.agreeing(p_value, violated),
-        resolution=caught,
-        counterexample=example,
-        strongest=held_out.described(best, witness),
-        loss=loss,
-        pictures=pictures_of(shown, tested, violated=violated),
-    )

@@ -30,9 +30,9 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose
 from pytest_dp.evidence import assumptions
-from pytest_dp.evidence.counts import NO_COUNTS, Bound, Counts, sharp
+from pytest_dp.evidence.counts import NO_COUNTS, Counts
+from pytest_dp.evidence.proofs import SHARP, Bound, Proof
 from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS, SHOWN_OUTPUTS
-from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Histogram
 from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.deadline import OutOfTime, within
@@ -55,10 +55,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What the attack and the readable event counted; None where there is none."""
+    """What was counted on held-out samples."""
 
-    attack: Counts | None
-    event: Counts | None
+    counted: Mapping[str, Counts]
+    """Of the "attack", of the readable "event", or of both."""
     varying_shares: tuple[float, ...] = ()
     """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
     share: float = 1.0
@@ -66,23 +66,36 @@ class Tested:
     bars: Mapping[str, Histogram] = field(default_factory=dict)
     """The outputs that were counted, as bars for the attack, and for the event."""
 
+    def swapped(self) -> Tested:
+        """The same, with the other input as the likelier one."""
+        counted = {kind: counts.swapped for kind, counts in self.counted.items()}
+        bars = {kind: drawn.swapped() for kind, drawn in self.bars.items()}
+        return replace(self, counted=counted, bars=bars)
+
 
 def count(
-    context: Context, pool: Pool, witness: Witness, total: int, *, drawn: bool = True
+    context: Context,
+    pool: Pool,
+    witness: Witness,
+    total: int,
+    *,
+    even: bool = False,
+    drawn: bool = True,
 ) -> Tested | None:
     """Count in `total` held-out samples; None if there is not one for each input.
 
-    `drawn` is whether a picture may be drawn of them.
+    More are drawn on the input that needs more, unless they are to be `even`. `drawn` is whether a
+    picture may be drawn of them.
     """
     if not witness.coupled:
-        return _count_independent(context, pool, witness, total, drawn=drawn)
+        return _count_apart(context, pool, witness, total, even=even, drawn=drawn)
     before = context.sampler.runs
     try:
         return _count_pairs(context, pool, witness, total // 2, drawn=drawn)
     except CannotCouple as reason:
         context.sampler.note(f"counted again without shared random numbers, as {reason}")
         left = total - (context.sampler.runs - before)
-        tested = _count_independent(context, pool, witness, left, drawn=drawn)
+        tested = _count_apart(context, pool, witness, left, even=even, drawn=drawn)
         return None if tested is None else replace(tested, share=1 - PAIRED_SHARE)
 
 
@@ -110,14 +123,8 @@ def _count_pairs(
         for group, part in zip(groups, parts, strict=True):
             group += [counts for counts, _ in part]
     sums = [np.sum(group, axis=0) for group in groups]
-
-    def counts_of(at: int) -> Counts:
-        c1, c2 = (int(counts[1 + at]) for counts in sums)
-        return Counts(c1, pairs, c2, pairs, (c1, c2), pairs, int(both[at]))
-
     return Tested(
-        None if witness.attack is None else counts_of(0),
-        None if witness.event is None else counts_of(2),
+        _counted(context, witness, sums, both),
         _varying_shares([np.array(group) for group in groups]),
         PAIRED_SHARE,
         tally.histograms(*sums),
@@ -147,47 +154,46 @@ def _tally(context: Context, witness: Witness, *, drawn: bool) -> Tally:
     return Tally(witness.attack, witness.event, witness.middle, bars)
 
 
-def _count_independent(
-    context: Context, pool: Pool, witness: Witness, total: int, *, drawn: bool
+def _counted(
+    context: Context, witness: Witness, sums: list[Ints], both: Ints | None = None
+) -> dict[str, Counts]:
+    """Counts of what there is of a witness, by those of a `Tally` on either input.
+
+    Each output at the threshold of an attack is included with a probability.
+    """
+    coins = np.random.default_rng(stream(context.seed, Purpose.TEST, len(sums)))
+    (n1, n2), counted = (int(s[0]) for s in sums), {}
+    if witness.attack is not None:
+        tie = witness.attack.tie
+        c1, c2 = (int(s[1]) + int(coins.binomial(int(s[2]), tie)) for s in sums)
+        counted["attack"] = Counts(c1, n1, c2, n2, None if both is None else int(both[0]))
+    if witness.event is not None:
+        c1, c2 = (int(s[3]) for s in sums)
+        counted["event"] = Counts(c1, n1, c2, n2, None if both is None else int(both[2]))
+    return counted
+
+
+def _count_apart(
+    context: Context, pool: Pool, witness: Witness, total: int, *, even: bool, drawn: bool
 ) -> Tested | None:
     """Count in independent samples, more of them on the input that needs more."""
-    share = 0.5
-    if context.method.c is None:
-        chances = np.array(witness.p1), np.array(witness.p2)
+    share, chances = 0.5, (np.array(witness.p1), np.array(witness.p2))
+    if not even:
         share = float(first_share(*chances, context.guarantee))
     uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > RUNS // 2
     n1 = int(total * share) if uneven else total // 2
-    return count_apart(context, pool, witness, (n1, total - n1), drawn=drawn)
-
-
-def count_apart(
-    context: Context, pool: Pool, witness: Witness, runs: tuple[int, int], *, drawn: bool = True
-) -> Tested | None:
-    """Count in so many independent samples of the likelier input and of the other."""
-    (n1, n2), common = runs, min(runs)
-    if common < 1:
+    runs = n1, total - n1 if uneven else n1
+    if n1 < 1:
         return None
     draws = [
-        Draw(pool.inputs[i], common, (Purpose.TEST, i, side))
-        for side, i in enumerate(witness.sides)
+        Draw(pool.inputs[i], size, (Purpose.TEST, i, side))
+        for side, (i, size) in enumerate(zip(witness.sides, runs, strict=True))
     ]
-    more = 0 if n1 > n2 else 1
-    if n1 - n2 not in (0, -1):
-        which = witness.sides[more]
-        draws.append(Draw(pool.inputs[which], abs(n1 - n2), (Purpose.TEST, which, 2)))
     tally = _tally(context, witness, drawn=drawn)
     groups = [np.array(g) for g in context.sampler.measure(draws, tally, context.deadline)]
-    sums = [g.sum(axis=0) for g in groups]
-    sides = [sums[side] + sum(sums[2:]) * (side == more) for side in (0, 1)]
-    attack = (
-        _counts(context, sums, more, witness.attack.tie) if witness.attack is not None else None
-    )
-    event = (
-        _counts(context, [s[[0, 3, 3]] for s in sums], more, 0.0)
-        if witness.event is not None
-        else None
-    )
-    return Tested(attack, event, _varying_shares(groups), bars=tally.histograms(*sides))
+    sums = [group.sum(axis=0) for group in groups]
+    counted = _counted(context, witness, sums)
+    return Tested(counted, _varying_shares(groups), bars=tally.histograms(*sums))
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
@@ -201,39 +207,19 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     return ()
 
 
-def _counts(context: Context, sums: list[Ints], more: int, tie: float) -> Counts:
-    """Hits on both sides; each output at the threshold is included with probability `tie`."""
-    coins = np.random.default_rng(stream(context.seed, Purpose.TEST, len(sums)))
-    hits = [int(s[1]) + (int(coins.binomial(int(s[2]), tie)) if tie else 0) for s in sums]
-    counts, runs = hits[:2], [int(s[0]) for s in sums[:2]]
-    if len(sums) > 2:
-        counts[more] += hits[2]
-        runs[more] += int(sums[2][0])
-    return Counts(counts[0], runs[0], counts[1], runs[1], (hits[0], hits[1]), int(sums[0][0]))
-
-
 def check_independent(context: Context, witness: Witness, tested: Tested) -> None:
     """Refuse to call a claim violated if runs that were counted were not independent."""
     if tested.varying_shares:
         raise context.not_iid(str(witness.event or witness.attack), tested.varying_shares)
 
 
-Proof = Callable[[str, Counts, Guarantee, float], Bound]
-
-
-def bounds(context: Context, tested: Tested, prove: Proof = sharp) -> list[Bound]:
+def bounds(context: Context, tested: Tested, proof: Proof = SHARP) -> list[Bound]:
     """Bounds by the counts, the strongest first; all hold at once with confidence 1 - alpha."""
-    alpha = tested.share * context.alpha
-    both = tested.attack is not None and tested.event is not None
-    alphas = {
-        "attack": alpha * (ATTACK_SHARE if both else 1.0),
-        "event": alpha * (1 - ATTACK_SHARE if both else 1.0),
-    }
-    counted = {"attack": tested.attack, "event": tested.event}
+    alpha, both = tested.share * context.alpha, len(tested.counted) > 1
+    shares = {"attack": ATTACK_SHARE if both else 1.0, "event": 1 - ATTACK_SHARE if both else 1.0}
     proved = [
-        prove(kind, counts, context.guarantee, alphas[kind])
-        for kind, counts in counted.items()
-        if counts is not None
+        proof.bound(kind, counts, context.guarantee, shares[kind] * alpha)
+        for kind, counts in tested.counted.items()
     ]
     return sorted(proved, key=lambda bound: -bound.lower)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.auditors.held_out import Tested
-from pytest_dp.evidence.counts import Bound
+from pytest_dp.evidence.proofs import Bound
 from pytest_dp.limits import HUNDREDS
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
 
@@ -51,7 +51,7 @@ def pictures_of(bound: Bound | None, tested: Tested | None, *, violated: bool) -
 def event_of(bound: Bound) -> tuple[Interval, Interval] | None:
     """Error rates of what was counted on held-out samples; None if nothing was."""
     counts = bound.counts
-    if not counts.common:
+    if not counts.n1:
         return None
     hits, alarms = counts.c1 / counts.n1, counts.c2 / counts.n2
     (low1, high1), (low2, high2) = bound.intervals

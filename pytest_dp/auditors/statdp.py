@@ -20,24 +20,20 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.expected_bounds import apart, likelier_first
-from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.pair_state import PairState, rank_for
-from pytest_dp.auditors.picturing import pictures_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
-from pytest_dp.evidence import clopper_pearson
-from pytest_dp.evidence.counts import Bound, classical
 from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.proofs import CLASSICAL
 from pytest_dp.limits import ENOUGH, MIN_COUNTED, NEARLY_HALF, THOUSAND
 from pytest_dp.outputs.event_search import RankedEvent, search
 from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import Table
-from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.deadline import OutOfTime
 
 DECISIVE = 30.0
@@ -50,18 +46,24 @@ SUGGESTIVE = DECISIVE / 5
 def audit(context: Context) -> AuditResult:
     """Audit one claim with StatDP; errors are those of `sequential.audit`.
 
-    The result is ``violated`` exactly if the p-value is at most alpha, and ``inconclusive`` as by
-    `sequential.audit`.
+    The result is that of `search_then_test`.
     """
-    return search_then_test(context, suspect, tested, _conclude, coupled=False)
+    return search_then_test(context, suspect, CLASSICAL)
 
 
 def suspect(game: Game) -> Witness | None:
-    """Successive halving: a quick look at all pairs, then equal effort for ever fewer of them.
+    """The most suspicious event, or None if none is worth a test.
 
-    Returns the most suspicious event, or None if none is worth a test. The game is satisfied if no
-    more samples were needed to pick it.
+    The game is satisfied if no more samples were needed to pick it.
     """
+    found = _by_halving(game)
+    if not found:
+        return None
+    return replace(found[0].witness, largest=_largest_shown(game.context, found[0].state))
+
+
+def _by_halving(game: Game) -> list[_Suspect]:
+    """Successive halving: a quick look at all pairs, then equal effort for ever fewer of them."""
     context, budget = game.context, NEARLY_HALF * game.context.max_samples
     known = game.bandit.states[: max(1, int(budget / (4 * MIN_COUNTED)))]
     deadline = context.deadline.sooner(NEARLY_HALF)
@@ -96,7 +98,7 @@ def suspect(game: Game) -> Witness | None:
             promising = [one.state for one in found]
             known = [*promising, *(one for one in known if one not in promising)][: len(known) // 2]
             runs += int(a_round / len(known))
-    return found[0].witness if found else None
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,66 +131,6 @@ def _suspects(context: Context, state: PairState) -> list[_Suspect]:
 
 def _about(state: PairState, table: Table, on_d: Bools) -> list[Feature]:
     return about_extract(table) if table.is_extract else features(table, state.references, on_d)
-
-
-def tested(game: Game, witness: Witness) -> held_out.Tested | None:
-    """Count the event in held-out samples, as many as the search says are needed."""
-    runs = _runs_of_test(game, witness)
-    return held_out.count_apart(game.context, game.pool, witness, (runs, runs))
-
-
-def _runs_of_test(game: Game, witness: Witness) -> int:
-    """On how many held-out samples of each input a witness is counted."""
-    context, runs = game.context, witness.state.outputs.pairs
-    left = int(min(context.to_test, context.affordable())) // 2
-    if not game.satisfied:
-        return left
-    p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, 0.01)
-    p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, 0.01)
-    enough = event_test(context.guarantee).classical_runs(p1, p2, context.alpha / 2, left)
-    return left if enough is None else min(left, max(2 * enough, THOUSAND))
-
-
-def _conclude(game: Game, witness: Witness, tested: held_out.Tested) -> AuditResult:
-    context = game.context
-    (bound,) = held_out.bounds(context, tested, classical)
-    if bound.counts.c2 > bound.counts.c1:  # StatDP's test looks the other way as well
-        bound = replace(bound, counts=bound.counts.swapped())
-        witness = replace(witness, sign=-witness.sign)
-        tested = replace(tested, bars={k: bars.swapped() for k, bars in tested.bars.items()})
-    violated = bound.p_value <= context.alpha or bound.lower > context.guarantee.claimed
-    if violated:
-        held_out.check_independent(context, witness, tested)
-    resolution = _resolution(bound, _largest_shown(context, witness.state))
-    verdict: Verdict = "violated" if violated else "no violation"
-    if not violated and math.isinf(resolution):
-        verdict = "inconclusive"
-    c1, runs, c2, _ = bound.counts.four
-    example = held_out.counterexample(context, game.pool, witness, bound) if violated else None
-    return context.result(
-        verdict,
-        lower=max(bound.lower, 0.0),
-        p_value=context.agreeing(bound.p_value, violated),
-        resolution=resolution,
-        counterexample=example,
-        strongest=f"{witness.event}: {c1:,} against {c2:,} of {runs:,}",
-        pictures=pictures_of(bound, tested, violated=violated),
-    )
-
-
-def _resolution(bound: Bound, largest: float) -> float:
-    """The smallest true loss that this audit would have caught with 95 % power (approximate).
-
-    The test gets 99 %, which leaves a share for the search to fail. Of an event that has nearly
-    the mechanism's full loss, the likelier side is seldom above one half. Where there is little to
-    find, the event that was tested may show less than the `largest` that was seen; a larger loss
-    is then needed in the same proportion.
-    """
-    c1, runs, c2, _ = bound.counts.four
-    test = event_test(bound.guarantee)
-    caught = test.classical_resolution(min(c1 / runs, 0.5), runs, bound.alpha)
-    chances = (np.array(min((c + 0.5) / runs, 1.0)) for c in (c1, c2))
-    return caught * max(1.0, largest / max(float(test.shows(*chances)), 1e-3))
 
 
 def _largest_shown(context: Context, state: PairState) -> float:

@@ -8,16 +8,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.held_out import Tested
+from pytest_dp.auditors.picturing import pictures_of
 from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness
+from pytest_dp.evidence import clopper_pearson
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.evidence.losing_now import may_lose
+from pytest_dp.evidence.proofs import Proof
 from pytest_dp.evidence.resolution import told_apart, would_show
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
+from pytest_dp.limits import HOPE_UNSEEN, NO_LOSS, RARELY, THOUSAND
+from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
@@ -27,28 +34,29 @@ from pytest_dp.sampling.streams import Purpose
 def search_then_test(
     context: Context,
     search: Callable[[Game], Witness | None],
-    test: Callable[[Game, Witness], Tested | None],
-    conclude: Callable[[Game, Witness, Tested], AuditResult],
+    proof: Proof,
     *,
-    coupled: bool,
+    coupled: bool = False,
     pairs: Sequence[Pair] = (),
+    share: float = 1.0,
 ) -> AuditResult:
     """Run an audit in two stages.
 
-    The search plays a game without stakes, and returns what is to be tested, if anything; the test
-    counts on held-out samples, and returns None if there were none left. `coupled` is whether the
-    search may run both inputs with the same random numbers. `pairs` are looked at in place of
-    those of the claim.
+    The search plays a game without stakes, and returns what is to be tested, if anything; that is
+    counted once, on held-out samples. `coupled` is whether the search may run both inputs with the
+    same random numbers. `pairs` are looked at in place of those of the claim. The test may spend a
+    `share` of alpha.
 
-    The result is ``inconclusive`` if time ran out, if nothing could be tested, if nothing tells
-    inputs apart, or if nothing was shown while outputs never varied or some pairs were left out.
-    Raises MechanismError if every run of the mechanism raises, or if it hangs.
+    The result is ``violated`` exactly if the proof refutes the claim. It is ``inconclusive`` if
+    time ran out, if nothing could be tested, if nothing tells inputs apart, or if nothing was shown
+    while outputs never varied or some pairs were left out. Raises MechanismError if every run of
+    the mechanism raises, or if it hangs.
     """
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
         context.limit_to_time()
         game, witness, agree = _searched(context, search, pairs or context.pairs, coupled)
-        tested = test(game, witness) if witness is not None else None
+        tested = None if witness is None else _tested(game, witness, proof)
     except OutOfTime as out:
         context.refuse_hung(out)
         context.sampler.note(
@@ -63,7 +71,8 @@ def search_then_test(
     says_nothing = never_varies(context, game.pool) or seen[0] < seen[1]
     if witness is None or tested is None:
         return context.result("inconclusive", pairs=seen)
-    result = replace(conclude(game, witness, tested), pairs=seen)
+    tested = replace(tested, share=share * tested.share)
+    result = replace(_concluded(game, witness, tested, proof), pairs=seen)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
     known = [state.record for state in game.seen if state.binnings]
@@ -75,6 +84,71 @@ def search_then_test(
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
         return replace(unknown, verdict="inconclusive", blind=True)
     return result
+
+
+def left_to_test(context: Context) -> int:
+    """Samples that are left for the test, and that there is time for."""
+    return int(min(context.to_test, context.affordable()))
+
+
+def _tested(game: Game, witness: Witness, proof: Proof) -> Tested | None:
+    """Count a witness on held-out samples: as many as the search says are needed, if it does."""
+    context, runs = game.context, witness.state.outputs.pairs
+    total = left_to_test(context)
+    if game.satisfied:
+        p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, RARELY)
+        p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, RARELY)
+        enough = proof.runs(p1, p2, context.guarantee, context.alpha, total // 2)
+        total = total if enough is None else min(total, 2 * max(2 * enough, THOUSAND))
+    return held_out.count(context, game.pool, witness, total, even=proof.even)
+
+
+def _concluded(game: Game, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
+    """What the counts of a witness prove, and what they would have shown."""
+    context, c = game.context, game.context.method.c
+    guarantee, claimed = context.guarantee, context.guarantee.claimed
+    if proof.both_ways and any(n.c2 * n.n1 > n.c1 * n.n2 for n in tested.counted.values()):
+        witness, tested = replace(witness, sign=-witness.sign), tested.swapped()
+    bounds = held_out.bounds(context, tested, proof)
+    best, shown = bounds[0], held_out.shown(bounds, claimed)
+    p_value = min(b.p_value * context.alpha / (b.alpha * proof.tests) for b in bounds)
+    lower, loss = max(best.lower, 0.0), best.loss
+    violated = lower > claimed or p_value <= context.alpha
+    caught = proof.resolution(best.counts, guarantee, best.alpha * proof.tests, c)
+    if witness.largest:  # where there is little to find, an event may show less than was seen
+        four = best.counts.four
+        chances = (np.array(min((c + 0.5) / n, 1.0)) for c, n in (four[:2], four[2:]))
+        caught *= max(
+            1.0, witness.largest / max(float(event_test(guarantee).shows(*chances)), NO_LOSS)
+        )
+    verdict: Verdict = "violated" if violated else "no violation"
+    example = None
+    if violated:
+        held_out.check_independent(context, witness, tested)
+        example = held_out.counterexample(context, game.pool, witness, shown)
+    elif math.isinf(caught):
+        verdict = "inconclusive"
+        if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
+            context.sampler.note(
+                f"an event with c={c:g} cannot show a loss above {-math.log(c):.2g}: give a "
+                "smaller c, or leave it out",
+                hinders=True,
+            )
+    if not violated and loss[1] < HOPE_UNSEEN * claimed:
+        context.sampler.note(
+            f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of "
+            f"{guarantee.written(f'{claimed:g}')}: more noise than needed, or a weak search"
+        )
+    return context.result(
+        verdict,
+        lower=lower,
+        p_value=context.agreeing(min(p_value, 1.0), violated),
+        resolution=caught,
+        counterexample=example,
+        strongest=held_out.described(best, witness),
+        loss=loss,
+        pictures=pictures_of(shown, tested, violated=violated),
+    )
 
 
 def _searched(
@@ -104,8 +178,8 @@ def _searched(
 
 def _is_blind(game: Game, tested: Tested, agree: bool) -> bool:
     """Whether what was tested does not tell inputs apart that it should, and that do differ."""
-    counted = [counts for counts in (tested.attack, tested.event) if counts is not None]
-    apart = np.array([counts.apart for counts in counted])
+    counted = tested.counted.values()
+    apart = np.array([counts.cells for counts in counted])
     runs = min(min(counts.n1, counts.n2) for counts in counted)
     if told_apart(apart) or not would_show(game.context.guarantee, runs, len(apart)):
         return False

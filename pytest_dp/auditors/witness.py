@@ -50,6 +50,8 @@ class Witness:
     """Whether to count in outputs with the same random numbers on both inputs."""
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
     """Some outputs inside the attack, and some outside."""
+    largest: float = 0.0
+    """The most that any event showed of the claim's parameter in the search, if that was asked."""
     middle: Attack | None = None
     """An event of about half of the outputs, by which runs that are not independent show best."""
 

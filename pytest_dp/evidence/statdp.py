@@ -1,9 +1,10 @@
 """The StatDP test of a claim from one event's counts: p-value and bound on ε.
 
 Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
-Algorithm 2. Of `runs` outputs on each of two neighbouring inputs, `c1` and `c2` fell into the
-event. The null hypothesis is `p1 <= exp(eps) * p2`, for independent `c1 ~ Bin(runs, p1)` and
-`c2 ~ Bin(runs, p2)`. The event, the pair and `runs` were chosen without these samples.
+Algorithm 2. Of `n1` and `n2` outputs on two neighbouring inputs, `c1` and `c2` fell into the event.
+The null hypothesis is `p1 <= exp(eps) * p2`, for independent `c1 ~ Bin(n1, p1)` and
+`c2 ~ Bin(n2, p2)`. The event, the pair and how many runs there are were chosen without these
+samples. The paper has as many runs on both inputs, which its test has no need of.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 """In place of a p-value that rounds to 0."""
 
 
-def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
+def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     """How surprising the counts are if `p1 <= exp(eps) * p2`: a p-value in one direction, above 0.
 
     StatDP keeps each of the `c1` hits with probability exp(-ε), so that under the null hypothesis
@@ -40,41 +41,42 @@ def p_value(c1: int, c2: int, runs: int, eps: float) -> float:
     10 % quantile over *all* thinnings (Rüger 1978): the tail at the largest `t` with
     `P(T >= t) >= 0.1`. No coin is left. docs/proofs/ruger-p-value.md has the proof.
 
-    Validity is exact for every `runs`. So is the tail, up to an upward allowance for rounding
-    (relative 1e-13 at a hundred runs, 5e-8 at half a million). The quantile rule is conservative:
+    Validity is exact for every number of runs. So is the tail, up to an upward allowance for
+    rounding (relative 1e-13 at a hundred runs, 5e-8 at half a million). The quantile rule is
+    conservative:
     at the boundary of the claim, fewer than `alpha` of the tests reject. Below about 1e-308 the
     p-value loses its digits and stays at 5e-324; `log_p_value` does not.
     """
-    return max(math.exp(log_p_value(c1, c2, runs, eps)), SMALLEST_FLOAT)
+    return max(math.exp(log_p_value(c1, n1, c2, n2, eps)), SMALLEST_FLOAT)
 
 
-def log_p_value(c1: int, c2: int, runs: int, eps: float) -> float:
+def log_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     """Natural logarithm of `p_value`, for p-values of any smallness."""
-    check_count("c1", c1, runs)
-    check_count("c2", c2, runs)
+    check_count("c1", c1, n1)
+    check_count("c2", c2, n2)
     check_eps(eps)
     surviving = upper_count(c1, eps, THINNING_SHARE)
-    return min(0.0, log_tail(surviving, c2, runs) - math.log(THINNING_SHARE))
+    return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))
 
 
-def p_value_both(c1: int, c2: int, runs: int, eps: float) -> float:
+def p_value_both(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     """A p-value for the claim in both directions, the event chosen before the counts were seen.
 
-    Twice that of the larger count, at most 1 (Bonferroni). Against the smaller count p is 1, so it
-    is not computed: if `T <= c2 <= c1`, the hypergeometric variable, symmetric about
-    `(T + c1) / 2`, reaches `T` with probability at least 1/2.
+    Twice that of the larger frequency, at most 1 (Bonferroni). That of the other could only make it
+    smaller, and never does for as many runs on both: it is not computed.
     """
-    return max(math.exp(log_p_value_both(c1, c2, runs, eps)), SMALLEST_FLOAT)
+    return max(math.exp(log_p_value_both(c1, n1, c2, n2, eps)), SMALLEST_FLOAT)
 
 
-def log_p_value_both(c1: int, c2: int, runs: int, eps: float) -> float:
+def log_p_value_both(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     """Natural logarithm of `p_value_both`."""
-    check_count("c1", c1, runs)  # before they trade places
-    check_count("c2", c2, runs)
-    return min(0.0, math.log(2.0) + log_p_value(max(c1, c2), min(c1, c2), runs, eps))
+    check_count("c1", c1, n1)  # before they trade places
+    check_count("c2", c2, n2)
+    one, other = ((c1, n1), (c2, n2)) if c1 * n2 >= c2 * n1 else ((c2, n2), (c1, n1))
+    return min(0.0, math.log(2.0) + log_p_value(*one, *other, eps))
 
 
-def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
+def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
     """Lower confidence bound on ε in nats: every claim below it is rejected by `p_value_both`.
 
     0.0 if not even ε = 0 is rejected. The claim ε itself is rejected at `alpha` if and only if the
@@ -88,7 +90,7 @@ def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
     target = math.log(alpha)
 
     def rejected(eps: float) -> bool:
-        return log_p_value_both(c1, c2, runs, eps) <= target
+        return log_p_value_both(c1, n1, c2, n2, eps) <= target
 
     if not rejected(0.0):
         return 0.0
@@ -98,29 +100,29 @@ def eps_lower(c1: int, c2: int, runs: int, alpha: float) -> float:
     return bracket(lambda eps: not rejected(eps), low, high, width=1e-6)[0]
 
 
-def log_tail(t: int, c2: int, runs: int) -> float:
-    """Upper bound on `ln P(X >= t)`, ``X ~ Hypergeom(2 runs, runs, t + c2)``, tight to about 1e-7.
+def log_tail(t: int, n1: int, c2: int, n2: int) -> float:
+    """Upper bound on `ln P(X >= t)`, ``X ~ Hypergeom(n1 + n2, n1, t + c2)``, tight to about 1e-7.
 
-    Deal 2·runs cards, half of them red, one by one. Among the first `t + c2` there are at least `t`
+    Deal n1 red cards and n2 black ones, one by one. Among the first `t + c2` there are at least `t`
     red ones exactly if at least `t` red ones come before the `(c2 + 1)`-th black one. So, with `B`
     the number of red cards before that black one (negative hypergeometric), the tail is
     ``P(B >= t)``: the law of `B` does not depend on `t`, and it is log-concave. That keeps the sum
     short (down to a negligible term) and its remainder within bounds (ratios of neighbouring terms
     shrink outwards: a geometric series).
     """
-    if t == 0 or c2 == runs:
+    if t == 0 or c2 == n2:
         return 0.0
-    before = _Before(c2, runs)
+    before = _Before(c2, n1, n2)
     largest = max(t, before.mode)
     floor = before.log_pmf(largest) - NEGLIGIBLE_LOG
     if before.log_pmf(t) < floor:
         return 0.0  # t lies so far left of the mode that nothing is missing
-    last = first_where(lambda j: before.log_pmf(j + 1) < floor, largest, runs)
+    last = first_where(lambda j: before.log_pmf(j + 1) < floor, largest, n1)
     terms = before.window(t, last)
-    if last < runs:
+    if last < n1:
         terms = np.append(terms, _geometric(float(terms[-1]), before.step(last)))
     # A bound on the rounding errors of the log factorials.
-    rounding = 16 * 2.0**-52 * math.lgamma(2 * runs + 2)
+    rounding = 16 * 2.0**-52 * math.lgamma(n1 + n2 + 2)
     return min(0.0, float(logsumexp(terms)) + rounding)
 
 
@@ -138,37 +140,40 @@ def upper_count(c1: int, eps: float, share: float) -> int:
 
 
 class _Before:
-    """The law of `B`, the red cards before the `(black + 1)`-th black one; `black < runs`."""
+    """The law of `B`, the red cards before the `(black + 1)`-th black one; `black < n2`."""
 
-    def __init__(self, black: int, runs: int) -> None:
-        self.black = black
-        self.runs = runs
+    def __init__(self, black: int, n1: int, n2: int) -> None:
+        self.black, self.n1, self.n2, self.total = black, n1, n2, n1 + n2
         # The first j with pmf(j + 1) <= pmf(j): linear in j once the squares cancel.
-        excess = (black + 1) * (runs + 1) - 2 * runs
-        self.mode = min(runs, max(0, -(-excess // max(1, runs - 1))))
-        self.log_deals = 2 * math.lgamma(runs + 1) - math.lgamma(2 * runs + 1)
+        excess = (black + 1) * (n1 + 1) - self.total
+        self.mode = min(n1, max(0, -(-excess // max(1, n2 - 1))))
+        self.log_deals = math.lgamma(n1 + 1) + math.lgamma(n2 + 1) - math.lgamma(self.total + 1)
 
     def log_pmf(self, j: int) -> float:
-        black, runs = self.black, self.runs
+        black, left = self.black, self.n1 - j
         earlier = math.lgamma(j + black + 1) - math.lgamma(j + 1) - math.lgamma(black + 1)
         later = (
-            math.lgamma(2 * runs - j - black)
-            - math.lgamma(runs - j + 1)
-            - math.lgamma(runs - black)
+            math.lgamma(self.total - j - black)
+            - math.lgamma(left + 1)
+            - math.lgamma(self.n2 - black)
         )
         return earlier + later + self.log_deals
 
     def step(self, j: int) -> float:
         """The logarithm of `pmf(j + 1) / pmf(j)`."""
-        black, runs = self.black, self.runs
-        return math.log((j + black + 1) * (runs - j) / ((j + 1) * (2 * runs - j - black - 1)))
+        return float(np.log(self._ratios(np.array(float(j)))))
 
     def window(self, start: int, last: int) -> Floats:
         """`log_pmf` of start, ..., last."""
-        black, runs = self.black, self.runs
-        j = np.arange(start, last, dtype=np.float64)
-        ratios = (j + (black + 1)) * (runs - j) / ((j + 1) * ((2 * runs - black - 1) - j))
+        ratios = self._ratios(np.arange(start, last, dtype=np.float64))
         return np.cumsum(np.concatenate(((self.log_pmf(start),), np.log(ratios))))
+
+    def _ratios(self, j: Floats) -> Floats:
+        black = self.black
+        ratios: Floats = (
+            (j + (black + 1)) * (self.n1 - j) / ((j + 1) * (self.total - black - 1 - j))
+        )
+        return ratios
 
 
 def _geometric(last: float, step: float) -> float:

@@ -19,6 +19,7 @@ from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentrated
 from pytest_dp.privacy.conversions import pure_to_gdp
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
+from pytest_dp.privacy.membership import AttackAUC
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Floats
@@ -38,26 +39,20 @@ asked at 800 points only: 4e-3. Both are rounded up: what is let pass is short b
 def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
     """Whether every mechanism that keeps the first guarantee is known to keep the second.
 
-    Of one notion, by its parameters. Of two notions, by the conversions that are exact or, for
-    hockey sticks and divergences of single orders, by what follows of each. False does not mean
-    that something is known to tell them apart.
+    It does if that is what the first adds up to, used once. False does not mean that something is
+    known to tell them apart.
     """
     if stronger == weaker:
         return True
-    if isinstance(weaker, ApproximateDP) and not weaker.delta:  # which computed deltas may round to
-        return stronger.largest_ratio is not None and stronger.largest_ratio <= weaker.eps
-    if isinstance(weaker, ApproximateDP):
-        return stronger.delta_at(weaker.eps) <= weaker.delta * (1 + ROUNDED)
-    if isinstance(weaker, RenyiDP):
-        bounds = weaker.bounds
-        return all(stronger.renyi_at(order) <= bound * (1 + ROUNDED) for order, bound in bounds)
-    if isinstance(weaker, ZeroConcentratedDP):
-        kept = without_leak(stronger) if weaker.delta else stronger
-        leaks = stronger.delta <= weaker.delta * (1 + ROUNDED)
-        return leaks and smallest_rho(kept) <= weaker.rho * (1 + ROUNDED)
-    if isinstance(weaker, GaussianDP):
-        return _smallest_mu(stronger) <= weaker.mu * (1 + ROUNDED)
-    return False
+    if isinstance(weaker, AttackAUC):
+        return isinstance(stronger, AttackAUC) and stronger.auc <= weaker.auc
+    if not isinstance(weaker, ApproximateDP | RenyiDP | ZeroConcentratedDP | GaussianDP):
+        return False
+    try:
+        needed = smallest(weaker, [(stronger, 1)])
+    except ClaimError:
+        return False
+    return needed.claimed <= weaker.claimed * (1 + ROUNDED)
 
 
 def smallest_rho(guarantee: Guarantee) -> float:
@@ -68,15 +63,6 @@ def smallest_rho(guarantee: Guarantee) -> float:
     """
     linear = isinstance(guarantee, ZeroConcentratedDP | GaussianDP | ApproximateDP)
     return guarantee.renyi_at(1.0) if linear else float("inf")
-
-
-def _smallest_mu(guarantee: Guarantee) -> float:
-    """The smallest mu known to follow; infinite if none is."""
-    if isinstance(guarantee, GaussianDP):
-        return guarantee.mu
-    if isinstance(guarantee, ApproximateDP) and not guarantee.delta:
-        return pure_to_gdp(guarantee.eps)
-    return float("inf")
 
 
 def smallest(claim: Guarantee, parts: Parts) -> Guarantee:

@@ -336,17 +336,10 @@ class RenyiDP(Curve):
     def power(self) -> int:
         return 2
 
+    @property
+    def _in_words(self) -> tuple[str, str]:
+        alone = len(self.orders) == 1
+        return ("eps", f" at order {self.orders[0][0]:g}") if alone else super()._in_words
+
     def written(self, number: str) -> str:
-        if len(self.orders) > 1:
-            return self.label
-        return self.name or f"eps = {number} at order {self.orders[0][0]:g}"
-
-    def true(self, number: str) -> str:
-        if len(self.orders) > 1:
-            return f"{number} times the claim"
-        return f"a true eps of {number} at order {self.orders[0][0]:g}"
-
-    def _compared(self, sign: str, number: str) -> str:
-        if len(self.orders) > 1:
-            return f"loss {sign} {number} times the claim"
-        return f"eps {sign} {number} at order {self.orders[0][0]:g}"
+        return self.name or super().written(number)

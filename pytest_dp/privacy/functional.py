@@ -110,15 +110,6 @@ class _Functional(Curve):
     def __str__(self) -> str:
         return f"guarantee={self!r}"
 
-    def written(self, number: str) -> str:  # noqa: ARG002
-        return self.label
-
-    def true(self, number: str) -> str:
-        return f"{number} times the claim"
-
-    def _compared(self, sign: str, number: str) -> str:
-        return f"loss {sign} {number} times the claim"
-
 
 def _last_where(is_broken: Callable[[Floats], Bools], low: Floats) -> Floats:
     """The largest scales up to which a claim is broken; infinite where it is at a billion times."""

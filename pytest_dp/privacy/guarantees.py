@@ -171,9 +171,14 @@ class Guarantee(ABC):
     def label(self) -> str:
         """As in the ids of tests: ``eps=1.0-delta=1e-05``."""
 
+    @property
+    def _in_words(self) -> tuple[str, str]:
+        """What the parameter is called, and what is said behind its number."""
+        return ("loss", " times the claim") if self.parameter == "scale" else (self.parameter, "")
+
     def written(self, number: str) -> str:
         """The claim as text, with its parameter as a number: ``eps = 1.0``."""
-        return f"{self.parameter} = {number}"
+        return self.label if self.parameter == "scale" else self.equal(number)
 
     def at_least(self, number: str) -> str:
         """A lower bound on the parameter, in the language of the claim: ``eps >= 1.3``."""
@@ -189,10 +194,12 @@ class Guarantee(ABC):
 
     def true(self, number: str) -> str:
         """A true value of the parameter: ``a true eps of 1.3``."""
-        return f"a true {self.parameter} of {number}"
+        name, behind = self._in_words
+        return f"{number}{behind}" if name == "loss" else f"a true {name} of {number}{behind}"
 
     def _compared(self, sign: str, number: str) -> str:
-        return f"{self.parameter} {sign} {number}"
+        name, behind = self._in_words
+        return f"{name} {sign} {number}{behind}"
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone, without what was computed from them."""

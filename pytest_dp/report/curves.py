@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence.event_test import Apart, InPairs, event_test
+from pytest_dp.evidence.counts import Counts
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
@@ -54,8 +55,8 @@ def _evidence(result: Result, example: Counterexample) -> Points:
     """What each level refutes: the lower bound on the parameter at that level."""
     guarantee = result.claim.promise.guarantee
     test = event_test(guarantee)
-    (c1, c2), (n1, n2), both = example.counts, example.runs, example.both
-    seen = Apart(c1, n1, c2, n2) if both is None else InPairs(both, c1 - both, c2 - both, n1)
+    (c1, c2), (n1, n2) = example.counts, example.runs
+    seen = Counts(c1, n1, c2, n2, example.both)
     curve = []
     levels = {0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, result.alpha}
     for level in sorted(levels, reverse=True):

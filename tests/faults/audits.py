@@ -26,8 +26,8 @@ FAULTS = (
     Fault(
         "tested-on-what-was-searched",
         "auditors/held_out.py",
-        "Draw(pool.inputs[i], common, (Purpose.TEST, i, side))",
-        "Draw(pool.inputs[i], common, (Purpose.SEARCH, i, side))",
+        "Draw(pool.inputs[i], size, (Purpose.TEST, i, side))",
+        "Draw(pool.inputs[i], size, (Purpose.SEARCH, i, side))",
         "Events are counted on the samples that chose them: selection inflates bounds.",
         WIRING + "test_no_random_numbers_are_drawn_twice",
     ),
@@ -58,10 +58,27 @@ FAULTS = (
     Fault(
         "event-at-all-of-alpha",
         "auditors/held_out.py",
-        '"event": alpha * (1 - ATTACK_SHARE if both else 1.0)',
-        '"event": alpha',
+        '"event": 1 - ATTACK_SHARE if both else 1.0',
+        '"event": 1.0',
         "Shares of an attack and of an event beside it sum to more than one.",
         WIRING + "test_an_attack_and_an_event_share_alpha",
+    ),
+    Fault(
+        "beyond-for-nothing",
+        "auditors/dpfinder.py",
+        "result = _audited(context, inside, 1 - ALPHA_SHARE, context.pairs)",
+        "result = _audited(context, inside, 1.0, context.pairs)",
+        "What is told beside the verdict is tested at alpha once more.",
+        WIRING + "test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share",
+    ),
+    Fault(
+        "a-coin-that-is-kept",
+        "auditors/confirming.py",
+        "Copies(), max(SEVERAL, 1 + math.ceil(-math.log2(context.alpha)))",
+        "Copies(), SEVERAL",
+        "Eight processes that each keep a coin may fall alike: red by chance, once in 128 times.",
+        "unit/test_auditors_confirming.py::"
+        "test_a_coin_that_is_kept_falls_alike_everywhere_with_chance_alpha_at_most",
     ),
     Fault(
         "divergence-for-nothing",
@@ -73,7 +90,7 @@ FAULTS = (
     ),
     Fault(
         "red-at-the-claim",
-        "auditors/dpsniper.py",
+        "auditors/two_stage.py",
         "violated = lower > claimed",
         "violated = lower >= claimed",
         "A bound that equals the claim is called a violation of it.",

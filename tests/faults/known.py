@@ -117,8 +117,8 @@ FAULTS = (
     Fault(
         "implied-by-one-order",
         "privacy/composition.py",
-        "return all(stronger.renyi_at(order)",
-        "return any(stronger.renyi_at(order)",
+        "for (order, _), total in units), scale=max(shares)",
+        "for (order, _), total in units), scale=min(shares)",
         "A claim counts as implied as soon as it is at one order.",
         "unit/test_privacy_implication.py::test_between_notions",
     ),

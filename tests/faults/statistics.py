@@ -8,6 +8,7 @@ BETTING = "unit/test_evidence_betting.py::"
 DIVERGENCES = "unit/test_evidence_divergence_bets.py::"
 CLASSICAL = "unit/test_evidence.py::"
 EVENTS = "unit/test_evidence_event_test.py::"
+PROOFS = "unit/test_evidence_proofs.py::"
 ONE_RUN = "unit/test_evidence_one_run.py::"
 SIZES = "statistical/test_events_by_enumeration.py::"
 
@@ -185,8 +186,8 @@ FAULTS = (
     Fault(
         "ratio-interval-at-twice-its-alpha",
         "evidence/event_test.py",
-        "return self.lower(seen, alpha / 2), -self.lower(seen.swapped, alpha / 2)",
-        "return self.lower(seen, alpha), -self.lower(seen.swapped, alpha)",
+        "return self.lower(counts, alpha / 2), -self.lower(counts.swapped, alpha / 2)",
+        "return self.lower(counts, alpha), -self.lower(counts.swapped, alpha)",
         "Both ends of an interval spend all of alpha.",
         EVENTS + "test_interval_is_two_bounds_at_half_of_alpha_each",
     ),
@@ -201,26 +202,26 @@ FAULTS = (
     Fault(
         "two-directions-for-one",
         "evidence/statdp.py",
-        "return min(0.0, math.log(2.0) + log_p_value(max(c1, c2), min(c1, c2), runs, eps))",
-        "return min(0.0, log_p_value(max(c1, c2), min(c1, c2), runs, eps))",
+        "return min(0.0, math.log(2.0) + log_p_value(*one, *other, eps))",
+        "return min(0.0, log_p_value(*one, *other, eps))",
         "Both directions are tested at all of alpha.",
         CLASSICAL + "test_both_directions_cost_a_factor_of_two",
     ),
     Fault(
         "quantile-for-nothing",
         "evidence/statdp.py",
-        "return min(0.0, log_tail(surviving, c2, runs) - math.log(THINNING_SHARE))",
-        "return min(0.0, log_tail(surviving, c2, runs))",
+        "return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))",
+        "return min(0.0, log_tail(surviving, n1, c2, n2))",
         "A quantile over thinnings is taken for a p-value.",
         CLASSICAL + "test_p_value_is_the_quantile_of_the_tails",
     ),
     Fault(
         "alpha-for-each-of-two-tests",
-        "evidence/event_test.py",
-        "clopper_pearson.eps_lower(*counts, alpha / 2),",
-        "clopper_pearson.eps_lower(*counts, alpha),",
+        "evidence/proofs.py",
+        "clopper_pearson.eps_lower(*counts.four, half),",
+        "clopper_pearson.eps_lower(*counts.four, alpha),",
         "The larger of two bounds, one of which has spent all of alpha.",
-        CLASSICAL + "test_the_classical_bound_is_the_larger_of_both_at_half_alpha",
+        PROOFS + "test_each_proof_is_by_the_bound_of_its_name",
     ),
     Fault(
         "any-of-both-for-nothing",
@@ -233,18 +234,18 @@ FAULTS = (
     Fault(
         "half-turned-around",
         "evidence/counts.py",
-        "self.c1, self.n1, self.equal[::-1], self.common, self.both)",
-        "self.c1, self.n1, self.equal, self.common, self.both)",
-        "Counts change places, but not those that StatDP's test goes by.",
-        "unit/test_evidence_counts.py::test_turned_around_twice_is_the_same",
+        "return Counts(self.c2, self.n2, self.c1, self.n1, self.both)",
+        "return Counts(self.c2, self.n1, self.c1, self.n2, self.both)",
+        "Counts change places, but not the runs that they are of.",
+        PROOFS + "test_turned_around_twice_is_the_same",
     ),
     Fault(
         "classical-level-of-one-test",
-        "evidence/counts.py",
-        "return Bound(kind, counts, guarantee, alpha / 2, bound, p)",
-        "return Bound(kind, counts, guarantee, alpha, bound, p)",
+        "evidence/proofs.py",
+        "return Bound(kind, counts, guarantee, alpha / self.tests, *proved)",
+        "return Bound(kind, counts, guarantee, alpha, *proved)",
         "Intervals beside two tests claim the confidence of one.",
-        "unit/test_evidence_counts.py::test_classical_looks_both_ways",
+        PROOFS + "test_classical_looks_both_ways_and_pays_for_it",
     ),
     Fault(
         "residual-forgotten",
@@ -256,11 +257,11 @@ FAULTS = (
     ),
     Fault(
         "one-direction-for-two",
-        "evidence/event_test.py",
-        "return self.lower(*counts), min(1.0, 2 * self.p_value(*counts))",
-        "return self.lower(*counts), self.p_value(*counts)",
+        "evidence/proofs.py",
+        "return lower, min(1.0, 2 * p)\n",
+        "return lower, p\n",
         "A test that looks both ways pays for one.",
-        "unit/test_auditors_wiring.py::test_the_classical_test_of_any_claim_pays_for_both_directions",
+        PROOFS + "test_classical_looks_both_ways_and_pays_for_it",
     ),
     Fault(
         "shared-loss-of-fewer-places",

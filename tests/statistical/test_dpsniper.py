@@ -15,7 +15,8 @@ from benchmarks.cases import CORPUS
 from pytest_dp import ClaimError, DPSniper, audit, queries, values
 from pytest_dp.auditors import held_out
 from pytest_dp.evidence import clopper_pearson
-from pytest_dp.evidence.event_test import Apart, InPairs, event_test
+from pytest_dp.evidence.counts import Counts
+from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE, SHOWN_AT
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
@@ -375,7 +376,8 @@ def test_what_a_counterexample_says_of_pairs():
     alpha = PAIRED_SHARE * 0.1
     if found.event is not found.attack and found.attack is not None:
         alpha *= 1 - ATTACK_SHARE
-    seen, test = InPairs(both, c1 - both, c2 - both, found.runs[0]), event_test(ApproximateDP(0.05))
+    test, n = event_test(ApproximateDP(0.05)), found.runs[0]
+    seen = Counts(c1, n, c2, n, both)
     assert found.lower == test.lower(seen, alpha)
     assert found.p_value == test.p_value(seen, SHOWN_AT)
     assert found.lower <= result.eps_lower < 0.1 < result.loss[1]
@@ -421,7 +423,7 @@ def test_what_proves_unfit_in_the_test_is_counted_again_at_the_alpha_that_is_lef
     left = (1 - PAIRED_SHARE) * 0.1
     alphas = (left, ATTACK_SHARE * left, (1 - ATTACK_SHARE) * left)  # of one thing counted, or two
     lower = event_test(ApproximateDP(0.3)).lower
-    assert found.lower in [lower(Apart(c1, n1, c2, n2), alpha) for alpha in alphas]
+    assert found.lower in [lower(Counts(c1, n1, c2, n2), alpha) for alpha in alphas]
     assert consistent(result)
 
 

@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from pytest_dp.evidence import clopper_pearson, region
-from pytest_dp.evidence.counts import Counts, as_published, classical
-from pytest_dp.evidence.event_test import Apart, InPairs, event_test
+from pytest_dp.evidence.counts import Counts
+from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.proofs import CLASSICAL, PUBLISHED
 from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP, ZeroConcentratedDP
 
 CLAIMS = [
@@ -58,7 +59,7 @@ def chances(n1: int, p1: np.ndarray, n2: int, p2: np.ndarray) -> np.ndarray:
 
 def at_counts(function, n1, n2) -> np.ndarray:
     """A bound, or a p-value, for every pair of counts."""
-    every = [[function(Apart(c1, n1, c2, n2)) for c2 in range(n2 + 1)] for c1 in range(n1 + 1)]
+    every = [[function(Counts(c1, n1, c2, n2)) for c2 in range(n2 + 1)] for c1 in range(n1 + 1)]
     return np.array(every)
 
 
@@ -86,7 +87,9 @@ def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha
 @by_turns("n1, n2, alpha", (5, 12, 0.05), (16, 16, 0.1))
 def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha):
     sharp = at_counts(lambda seen: event_test(claim).lower(seen, alpha), n1, n2)
-    published = at_counts(lambda seen: clopper_pearson.claim_lower(*seen, claim, alpha), n1, n2)
+    published = at_counts(
+        lambda seen: clopper_pearson.claim_lower(*seen.four, claim, alpha), n1, n2
+    )
     ends = [1e-6, 1e-3, 0.01, 0.99, 0.999, 1.0]
     places = np.concatenate((ends, np.linspace(0.03, 0.97, 33)))
     p1, p2 = (p.ravel() for p in np.meshgrid(places, places))
@@ -102,14 +105,13 @@ def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha)
 def test_both_directions_and_published_p_values_are_valid(claim):
     runs, alpha = 9, 0.2
 
-    def p_value(prove):
-        def of_counts(seen):
-            counts = Counts(*seen, (seen.c1, seen.c2), seen.n1)
-            return prove("event", counts, claim, alpha).p_value
+    def p_value(proof):
+        def of_counts(counts):
+            return proof.proved(counts, claim, alpha)[1]
 
         return at_counts(of_counts, runs, runs)
 
-    two_sided, published = p_value(classical), p_value(as_published)
+    two_sided, published = p_value(CLASSICAL), p_value(PUBLISHED)
     weights = chances(runs, claim.largest_probability(PLACES), runs, PLACES)
     assert worst_level(two_sided, weights) <= 1
     assert worst_level(two_sided.T, weights) <= 1
@@ -127,7 +129,7 @@ def test_exact_size_at_moderate_counts_is_near_alpha(claim, p2):
     p1, p_value = float(claim.largest_probability(p2)), event_test(claim).p_value
     first, last = (int(q) for q in stats.binom.ppf((alpha * 1e-2, 1 - alpha * 1e-2), runs, p1))
     for c1 in range(first, last + 1):
-        while high < runs and p_value(Apart(c1, runs, high + 1, runs), alpha) <= alpha:
+        while high < runs and p_value(Counts(c1, runs, high + 1, runs), alpha) <= alpha:
             high += 1
         size += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(high, runs, p2)
     outside = stats.binom.cdf(first - 1, runs, p1) + stats.binom.sf(last, runs, p1)
@@ -151,7 +153,7 @@ def test_size_at_large_counts_is_near_alpha(p1, p2, n1, n2, alpha):
         expected = c1 / n1 * math.exp(-eps) * n2 - 2 * sd2
         ends = round(expected - sd2), round(expected + sd2)
         for _ in range(2):  # nearly linear on the short way between the ends, then on a shorter
-            off = [lower(Apart(c1, n1, c2, n2), alpha) - eps for c2 in ends]
+            off = [lower(Counts(c1, n1, c2, n2), alpha) - eps for c2 in ends]
             middle = ends[0] + (ends[1] - ends[0]) * off[0] / (off[0] - off[1])
             ends = round(middle) - 100, round(middle) + 100
         critical.append(middle)
@@ -175,7 +177,7 @@ def outcomes(total: int) -> np.ndarray:
 def test_bounds_of_pairs_hold(claim, pairs, alpha):
     counts = outcomes(pairs)
     test = event_test(claim)
-    seen = [InPairs(*c, pairs) for c in counts.tolist()]
+    seen = [Counts.of_pairs(*c, pairs) for c in counts.tolist()]
     bounds = np.array([test.lower(each, alpha) for each in seen])
     p_values = np.array([test.p_value(each, alpha) for each in seen])
     assert ((bounds > claim.claimed) == (p_values <= alpha)).all()
@@ -211,7 +213,7 @@ def test_bounds_on_the_ratio_of_pairs_are_exceeded_nearly_with_chance_alpha():
     pairs, alpha = 11, 0.05
     counts = outcomes(pairs)
     of_each = np.column_stack([counts, pairs - counts.sum(axis=1)])
-    seen = [InPairs(*c, pairs) for c in counts.tolist()]
+    seen = [Counts.of_pairs(*c, pairs) for c in counts.tolist()]
     bounds = np.array([event_test(CLAIMS[0]).lower(each, alpha) for each in seen])
     missed = []
     for below in np.unique(bounds[np.isfinite(bounds)])[::2] - 1e-9:
@@ -233,7 +235,9 @@ def test_simulated_misses_of_pairs_at_large_counts(claim):
     rng = np.random.default_rng(11)
     together = rng.multinomial(pairs, [p2, p1 - p2, 0.0, 1 - p1], size=audits)
     lower = event_test(claim).lower
-    misses = [lower(InPairs(*c[:3], pairs), alpha) > claim.claimed for c in together.tolist()]
+    misses = [
+        lower(Counts.of_pairs(*c[:3], pairs), alpha) > claim.claimed for c in together.tolist()
+    ]
     assert sum(misses) <= audits * alpha + 3 * math.sqrt(audits * alpha)
 
 
@@ -250,6 +254,6 @@ def test_broken_claims_are_rejected(claim):
             continue
         c1, c2 = round(runs * p1), round(runs * p2)
         both = round(0.9 * c2)
-        for seen in (Apart(c1, runs, c2, runs), InPairs(both, c1 - both, c2 - both, runs)):
+        for seen in (Counts(c1, runs, c2, runs), Counts.of_pairs(both, c1 - both, c2 - both, runs)):
             assert (event_test(claim).p_value(seen, 1e-6) <= 1e-6) == broken
-        assert (event_test(claim).lower(Apart(c1, runs, c2, runs), 1e-6) > claim.claimed) == broken
+        assert (event_test(claim).lower(Counts(c1, runs, c2, runs), 1e-6) > claim.claimed) == broken

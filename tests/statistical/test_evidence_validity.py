@@ -46,14 +46,37 @@ def worst_excess(p_values: np.ndarray, weights: np.ndarray) -> float:
 @pytest.mark.parametrize("runs", [5, 12, 20, 30])
 @pytest.mark.parametrize("eps", EPSILONS)
 def test_p_value_is_valid_at_every_level(runs, eps):
-    one = table(runs, lambda c1, c2: statdp.p_value(c1, c2, runs, eps))
-    both = table(runs, lambda c1, c2: statdp.p_value_both(c1, c2, runs, eps))
+    one = table(runs, lambda c1, c2: statdp.p_value(c1, runs, c2, runs, eps))
+    both = table(runs, lambda c1, c2: statdp.p_value_both(c1, runs, c2, runs, eps))
     for p1, p2 in allowed(eps):
         weights = chances(runs, p1, p2)
         assert worst_excess(one, weights) <= 1 + 1e-9
         if p2 <= p1 * math.exp(eps):
             assert worst_excess(both, weights) <= 1 + 1e-9
             assert worst_excess(both, weights.T) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("n1", "n2"), [(6, 15), (15, 6), (1, 20)])
+@pytest.mark.parametrize("eps", EPSILONS)
+def test_p_value_is_valid_for_any_numbers_of_runs(n1, n2, eps):
+    """Against the definition too, by the quantile of the tails over thinnings."""
+    found = np.array(
+        [[statdp.p_value(c1, n1, c2, n2, eps) for c2 in range(n2 + 1)] for c1 in range(n1 + 1)]
+    )
+    both = np.array(
+        [[statdp.p_value_both(c1, n1, c2, n2, eps) for c2 in range(n2 + 1)] for c1 in range(n1 + 1)]
+    )
+    for p1, p2 in allowed(eps):
+        one, other = (stats.binom.pmf(np.arange(n + 1), n, p) for n, p in ((n1, p1), (n2, p2)))
+        assert worst_excess(found, np.outer(one, other)) <= 1 + 1e-9
+        if p2 <= p1 * math.exp(eps):
+            assert worst_excess(both, np.outer(one, other)) <= 1 + 1e-9
+    for c1, c2 in ((n1, 0), (n1 // 2, n2 // 5), (n1, n2 // 2)):
+        kept = np.arange(c1 + 1)
+        tails = stats.hypergeom.sf(kept - 1, n1 + n2, n1, kept + c2)
+        enough = np.cumsum(stats.binom.pmf(kept, c1, math.exp(-eps))[::-1]) >= 0.1
+        truth = min(1.0, 10 * tails[::-1][np.argmax(enough)])
+        assert truth * (1 - 1e-13) <= found[c1, c2] <= truth * (1 + 1e-11)
 
 
 def test_the_plain_mean_is_not_a_p_value():
@@ -74,7 +97,7 @@ def test_the_plain_mean_is_not_a_p_value():
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 @pytest.mark.parametrize("runs", [12, 25])
 def test_bounds_on_eps_cover(runs, alpha):
-    inverted = table(runs, lambda c1, c2: statdp.eps_lower(c1, c2, runs, alpha))
+    inverted = table(runs, lambda c1, c2: statdp.eps_lower(c1, runs, c2, runs, alpha))
     sniper = table(runs, lambda c1, c2: clopper_pearson.eps_lower(c1, runs, c2, runs, alpha))
     for eps in EPSILONS:
         for p1, p2 in allowed(eps):
@@ -103,7 +126,7 @@ def largest_rejected(c1: int, runs: int, eps: float, alpha: float) -> int:
     low, high = -1, c1 + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if statdp.p_value(c1, min(middle, runs), runs, eps) <= alpha:
+        if statdp.p_value(c1, runs, min(middle, runs), runs, eps) <= alpha:
             low = middle
         else:
             high = middle

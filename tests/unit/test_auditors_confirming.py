@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from pytest_dp.auditors.confirming import _by_chance, _draw_alike, _keep
+from pytest_dp.auditors import confirming
+from pytest_dp.auditors.confirming import _apart, _by_chance, _draw_alike, _keep
 
 
 def repeated(answers, runs):
@@ -55,3 +57,25 @@ def test_how_often_a_fair_coin_counts_as_kept():
 )
 def test_processes_that_draw_alike(copies, alike):
     assert all(_draw_alike(copies(np.random.default_rng(seed))) == alike for seed in range(20))
+
+
+@pytest.mark.parametrize(
+    ("answer", "processes"),
+    [
+        (lambda number, run: (0, run), 21),
+        (lambda number, run: (number % 2, run), 8),
+        (lambda number, run: (int(number > 9), run), 11),
+        (lambda number, run: "no noise", 21),
+    ],
+    ids=["a coin that falls alike", "a coin", "a coin that fell alike so far", "no noise"],
+)
+def test_a_coin_that_is_kept_falls_alike_everywhere_with_chance_alpha_at_most(
+    monkeypatch, answer, processes
+):
+    def draw(context, item, other, runs, number, deadline):
+        return [answer(number, run) for run in range(runs)]
+
+    monkeypatch.setattr(confirming, "_after_others", draw)
+    found = _apart(SimpleNamespace(alpha=1e-6), (None, None), None, 4, None)
+    assert len(found) == processes
+    assert 2.0 ** (1 - 21) <= 1e-6

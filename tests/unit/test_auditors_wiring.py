@@ -6,27 +6,26 @@ None of these repeats an audit to count its errors: what is spent and drawn is w
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
-from pytest_dp.auditors import concluding, dpsniper, held_out, sequential
+from pytest_dp.auditors import concluding, dpfinder, held_out, sequential
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.evidence.counts import Bound, Counts, classical
-from pytest_dp.evidence.event_test import Apart, event_test
+from pytest_dp.evidence.counts import Counts
+from pytest_dp.evidence.proofs import SHARP, Bound
 from pytest_dp.limits import COUPLED_SHARE, PAIRED_SHARE
-from pytest_dp.privacy import ApproximateDP, GaussianDP
+from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 PAIRS = {"pairs": [([1], []), ([1, 1], [1])], "n_jobs": 1, "seed": 1}
-COUNTS = Counts(300, 500, 100, 500, (300, 100), 500)
+COUNTS = Counts(300, 500, 100, 500)
 
 
 def laplace(records, rng, size, scale=0.5):
@@ -83,18 +82,18 @@ def test_no_random_numbers_are_drawn_twice(draws, mechanism, claim):
 def test_all_that_is_shown_spends_alpha_once(monkeypatch):
     """A divergence, an attack and an event, each at a share of alpha."""
     spent = []
-    count, sharp = concluding.divergence.count, held_out.sharp
+    count, bound = concluding.divergence.count, SHARP.bound
 
     def divergence(context, pool, arm, alpha):
         spent.append(alpha)
         return count(context, pool, arm, alpha)
 
-    def proof(kind, counts, guarantee, alpha):
+    def proof(self, kind, counts, guarantee, alpha):
         spent.append(alpha)
-        return sharp(kind, counts, guarantee, alpha)
+        return bound(kind, counts, guarantee, alpha)
 
     monkeypatch.setattr(concluding.divergence, "count", divergence)
-    monkeypatch.setattr(held_out.bounds, "__defaults__", (proof,))
+    monkeypatch.setattr(type(SHARP), "bound", proof)
     assert quick(gaussian, mu=1.0).violated
     assert len(spent) >= 2
     assert sum(spent) <= 1e-6 * (1 + 1e-12)
@@ -104,12 +103,14 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
 def test_an_attack_and_an_event_share_alpha(share):
     spent = []
 
-    def proof(kind, counts, guarantee, alpha):
+    def bound(kind, counts, guarantee, alpha):
         spent.append(alpha)
         return Bound(kind, counts, guarantee, alpha)
 
     context = SimpleNamespace(alpha=0.01, guarantee=ApproximateDP(1.0))
-    held_out.bounds(context, held_out.Tested(COUNTS, COUNTS, share=share), proof)
+    counted = {"attack": COUNTS, "event": COUNTS}
+    proof = SimpleNamespace(bound=bound)
+    held_out.bounds(context, held_out.Tested(counted, share=share), proof)
     assert sum(spent) == pytest.approx(share * 0.01, rel=1e-12)
 
 
@@ -117,12 +118,36 @@ def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
     def cannot(*_, **__):
         raise CannotCouple("it does not share them")
 
-    tested = held_out.Tested(COUNTS, None)
+    tested = held_out.Tested({"attack": COUNTS})
     monkeypatch.setattr(held_out, "_count_pairs", cannot)
-    monkeypatch.setattr(held_out, "_count_independent", lambda *_, **__: tested)
+    monkeypatch.setattr(held_out, "_count_apart", lambda *_, **__: tested)
     context = SimpleNamespace(sampler=SimpleNamespace(runs=0, note=lambda _: None))
     again = held_out.count(context, Pool(), SimpleNamespace(coupled=True), 1_000)
     assert again.share + PAIRED_SHARE == pytest.approx(1.0)
+
+
+def test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share(monkeypatch):
+    shares = []
+
+    def noted(context, found, share, given=()):
+        shares.append(share)
+        return SimpleNamespace(violated=False)
+
+    inside, beyond = SimpleNamespace(pair="inside"), SimpleNamespace(pair="beyond")
+    monkeypatch.setattr(dpfinder, "_audited", noted)
+    deadline = SimpleNamespace(sooner=lambda share: None)
+    context = SimpleNamespace(
+        only_told=lambda pair: pair == "beyond",
+        pairs=(),
+        max_samples=100,
+        deadline=deadline,
+        sampler=SimpleNamespace(notes=[]),
+    )
+    for found in ([inside], [inside, beyond]):
+        monkeypatch.setattr(dpfinder, "_found", lambda _, found=found: found)
+        dpfinder.audit(context)
+    assert shares[0] == sum(shares[1:]) == 1.0
+    assert len(shares) == 3
 
 
 @pytest.mark.slow
@@ -174,10 +199,7 @@ def test_what_is_lost_in_a_game_that_was_given_up_is_lost():
 
 @pytest.mark.parametrize(("lower", "red"), [(1.0, False), (1.0 + 1e-12, True)])
 def test_a_bound_at_the_claim_does_not_break_it(monkeypatch, lower, red):
-    def proof(kind, counts, guarantee, alpha):
-        return Bound(kind, counts, guarantee, alpha, lower, 0.5)
-
-    monkeypatch.setattr(dpsniper, "sharp", proof)
+    monkeypatch.setattr(type(SHARP), "proved", lambda *_: (lower, 0.5))
     result = quick(laplace, eps=1.0, method="dpsniper")
     assert result.violated == red
     assert (result.p_value <= result.alpha) == red
@@ -218,13 +240,3 @@ def test_what_tells_no_inputs_apart_is_blind(method):
 
     result = quick(noise, eps=1.0, method=method)
     assert (result.verdict, result.blind, result.strength) == ("inconclusive", True, "blind")
-
-
-def test_the_classical_test_of_any_claim_pays_for_both_directions():
-    """Twice the p-value in the one direction that it looks at."""
-    for claim in (ApproximateDP(0.1, 0.01), GaussianDP(0.1)):
-        test = event_test(claim)
-        once = test.p_value(Apart(260, 500, 200, 500), 0.005)
-        assert classical("event", replace(COUNTS, equal=(260, 200)), claim, 0.01).p_value == (
-            pytest.approx(2 * once)
-        )

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from pytest_dp.evidence import clopper_pearson, statdp
-from pytest_dp.evidence.event_test import event_test
 from pytest_dp.privacy import ApproximateDP
 
 pytestmark = pytest.mark.slow
@@ -36,7 +35,7 @@ def test_p_value_is_the_quantile_of_the_tails(runs):
         for c1 in range(runs + 1):
             for c2 in range(runs + 1):
                 truth = quantile_of_tails(c1, c2, runs, eps)
-                p = statdp.p_value(c1, c2, runs, eps)
+                p = statdp.p_value(c1, runs, c2, runs, eps)
                 assert truth * (1 - 1e-14) <= p <= truth * (1 + 1e-11), (c1, c2, eps)
 
 
@@ -50,7 +49,7 @@ def test_p_value_at_moderate_counts_never_falls_below_the_truth():
         eps = float(rng.exponential())
         truth = quantile_of_tails(c1, c2, runs, eps)
         if truth > 1e-290:
-            p = statdp.p_value(c1, c2, runs, eps)
+            p = statdp.p_value(c1, runs, c2, runs, eps)
             assert truth * (1 - 1e-12) <= p <= truth * (1 + 1e-8), (c1, c2, runs, eps)
             checked += 1
 
@@ -63,26 +62,26 @@ def test_p_value_at_large_counts_by_integration_in_logarithms(c2):
     before = stats.nhypergeom.logpmf(np.arange(kept, runs + 1), 2 * runs, runs, c2 + 1)
     truth = min(0.0, math.log(10) + float(np.logaddexp.reduce(before)))
     assert truth <= 0.0
-    assert statdp.log_p_value(c1, c2, runs, eps) == pytest.approx(truth, abs=1e-6)
-    assert statdp.log_p_value(c1, c2, runs, eps) >= truth - 1e-8
+    assert statdp.log_p_value(c1, runs, c2, runs, eps) == pytest.approx(truth, abs=1e-6)
+    assert statdp.log_p_value(c1, runs, c2, runs, eps) >= truth - 1e-8
 
 
 def test_log_p_value_is_monotone():
     for c1, c2, runs in [(10, 0, 10), (300, 40, 500), (24_000, 5_000, 50_000), (50, 49, 10_000)]:
-        by_eps = [statdp.log_p_value(c1, c2, runs, e) for e in np.linspace(0, 8, 81)]
+        by_eps = [statdp.log_p_value(c1, runs, c2, runs, e) for e in np.linspace(0, 8, 81)]
         assert (np.diff(by_eps) >= -1e-9).all()
     runs, eps = 500, 0.7
-    by_c2 = [statdp.log_p_value(300, c2, runs, eps) for c2 in range(runs + 1)]
-    by_c1 = [statdp.log_p_value(c1, 100, runs, eps) for c1 in range(runs + 1)]
+    by_c2 = [statdp.log_p_value(300, runs, c2, runs, eps) for c2 in range(runs + 1)]
+    by_c1 = [statdp.log_p_value(c1, runs, 100, runs, eps) for c1 in range(runs + 1)]
     assert (np.diff(by_c2) >= -1e-9).all()
     assert (np.diff(by_c1) <= 1e-9).all()
 
 
 def test_log_p_value_goes_where_p_values_end():
-    assert statdp.log_p_value(250_000, 0, 500_000, 1.0) < -50_000
-    assert statdp.p_value(250_000, 0, 500_000, 1.0) > 0
-    p = statdp.p_value(10_012, 1_351, 20_000, 1.0)
-    assert p == pytest.approx(math.exp(statdp.log_p_value(10_012, 1_351, 20_000, 1.0)))
+    assert statdp.log_p_value(250_000, 500_000, 0, 500_000, 1.0) < -50_000
+    assert statdp.p_value(250_000, 500_000, 0, 500_000, 1.0) > 0
+    p = statdp.p_value(10_012, 20_000, 1_351, 20_000, 1.0)
+    assert p == pytest.approx(math.exp(statdp.log_p_value(10_012, 20_000, 1_351, 20_000, 1.0)))
     assert 1e-292 < p < 1e-289
 
 
@@ -91,9 +90,14 @@ def test_both_directions_cost_a_factor_of_two(runs):
     for eps in (0.0, 0.3, 2.0):
         for c1 in range(runs + 1):
             for c2 in range(runs + 1):
-                ways = statdp.p_value(c1, c2, runs, eps), statdp.p_value(c2, c1, runs, eps)
+                ways = (
+                    statdp.p_value(c1, runs, c2, runs, eps),
+                    statdp.p_value(c2, runs, c1, runs, eps),
+                )
                 expected = min(1.0, 2 * min(ways))
-                assert statdp.p_value_both(c1, c2, runs, eps) == pytest.approx(expected, rel=1e-12)
+                assert statdp.p_value_both(c1, runs, c2, runs, eps) == pytest.approx(
+                    expected, rel=1e-12
+                )
                 assert ways[0] == 1.0 or c1 > c2
 
 
@@ -106,62 +110,19 @@ def test_both_directions_cost_a_factor_of_two(runs):
 )
 @pytest.mark.parametrize("alpha", [0.05, 1e-6])
 def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
-    bound = statdp.eps_lower(c1, c2, runs, alpha)
+    bound = statdp.eps_lower(c1, runs, c2, runs, alpha)
     assert math.isfinite(bound)
     if bound > 0:
-        assert statdp.p_value_both(c1, c2, runs, bound) <= alpha
-    assert statdp.p_value_both(c1, c2, runs, bound + 2e-6) > alpha
+        assert statdp.p_value_both(c1, runs, c2, runs, bound) <= alpha
+    assert statdp.p_value_both(c1, runs, c2, runs, bound + 2e-6) > alpha
     for eps in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0):
-        assert (statdp.p_value_both(c1, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
+        assert (statdp.p_value_both(c1, runs, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
 
 
 def test_eps_lower_of_equal_or_absent_counts_is_zero():
     for c1, c2 in [(0, 0), (50, 50), (100, 100), (51, 50), (1, 0)]:
-        assert statdp.eps_lower(c1, c2, 100, 0.05) == 0.0
-    assert statdp.eps_lower(5_000, 0, 10_000, 1e-6) > 5
-
-
-# planning
-
-
-@pytest.mark.parametrize(
-    ("p1", "p2", "eps", "alpha"),
-    [
-        (0.5, 0.08, 1.0, 1e-6),
-        (0.02, 0.002, 1.0, 0.05),
-        (0.9, 0.2, 0.5, 1e-6),
-        (1.0, 0.0, 1.0, 1e-6),
-    ],
-)
-def test_runs_that_are_planned_nearly_always_refute_and_few_less_need_not(p1, p2, eps, alpha):
-    """By the sum over all counts of what StatDP's test rejects."""
-    test = event_test(ApproximateDP(eps))
-    runs = test.classical_runs(p1, p2, alpha, 10**6)
-
-    def power(runs):
-        total, c2 = 0.0, -1
-        first, last = (int(q) for q in stats.binom.ppf((1e-6, 1 - 1e-6), runs, p1))
-        for c1 in range(first, last + 1):  # what is rejected at c1 is rejected at all larger ones
-            while c2 < runs and statdp.p_value_both(c1, c2 + 1, runs, eps) <= alpha:
-                c2 += 1
-            total += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(c2, runs, p2)
-        return float(total)
-
-    assert power(runs) > 0.97
-    assert power(runs * 3 // 4) < 0.99
-    assert test.classical_runs(p1, p2, alpha, runs // 2) is None
-    if p2:
-        loss = test.classical_resolution(p1, runs, alpha)
-        assert loss == pytest.approx(math.log(p1 / p2), rel=0.05)
-
-
-def test_where_nothing_could_be_caught_none_is_planned():
-    test = event_test(ApproximateDP(1.0))
-    assert test.classical_runs(0.5, 0.5, 0.05, 10**6) is None
-    assert test.classical_runs(0.5, 0.5 * math.exp(-1.0), 0.05, 10**6) is None
-    assert test.classical_runs(0.5, 0.18, 1e-6, 1) is None
-    for p1, runs in ((0.0, 1_000), (0.5, 3), (1e-4, 1_000)):
-        assert test.classical_resolution(p1, runs, 1e-6) == math.inf
+        assert statdp.eps_lower(c1, 100, c2, 100, 0.05) == 0.0
+    assert statdp.eps_lower(5_000, 10_000, 0, 10_000, 1e-6) > 5
 
 
 # Clopper-Pearson
@@ -219,14 +180,14 @@ def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: statdp.p_value(1, 1, 0, 1.0), "Invalid runs, 0"),
-        (lambda: statdp.p_value(-1, 1, 5, 1.0), "Invalid c1, -1"),
-        (lambda: statdp.p_value_both(1, 6, 5, 1.0), "Invalid c2, 6"),
-        (lambda: statdp.p_value_both(6, 1, 5, 1.0), "Invalid c1, 6"),
-        (lambda: statdp.p_value(1, 1, 5, -0.1), "Invalid eps, -0.1"),
-        (lambda: statdp.p_value(1, 1, 5, math.nan), "Invalid eps, nan"),
-        (lambda: statdp.p_value(1, 1, 5, math.inf), "Invalid eps, inf"),
-        (lambda: statdp.eps_lower(1, 1, 5, 0.0), "Invalid alpha, 0.0"),
+        (lambda: statdp.p_value(1, 0, 1, 5, 1.0), "Invalid runs, 0"),
+        (lambda: statdp.p_value(-1, 5, 1, 5, 1.0), "Invalid c1, -1"),
+        (lambda: statdp.p_value_both(1, 5, 6, 5, 1.0), "Invalid c2, 6"),
+        (lambda: statdp.p_value_both(6, 5, 1, 5, 1.0), "Invalid c1, 6"),
+        (lambda: statdp.p_value(1, 5, 1, 5, -0.1), "Invalid eps, -0.1"),
+        (lambda: statdp.p_value(1, 5, 1, 5, math.nan), "Invalid eps, nan"),
+        (lambda: statdp.p_value(1, 5, 1, 5, math.inf), "Invalid eps, inf"),
+        (lambda: statdp.eps_lower(1, 5, 1, 5, 0.0), "Invalid alpha, 0.0"),
         (lambda: clopper_pearson.interval(6, 5, 0.05), "Invalid count, 6"),
         (lambda: clopper_pearson.lower(1, 5, 1.0), "Invalid alpha, 1.0"),
         (lambda: clopper_pearson.upper(1, 5, math.nan), "Invalid alpha, nan"),
@@ -235,37 +196,3 @@ def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
 def test_impossible_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-# both tests of the papers together
-
-
-@pytest.mark.parametrize("runs", [8, 15])
-def test_the_classical_p_value_is_valid_and_agrees_with_its_bound(runs):
-    counts = np.arange(runs + 1)
-    both = [(a, b) for a in range(runs + 1) for b in range(runs + 1)]
-    levels = (0.3, 0.01)
-    for eps in (0.1, 1.0, 3.0):
-        test = event_test(ApproximateDP(eps))
-        p_values = np.array([test.classical(*c, runs, 0.5)[1] for c in both])
-        for p2 in (0.01, 0.1, 0.3, math.exp(-eps)):
-            for p1 in (math.exp(eps) * p2, p2, math.exp(-eps) * p2):
-                if p1 > 1:
-                    continue
-                one, two = (stats.binom.pmf(counts, runs, p) for p in (p1, p2))
-                chance = np.outer(one, two).ravel()
-                for level in np.unique(p_values):
-                    assert chance[p_values <= level].sum() <= level * (1 + 1e-9)
-        for alpha in levels:
-            clear = np.abs(p_values - alpha) > 1e-6
-            rejected = np.array([test.classical(*c, runs, alpha)[0] for c in both]) >= eps
-            assert (rejected == (p_values <= alpha))[clear].all()
-
-
-def test_the_classical_bound_is_the_larger_of_both_at_half_alpha():
-    test = event_test(ApproximateDP(1.0))
-    for c1, c2 in ((900, 100), (1000, 0), (40, 2), (10, 10)):
-        published = clopper_pearson.eps_lower(c1, 1000, c2, 1000, 5e-7)
-        bound = test.classical(c1, c2, 1000, 1e-6)[0]
-        assert bound == max(statdp.eps_lower(c1, c2, 1000, 5e-7), published)
-    assert test.classical(1000, 0, 1000, 0.5)[1] < 1e-100

@@ -406,5 +406,7 @@ def test_growth_keeps_shape_and_orders_events_as_the_p_value_does():
     assert event_growth(np.zeros((0, 2), int), np.zeros((0, 2), int), 30, sticks).shape == (0, 2)
     c1, c2 = np.array([900, 500, 500, 100, 50]), np.array([300, 150, 100, 30, 0])
     grown = event_growth(c1, c2, 1_000, sticks)
-    logs = [statdp.log_p_value(int(a), int(b), 1_000, 1.0) for a, b in zip(c1, c2, strict=True)]
+    logs = [
+        statdp.log_p_value(int(a), 1_000, int(b), 1_000, 1.0) for a, b in zip(c1, c2, strict=True)
+    ]
     assert (np.argsort(-grown) == np.argsort(logs, stable=True)).all()

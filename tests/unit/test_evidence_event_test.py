@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -14,7 +15,8 @@ from scipy import stats
 
 from pytest_dp.evidence import clopper_pearson, region
 from pytest_dp.evidence.boundary import boundary
-from pytest_dp.evidence.event_test import ANY_SHARE, Apart, InPairs, event_test
+from pytest_dp.evidence.counts import Counts
+from pytest_dp.evidence.event_test import ANY_SHARE, event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
 pytestmark = pytest.mark.slow
@@ -29,26 +31,26 @@ CLAIMS = [
     RenyiDP(((2.0, 0.5),)),
 ]
 APART = [
-    Apart(12, 30, 4, 50),
-    Apart(700, 1_000, 300, 1_000),
-    Apart(100, 100, 20, 100),
-    Apart(60, 1_000, 0, 1_000),
-    Apart(60_000, 100_000, 90_000, 200_000),
-    Apart(500, 1_000, 2, 100_000_000),
+    Counts(12, 30, 4, 50),
+    Counts(700, 1_000, 300, 1_000),
+    Counts(100, 100, 20, 100),
+    Counts(60, 1_000, 0, 1_000),
+    Counts(60_000, 100_000, 90_000, 200_000),
+    Counts(500, 1_000, 2, 100_000_000),
 ]
 PAIRS = [
-    InPairs(0, 1, 0, 2),
-    InPairs(0, 40, 7, 80),
-    InPairs(3, 0, 5, 100),
-    InPairs(100, 12, 30, 142),
-    InPairs(45_000, 5_000, 30, 90_000),
-    InPairs(100_000_000, 500, 0, 200_000_000),
+    Counts.of_pairs(0, 1, 0, 2),
+    Counts.of_pairs(0, 40, 7, 80),
+    Counts.of_pairs(3, 0, 5, 100),
+    Counts.of_pairs(100, 12, 30, 142),
+    Counts.of_pairs(45_000, 5_000, 30, 90_000),
+    Counts.of_pairs(100_000_000, 500, 0, 200_000_000),
 ]
 of_claims = pytest.mark.parametrize("claim", CLAIMS, ids=str)
 
 
 def frequencies(seen, least=0.0):
-    c1, n1, c2, n2 = seen.apart if isinstance(seen, InPairs) else seen
+    c1, n1, c2, n2 = seen.four
     return np.array(c1 / n1), np.array(max(c2, least) / n2)
 
 
@@ -59,7 +61,7 @@ def best_of(seen, claim):
 
 def plain_bound(seen, alpha):
     """Two Clopper-Pearson bounds, not raised to 0."""
-    c1, n1, c2, n2 = seen
+    c1, n1, c2, n2 = seen.four
     low = clopper_pearson.lower(c1, n1, alpha / 2)
     return math.log(low) - math.log(clopper_pearson.upper(c2, n2, alpha / 2))
 
@@ -69,7 +71,7 @@ def plain_bound(seen, alpha):
 
 def apart_at(seen, claim, alpha, p1, p2):
     """Z1, Z2 and the weights of points, by the definition."""
-    c1, n1, c2, n2 = seen
+    c1, n1, c2, n2 = seen.four
     z1 = stats.norm.isf(stats.binom.sf(c1 - 1, n1, p1))
     z2 = stats.norm.isf(stats.binom.cdf(c2, n2, p2))
     plain = (1 - p1) / (n1 * p1), (1 - p2) / (n2 * p2)
@@ -94,11 +96,16 @@ def scores(alpha, z1, z2, w1, w2):
 def on_points(seen, claim, alpha, points=8_000):
     """Scores of points near the edge of the region or anywhere in it, and what they show."""
     m = stats.norm.isf(0.0025 * alpha)
-    u, v = stats.norm.cdf(np.random.default_rng(seen[0]).uniform(-m, m, (2, points)))
-    apart = isinstance(seen, Apart)
-    c1, n1, c2, n2 = seen
+    u, v = stats.norm.cdf(np.random.default_rng(seen.c1).uniform(-m, m, (2, points)))
+    apart = seen.both is None
+    c1, n1, c2, n2 = seen.four
     if not apart:
-        c1, n1, c2, n2 = seen.only1, seen.only1 + seen.both, seen.only2, sum(seen[:3])
+        c1, n1, c2, n2 = (
+            seen.only1,
+            seen.only1 + seen.both,
+            seen.only2,
+            seen.both + seen.only1 + seen.only2,
+        )
     x1 = stats.beta.ppf(u, max(c1, 0.01), n1 - c1 + 1)
     x2 = stats.beta.ppf(v, c2 + 1, max(n2 - c2, 1))
     inside = (x1 > 1e-200) & (x1 < 1) & (x2 > 0) & (x2 < 1)
@@ -108,7 +115,7 @@ def on_points(seen, claim, alpha, points=8_000):
             x1, x2
         )
     share = 0.0 if claim == PURE else ANY_SHARE
-    least = clopper_pearson.lower(n2, seen.pairs, share * alpha) if share else 1.0
+    least = clopper_pearson.lower(n2, seen.n1, share * alpha) if share else 1.0
     p1, p2 = least * (1 - x2), least * ((1 - x1) * (1 - x2) + x2)
     found = scores((1 - share) * alpha, *pairs_at(seen, x1, x2))
     return *found, event_test(claim).shows(p1, p2)
@@ -127,7 +134,7 @@ EACH = [
 def test_no_point_contradicts_the_bound_or_the_p_value(seen, claim, alpha):
     """All counts against claims of every kind, at either alpha."""
     score, possible, values = on_points(seen, claim, alpha)
-    share = ANY_SHARE if isinstance(seen, InPairs) and claim != PURE else 0.0
+    share = ANY_SHARE if seen.both is not None and claim != PURE else 0.0
     level = (1 - share) * alpha
     bound = event_test(claim).lower(seen, alpha)
     kept = values[possible & (score < stats.norm.isf(0.99 * level))]
@@ -142,7 +149,7 @@ def test_no_point_contradicts_the_bound_or_the_p_value(seen, claim, alpha):
         if value > 0.01 or claim == PURE:
             tried = claim.at(value)
             p = event_test(tried).p_value(seen, alpha)
-            if isinstance(seen, Apart) and claim != PURE:  # whose weights follow the claim
+            if seen.both is None and claim != PURE:  # whose weights follow the claim
                 score, possible, values = on_points(seen, tried, alpha)
             worst = score[possible & (values <= value)].min(initial=np.inf)
             assert p >= share * alpha + 0.01 * level + stats.norm.sf(worst) or p == 1.0
@@ -162,7 +169,7 @@ def test_blocks_bound_the_points_in_them(seen, size):
         x1[:100] = 0.5
         x2 = grid.axis2.at[j] * (1 - other) + grid.axis2.at[end_j] * other
         with np.errstate(all="ignore"):
-            apart = isinstance(seen, Apart)
+            apart = seen.both is None
             z1, z2, w1, w2 = (
                 apart_at(seen, PURE, alpha, x1, x2) if apart else pairs_at(seen, x1, x2)
             )
@@ -179,7 +186,9 @@ def test_blocks_bound_the_points_in_them(seen, size):
             assert (grid.score(i, j, size) <= score)[positive].all()
 
 
-@pytest.mark.parametrize("seen", [InPairs(50, 30, 10, 90), InPairs(0, 10**9, 3, 10**10), APART[0]])
+@pytest.mark.parametrize(
+    "seen", [Counts.of_pairs(50, 30, 10, 90), Counts.of_pairs(0, 10**9, 3, 10**10), APART[0]]
+)
 def test_ratios_are_rounded_downwards(seen):
     test = event_test(PURE)
     grid = test._grid(seen, 0.05)
@@ -188,13 +197,13 @@ def test_ratios_are_rounded_downwards(seen):
         for at, rounded in zip(k, test._proved(*grid.corner(k, k)), strict=True):
             x1, x2 = Decimal(float(grid.axis1.at[at])), Decimal(float(grid.axis2.at[at + 1]))
             exact = x1.ln() - x2.ln()
-            if isinstance(seen, InPairs):
+            if seen.both is not None:
                 exact = (1 - x2).ln() - (1 - x1 * (1 - x2)).ln()
             assert 1e-13 < exact - Decimal(float(rounded)) < 2e-12
 
 
 def test_scores_are_rounded_downwards():
-    grid = event_test(PURE)._grid(InPairs(50, 30, 10, 90), 0.05)
+    grid = event_test(PURE)._grid(Counts.of_pairs(50, 30, 10, 90), 0.05)
     exact = stats.norm.isf(stats.binom.cdf(10, 90, grid.axis2.at))
     inner = np.abs(exact) < 3
     assert 5e-8 < (exact - grid.axis2.z)[inner].min() < 2e-7
@@ -202,7 +211,7 @@ def test_scores_are_rounded_downwards():
 
 def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
     monkeypatch.setattr(region.PairsGrid, "score", lambda grid, i, j, size: np.full(len(i), grid.z))
-    seen = InPairs(50, 40, 10, 100)
+    seen = Counts.of_pairs(50, 40, 10, 100)
     assert math.isfinite(event_test(PURE).lower(seen, 0.1))
     assert event_test(ApproximateDP(0.0)).p_value(seen, 0.1) == pytest.approx(0.1, rel=1e-12)
 
@@ -258,12 +267,13 @@ ALPHAS = st.sampled_from([0.4, 0.01, 1e-6])
 def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha, in_pairs):
     c1, c2, more = counts
     lower, runs = event_test(PURE).lower, c1 + c2 + more
-    seen = InPairs(more - 1, c1, c2, runs) if in_pairs else Apart(c1, runs, c2, runs + more)
-    first, second = ("only1", "only2") if in_pairs else ("c1", "c2")
+    seen = (
+        Counts.of_pairs(more - 1, c1, c2, runs) if in_pairs else Counts(c1, runs, c2, runs + more)
+    )
     bound = lower(seen, alpha)
     tolerance = 0.01 * (best_of(seen, PURE) - bound)  # the grid moves with the counts
-    assert lower(seen._replace(**{first: c1 + 1}), alpha) >= bound - tolerance
-    assert lower(seen._replace(**{second: c2 + 1}), alpha) <= bound + tolerance
+    assert lower(replace(seen, c1=seen.c1 + 1), alpha) >= bound - tolerance
+    assert lower(replace(seen, c2=seen.c2 + 1), alpha) <= bound + tolerance
     low, high = event_test(PURE).interval(seen, alpha)
     assert low == lower(seen, alpha / 2) <= bound
     assert low < math.log(frequencies(seen)[0] / max(float(frequencies(seen)[1]), 1e-300)) < high
@@ -271,16 +281,16 @@ def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha
 
 
 def test_interval_of_an_event_that_never_came_is_everything():
-    found = event_test(PURE).interval(Apart(0, 10, 0, 10), 0.1)
+    found = event_test(PURE).interval(Counts(0, 10, 0, 10), 0.1)
     assert found == (-math.inf, math.inf)
 
 
 def test_interval_is_two_bounds_at_half_of_alpha_each():
-    seen = Apart(300, 1_000, 100, 1_000)
+    seen = Counts(300, 1_000, 100, 1_000)
     ends = event_test(PURE).lower(seen, 0.05), -event_test(PURE).lower(seen.swapped, 0.05)
     assert event_test(PURE).interval(seen, 0.1) == ends
-    low, high = event_test(GaussianDP(1.0)).interval(Apart(60, 100, 30, 100), 0.1)
-    assert low == event_test(GaussianDP(1.0)).lower(Apart(60, 100, 30, 100), 0.05)
+    low, high = event_test(GaussianDP(1.0)).interval(Counts(60, 100, 30, 100), 0.1)
+    assert low == event_test(GaussianDP(1.0)).lower(Counts(60, 100, 30, 100), 0.05)
     far = clopper_pearson.upper(60, 100, 0.025), clopper_pearson.lower(30, 100, 0.025)
     assert high == pytest.approx(stats.norm.ppf(far[0]) - stats.norm.ppf(far[1]))
 
@@ -291,11 +301,11 @@ def test_interval_is_two_bounds_at_half_of_alpha_each():
 @pytest.mark.parametrize(
     ("seen", "alpha", "share"),
     [
-        (Apart(90_000, 3_000_000, 90_000, 3_000_000), 0.1, 0.57),
-        (Apart(90_000, 3_000_000, 90_000, 3_000_000), 1e-6, 0.70),
-        (Apart(30, 1_000, 10, 1_000), 0.1, 0.63),
-        (Apart(30, 1_000, 10, 1_000), 1e-6, 0.73),
-        (Apart(5, 1_000, 5, 1_000), 0.1, 0.71),
+        (Counts(90_000, 3_000_000, 90_000, 3_000_000), 0.1, 0.57),
+        (Counts(90_000, 3_000_000, 90_000, 3_000_000), 1e-6, 0.70),
+        (Counts(30, 1_000, 10, 1_000), 0.1, 0.63),
+        (Counts(30, 1_000, 10, 1_000), 1e-6, 0.73),
+        (Counts(5, 1_000, 5, 1_000), 0.1, 0.71),
     ],
 )
 def test_slack_of_a_ratio_as_a_share_of_two_clopper_pearson_bounds(seen, alpha, share):
@@ -304,10 +314,12 @@ def test_slack_of_a_ratio_as_a_share_of_two_clopper_pearson_bounds(seen, alpha, 
 
 
 @of_claims
-@pytest.mark.parametrize("seen", [Apart(300, 1_000, 100, 1_000), Apart(7_000, 10**4, 3_000, 10**4)])
+@pytest.mark.parametrize(
+    "seen", [Counts(300, 1_000, 100, 1_000), Counts(7_000, 10**4, 3_000, 10**4)]
+)
 def test_slack_as_a_share_of_two_clopper_pearson_bounds(seen, claim):
     ours = best_of(seen, claim) - event_test(claim).lower(seen, 1e-6)
-    published = clopper_pearson.claim_lower(*seen, claim, 1e-6)
+    published = clopper_pearson.claim_lower(*seen.four, claim, 1e-6)
     if published > 0:
         assert 0.6 < ours / (best_of(seen, claim) - published) < 0.9
     else:
@@ -321,7 +333,7 @@ def test_never_below_clopper_pearson_where_that_proves_anything():
         n1, n2 = (int(10 ** rng.uniform(0, 6)) for _ in range(2))
         c1, c2 = (int(n ** rng.uniform(0, 1)) for n in (n1, n2))
         c1, c2 = (n - c + 1 if rng.random() < 0.2 else c for n, c in ((n1, c1), (n2, c2)))
-        seen, alpha = Apart(c1, n1, c2 - (c2 == 1), n2), float(10 ** rng.uniform(-12, -0.3))
+        seen, alpha = Counts(c1, n1, c2 - (c2 == 1), n2), float(10 ** rng.uniform(-12, -0.3))
         if plain_bound(seen, alpha) > 0:
             compared += 1
             assert event_test(PURE).lower(seen, alpha) > plain_bound(seen, alpha), seen
@@ -333,7 +345,7 @@ def test_never_below_clopper_pearson_where_that_proves_anything():
     [(300, 100, 1.09), (300_000, 1_000, 1.035), (500, 5_000, 1.06), (10**6, 10**6, 1.01)],
 )
 def test_nested_events_cost_little_more_than_clopper_pearson_on_the_share(both, only1, most, alpha):
-    seen = InPairs(both, only1, 0, 2 * (both + only1))
+    seen = Counts.of_pairs(both, only1, 0, 2 * (both + only1))
     known = -math.log1p(-clopper_pearson.lower(only1, only1 + both, alpha))  # if b is 0 for sure
     slack = best_of(seen, PURE) - event_test(PURE).lower(seen, alpha)
     assert 1 < slack / (best_of(seen, PURE) - known) <= most
@@ -344,7 +356,7 @@ def test_nested_events_cost_little_more_than_clopper_pearson_on_the_share(both, 
 )
 def test_at_zero_about_as_sure_as_mcnemar_s_test(both, only1, only2, least):
     alpha = stats.binom.sf(only1 - 1, only1 + only2, 0.5)
-    ours = event_test(ApproximateDP(0.0)).p_value(InPairs(both, only1, only2, 10**7), alpha)
+    ours = event_test(ApproximateDP(0.0)).p_value(Counts.of_pairs(both, only1, only2, 10**7), alpha)
     assert least * stats.norm.isf(alpha) <= stats.norm.isf(ours) <= stats.norm.isf(alpha)
 
 
@@ -354,7 +366,7 @@ def test_at_zero_about_as_sure_as_mcnemar_s_test(both, only1, only2, least):
 )
 def test_no_worse_than_independent_samples_where_pairs_are_independent(runs, p1, p2, most, alpha):
     both = round(runs * p1 * p2)
-    seen = InPairs(both, round(runs * p1) - both, round(runs * p2) - both, runs)
+    seen = Counts.of_pairs(both, round(runs * p1) - both, round(runs * p2) - both, runs)
     slack, apart = (
         math.log(p1 / p2) - event_test(PURE).lower(counts, alpha) for counts in (seen, seen.apart)
     )
@@ -372,7 +384,7 @@ def test_a_tiny_delta_costs_nothing(seen):
 @pytest.mark.parametrize("claim", [GaussianDP(0.1), ZeroConcentratedDP(0.005)], ids=str)
 def test_pairs_that_agree_leave_little_doubt(claim):
     """Two nested events with few outputs between them, as of noise that is shared."""
-    seen = InPairs(50_000, 4_000, 0, 100_000)
+    seen = Counts.of_pairs(50_000, 4_000, 0, 100_000)
     together, apart = (event_test(claim).lower(counts, 1e-6) for counts in (seen, seen.apart))
     best = best_of(seen, claim)
     if claim.parameter == "rho":  # in units of µ: what is left of the distance to the best
@@ -384,7 +396,7 @@ def test_outputs_outside_count_for_what_is_rare():
     """Of the same counts among more pairs, less is shown of µ, and less of ε beside a δ."""
     for claim in (GaussianDP(1.0), ApproximateDP(1.0, 1e-3)):
         bounds = [
-            event_test(claim).lower(InPairs(50, 150, 0, pairs), 1e-3)
+            event_test(claim).lower(Counts.of_pairs(50, 150, 0, pairs), 1e-3)
             for pairs in (200, 300, 10**4, 10**6)
         ]
         assert bounds == sorted(bounds, reverse=True) or claim.parameter == "mu"
@@ -393,15 +405,15 @@ def test_outputs_outside_count_for_what_is_rare():
 
 def test_no_hits_of_the_second_input_leave_poisson_s_limit():
     """With p1 as good as known, the bound is that of a single Clopper-Pearson bound on p2."""
-    bound = event_test(PURE).lower(Apart(50_000_000, 100_000_000, 0, 10_000), 0.05)
+    bound = event_test(PURE).lower(Counts(50_000_000, 100_000_000, 0, 10_000), 0.05)
     assert bound == pytest.approx(math.log(0.5 * 10_000 / -math.log(0.05)), abs=0.01)
-    bound = event_test(PURE).lower(Apart(40, 10_000, 50_000_000, 100_000_000), 0.05)
+    bound = event_test(PURE).lower(Counts(40, 10_000, 50_000_000, 100_000_000), 0.05)
     assert bound == pytest.approx(math.log(2 * clopper_pearson.lower(40, 10_000, 0.05)), abs=0.01)
 
 
 @pytest.mark.parametrize("alpha", [1e-12, 1e-60, 1e-200])
 def test_tiny_levels_cost_no_more_than_their_standard_errors(alpha):
-    bound = event_test(PURE).lower(Apart(100_000, 1_000_000, 50_000, 1_000_000), alpha)
+    bound = event_test(PURE).lower(Counts(100_000, 1_000_000, 50_000, 1_000_000), alpha)
     error = math.sqrt(0.9 / 100_000 + 0.95 / 50_000)
     assert math.log(2) - bound == pytest.approx(stats.norm.isf(alpha) * error, rel=0.06)
 
@@ -412,15 +424,15 @@ def test_tiny_levels_cost_no_more_than_their_standard_errors(alpha):
 @of_claims
 @pytest.mark.parametrize(("k", "alpha"), [(0, 0.1), (1, 1e-6), (2, 0.1), (2, 1e-6)])
 def test_prediction_against_the_bound_at_the_expected_counts(k, claim, alpha):
-    seen = (Apart(300, 1_000, 100, 1_000), APART[1], APART[4])[k]
-    c1, n1, c2, n2 = seen
+    seen = (Counts(300, 1_000, 100, 1_000), APART[1], APART[4])[k]
+    c1, n1, c2, n2 = seen.four
     best, bound = best_of(seen, claim), event_test(claim).lower(seen, alpha)
     predicted = event_test(claim).predicted(c1 / n1, n1, c2 / n2, n2, alpha)
     # Rougher for ε where the complement shows about as much as the event.
     share = 0.05 if claim == PURE else 0.1 if claim.eps is None or c1 + c2 < n1 else 0.25
     assert predicted == pytest.approx(bound, abs=share * (best - bound) + 1e-3)
     both = 3 * min(c1, c2) // 4
-    seen = InPairs(both, c1 - both, c2 - both, n2)
+    seen = Counts.of_pairs(both, c1 - both, c2 - both, n2)
     best, bound = best_of(seen, claim), event_test(claim).lower(seen, alpha)
     predicted = event_test(claim).paired_predicted(c1 / n2, c2 / n2, both / n2, n2, alpha)
     # The weights of pairs follow ε, whatever the claim: the bound may be lower elsewhere.
@@ -441,7 +453,7 @@ def test_prediction_against_the_bound_at_the_expected_counts(k, claim, alpha):
     ],
 )
 def test_prediction_of_a_ratio_for_few_and_many_hits(n1, p1, n2, p2, alpha):
-    seen = Apart(round(n1 * p1), n1, round(n2 * p2), n2)
+    seen = Counts(round(n1 * p1), n1, round(n2 * p2), n2)
     slack = best_of(seen, PURE) - event_test(PURE).lower(seen, alpha)
     found = best_of(seen, PURE) - float(event_test(PURE).predicted(p1, n1, p2, n2, alpha))
     assert found == pytest.approx(slack, rel=0.05 if seen.c1 >= 10 else 0.15)
@@ -471,13 +483,13 @@ def test_prediction_broadcasts_and_knows_its_limits(claim):
 @pytest.mark.parametrize("alpha", [0.9, 0.05, 1e-200])
 def test_corners_give_bounds_without_a_warning(claim, alpha):
     every = [
-        Apart(c1, n1, c2, n2)
+        Counts(c1, n1, c2, n2)
         for n1, n2 in ((1, 1), (1, 1_000_000), (1_000_000, 1), (40, 40))
         for c1 in {0, 1, n1 - 1, n1}
         for c2 in {0, 1, n2 - 1, n2}
     ]
     splits = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 37, 0), (40, 0, 0))
-    every += [InPairs(*split, 40) for split in splits]
+    every += [Counts.of_pairs(*split, 40) for split in splits]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for seen in every:
@@ -491,16 +503,16 @@ def test_corners_give_bounds_without_a_warning(claim, alpha):
 def test_nothing_is_proved_without_hits_below_the_smallest_level_or_without_a_grid(monkeypatch):
     for claim in (PURE, GaussianDP(1.0)):
         for seen, alpha in (
-            (Apart(0, 10, 3, 10), 0.1),
-            (Apart(10, 10, 0, 10), 1e-260),
-            (InPairs(0, 0, 3, 10), 0.1),
-            (InPairs(5, 4, 0, 10), 1e-260),
+            (Counts(0, 10, 3, 10), 0.1),
+            (Counts(10, 10, 0, 10), 1e-260),
+            (Counts.of_pairs(0, 0, 3, 10), 0.1),
+            (Counts.of_pairs(5, 4, 0, 10), 1e-260),
         ):
             assert event_test(claim).lower(seen, alpha) == -math.inf
             assert event_test(claim).p_value(seen, alpha) == 1.0
     for inverse in ("betaincinv", "betainccinv"):
         monkeypatch.setattr(region, inverse, lambda a, b, u: np.full(np.shape(u), np.nan))
-    for seen in (Apart(50, 100, 10, 100), InPairs(50, 40, 10, 100)):
+    for seen in (Counts(50, 100, 10, 100), Counts.of_pairs(50, 40, 10, 100)):
         assert event_test(PURE).lower(seen, 0.1) == -math.inf
         assert event_test(PURE).p_value(seen, 0.1) == 1.0
 
@@ -508,15 +520,18 @@ def test_nothing_is_proved_without_hits_below_the_smallest_level_or_without_a_gr
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda test: test.lower(Apart(11, 10, 0, 10), 0.1), "Invalid c1, 11"),
-        (lambda test: test.p_value(Apart(1, 10, -1, 10), 0.1), "Invalid c2, -1"),
-        (lambda test: test.lower(Apart(0, 0, 0, 10), 0.1), "Invalid runs, 0"),
-        (lambda test: test.lower(Apart(1, 10, 0, 10), 1.0), "Invalid alpha, 1.0"),
-        (lambda test: test.interval(Apart(1, 10, 0, 10), math.nan), "Invalid alpha, nan"),
+        (lambda test: test.lower(Counts(11, 10, 0, 10), 0.1), "Invalid c1, 11"),
+        (lambda test: test.p_value(Counts(1, 10, -1, 10), 0.1), "Invalid c2, -1"),
+        (lambda test: test.lower(Counts(0, 0, 0, 10), 0.1), "Invalid runs, 0"),
+        (lambda test: test.lower(Counts(1, 10, 0, 10), 1.0), "Invalid alpha, 1.0"),
+        (lambda test: test.interval(Counts(1, 10, 0, 10), math.nan), "Invalid alpha, nan"),
         (lambda test: test.predicted(0.5, 10, 0.1, 10, 0.0), "Invalid alpha, 0.0"),
-        (lambda test: test.lower(InPairs(-1, 1, 0, 10), 0.1), "Invalid both, -1"),
-        (lambda test: test.lower(InPairs(1, 1, -1, 10), 0.1), "Invalid only2, -1"),
-        (lambda test: test.p_value(InPairs(5, 5, 1, 10), 0.1), "11: it must lie between 0 and"),
+        (lambda test: test.lower(Counts.of_pairs(-1, 1, 0, 10), 0.1), "Invalid both, -1"),
+        (lambda test: test.lower(Counts.of_pairs(1, 1, -1, 10), 0.1), "Invalid only2, -1"),
+        (
+            lambda test: test.p_value(Counts.of_pairs(5, 5, 1, 10), 0.1),
+            "11: it must lie between 0 and",
+        ),
         (lambda test: test.paired_predicted(0.5, 0.1, 0.1, 9, 2.0), "Invalid alpha, 2.0"),
     ],
 )

@@ -14,8 +14,9 @@ from benchmarks.resolution import untraced
 from pytest_dp import audit
 from pytest_dp.attacks.bars import bars_of
 from pytest_dp.auditors.picturing import attack_of, event_of, wealth_of
-from pytest_dp.evidence.counts import Counts, sharp
-from pytest_dp.evidence.event_test import Apart, InPairs, event_test
+from pytest_dp.evidence.counts import Counts
+from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.proofs import SHARP
 from pytest_dp.limits import HUNDREDS, SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import LEN, leaf
@@ -160,7 +161,7 @@ def test_attack_is_the_error_rates_of_all_thresholds(sign):
 
 
 def test_event_is_what_was_counted_with_its_intervals():
-    bound = sharp("event", Counts(60, 100, 20, 200, (60, 12), 100), ApproximateDP(1.0), 0.05)
+    bound = SHARP.bound("event", Counts(60, 100, 20, 200), ApproximateDP(1.0), 0.05)
     positives, negatives = event_of(bound)
     assert positives[1] == 0.1
     assert negatives[1] == 0.4
@@ -197,11 +198,7 @@ def test_evidence_is_the_bound_at_every_level(both):
     (value,) = [value for value, p in evidence if p == BROKEN.alpha]
     test = event_test(BROKEN.claim.promise.guarantee)
     (c1, c2), n = example.counts, 20_000
-    bound = (
-        test.lower(Apart(c1, n, c2, n), BROKEN.alpha)
-        if both is None
-        else test.lower(InPairs(both, c1 - both, c2 - both, n), BROKEN.alpha)
-    )
+    bound = test.lower(Counts(c1, n, c2, n, both), BROKEN.alpha)
     assert value == pytest.approx(bound, rel=1e-5)
 
 

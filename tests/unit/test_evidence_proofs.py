@@ -1,0 +1,273 @@
+"""What counts on held-out samples prove: at the level that is asked for, and no other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import brentq
+
+from pytest_dp.evidence import clopper_pearson, statdp
+from pytest_dp.evidence.counts import NO_COUNTS, Counts
+from pytest_dp.evidence.event_test import event_test
+from pytest_dp.evidence.proofs import CLASSICAL, PUBLISHED, SHARP, Bound, unlucky
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    PrivacyProfile,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+
+pytestmark = pytest.mark.slow
+
+APART = Counts(620, 1_000, 240, 1_000)
+UNEVEN = Counts(310, 500, 700, 3_000)
+IN_PAIRS = replace(APART, both=230)
+PROOFS = [
+    (SHARP, APART),
+    (SHARP, UNEVEN),
+    (SHARP, IN_PAIRS),
+    (PUBLISHED, APART),
+    (PUBLISHED, UNEVEN),
+    (CLASSICAL, APART),
+    (CLASSICAL, UNEVEN),
+]
+PURE = ApproximateDP(0.1)
+CLAIMS = [
+    PURE,
+    ApproximateDP(0.1, 0.01),
+    GaussianDP(0.1),
+    ZeroConcentratedDP(0.01),
+    RenyiDP(((2.0, 0.02),)),
+    PrivacyProfile(GaussianDP(0.1).delta_at),
+]
+of_proofs = pytest.mark.parametrize(("proof", "counts"), PROOFS)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1e-6])
+@of_proofs
+def test_a_claim_is_refuted_exactly_if_it_is_below_the_bound(proof, counts, alpha):
+    bound = proof.bound("event", counts, PURE, alpha).lower
+    assert 0 < bound < math.log(620 / 240)
+    for eps, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
+        assert (proof.bound("event", counts, PURE.at(eps), alpha).p_value <= alpha) == refuted
+        if proof is not CLASSICAL:  # which asks one of its two tests
+            assert proof.refutes(counts, PURE.at(eps), alpha) == refuted
+    assert proof.bound("event", counts, PURE, alpha / 10).lower < bound
+
+
+@pytest.mark.spot(3)
+@pytest.mark.usefixtures("coarse")
+@pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
+@of_proofs
+def test_claims_of_other_kinds_are_refuted_if_the_bound_exceeds_them(proof, counts, claim):
+    alpha = 1e-3
+    best = float(claim.shown_by(counts.c1 / counts.n1, counts.c2 / counts.n2))
+    answers = []
+    for share in (0.05, 0.4, 0.7, 1.0):
+        tried = claim.at(share * best)
+        found = proof.bound("event", counts, tried, alpha)
+        refuted = found.lower > share * best
+        assert (found.p_value <= alpha) == proof.refutes(counts, tried, alpha) == refuted
+        answers.append(refuted)
+        assert found.lower < best
+        assert found.loss[0] < best < found.loss[1]
+        assert proof.bound("event", counts, tried, alpha / 10).lower < found.lower
+    assert answers[0]
+    assert not answers[-1]
+
+
+def test_a_profile_is_refuted_as_the_guarantee_that_it_describes():
+    mu, profile = CLAIMS[2], CLAIMS[5]
+    found = SHARP.bound("event", APART, profile, 1e-3)
+    assert found.lower > 2
+    assert found.p_value < 1e-3
+    near = PrivacyProfile(mu.at(1.2).delta_at)
+    for counts in (APART, IN_PAIRS):
+        p, exact = (event_test(claim).p_value(counts, 1e-3) for claim in (near, mu.at(1.2)))
+        assert p == pytest.approx(exact, rel=0.02)
+        assert p > 1e-3
+
+
+def test_delta_at_the_claimed_eps():
+    claim = ApproximateDP(0.5, 0.01)
+    found = SHARP.bound("event", APART, claim, 1e-3)
+    low, high = found.intervals[0][0], found.intervals[1][1]
+    assert found.delta_lower == pytest.approx(low - math.exp(0.5) * high)
+    assert 0.01 < found.delta_lower < 0.62 - math.exp(0.5) * 0.24
+    assert SHARP.bound("event", APART.swapped, claim, 1e-3).delta_lower == 0.0
+    assert SHARP.bound("event", APART, GaussianDP(1.0), 1e-3).delta_lower is None
+
+
+def test_each_proof_is_by_the_bound_of_its_name():
+    four = APART.four
+    for counts in (APART, IN_PAIRS):
+        found = SHARP.bound("", counts, PURE, 0.01)
+        assert found.lower == event_test(PURE).lower(counts, 0.01)
+    for claim in CLAIMS[:2]:
+        published = clopper_pearson.eps_lower(*four, 0.01, claim.delta)
+        assert PUBLISHED.bound("", APART, claim, 0.01).lower == published
+        assert SHARP.bound("", APART, claim, 0.01).eps_clopper_pearson == published
+    for counts in (APART, Counts(40, 1_000, 2, 1_000), Counts(10, 1_000, 10, 1_000)):
+        both = (
+            statdp.eps_lower(*counts.four, 0.005),
+            clopper_pearson.eps_lower(*counts.four, 0.005),
+        )
+        assert CLASSICAL.bound("", counts, PURE, 0.01).lower == max(both)
+    assert SHARP.bound("", APART, PURE, 0.01).shown_p_value() == statdp.p_value_both(*four, 0.1)
+
+
+@pytest.mark.parametrize("claim", CLAIMS[:5], ids=str)
+def test_classical_looks_both_ways_and_pays_for_it(claim):
+    one, other = (CLASSICAL.bound("", c, claim, 0.01) for c in (APART, APART.swapped))
+    assert one.lower == other.lower > claim.claimed
+    assert one.p_value == other.p_value <= 0.01
+    assert one.alpha == other.alpha == 0.005
+    if claim != PURE:
+        near = Counts(260, 500, 200, 500)
+        once = event_test(claim).p_value(near, 0.005)
+        assert CLASSICAL.bound("", near, claim, 0.01).p_value == pytest.approx(2 * once)
+
+
+@pytest.mark.parametrize("runs", [8, 15])
+def test_the_classical_p_value_is_valid_and_agrees_with_its_bound(runs):
+    every = [Counts(a, runs, b, runs) for a in range(runs + 1) for b in range(runs + 1)]
+    hits = np.arange(runs + 1)
+    for eps in (0.1, 1.0, 3.0):
+        claim = ApproximateDP(eps)
+        p_values = np.array([CLASSICAL.proved(c, claim, 0.5)[1] for c in every])
+        for p2 in (0.01, 0.1, 0.3, math.exp(-eps)):
+            for p1 in (math.exp(eps) * p2, p2, math.exp(-eps) * p2):
+                if p1 > 1:
+                    continue
+                one, two = (stats.binom.pmf(hits, runs, p) for p in (p1, p2))
+                chance = np.outer(one, two).ravel()
+                for level in np.unique(p_values):
+                    assert chance[p_values <= level].sum() <= level * (1 + 1e-9)
+        for alpha in (0.3, 0.01):
+            clear = np.abs(p_values - alpha) > 1e-6
+            rejected = np.array([CLASSICAL.proved(c, claim, alpha)[0] for c in every]) >= eps
+            assert (rejected == (p_values <= alpha))[clear].all()
+
+
+@pytest.mark.parametrize("counts", [APART, UNEVEN, IN_PAIRS])
+def test_turned_around_twice_is_the_same(counts):
+    other = counts.swapped
+    assert other.four == (*counts.four[2:], *counts.four[:2])
+    assert (other.only1, other.only2) == (counts.only2, counts.only1)
+    assert other.swapped == counts
+
+
+@pytest.mark.spot(2)
+@of_proofs
+def test_the_likelier_side_is_the_first(proof, counts):
+    for claim in CLAIMS[:4]:
+        found = proof.bound("event", counts.swapped, claim, 0.01)
+        assert found.loss[1] < 0
+        assert found.lower <= 0 or proof.both_ways
+
+
+def test_no_counts_prove_nothing():
+    for claim in CLAIMS:
+        nothing = Bound("event", NO_COUNTS, claim, 0.01)
+        assert nothing.lower == nothing.eps_clopper_pearson == -math.inf
+        assert nothing.intervals == ((0.0, 1.0), (0.0, 1.0))
+        assert nothing.p_value == nothing.shown_p_value() == 1.0
+        assert not nothing.delta_lower
+
+
+# what would have been shown
+
+
+@pytest.mark.parametrize("together", [None, 0.0, 0.8])
+def test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times(together):
+    """By the loss that their frequencies show, over draws of the law that they are made of."""
+    rng, n, (p1, p2) = np.random.default_rng(1), 2_000, (0.5, 0.3)
+    least = unlucky(p1, n, p2, n, together)
+    both = p1 * p2 + (together or 0.0) * (p2 - p1 * p2)
+    law = [both, p1 - both, p2 - both, 1 - p1 - p2 + both]
+    drawn = rng.multinomial(n, law, 20_000)
+    losses = np.log((drawn[:, 0] + drawn[:, 1]) / (drawn[:, 0] + drawn[:, 2]))
+    assert np.mean(losses < math.log(least.c1 / least.c2)) == pytest.approx(0.01, abs=0.006)
+    assert (least.both is None) == (together is None)
+
+
+@pytest.mark.parametrize(
+    ("p1", "p2", "eps", "alpha"),
+    [
+        (0.5, 0.08, 1.0, 1e-6),
+        (0.02, 0.002, 1.0, 0.05),
+        (0.9, 0.2, 0.5, 1e-6),
+        (1.0, 0.0, 1.0, 1e-6),
+    ],
+)
+def test_runs_that_are_planned_nearly_always_refute_and_few_less_need_not(p1, p2, eps, alpha):
+    """By the sum over all counts of what StatDP's test rejects."""
+    claim = ApproximateDP(eps)
+    runs = CLASSICAL.runs(p1, p2, claim, alpha, 10**6)
+
+    def power(runs):
+        total, c2 = 0.0, -1
+        first, last = (int(q) for q in stats.binom.ppf((1e-6, 1 - 1e-6), runs, p1))
+        for c1 in range(first, last + 1):  # what is rejected at c1 is rejected at all larger ones
+            while c2 < runs and statdp.p_value_both(c1, runs, c2 + 1, runs, eps) <= alpha / 2:
+                c2 += 1
+            total += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(c2, runs, p2)
+        return float(total)
+
+    assert power(runs) > 0.97
+    assert power(runs * 3 // 4) < 0.99
+    assert CLASSICAL.runs(p1, p2, claim, alpha, runs // 2) is None
+    if p2 and p1 <= 0.5:
+        counts = Counts(round(p1 * runs), runs, 0, runs)
+        found = CLASSICAL.resolution(counts, claim, alpha)
+        assert found == pytest.approx(math.log(p1 / p2), rel=0.05)
+
+
+def test_where_nothing_could_be_caught_none_is_planned():
+    claim = ApproximateDP(1.0)
+    for p2, limit in ((0.5, 10**6), (0.5 * math.exp(-1.0), 10**6), (0.18, 1)):
+        assert CLASSICAL.runs(0.5, p2, claim, 1e-6, limit) is None
+    for c1, runs in ((0, 1_000), (1, 3), (1, 10_000)):
+        for proof in (CLASSICAL, SHARP, PUBLISHED):
+            assert proof.resolution(Counts(c1, runs, 0, runs), claim, 1e-6) == math.inf
+
+
+def test_what_pairs_would_have_shown_follows_the_claim_and_their_number():
+    def caught(eps, times=1):
+        c1, c2, both, n = (times * count for count in (500, 300, 250, 1_000))
+        return SHARP.resolution(Counts(c1, n, c2, n, both), ApproximateDP(eps), 0.05)
+
+    assert 0.5 < caught(0.5) < caught(0.7) < caught(0.9) < 2.0
+    assert 0.5 < caught(0.5, times=16) < caught(0.5, times=4) < caught(0.5)
+
+
+@pytest.mark.spot(3)
+@pytest.mark.usefixtures("coarse")
+@pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
+@pytest.mark.parametrize("both", [None, 240, 120])
+def test_what_other_claims_would_have_shown(claim, both):
+    """It shrinks towards the claim with more samples, and an event like that is in fact caught."""
+    found = []
+    for times in (1, 10, 100):
+        c1, c2, n = 500 * times, 450 * times, 1_000 * times
+        counts = Counts(c1, n, c2, n, None if both is None else both * times)
+        found.append(SHARP.resolution(counts, claim, 0.05))
+        if math.isfinite(found[-1]):
+            p2 = float(brentq(lambda q, r=found[-1]: claim.shown_by(0.5, q) - r, 1e-9, 0.4999))
+            hits = round(n * p2)
+            together = None if both is None else round(min(both / 450, 1) * hits)
+            assert SHARP.refutes(replace(counts, c2=hits, both=together), claim, 0.05)
+    assert claim.claimed < found[2] < found[1] < found[0]
+
+
+def test_a_fixed_c_limits_what_can_be_shown_beside_a_delta():
+    counts = Counts(900, 10_000, 100, 10_000)
+    claims = [ApproximateDP(eps, 0.001) for eps in (0.5, 1.0, 4.6)]
+    caught = [PUBLISHED.resolution(counts, claim, 0.05, c=0.01) for claim in claims]
+    assert 0.5 < caught[0] < caught[1] < 2
+    assert math.isinf(caught[2])
