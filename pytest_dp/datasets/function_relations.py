@@ -36,8 +36,8 @@ class OfFunction(Relation):
     def neighbors(self) -> Any:
         return self.function
 
-    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
-        return f"neighbours by {self.called}"
+    def _pair(self, d1: Any, d2: Any) -> Pair:
+        return Pair(d1, d2, f"neighbours by {self.called}")
 
 
 class Neighbours(OfFunction):
@@ -49,12 +49,12 @@ class Neighbours(OfFunction):
     def required(self) -> str:
         return f"{self.called}(D) yields D', or {self.called}(D') yields D"
 
-    def fault(self, d1: Any, d2: Any) -> str:
+    def between(self, d1: Any, d2: Any) -> Pair | str:
         taken = []
         for dataset, other in ((d1, d2), (d2, d1)):
             neighbours, wanted = list(self._neighbours_of(dataset)), equality_key(other)
             if any(equality_key(neighbour) == wanted for neighbour in neighbours):
-                return ""
+                return self._pair(d1, d2)
             taken.append(f"{len(neighbours)}")
         return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
 
@@ -65,7 +65,7 @@ class Neighbours(OfFunction):
             content = key(neighbour)
             if content not in seen:
                 seen.add(content)
-                yield Pair(dataset, neighbour, self.difference(dataset, neighbour))
+                yield self._pair(dataset, neighbour)
 
     def _neighbours_of(self, dataset: Any) -> Iterator[Any]:
         call = f"neighbors={self.called}"
@@ -109,12 +109,10 @@ class Predicate(OfFunction):
     def required(self) -> str:
         return f"{self.called}(D, D') or {self.called}(D', D) is true"
 
-    def fault(self, d1: Any, d2: Any) -> str:
-        return (
-            ""
-            if self._are_neighbours(d1, d2) or self._are_neighbours(d2, d1)
-            else f"{self.called} says no"
-        )
+    def between(self, d1: Any, d2: Any) -> Pair | str:
+        if self._are_neighbours(d1, d2) or self._are_neighbours(d2, d1):
+            return self._pair(d1, d2)
+        return f"{self.called} says no"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         """Pairs that differ in one record, as far as the function accepts them.

@@ -109,18 +109,18 @@ class Relation(ABC):
         return ""
 
     @abstractmethod
+    def between(self, d1: Any, d2: Any) -> Pair | str:
+        """Two inputs as a pair, which says how they differ; or what keeps them from being one."""
+
     def fault(self, d1: Any, d2: Any) -> str:
         """What keeps two inputs from being neighbours; empty if they are."""
-
-    @abstractmethod
-    def difference(self, d1: Any, d2: Any) -> str:
-        """How D' differs from D, for neighbours."""
+        found = self.between(d1, d2)
+        return found if isinstance(found, str) else ""
 
     def pair(self, d1: Any, d2: Any) -> Pair | None:
         """Two inputs as a pair, if they are neighbours."""
-        if self.fault(d1, d2):
-            return None
-        return Pair(d1, d2, self.difference(d1, d2), self.difference(d2, d1))
+        found = self.between(d1, d2)
+        return None if isinstance(found, str) else found
 
     @abstractmethod
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import key
+from pytest_dp.datasets.fields import fields_of
 from pytest_dp.limits import DOZENS, SEVERAL
 
 T = TypeVar("T")
@@ -49,13 +50,9 @@ def set_order(record: Any) -> tuple[int, Any, str]:
     return (1, type(record).__name__, describe(record, 1000))
 
 
-def columns_of(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """The columns of records, the first few; one if the records have no entries."""
-    table: Iterable[Any] = ((record,) for record in records)
-    if all(isinstance(record, dict) for record in records):
-        table = (tuple(record.values()) for record in records)
-    elif all(isinstance(record, list | tuple) for record in records):
-        table = records
+    table = (fields_of(record).values() for record in records)
     return islice(zip(*table, strict=False), 2 * SEVERAL)
 
 
@@ -66,7 +63,7 @@ def ends_first(records: list[Any]) -> list[int]:
     keep their order.
     """
     orders = []
-    for column in columns_of(records):
+    for column in _columns(records):
         if any(map(is_real, column)):
             sizes = [(0, value) if is_real(value) else (1, 0) for value in column]
             rising = sorted(range(len(sizes)), key=sizes.__getitem__)
@@ -83,7 +80,7 @@ def representatives(records: Sequence[Any], limit: int) -> list[int]:
     Numbers, dates and the like have extremes; what occurs again and again is a category, a missing
     value too. Columns take turns. Where that is less than half of `limit`, others are added.
     """
-    candidates = dict.fromkeys(in_turn(map(_representative_cells, columns_of(records))))
+    candidates = dict.fromkeys(in_turn(map(_representative_cells, _columns(records))))
     chosen = dict.fromkeys(islice(candidates, limit))
     for other in range(0, len(records), max(len(records) // limit, 1)):
         if len(chosen) < limit // 2:

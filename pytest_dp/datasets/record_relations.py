@@ -84,7 +84,7 @@ class OfRecords(Relation):
                 return f"{name} has {len(positions):,} rows, more than rows={self.rows}"
         return ""
 
-    def fault(self, d1: Any, d2: Any) -> str:
+    def between(self, d1: Any, d2: Any) -> Pair | str:
         for name, dataset in (("D", d1), ("D'", d2)):
             if not kind_of(dataset):
                 return f"{name} is {no_dataset(dataset).replace(', is', ', which is')}"
@@ -93,27 +93,14 @@ class OfRecords(Relation):
                 return f"in {name}, {unfit}"
         if kind_of(d1) != kind_of(d2):
             return different_kinds(d1, d2)
-        steps = self._between(d1, d2)
-        if isinstance(steps, str):
-            return steps
-        if not steps:
-            return "they hold the same records"
-        return "" if len(steps) <= self.group else self._too_far(steps)
-
-    def difference(self, d1: Any, d2: Any) -> str:
-        steps = self._between(d1, d2)
-        return steps if isinstance(steps, str) else in_words(steps, self.verbs)
-
-    def _between(self, d1: Any, d2: Any) -> list[Step] | str:
-        """The least steps that lead from D to D', or why none do.
-
-        Records that are equal are one, unless nothing else differs: 1 and True, 0.0 and -0.0.
-        """
         if self.keeps_length and length(d1) != length(d2):
             return f"D has {counted(length(d1), 'record')} and D' {counted(length(d2), 'record')}"
-        return self._steps(self._changed(d1, d2, equality_key)) or self._steps(
-            self._changed(d1, d2, key)
-        )
+        # Records that are equal are one, unless nothing else differs: 1 and True, 0.0 and -0.0.
+        ways = (self._steps(self._changed(d1, d2, same)) for same in (equality_key, key))
+        steps = next((way for way in ways if way), "they hold the same records")
+        if isinstance(steps, str):
+            return steps
+        return self.pair_of(d1, d2, steps) if len(steps) <= self.group else self._too_far(steps)
 
     def _changed(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step]:
         """The units of which D and D' hold different rows."""

@@ -42,7 +42,7 @@ class OfQueries(Relation):
     __slots__ = ()
     of = Queries
 
-    def fault(self, d1: Any, d2: Any) -> str:
+    def between(self, d1: Any, d2: Any) -> Pair | str:
         for name, value in (("D", d1), ("D'", d2)):
             data = type_of(value)
             if data is None or not data.vector:
@@ -58,12 +58,9 @@ class OfQueries(Relation):
         if not any(moved):
             return "no answer differs"
         at = max(range(len(moved)), key=moved.__getitem__)
-        too_far = f"the answer at index {at} differs by {moved[at]:g}"
-        return self._too_many(moved) or (too_far if moved[at] > 1 + EQUAL else "")
-
-    def _too_many(self, moved: list[float]) -> str:  # noqa: ARG002
-        """What is wrong with the number of answers that differ."""
-        return ""
+        if moved[at] > 1 + EQUAL:
+            return f"the answer at index {at} differs by {moved[at]:g}"
+        return Pair(d1, d2, "every answer may move by 1")
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
         answers = records_of(dataset)
@@ -101,12 +98,12 @@ class OneQuery(OfQueries):
             "most 1"
         )
 
-    def _too_many(self, moved: list[float]) -> str:
-        n = sum(map(bool, moved))
-        return "" if n == 1 else f"{n} answers differ"
-
-    def difference(self, d1: Any, d2: Any) -> str:
-        return f"one answer moved by {max(_moves(d1, d2)):g}"
+    def between(self, d1: Any, d2: Any) -> Pair | str:
+        found = super().between(d1, d2)
+        moved = [] if isinstance(found, str) else list(filter(None, _moves(d1, d2)))
+        if len(moved) > 1:
+            return f"{len(moved)} answers differ"
+        return Pair(d1, d2, f"one answer moved by {moved[0]:g}") if moved else found
 
 
 class AllQueries(OfQueries):
@@ -121,9 +118,6 @@ class AllQueries(OfQueries):
         return (
             "D and D' are vectors of numbers, of one length, and each answer differs by at most 1"
         )
-
-    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
-        return "every answer may move by 1"
 
     def _steps(self, n: int) -> Iterator[list[int]]:
         half = n // 2
@@ -155,11 +149,8 @@ class AnyTwo(Relation):
     def required(self) -> str:
         return "D and D' are two different values"
 
-    def fault(self, d1: Any, d2: Any) -> str:
-        return "they are equal" if key(d1) == key(d2) else ""
-
-    def difference(self, d1: Any, d2: Any) -> str:  # noqa: ARG002
-        return "any two values"
+    def between(self, d1: Any, d2: Any) -> Pair | str:
+        return "they are equal" if key(d1) == key(d2) else Pair(d1, d2, "any two values")
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         """The value with each of the other values in `records`."""

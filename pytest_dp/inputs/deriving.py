@@ -46,14 +46,14 @@ def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair
         )
     if relation is None:
         return Pair(d1, d2)
-    fault = relation.fault(d1, d2)
-    if fault:
+    pair = relation.between(d1, d2)
+    if isinstance(pair, str):
         raise ClaimError(
-            f"{where} is not a pair of neighbours under {relation}: {both}; {fault}. Required: "
+            f"{where} is not a pair of neighbours under {relation}: {both}; {pair}. Required: "
             f"{relation.required}, such as {relation.example}. Correct the pair, or leave "
             "neighbors= out to audit it as it stands."
         )
-    return Pair(d1, d2, relation.difference(d1, d2))
+    return pair
 
 
 def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
@@ -73,7 +73,7 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     pairs = Derived([])
     if len(examples) > 1 or relation.name != "replace_one":  # which would repeat a record
         pairs = _sorted(sources, relation, lambda made: _inside(made, bounds.beyond, outside))
-        pairs = replace(pairs, rest=chain(pairs.rest, _emptied(outside)))
+        pairs = replace(pairs, rest=chain(pairs.rest, outside))
     if not pairs.given:
         pairs = _sorted(
             sources, relation, lambda made: _inside(made, bounds.unlike, outside, MAX_PAIRS)
@@ -132,11 +132,6 @@ def _inside(
         refused += 1
         if refused == in_a_row:
             return
-
-
-def _emptied(pairs: list[Pair]) -> Iterator[Pair]:
-    """What is in a list by the time it is asked for."""
-    yield from pairs
 
 
 def leading(pairs: Iterator[Pair]) -> Derived:
@@ -206,7 +201,7 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     if not inside.given:
         stated = (replace(pair, beyond="") for pair in outside)
         return _not_empty(leading(stated), examples, relation)
-    return replace(inside, rest=chain(inside.rest, _emptied(outside)), bounds=bounds)
+    return replace(inside, rest=chain(inside.rest, outside), bounds=bounds)
 
 
 def distinct(pairs: Iterable[Pair]) -> Iterator[Pair]:

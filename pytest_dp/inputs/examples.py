@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -121,7 +121,7 @@ class Examples(Bounds):
         """What is beyond, if D' is like no example: it mixes them, or repeats what may be an id."""
         entries = self._read(records_of(pair.d2))
         repeated = self._repeated(entries) if self._relation.unit is None else ()
-        is_unlike = self._mixed(entries) or any(map(self._is_id, repeated))
+        is_unlike = self._mixed(entries) or any(self._is_id(key) for key, _ in repeated)
         return self.beyond(pair) if is_unlike else ""
 
     def _faults(self, data: Any) -> tuple[str, str]:
@@ -176,8 +176,8 @@ class Examples(Bounds):
         return regularities.uniform(list(map(_contents, self._datasets)))
 
     @cached_property
-    def _together(self) -> list[tuple[Hashable, Hashable]]:
-        return regularities.unique_together(list(map(_contents, self._datasets)), self._unique)
+    def _unique(self) -> list[regularities.Key]:
+        return regularities.keys(list(map(_contents, self._datasets)))
 
     @cached_property
     def _orders(self) -> list[regularities.Order]:
@@ -197,18 +197,14 @@ class Examples(Bounds):
             other, first = _named(name, rows[at].get(name)), describe(rows[0].get(name), 40)
         return f"{other} beside {first} (each of them has one of these)"
 
-    def _repeated_together(self, entries: Sequence[_Entry]) -> str:
-        """Two values that come together for the second time, which they do in no example."""
-        if not self._together:
-            return ""
-        contents = _contents(entries)
-        for two in self._together:
-            at = regularities.repeated(two, contents)
+    def _repeated(self, entries: Sequence[_Entry]) -> Iterator[tuple[regularities.Key, str]]:
+        """Columns that repeat values, which they do in no example, with these values in words."""
+        contents = _contents(entries) if self._unique else []
+        for columns in self._unique:
+            at = regularities.repeated(columns, contents)
             if at is not None:
                 row = _rows(entries)[at]
-                both = " with ".join(_named(name, row.get(name)) for name in two)
-                return f"twice {both} (they have that once)"
-        return ""
+                yield columns, " with ".join(_named(name, row[name]) for name in columns)
 
     # How often, and how many
 
@@ -219,11 +215,8 @@ class Examples(Bounds):
             if times > most and not entry.is_null:
                 shown = describe_record(entry.record, 40)
                 return f"{_times(times)} the record {shown} (they have it {_times(most)} at most)"
-        for name, value in self._repeated(entries).items() if self._strict else ():
-            return f"twice {_named(name, value)} (they have it once)"
-        together = self._repeated_together(entries) if self._strict else ""
-        if together:
-            return together
+        for _, values in self._repeated(entries) if self._strict else ():
+            return f"twice {values} (they have it once)"
         fixed = self._relation.name.startswith("replace") and self._relation.unit is None
         if fixed and not min(self._lengths) <= len(entries) <= max(self._lengths):
             low, high = min(self._lengths), max(self._lengths)
@@ -231,25 +224,12 @@ class Examples(Bounds):
             return f"{len(entries):,} records (they have {span})"
         return ""
 
-    @cached_property
-    def _unique(self) -> tuple[Hashable, ...]:
-        """The columns of which no example repeats a value, though some have several records."""
-        if max(self._lengths) < 2:
-            return ()
-        named = (name for name in self._columns if name is not None)  # not of one value alone
-        read = self._datasets
-        return tuple(name for name in named if not any(_again(name, entries) for entries in read))
-
-    def _repeated(self, entries: Sequence[_Entry]) -> dict[Hashable, Any]:
-        """The columns that repeat a value, which no example does, with that value."""
-        repeated = ((name, _again(name, entries)) for name in self._unique)
-        return {name: entry.row[name] for name, entry in repeated if entry is not None}
-
-    def _is_id(self, name: Hashable) -> bool:
+    def _is_id(self, columns: regularities.Key) -> bool:
         """Whether a column of unique values looks like one of ids: by its name, or as the first."""
+        name, *others = columns
+        if others or _is_named_id(name) or name != next(iter(self._columns)):
+            return not others and _is_named_id(name)
         values = list(self._columns[name].values())
-        if _is_named_id(name) or name != next(iter(self._columns)):
-            return _is_named_id(name)
         if all(isinstance(value, str) for value in values):
             return True
         whole = all(isinstance(value, int) for value in values)
@@ -313,17 +293,6 @@ def _rows(entries: Sequence[_Entry]) -> list[dict[Hashable, Any]]:
 
 def _contents(entries: Sequence[_Entry]) -> list[regularities.Row]:
     return [entry.contents for entry in entries if not entry.is_null]
-
-
-def _again(name: Hashable, entries: Sequence[_Entry]) -> _Entry | None:
-    """The first record that repeats a value of a column, if there is one."""
-    seen = set()
-    for entry in entries:
-        if name in entry.contents:
-            if entry.contents[name] in seen:
-                return entry
-            seen.add(entry.contents[name])
-    return None
 
 
 def _is_named_id(name: Hashable) -> bool:

@@ -156,22 +156,19 @@ def neighbours_inside(draw: Draw, datasets: SearchStrategy[Any], relation: Relat
     longer, shorter = sorted(
         (traced(draw, datasets) for _ in range(2)), key=lambda drawn: -len(drawn.choices)
     )
-    d1, d2 = longer.value, None
+    pair = None
     # Edits make up the better pairs: one that is smaller is again one edit away.
-    as_drawn = not longer.choices or isinstance(relation, Predicate)
-    if as_drawn and _near(relation, d1, shorter.value):
-        d2 = shorter.value
-    if d2 is None and longer.choices:
-        d2 = _edited(draw, datasets, relation, longer, shorter)
-    if d2 is None:
-        return cast("Pair", draw(st.nothing()))
-    return Pair(d1, d2, relation.difference(d1, d2), relation.difference(d2, d1))
+    if not longer.choices or isinstance(relation, Predicate):
+        pair = _pair(relation, longer.value, shorter.value)
+    if pair is None and longer.choices:
+        pair = _edited(draw, datasets, relation, longer, shorter)
+    return cast("Pair", draw(st.nothing())) if pair is None else pair
 
 
 def _edited(
     draw: Draw, datasets: SearchStrategy[Any], relation: Relation, drawn: Drawn, donor: Drawn
-) -> Any:
-    """A neighbour of the drawn value, perhaps with parts of the donor; None if no edit gave any."""
+) -> Pair | None:
+    """The drawn value with a neighbour, by parts of the donor perhaps; None if no edit gave any."""
     value, parts = (
         made_of(item if item.whole else remade(datasets, item.choices)) for item in (drawn, donor)
     )
@@ -193,12 +190,11 @@ def _edited(
                 continue
             seen.add(key(tuple(choices)))
             made = made_of(remade(datasets, choices))
-            if made is not None and _near(single, value.value, made.value):
+            if made is not None and _pair(single, value.value, made.value):
                 value, done = made, done + 1
                 break
         if done == steps:
-            near = _near(relation, drawn.value, value.value)
-            return value.value if near else None
+            return _pair(relation, drawn.value, value.value)
     return None
 
 
@@ -213,13 +209,13 @@ def _edits(relation: Relation) -> tuple[str, ...]:
     return ("drop", "add", "swap", "change", "move")
 
 
-def _near(relation: Relation, d1: Any, d2: Any) -> bool:
-    """Whether two values are neighbours; entries of dicts that only change places are the same."""
+def _pair(relation: Relation, d1: Any, d2: Any) -> Pair | None:
+    """Two neighbours; entries of dicts that only change places are the same."""
     if isinstance(d1, dict) and isinstance(d2, dict):
         names = [name for name in d1 if name in d2]
         if names != [name for name in d2 if name in d1]:
-            return False
-    return key(d1) != key(d2) and not relation.fault(d1, d2)
+            return None
+    return relation.pair(d1, d2) if key(d1) != key(d2) else None
 
 
 def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:

@@ -7,7 +7,7 @@ columns at a time, but for orders.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -16,6 +16,8 @@ from pytest_dp.limits import FEW, SEVERAL
 Row = dict[Hashable, Hashable]
 """The contents of a record by the names, or places, of its fields."""
 
+Key = tuple[Hashable, ...]
+"""Columns whose values do not come together again."""
 FIELDS = ("fields",)
 """In place of a name: which fields a record has."""
 _MISSING = ("missing",)
@@ -48,26 +50,30 @@ def mixed(names: Iterable[Hashable], rows: Sequence[Row]) -> tuple[Hashable, int
     return None
 
 
-def unique_together(
-    datasets: Sequence[Sequence[Row]], unique: Collection[Hashable]
-) -> list[tuple[Hashable, Hashable]]:
-    """Two columns each that repeat values, but never both at once, in any dataset."""
-    names = [name for name in _names(datasets) if name not in unique][:SEVERAL]
-    return [
-        two
-        for two in combinations(names, 2)
-        if all(repeated(two, rows) is None for rows in datasets)
-    ]
+def keys(datasets: Sequence[Sequence[Row]]) -> list[Key]:
+    """Columns, one or two of them, that no dataset repeats, though some have several records."""
+    if max(map(len, datasets)) < 2:
+        return []
+    names = _names(datasets)
+    single = [(name,) for name in names if _is_key((name,), datasets)]
+    left = [name for name in names if (name,) not in single]
+    two = combinations(left[:SEVERAL], 2)
+    return [*single, *(columns for columns in two if _is_key(columns, datasets))]
 
 
-def repeated(two: tuple[Hashable, Hashable], rows: Sequence[Row]) -> int | None:
-    """Where the values of two columns come together for the second time, if they do."""
+def _is_key(columns: Key, datasets: Sequence[Sequence[Row]]) -> bool:
+    return all(repeated(columns, rows) is None for rows in datasets)
+
+
+def repeated(columns: Key, rows: Sequence[Row]) -> int | None:
+    """Where the values of columns come together for the second time, if they do."""
     seen = set()
     for at, row in enumerate(rows):
-        both = _content(two[0], row), _content(two[1], row)
-        if both in seen:
-            return at
-        seen.add(both)
+        if all(name in row for name in columns):
+            values = tuple(row[name] for name in columns)
+            if values in seen:
+                return at
+            seen.add(values)
     return None
 
 

@@ -7,19 +7,18 @@ from functools import partial
 
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import kind_of
-from pytest_dp.datasets.relations import OfRecords
+from pytest_dp.datasets.relations import OfRecords, Relation
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.inputs.sources import PairSource, Proposer, checked, marked, sieved
 from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.by_symbols import BySymbols, can_solve
 from pytest_dp.search.constants import constants_of
-from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs
+from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs, values_in_turn
 from pytest_dp.search.observing import Clock
-from pytest_dp.search.screening import SearchContext
+from pytest_dp.search.screening import Screen
 from pytest_dp.search.shrinking import counts
-from pytest_dp.search.spaces import Options, Space, Vectors
-from pytest_dp.search.tables import Tables
+from pytest_dp.search.space import Space
 from pytest_dp.settings import Settings
 
 __all__ = ["constants_of", "searched"]
@@ -43,15 +42,17 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
         return PairSource(source.given, proposers, source.generated, bounds)
     clock = Clock(SEARCH_TIME * settings.max_seconds)
     seed = settings.seed or 0
-    context = SearchContext(call, source.given, bounds.holds, clock, seed)
+    screen = Screen(call, source.given, bounds.holds, clock, seed)
     found: dict[str, Proposer] = {}
     untried: Callable[[], list[str]] = list
     if source.generated is not None:
-        found["mutation"] = mutated_pairs(source.generated, context, seed)
-    elif relation is not None and (space := _space(promise, source)):
-        explorer = Explorer(space, relation, context)
+        found["mutation"] = mutated_pairs(source.generated, screen, seed)
+    elif isinstance(promise.inputs, Values) and relation is not None:
+        found["patterns"] = values_in_turn(promise.inputs.options, relation, screen)
+    elif relation is not None and (space := _space(promise, relation, source)):
+        explorer = Explorer(space, relation, screen)
         found, untried = explorer.proposers, explorer.untried
-    by_symbols = BySymbols(context, relation, source.generated)
+    by_symbols = BySymbols(screen, relation, source.generated)
     if "symbolic" in names and can_solve() and not isinstance(promise.inputs, Values):
         found = {"symbolic": by_symbols.proposing, **found}
     notes = [by_symbols.notes]
@@ -70,7 +71,7 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
             if name in names
             for told in [partial(marked, bounds=bounds, wanted=wanted, told=name in SOLVED)]
         ),
-        *(sieved(proposer, Sieve(context), clock.timed) for proposer in source.proposers),
+        *(sieved(proposer, Sieve(screen), clock.timed) for proposer in source.proposers),
     ]
     return PairSource(
         source.given,
@@ -82,17 +83,14 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     )
 
 
-def _space(promise: Promise, source: PairSource) -> Space | None:
+def _space(promise: Promise, relation: Relation, source: PairSource) -> Space | None:
     """The inputs to search; None where the claim does not say what they are."""
     inputs = promise.inputs
     if any(pair.params for pair in source.given):
         return None
     if isinstance(inputs, Queries):
-        return Vectors(sorted({len(pair.d1) for pair in source.given}))
-    if isinstance(inputs, Values):
-        return Options(inputs.options)
-    is_list = isinstance(inputs, list | tuple)
-    same_kind = is_list and len({kind_of(example)[:1] for example in inputs}) == 1
-    if same_kind and isinstance(promise.relation, OfRecords):
-        return Tables(inputs, promise.relation)
-    return None
+        inputs = [data for pair in source.given for data in (pair.d1, pair.d2)]
+    elif not (isinstance(inputs, list | tuple) and isinstance(relation, OfRecords)):
+        return None
+    is_one_kind = len({kind_of(example)[:1] for example in inputs}) == 1
+    return Space(inputs, relation) if is_one_kind else None

@@ -14,7 +14,7 @@ from pytest_dp.reprs import on_one_line
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.search.observing import Clock
-from pytest_dp.search.screening import KNOWN, SearchContext
+from pytest_dp.search.screening import KNOWN, Screen
 
 
 def can_solve() -> bool:
@@ -25,8 +25,8 @@ def can_solve() -> bool:
 class BySymbols:
     """Proposes pairs that part at a branch, or that both go another way than the claim's pairs."""
 
-    def __init__(self, context: SearchContext, relation: Relation | None, drawer: Any) -> None:
-        self._context, self._relation, self._drawer = context, relation, drawer
+    def __init__(self, screen: Screen, relation: Relation | None, drawer: Any) -> None:
+        self._screen, self._relation, self._drawer = screen, relation, drawer
         self._pairs: Iterator[Pair] | None = None
         self._notes: Callable[[], list[str]] = list
         self._error = ""
@@ -43,16 +43,15 @@ class BySymbols:
     def _found(self) -> Iterator[Pair]:
         from pytest_dp.symbolic.proposing import Explorer  # z3 is only loaded where it is asked
 
-        context = self._context
-        call, screen, known = context.call, context.screen, 0
+        screen, call, known = self._screen, self._screen.call, 0
         if screen.blind:
             return
         pristine = Pristine((call.mechanism, call.params))
         explorer = Explorer(replace(call, pristine=pristine), self._relation, self._drawer)
         self._notes = explorer.notes
         # The other half of the time is for searches that mind less how slow a run is.
-        clock = Clock(context.clock.remaining / 2)
-        pairs = explorer.found(context.pairs, lambda: not screen.blind and clock.remaining > 0)
+        clock = Clock(screen.clock.remaining / 2)
+        pairs = explorer.found(screen.pairs, lambda: not screen.blind and clock.remaining > 0)
         try:
             for found in clock.timed(pairs):
                 rank = screen.rank(found.pair)

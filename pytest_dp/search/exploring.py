@@ -15,10 +15,11 @@ from typing import Any
 
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.inputs.sources import Drawer, Proposer, Proposing, Tried
-from pytest_dp.limits import DOZENS, FEW, MANY, PATIENCE, SEVERAL
+from pytest_dp.limits import DOZENS, FEW, MANY, PATIENCE, SEVERAL, THOUSAND
+from pytest_dp.search.columns import choice
 from pytest_dp.search.constants import Constant, constants_of, corner_values
-from pytest_dp.search.screening import KNOWN, Screen, SearchContext
-from pytest_dp.search.spaces import Candidate, Space, Walk, choice
+from pytest_dp.search.screening import KNOWN, Screen
+from pytest_dp.search.space import Candidate, Space, Walk
 
 MAX_INSERTED_INTO = 8
 """Inputs with new behaviour into which constants are put: behind one condition, there may be
@@ -28,62 +29,22 @@ PAST_SHARE = 0.25
 Measured."""
 
 
-class Explorer:
-    """Proposes pairs around inputs of a space; `proposers` are by the options that ask for them."""
+class Around:
+    """Pairs around inputs: of neighbours in whose behaviour, or between which, something is new.
 
-    def __init__(self, space: Space, relation: Relation, context: SearchContext) -> None:
-        self._space, self._relation, self._context = space, relation, context
-        self._rng = context.rng
-        self._tried: set[Constant] = set()
-        """Constants of which an input was looked at."""
-        self._dry = self._inserted_into = 0
-        constants, corners = self._around(self._with_constants), self._around(self._corner_cases)
-        self.proposers: dict[str, Proposer] = {
-            "constants": Proposing("constants of the code", lambda _: constants),
-            "patterns": Proposing("corner cases", lambda _: corners),
-            "mutation": Proposing("mutation", self._mutations),
-        }
+    `records` may come into a neighbour; `walk` leads from one input to another.
+    """
 
-    @property
-    def _screen(self) -> Screen:
-        return self._context.screen
+    def __init__(
+        self,
+        screen: Screen,
+        relation: Relation,
+        records: Sequence[Any],
+        walk: Callable[[Any, Any], Walk | None],
+    ) -> None:
+        self._screen, self._relation, self._records, self._walk = screen, relation, records, walk
 
-    @cached_property
-    def _constants(self) -> list[Constant]:
-        return constants_of(self._context.call.mechanism, self._context.call.params)
-
-    def untried(self) -> list[str]:
-        """The constants in comparisons that were not tried, with their places."""
-        left = [c for c in self._constants if c.decides and c not in self._tried]
-        return [f"{c.value!r} ({c.origin.removeprefix('a constant in ')})" for c in left]
-
-    # Inputs to look at
-
-    def _corner_cases(self) -> Iterator[Candidate]:
-        """Inputs at which code that knows nothing of them may still go wrong."""
-        return self._space.corners(corner_values())
-
-    def _with_constants(self) -> Iterator[Candidate]:
-        """Inputs with each constant of the code, or a value just below or above; with several."""
-        for constant in self._constants:
-            for candidate in self._space.placed(constant):
-                yield candidate
-                self._tried.add(constant)
-        for _ in range(PATIENCE if self._constants else 0):
-            yield self._space.combined(self._constants, self._rng)
-
-    def _inserted(self) -> Iterator[Candidate]:
-        """Each input with new behaviour, with constants of the code put into it."""
-        new_inputs = self._screen.new_inputs
-        while self._inserted_into < min(len(new_inputs), MAX_INSERTED_INTO):
-            self._inserted_into += 1
-            for constant in self._constants[: DOZENS // 2]:
-                data = new_inputs[self._inserted_into - 1]
-                yield from self._space.inserted(data, constant, self._rng)
-
-    # Pairs around them
-
-    def _around(self, candidates: Callable[[], Iterator[Candidate]]) -> Iterator[Pair]:
+    def each(self, candidates: Callable[[], Iterator[Candidate]]) -> Iterator[Pair]:
         """A few pairs with the first candidates, then pairs around those with new behaviour."""
         for candidate in islice(candidates(), 2):
             pairs = (
@@ -92,32 +53,16 @@ class Explorer:
                 if self._screen.blind or self._screen.rank(pair) is not None
             )
             yield from islice(pairs, 1)
-        yield from self._new_pairs(candidates())
+        yield from self.new(candidates())
 
-    def _new_pairs(self, candidates: Iterable[Candidate]) -> Iterator[Pair]:
+    def new(self, candidates: Iterable[Candidate]) -> Iterator[Pair]:
         """Pairs around candidates, as long as they can be looked at."""
         for candidate in candidates:
             if self._screen.blind:
                 return
-            yield from self._pairs(candidate)
+            yield from self.one(candidate)
 
-    def _mutations(self, past: Sequence[Tried]) -> Iterator[Pair]:
-        """Pairs around mutations with new behaviour, or with outputs farther apart than others'."""
-        parents = [data for pair in hopeful(past) for data in (pair.d1, pair.d2)]
-        constants = [*self._constants, *corner_values()]
-        screen = self._screen
-        while self._dry < patience(screen) and not screen.blind:
-            yield from self._new_pairs(self._inserted())
-            self._dry += 1
-            from_past = not screen.new_inputs or (parents and self._rng.random() < PAST_SHARE)
-            parent = choice(parents if from_past else screen.new_inputs, self._rng)
-            candidate = self._space.mutated(parent, constants, self._rng)
-            for pair in self._pairs(candidate):
-                self._dry = 0
-                parents.append(candidate.data)
-                yield pair
-
-    def _pairs(self, candidate: Candidate) -> Iterator[Pair]:
+    def one(self, candidate: Candidate) -> Iterator[Pair]:
         """Pairs around a candidate with new behaviour; else one, if it is of any interest."""
         if self._screen.is_new(candidate.data):
             boundary_pair = self._boundary_pair(candidate)
@@ -140,22 +85,91 @@ class Explorer:
 
     def _neighbours(self, candidate: Candidate) -> Iterator[Pair]:
         """A candidate with its neighbours: two in order, which differ most, then others."""
-        pairs = self._relation.pairs(candidate.data, self._space.records)
+        pairs = self._relation.pairs(candidate.data, self._records)
         yield from (with_origin(pair, candidate) for pair in islice(pairs, 2))
         others = list(islice(pairs, MANY))
-        for at in self._rng.permutation(len(others)).tolist():
+        for at in self._screen.rng.permutation(len(others)).tolist():
             yield with_origin(others[at], candidate)
 
     def _boundary_pair(self, candidate: Candidate) -> Pair | None:
         """Two neighbours, between an input of the claim and the candidate, that differ."""
-        for start in self._context.pairs[:SEVERAL]:
-            walk = self._space.walk(start.d1, candidate.data)
+        for start in self._screen.pairs[:SEVERAL]:
+            walk = self._walk(start.d1, candidate.data)
             inputs = None if walk is None else boundary(walk, self._screen.behaviour_of)
             pair = None if inputs is None else self._relation.pair(*inputs)
             if pair is not None:
                 ranked = self._screen.rank(pair) is not None
                 return with_origin(pair, candidate) if ranked else None
         return None
+
+
+class Explorer:
+    """Proposes pairs around inputs of a space; `proposers` are by the options that ask for them."""
+
+    def __init__(self, space: Space, relation: Relation, screen: Screen) -> None:
+        self._space, self._screen, self._rng = space, screen, screen.rng
+        self._around = Around(screen, relation, space.records, space.walk)
+        self._tried: set[Constant] = set()
+        """Constants of which an input was looked at."""
+        self._dry = self._inserted_into = 0
+        constants = self._around.each(self._with_constants)
+        corners = self._around.each(lambda: space.corners(corner_values()))
+        self.proposers: dict[str, Proposer] = {
+            "constants": Proposing("constants of the code", lambda _: constants),
+            "patterns": Proposing("corner cases", lambda _: corners),
+            "mutation": Proposing("mutation", self._mutations),
+        }
+
+    @cached_property
+    def _constants(self) -> list[Constant]:
+        return constants_of(self._screen.call.mechanism, self._screen.call.params)
+
+    def untried(self) -> list[str]:
+        """The constants in comparisons that were not tried, with their places."""
+        left = [c for c in self._constants if c.decides and c not in self._tried]
+        return [f"{c.value!r} ({c.origin.removeprefix('a constant in ')})" for c in left]
+
+    def _with_constants(self) -> Iterator[Candidate]:
+        """Inputs with each constant of the code, or a value just below or above; with several."""
+        for constant in self._constants:
+            for candidate in self._space.placed(constant):
+                yield candidate
+                self._tried.add(constant)
+        for _ in range(PATIENCE if self._constants else 0):
+            yield self._space.combined(self._constants, self._rng)
+
+    def _inserted(self) -> Iterator[Candidate]:
+        """Each input with new behaviour, with constants of the code put into it."""
+        new_inputs = self._screen.new_inputs
+        while self._inserted_into < min(len(new_inputs), MAX_INSERTED_INTO):
+            self._inserted_into += 1
+            for constant in self._constants[: DOZENS // 2]:
+                data = new_inputs[self._inserted_into - 1]
+                yield from self._space.inserted(data, constant, self._rng)
+
+    def _mutations(self, past: Sequence[Tried]) -> Iterator[Pair]:
+        """Pairs around mutations with new behaviour, or with outputs farther apart than others'."""
+        parents = [data for pair in hopeful(past) for data in (pair.d1, pair.d2)]
+        constants = [*self._constants, *corner_values()]
+        screen = self._screen
+        while self._dry < patience(screen) and not screen.blind:
+            yield from self._around.new(self._inserted())
+            self._dry += 1
+            from_past = not screen.new_inputs or (parents and self._rng.random() < PAST_SHARE)
+            parent = choice(parents if from_past else screen.new_inputs, self._rng)
+            candidate = self._space.mutated(parent, constants, self._rng)
+            for pair in self._around.one(candidate):
+                self._dry = 0
+                parents.append(candidate.data)
+                yield pair
+
+
+def values_in_turn(options: Sequence[Any], relation: Relation, screen: Screen) -> Proposing:
+    """Pairs around the values of a claim; others may mean nothing to the mechanism."""
+    records = tuple(options)[:THOUSAND]
+    around = Around(screen, relation, records, lambda *ends: Walk(2, ends.__getitem__))
+    pairs = around.each(lambda: (Candidate(option, "one of the values") for option in records))
+    return Proposing("corner cases", lambda _: pairs)
 
 
 def with_origin(pair: Pair, candidate: Candidate) -> Pair:
@@ -201,13 +215,13 @@ def hopeful(past: Sequence[Tried]) -> list[Pair]:
 class Sieve:
     """Lets pairs pass, but most of those with known behaviour."""
 
-    def __init__(self, context: SearchContext) -> None:
-        self._context = context
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
         self._dry = self._known = 0
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         """The pairs that pass, until many in a row showed nothing new."""
-        screen = self._context.screen
+        screen = self._screen
         for pair in pairs:
             rank = KNOWN if screen.blind else screen.rank(pair)
             self._dry = 0 if rank is not None and rank < KNOWN else self._dry + 1
@@ -223,7 +237,7 @@ class Sieve:
         return is_due
 
 
-def mutated_pairs(drawer: Drawer, context: SearchContext, seed: int) -> Proposing:
+def mutated_pairs(drawer: Drawer, screen: Screen, seed: int) -> Proposing:
     """Mutations of drawn pairs, inside of what their strategy can yield."""
     random, new_pairs = Random(seed), list[Pair]()
     dry = 0
@@ -231,7 +245,7 @@ def mutated_pairs(drawer: Drawer, context: SearchContext, seed: int) -> Proposin
     def propose(past: Sequence[Tried]) -> Iterator[Pair]:
         """Pairs with new behaviour, or with outputs farther apart than those of others."""
         nonlocal dry
-        screen, hoped = context.screen, hopeful(past)
+        hoped = hopeful(past)
         while dry <= patience(screen) and not screen.blind:
             dry += 1
             from_past = not new_pairs or random.random() < PAST_SHARE

@@ -19,7 +19,7 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.known.monotone import is_draw, of_draws
 from pytest_dp.limits import DOZENS, LARGEST_NUMBER
 from pytest_dp.reprs import on_one_line
-from pytest_dp.search.spaces import choice
+from pytest_dp.search.columns import choice
 
 Slot = tuple[int, Hashable]
 """A number of a dataset: the position of its record, and the name of its field."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,20 +18,41 @@ KNOWN = 3
 """The rank of pairs that show nothing new, given after those of `Screen.rank`."""
 
 
-@dataclass(slots=True)
 class Screen:
-    """Ranks candidates by what their runs show."""
+    """Ranks candidates by what their runs show; nothing is run before it is needed.
 
-    observer: Observer
-    inside: Callable[[Any], bool]
-    """Whether an input is inside the claim."""
-    new_inputs: list[Any] = field(default_factory=list)
-    """Inputs that showed a new behaviour, in order."""
-    _behaviours: set[Hashable] = field(default_factory=set)
-    _noises: set[Hashable] = field(default_factory=set)
-    _kinds: Counter[Hashable] = field(default_factory=Counter)
-    _farthest: float = 0.0
-    _works: bool = False
+    The `pairs` are those of the claim, which are known from the start. `inside` tells whether an
+    input is inside the claim. The clock runs for making inputs and for observing them.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        pairs: Sequence[Pair],
+        inside: Callable[[Any], bool],
+        clock: Clock,
+        seed: int,
+    ) -> None:
+        self.call, self.pairs, self.clock = call, pairs, clock
+        self._inside, self._seed = inside, seed
+        self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+        self.new_inputs: list[Any] = []
+        """Inputs that showed a new behaviour, in order."""
+        self._observer: Observer | None = None
+        self._behaviours: set[Hashable] = set()
+        self._noises: set[Hashable] = set()
+        self._kinds: Counter[Hashable] = Counter()
+        self._farthest, self._works = 0.0, False
+
+    @property
+    def observer(self) -> Observer:
+        """What observes inputs; those of the claim first."""
+        if self._observer is None:
+            self._observer = Observer(self.call, self._seed, self.clock)
+            for pair in self.pairs:
+                if not self.blind:
+                    self.rank(pair)
+        return self._observer
 
     @property
     def blind(self) -> bool:
@@ -83,7 +102,7 @@ class Screen:
         if observation is None:
             return None
         self._works |= not observation.raised
-        refused = observation.raised and self._works and not self.inside(data)
+        refused = observation.raised and self._works and not self._inside(data)
         return None if refused else observation
 
     def _behaviour(self, observation: Observation) -> Hashable:
@@ -111,32 +130,3 @@ def _apart(one: Observation, other: Observation) -> float:
     if not math.isfinite(distance) or distance == 0:
         return 0.0
     return distance / spread if spread else math.inf
-
-
-class SearchContext:
-    """What the proposers of an audit share; nothing is run before it is needed.
-
-    The pairs are those of the claim, `inside` is as of a `Screen`, and the clock runs for making
-    inputs and for observing them.
-    """
-
-    def __init__(
-        self,
-        call: Call,
-        pairs: Sequence[Pair],
-        inside: Callable[[Any], bool],
-        clock: Clock,
-        seed: int,
-    ) -> None:
-        self.call, self.pairs, self.clock = call, pairs, clock
-        self._inside, self._seed = inside, seed
-        self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
-
-    @cached_property
-    def screen(self) -> Screen:
-        """The screen, which knows the pairs of the claim from the start."""
-        screen = Screen(Observer(self.call, self._seed, self.clock), self._inside)
-        for pair in self.pairs:
-            if not screen.blind:
-                screen.rank(pair)
-        return screen

@@ -93,8 +93,8 @@ FAULTS = (
     Fault(
         "neighbours-two-records-apart",
         "datasets/record_relations.py",
-        'return "" if len(steps) <= self.group else self._too_far(steps)',
-        'return "" if len(steps) <= self.group + 1 else self._too_far(steps)',
+        "if len(steps) <= self.group else self._too_far(steps)",
+        "if len(steps) <= self.group + 1 else self._too_far(steps)",
         "A right mechanism is called broken on inputs that are no neighbours.",
         "unit/test_relations.py::test_neighbours_differ_in_no_more_records_than_their_group",
     ),

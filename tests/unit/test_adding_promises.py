@@ -30,20 +30,18 @@ class OnePair(Relation):
     def required(self):
         return "one answer rises by 1 and another one falls by 1"
 
-    def fault(self, d1, d2):
+    def between(self, d1, d2):
         moved = sorted(np.subtract(d2, d1).tolist())
-        rest = moved[1:-1]
-        return "" if (moved[0], moved[-1]) == (-1, 1) and not any(rest) else "others differ"
-
-    def difference(self, d1, d2):
-        return "one record moved from one count to another"
+        if (moved[0], moved[-1]) != (-1, 1) or any(moved[1:-1]):
+            return "others differ"
+        return Pair(d1, d2, "one record moved from one count to another")
 
     def pairs(self, dataset, records=()):
         for up in range(len(dataset)):
             for down in range(len(dataset)):
                 if up != down:
                     other = [x + (at == up) - (at == down) for at, x in enumerate(dataset)]
-                    yield Pair(dataset, other, self.difference(dataset, other))
+                    yield self.between(dataset, other)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def test_neighbours_are_all_there_are(own, known, make, relation):
     assert len(set(map(content, found))) == len(found)
     for pair in found:
         assert relation.fault(pair.d1, pair.d2) == ""
-        assert relation.difference(pair.d1, pair.d2) == pair.difference
+        assert relation.between(pair.d1, pair.d2) == pair
         assert type(pair.d2) is type(dataset)
         assert key(pair.d1) == key(dataset)
     removed = [own[:at] + own[at + 1 :] for at in range(len(own))]

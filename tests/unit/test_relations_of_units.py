@@ -103,8 +103,8 @@ def check(relation, found, dataset):
     for pair in found:
         assert relation.fault(pair.d1, pair.d2) == ""
         assert relation.fault(pair.d2, pair.d1) == ""
-        assert relation.difference(pair.d1, pair.d2) == pair.difference
-        assert relation.difference(pair.d2, pair.d1) == pair.reversed().difference
+        assert relation.pair(pair.d1, pair.d2).difference == pair.difference
+        assert relation.pair(pair.d2, pair.d1).difference == pair.reversed().difference
         assert pair.reversed().reversed().difference == pair.difference
         assert kind_of(pair.d2) == kind_of(dataset)
         assert key(pair.d1) == key(dataset)
@@ -315,7 +315,7 @@ def test_groups_differ_in_so_many_records(own, other):
         assert {tuple(sorted(pair.d2)) for pair in found} == expected
         for pair in found:
             assert relation.fault(pair.d1, pair.d2) == ""
-            assert sorted(relation.difference(pair.d1, pair.d2).split()) == sorted(
+            assert sorted(relation.pair(pair.d1, pair.d2).difference.split()) == sorted(
                 pair.difference.split()
             )
 
