@@ -165,7 +165,7 @@ def _leak(event: Event) -> str | None:
         if told := _trace(condition) or _LEAKS.get(_asked(condition)):
             return told
         if isinstance(condition, OneOf):
-            texts = [pattern.text for pattern in condition.patterns]
+            texts = list(condition.texts)
         elif isinstance(condition, Is):
             texts = [repr(condition.category[1])]
         else:

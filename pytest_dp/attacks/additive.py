@@ -97,8 +97,8 @@ def _fitted(table: Table, on_d: Bools, features: Sequence[Feature], paired: bool
 def _columns(table: Table, features: Sequence[Feature]) -> list[Column]:
     exact = any(feature.exact for feature in features)
     everything = output_categories(table, POOL, min_each=4.0, exact=exact)
-    if everything is not None and len(everything.known) <= 5:
-        return [everything] if len(everything.known) > 1 else []
+    if everything is not None and everything.width <= 6:
+        return [everything] if everything.width > 2 else []
     parameters = min(300, np.sqrt(len(table)))
     max_bins = int(np.clip(parameters / max(len(features), 1), 6, 2 * DOZENS))
     share = row_share(len(features), len(table))

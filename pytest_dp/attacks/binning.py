@@ -15,7 +15,7 @@ from pytest_dp.evidence.regression import quantile_levels
 from pytest_dp.limits import FEW
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Extract
-from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.rounding import Outcomes
 from pytest_dp.outputs.table import Table, tabulate
 
 BinNumbers = npt.NDArray[np.uint8]
@@ -49,9 +49,9 @@ class ByScore:
 
 @dataclass(frozen=True, slots=True)
 class ByEvent:
-    """Whether an output is in an event."""
+    """Whether an output is in an event, or one of some."""
 
-    event: Event
+    event: Event | Outcomes
 
     @property
     def width(self) -> int:
@@ -59,21 +59,6 @@ class ByEvent:
 
     def bins(self, table: Table) -> BinNumbers:
         return self.event.mask(table).astype(np.uint8)
-
-
-@dataclass(frozen=True, slots=True)
-class ByOutcomes:
-    """Whether an output is one of those with these hashes."""
-
-    marks: tuple[int, ...]
-    """In increasing order."""
-
-    @property
-    def width(self) -> int:
-        return 2
-
-    def bins(self, table: Table) -> BinNumbers:
-        return np.isin(hashes(table), np.array(self.marks, np.int64)).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)

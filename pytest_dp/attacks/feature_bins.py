@@ -17,21 +17,18 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.evidence.regression import quantile_levels
 from pytest_dp.limits import HUNDREDS, MANY, MILLION
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
     Clusters,
-    Merging,
+    Outcomes,
     between,
     clusters,
-    merged,
-    merging,
     recurring,
     room,
 )
 from pytest_dp.outputs.table import Table
 
-BinCodes = npt.NDArray[np.uint16]
+BinCodes = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,53 +77,23 @@ class FeatureBins:
         return codes
 
 
-@dataclass(frozen=True, slots=True)
-class OutputCategories:
-    """The whole output as a category, where few different ones occur."""
-
-    known: Ints
-    """Their hashes."""
-    near: Merging = ()
-    """What is equal but for rounding."""
-
-    @property
-    def ordered(self) -> int:
-        """How many bins stand in increasing order: none."""
-        return 0
-
-    @property
-    def width(self) -> int:
-        """How many bins there are; the last one is "never seen"."""
-        return len(self.known) + 1
-
-    def codes(self, table: Table) -> BinCodes:
-        marks = hashes(merged(table, self.near))
-        at = np.minimum(np.searchsorted(self.known, marks), len(self.known) - 1)
-        return np.where(self.known[at] == marks, at, len(self.known)).astype(np.uint16)
-
-
-Column = FeatureBins | OutputCategories
+Column = FeatureBins | Outcomes
 
 
 def output_categories(
     table: Table, max_outputs: int, min_each: float, *, exact: bool = False
-) -> OutputCategories | None:
+) -> Outcomes | None:
     """Whole outputs as categories; None if more than `max_outputs` differ, or they are too rare.
 
     That is, less than `min_each` of each on average. `exact` says that numbers which are equal but
     for rounding are different ones.
     """
-
-    def of(part: Table) -> OutputCategories:
-        near = () if exact else merging(part)
-        return OutputCategories(np.unique(hashes(merged(part, near))), near)
-
     if len(table) > 4_000:
-        probe = of(table.rows(np.arange(len(table)) < 2_000))
-        if len(probe.known) > min(max_outputs, 1_000):
+        probe = Outcomes.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
+        if len(probe.marks) > min(max_outputs, 1_000):
             return None
-    outputs = of(table)
-    if len(outputs.known) > max_outputs or len(outputs.known) * min_each > len(table):
+    outputs = Outcomes.of(table, exact=exact)
+    if len(outputs.marks) > max_outputs or len(outputs.marks) * min_each > len(table):
         return None
     return outputs
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs
-from pytest_dp.attacks.binning import ByOutcomes
+from pytest_dp.attacks.binning import ByEvent
 from pytest_dp.evidence.assumptions import log_e_value
 from pytest_dp.known import Excess, differ_by_rounding, larger
 from pytest_dp.known.paths import Weight
@@ -20,6 +20,7 @@ from pytest_dp.limits import EQUAL, FLOAT_ERRORS
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.rounding import Outcomes
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -230,7 +231,7 @@ class EnumeratedPair:
             excess = delta - stick.delta
             if excess > EQUAL * (1 + stick.delta):
                 masses = float(way.p[worst].sum()), float(way.q[worst].sum())
-                binning = ByOutcomes(tuple(np.sort(way.marks[worst]).tolist()))
+                binning = ByEvent(Outcomes(tuple(np.sort(way.marks[worst]).tolist())))
                 yield stick.eps, masses, excess, binning
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:

@@ -13,8 +13,8 @@ section 4.4 (Algorithm 3).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -29,18 +29,14 @@ from pytest_dp.outputs.events import (
     Is,
     IsNumber,
     OneOf,
-    Pattern,
 )
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
     NO_ROOM,
-    Merging,
+    Outcomes,
     Room,
     clusters,
-    merged,
-    merging,
     recurring,
     room,
 )
@@ -276,18 +272,19 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
     if table.is_extract:  # an output that is gone cannot be written down
         return []
-    near = () if exact else merging(table)
-    table = merged(table, near)
-    values, index, inverse = np.unique(hashes(table), return_index=True, return_inverse=True)
-    if len(values) > min(HUNDREDS, max(8, len(table) // 8)):
+    known = Outcomes.of(table, exact=exact)
+    size = len(known.marks)
+    if size > min(HUNDREDS, max(8, len(table) // 8)):
         return []
-    c1 = np.bincount(inverse[on_d], minlength=len(values))
-    c2 = np.bincount(inverse[~on_d], minlength=len(values))
+    codes = known.codes(table)
+    first = np.unique(codes, return_index=True)[1]
+    c1, c2 = (np.bincount(codes[side], minlength=size) for side in (on_d, ~on_d))
 
-    def pattern(k: int) -> Pattern:
-        return pattern_of(table, int(index[k]), near)
+    def among(chosen: list[int]) -> OneOf:
+        marks = tuple(known.marks[k] for k in chosen)
+        return one_of(table, first[chosen].tolist(), replace(known, marks=marks))
 
-    blocks = [_Block(c1, c2, lambda k: OneOf((pattern(k),)))]
+    blocks = [_Block(c1, c2, lambda k: among([k]))]
     for order in (np.argsort(-(c1 + 0.5) / (c2 + 0.5)), np.argsort(-(c2 + 0.5) / (c1 + 0.5))):
         # The likeliest outputs show most, and a set of many is hard to read.
         common = [k for k in order if c1[k] + c2[k] >= 0.01 * len(table)][:5]
@@ -297,34 +294,19 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
                 _Block(
                     np.cumsum(c1[common])[1:],
                     np.cumsum(c2[common])[1:],
-                    lambda k, common=common: OneOf(tuple(map(pattern, sorted(common[: k + 2])))),  # type: ignore[misc]
+                    lambda k, common=common: among(sorted(common[: k + 2])),  # type: ignore[misc]
                     COST["set"] * sizes.astype(np.float64),
                 )
             )
     return blocks
 
 
-def pattern_of(table: Table, row: int, near: Merging = ()) -> Pattern:
-    """The pattern that matches exactly the outputs equal to one in the table."""
-    names = {code: level for level, code in table.levels.items()}
-    at = range(int(table.offsets[row]), int(table.offsets[row + 1]))
-    leaves: tuple[Category, ...] = tuple(
-        ("number", float(table.numbers[i]))
-        if table.codes[i] == NUMBER
-        else names[int(table.codes[i])]
-        for i in at
-    )
-    structure = table.structures[table.structure[row]]
-    output = table.raw[row]
-    if isinstance(output, np.ndarray | np.generic):
-        output = output.tolist()
-    types = tuple(table.types.names[table.types.which[i]] for i in at)
-    form = table.forms.names[table.forms.which[row]]
+def one_of(table: Table, rows: Sequence[int], outcomes: Outcomes) -> OneOf:
+    """That an output is one of these outcomes, which stand in these rows of the table."""
+    outputs = [table.raw[row] for row in rows]
+    plain = [o.tolist() if isinstance(o, np.ndarray | np.generic) else o for o in outputs]
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1
-    text = shown(output)
-    reaches = {place: known.reach_of(table.leaf(place)[0][row]) for place, known in near}
-    rooms = tuple(reaches.get(place, 0.0) for place in structure.places)
-    return Pattern(structure.kind, structure.places, leaves, types, form, text, varied, rooms)
+    return OneOf(outcomes, tuple(map(shown, plain)), varied)
 
 
 def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> list[Condition]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats
+from pytest_dp.arrays import Bools
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.leaves import ABSENT, NUMBER, UNKNOWN, Category, Named, written
+from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, written
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.rounding import Outcomes
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.wording import about, negated, of_test, plain, shown_as, where
 
@@ -65,7 +65,11 @@ class Equals:
 
     def mask(self, table: Table) -> Bools:
         numbers, codes = self.feature.columns(table)
-        same: Bools = _equal(numbers, self.value, self.room) & (codes == NUMBER)
+        with np.errstate(invalid="ignore"):
+            same: Bools = (numbers >= self.value - self.room) & (numbers <= self.value + self.room)
+        if np.isnan(self.value):
+            same = np.isnan(numbers)
+        same &= codes == NUMBER
         return same
 
     def __str__(self) -> str:
@@ -84,14 +88,6 @@ class Equals:
             return of_test(self.feature.text, bool(self.value))
         text, show = shown_as(self.feature, plain)
         return about(text, f"equal to {show(self.value)}")
-
-
-def _equal(numbers: Floats, value: float, room: float) -> Bools:
-    if np.isnan(value):
-        return np.isnan(numbers)
-    with np.errstate(invalid="ignore"):
-        equal: Bools = (numbers >= value - room) & (numbers <= value + room)
-    return equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,73 +137,29 @@ class Is:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
-    """One whole output, leaf by leaf."""
-
-    kind: str
-    """As in `Structure`."""
-    places: tuple[str, ...]
-    leaves: tuple[Category, ...]
-    """``("number", value)`` or a category."""
-    types: tuple[Hashable, ...]
-    """Of the leaves that are numbers; anything for the others."""
-    form: Hashable
-    """A tuple of `Aspect`; None if it is unknown."""
-    text: str
-    """The output as Python would print it."""
-    by_repr: bool = False
-    """Whether Python would take other outputs for equal, of other types."""
-    rooms: tuple[float, ...] = ()
-    """Up to which distance the numbers are equal (see `rounding`)."""
-
-    def mask(self, table: Table) -> Bools:
-        matches = np.zeros(len(table), dtype=bool)
-        for number, structure in enumerate(table.structures):
-            if (structure.kind, structure.places) != (self.kind, self.places):
-                continue
-            rows = np.flatnonzero(table.structure == number)
-            same = np.ones(len(rows), dtype=bool)
-            for position, (kind, value) in enumerate(self.leaves):
-                at = table.offsets[rows] + position
-                if kind == "number":
-                    room = self.rooms[position] if self.rooms else 0.0
-                    equal = _equal(table.numbers[at], cast("float", value), room)
-                    same &= (table.codes[at] == NUMBER) & equal
-                    same &= _of_type(self.types[position], table.types)[table.types.which[at]]
-                else:
-                    same &= table.codes[at] == table.levels.get((kind, value), ABSENT)
-            matches[rows] = same
-        alike = [None in (form, self.form) or form == self.form for form in table.forms.names]
-        matches &= np.array(alike, dtype=bool)[table.forms.which]
-        return matches
-
-
-def _of_type(wanted: Hashable, types: Named) -> Bools:
-    """Which types are the wanted one, or unknown."""
-    return np.array([name == wanted or UNKNOWN in (name, wanted) for name in types.names], bool)
-
-
-@dataclass(frozen=True, slots=True)
 class OneOf:
     """The whole output is one of a few."""
 
-    patterns: tuple[Pattern, ...]
+    outcomes: Outcomes
+    texts: tuple[str, ...]
+    """The outputs as Python would print them."""
+    by_repr: bool = False
+    """Whether Python would take other outputs for equal, of other types."""
 
     def mask(self, table: Table) -> Bools:
-        either: Bools = np.logical_or.reduce([pattern.mask(table) for pattern in self.patterns])
-        return either
+        return self.outcomes.mask(table)
 
     def __str__(self) -> str:
-        texts = [pattern.text for pattern in self.patterns]
-        if any(pattern.by_repr for pattern in self.patterns):
-            return f"repr(output) in {texts!r}"
-        if len(texts) > 1:
-            return f"output in [{', '.join(texts)}]"
-        if texts[0].startswith("raises "):
-            return texts[0]
-        if texts[0] == "nan":
+        if self.by_repr:
+            return f"repr(output) in {list(self.texts)!r}"
+        if len(self.texts) > 1:
+            return f"output in [{', '.join(self.texts)}]"
+        (text,) = self.texts
+        if text.startswith("raises "):
+            return text
+        if text == "nan":
             return "isnan(output)"
-        return f"output {'is' if texts[0] == 'None' else '=='} {texts[0]}"
+        return f"output {'is' if text == 'None' else '=='} {text}"
 
     @property
     def said(self) -> str:

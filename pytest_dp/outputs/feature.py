@@ -212,7 +212,7 @@ class Extract:
             all_numbers(0),
             dict(table.levels),
             one_name(UNKNOWN, 0),
-            one_name(None, n),
+            one_name(() if table.is_typed else None, n),
             (),
         )
         extract.results.update(columns)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Ints
-from pytest_dp.outputs.leaves import NUMBER, UNKNOWN, Named
+from pytest_dp.outputs.leaves import NUMBER, Named
 from pytest_dp.outputs.table import Table
 
 _Words = npt.NDArray[np.uint64]
@@ -22,8 +22,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Given: the increment of SplitMix64, 2**64 divided by the golden ratio."""
 
 
-def hashes(table: Table) -> Ints:
-    """One number for each output, shape (n,).
+def hashes(table: Table, typed: bool = True) -> Ints:
+    """One number for each output, shape (n,); `typed` as in `Table.is_typed`.
 
     Equal outputs have equal numbers, and others different ones but for collisions of 64-bit hashes.
     Equal means: containers of the same types, and at the same places equal numbers of the same type
@@ -31,10 +31,11 @@ def hashes(table: Table) -> Ints:
     """
     if HASHES in table.results:
         return table.results[HASHES][0].view(np.int64)
-    leaves = _mix(_contents(table))
+    typed = typed and table.is_typed
+    leaves = _mix(_contents(table, typed))
     structures = _hashes([(s.kind, s.length if s.is_flat else s.places) for s in table.structures])
     words: _Words = structures[table.structure]
-    if any(table.forms.names):
+    if typed and any(table.forms.names):
         forms = [_hashes([form])[0] if form else np.uint64(0) for form in table.forms.names]
         words += _by_item(np.array(forms, dtype=np.uint64), table.forms)
     if len(table.structures) == 1:
@@ -51,11 +52,11 @@ def hashes(table: Table) -> Ints:
     return words.view(np.int64)
 
 
-def _contents(table: Table) -> _Words:
+def _contents(table: Table, typed: bool) -> _Words:
     """What stands at each leaf, as 64 bits."""
     bits = (table.numbers + 0.0).view(np.uint64)  # turns -0.0 into 0.0
     bits[np.isnan(table.numbers)] = _NAN
-    if table.types.names != (UNKNOWN,):
+    if typed:
         bits += _by_item(_hashes(list(table.types.names)), table.types)
     if table.levels:
         levels = np.zeros(max(table.levels.values()) + 2, dtype=np.uint64)

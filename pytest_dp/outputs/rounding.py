@@ -9,13 +9,15 @@ else is lost: some errors of doubles, or of single precision where all numbers c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.limits import MANY, MOSTLY, NOT_BY_CHANCE, SEVERAL, SINGLE_ERRORS, THOUSAND
 from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import MAX_EXACT, NUMBER
 from pytest_dp.outputs.table import Table
 
@@ -198,6 +200,44 @@ def merged(table: Table, near: Merging) -> Table:
         leaves = table.having(place)[1]
         numbers[leaves] = known.merged(numbers[leaves])
     return replace(table, numbers=numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Some whole outputs, told by their hashes."""
+
+    marks: tuple[int, ...]
+    """In increasing order."""
+    near: Merging = field(default=(), compare=False)
+    """What is equal but for rounding."""
+    typed: bool = True
+    """Whether types of numbers and forms tell them apart; see `Table.is_typed`."""
+
+    ordered: ClassVar[int] = 0
+    """How many of the `codes` stand in increasing order: none."""
+
+    @classmethod
+    def of(cls, table: Table, *, exact: bool = False) -> Self:
+        """All outputs of a table; `exact` as in `Feature`."""
+        near = () if exact else merging(table)
+        marks = np.unique(hashes(merged(table, near)))
+        return cls(tuple(marks.tolist()), near, table.is_typed)
+
+    @property
+    def width(self) -> int:
+        """How many codes there are; the last one is for any other output."""
+        return len(self.marks) + 1
+
+    def codes(self, table: Table) -> Ints:
+        """For each output its position among these, shape (n,)."""
+        found = hashes(merged(table, self.near), self.typed)
+        at = np.searchsorted(self.marks, found)
+        same = np.append(self.marks, 0)[at] == found
+        return np.where(same & (at < len(self.marks)), at, len(self.marks))
+
+    def mask(self, table: Table) -> Bools:
+        """Which outputs are among these, shape (n,)."""
+        return self.codes(table) < len(self.marks)
 
 
 def recurring(counts: Ints, share: float) -> Bools:

@@ -99,6 +99,11 @@ class Table:
         """Whether there are no outputs any more, only some quantities of them."""
         return self.structures == [EXTRACT]
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether types of numbers and forms are known, and tell outputs apart."""
+        return self.forms.names != (None,)
+
     def leaf(self, place: str) -> tuple[Floats, Ints]:
         """Numbers and codes of the leaves at one place, shape (n,) each."""
         if len(self.structures) == 1 and place in self.structures[0].position:

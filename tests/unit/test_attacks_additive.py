@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
 from pytest_dp.attacks.additive import fit
-from pytest_dp.attacks.feature_bins import OutputCategories, bins_of, output_categories
+from pytest_dp.attacks.feature_bins import bins_of, output_categories
 from pytest_dp.limits import HUNDREDS
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
@@ -297,11 +297,12 @@ def test_very_many_categories():
 def test_whole_outputs_as_categories():
     outputs = [[0, 1], [1, 0], [1, 1]] * 40
     found = output_categories(tabulate(outputs), 200, 4.0)
-    assert isinstance(found, OutputCategories)
     codes = found.codes(tabulate([[1, 1], [0, 1], [0, 1], [1, 0], [0, 0], (0, 1)])).tolist()
     assert codes[1] == codes[2]
     assert len({codes[0], codes[1], codes[3]}) == 3
     assert codes[4] == codes[5] == found.width - 1 == 3
+    of_one_call = output_categories(tabulate(np.array(outputs)), 200, 4.0)
+    assert of_one_call.codes(tabulate([np.array([1, 1])])) < 3, "whose types are not known"
     assert output_categories(tabulate(outputs), 2, 4.0) is None, "too many"
     assert output_categories(tabulate(outputs), 200, 41.0) is None, "each is too rare"
     rare = np.random.default_rng(0).normal(size=10_000)

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.counterexample import diagnose, simplest, stands_out
 from pytest_dp.limits import KEPT_RANK
-from pytest_dp.outputs.event_search import RankedEvent, pattern_of, search
-from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber, OneOf
+from pytest_dp.outputs.event_search import RankedEvent, one_of, search
+from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber
 from pytest_dp.outputs.feature import LEN, Feature, leaf
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
+from pytest_dp.outputs.rounding import Outcomes
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 
@@ -116,7 +117,8 @@ SOME = Between(OUTPUT, low=1.0)
 
 
 def of(output):
-    return OneOf((pattern_of(tabulate([output]), 0),))
+    table = tabulate([output])
+    return one_of(table, [0], Outcomes.of(table))
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_whole_outputs_are_compared_up_to_errors():
     off = [[float(noisy(np.array([a]), i)[0]), b] for i, (a, b) in enumerate(rows)]
     table, again = tabulate(rows), tabulate(off)
     known = output_categories(again, 50, 1.0)
-    assert len(known.known) == len(output_categories(table, 50, 1.0, exact=True).known)
+    assert len(known.marks) == len(output_categories(table, 50, 1.0, exact=True).marks)
     assert (known.codes(table) == known.codes(again)).all()
     assert output_categories(again, 5, 1.0, exact=True) is None
     first = values > 0
