@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -52,6 +52,8 @@ class Promise:
         What holds for one unit, from which that of a group follows.
     games : Games or None
         Of a promise about membership, whose `inputs` are the data.
+    composes : tuple of (mechanism, int)
+        The parts of the mechanism, and how often each is used, if the claim names them.
     """
 
     guarantee: Guarantee
@@ -60,6 +62,7 @@ class Promise:
     pairs: Any = None
     one_unit: Guarantee | None = None
     games: Games | None = None
+    composes: tuple[tuple[Any, int], ...] = ()
 
     @property
     def group(self) -> int:
@@ -155,8 +158,9 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     for arguments, label in variants(given):
         one_unit = _guarantee(given, arguments.params)
         promised = _of_group(one_unit, relation)
-        promise = Promise(promised, relation, inputs, pairs, one_unit)
-        check_parts(promise.of_one_unit, given.get("composes", ()))
+        composes = given.get("composes", ())
+        promise = Promise(promised, relation, inputs, pairs, one_unit, composes=composes)
+        _check_parts(promise.of_one_unit)
         claims.append(Claim(promise, arguments, effort, label))
     return claims
 
@@ -185,26 +189,16 @@ def _about_membership(given: Mapping[str, Any]) -> list[Claim]:
     return [Claim(promise, arguments, effort, label) for arguments, label in every]
 
 
-def check_parts(promise: Promise, parts: Sequence[tuple[Any, int]]) -> None:
+def _check_parts(promise: Promise) -> None:
     """Refuse a promise that is less than what the promises of its parts add up to.
 
-    Parameters
-    ----------
-    promise : Promise
-        For inputs that differ in one unit, as those of the parts are taken: what groups are
-        promised follows from that.
-    parts : sequence of (mechanism, int)
-        Mechanisms with claims of their own, and how often each is used. Of several claims on one
-        mechanism, those count that add up to least.
-
-    Raises
-    ------
-    ClaimError
-        If it is less; or if a part has no claim, or one of other neighbours.
+    It is for inputs that differ in one unit, as those of the parts are taken: what groups are
+    promised follows from that. Of several claims on one mechanism, those count that add up to
+    least. Raises ClaimError also if a part has no claim, or one of other neighbours.
     """
-    if not parts:
+    if not promise.composes:
         return
-    choices = [[(part, times) for part in _promised(m, promise)] for m, times in parts]
+    choices = [[(part, n) for part in _promised(m, promise)] for m, n in promise.composes]
     sums, problem = [], ""
     for chosen in product(*choices):
         try:
@@ -215,7 +209,7 @@ def check_parts(promise: Promise, parts: Sequence[tuple[Any, int]]) -> None:
         raise ClaimError(f"composes: {problem}")
     least = min(sums, key=lambda total: total.claimed)
     if least.claimed > promise.guarantee.claimed:
-        used = [f"{_name(m)} {n} times" if n > 1 else _name(m) for m, n in parts]
+        used = [f"{_name(m)} {n} times" if n > 1 else _name(m) for m, n in promise.composes]
         raise ClaimError(
             f"This mechanism claims {promise.guarantee}, but what it is made of "
             f"({', '.join(used)}) adds up to {least}. Claim that, or let the parts promise more."

@@ -1,21 +1,32 @@
-"""``dp-claims.json`` at the end of a run: it is written, or what no test was about is told."""
+"""``dp-claims.json`` beside the claims of a run: each claim's own test fails with what is less.
+
+What no test can fail with is told at the end of the run. With xdist, that is another process than
+those which run tests: it is told of them in plain values. Little is loaded before a claim is met.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Generator
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dp.plugin.claims_seen import OUTPUT, Run, Seen
+from pytest_dp.errors import ClaimsFileError
 from pytest_dp.plugin.failure import count_as_error
-from pytest_dp.plugin.names import claims_path, ini
+from pytest_dp.plugin.names import AUDITED, MARKER, claims_path, ini
 from pytest_dp.plugin.selection import TYPED, command_line, scope
+
+if TYPE_CHECKING:
+    from pytest_dp.report.record import Record
 
 CHOICES = ("auto", "check", "update", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+_OUTPUT = "dp_claims"
 
 
 def _mode(config: pytest.Config, worker: bool) -> str:
@@ -38,10 +49,8 @@ def _mode(config: pytest.Config, worker: bool) -> str:
 
 def register(config: pytest.Config) -> None:
     """Compare claims with those on record, if there are any, or write them."""
-    worker = hasattr(config, "workerinput")
-    mode = _mode(config, worker)
-    update = mode == "update"
-    if update and config.option.collectonly:
+    mode = _mode(config, hasattr(config, "workerinput"))
+    if mode == "update" and config.option.collectonly:
         raise pytest.UsageError(
             "--dp-claims=update: some claims are known only once they are audited. Leave out "
             "--collect-only."
@@ -49,18 +58,86 @@ def register(config: pytest.Config) -> None:
     file = claims_path(config)
     if config.option.collectonly or mode == "off" or (mode == "auto" and not file.exists()):
         return
-    seen = Seen(config, file, update=update)
-    config.pluginmanager.register(seen, "dp_claims_seen")
-    if not worker:
-        config.pluginmanager.register(ClaimsFile(file, seen, update=update), "dp_claims_file")
+    config.pluginmanager.register(ClaimsFile(config, file, mode == "update"), "dp_claims_file")
 
 
 class ClaimsFile:
-    """Collects what became of all claims, and compares or writes them at the end of the run."""
+    """What is known of the claims of a run, and of the run, by the node ids of tests.
 
-    def __init__(self, file: Path, seen: Seen, *, update: bool) -> None:
-        self.run = Run(file, seen.tests, update)
-        self.crashed = False
+    Attributes
+    ----------
+    tests : dict
+        The tests with claims: their ``id`` in the file, ``path`` and ``line``, ``marks``, the
+        ``entry`` of the claim as far as that is known without an audit, and ``state``:
+        "collected", "deselected", or "removed" by something that does not say so.
+    audited : dict
+        The number of each audit, the entry of its claim, and whether the test expects it to be
+        broken.
+    ended : dict
+        ``"ran"``, or why it did not, in words; empty where it has not come to an end.
+    failed : set
+    uncollected, stopped : bool
+        Whether something could not be collected; whether the run ended before all tests were run.
+    lines : list of str
+        What is worth knowing at the end.
+    failures : list of Record
+        What no test could fail with: a claim that none was about, or the file itself.
+    """
+
+    def __init__(self, config: pytest.Config, file: Path, update: bool) -> None:
+        self.config, self.file, self.update = config, file, update
+        self.tests: dict[str, dict[str, Any]] = {}
+        self.audited: dict[str, list[Any]] = {}
+        self.ended: dict[str, str] = {}
+        self.failed: set[str] = set()
+        self.uncollected = self.stopped = False
+        self.lines: list[str] = []
+        self.failures: list[Record] = []
+        self._announced: set[int] = set()
+
+    @cached_property
+    def recorded(self) -> dict[str, Any] | None:
+        """The entries on record; None where there are none, which is told as the run ends."""
+        from pytest_dp.records.storing import load
+
+        with suppress(ClaimsFileError):
+            return load(self.file) if self.file.exists() else None
+        return None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, items: list[pytest.Item]
+    ) -> Generator[None, object, object]:
+        """Look at the tests before any are left out, and after."""
+        before = [item for item in items if item.get_closest_marker(MARKER) is not None]
+        outcome = yield
+        left = {id(item) for item in items}
+        for item in before:
+            from pytest_dp.plugin.claims_judged import described
+
+            gone = "deselected" if id(item) in self._announced else "removed"
+            state = "collected" if id(item) in left else gone
+            self.tests[item.nodeid] = described(item, self.file, state)
+        return outcome
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Those that are left out with notice."""
+        self._announced |= {id(item) for item in items}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Send along what was audited; fail a test whose claim is less than on record."""
+        report = yield
+        if call.when == "call" and item.stash.get(AUDITED, []):
+            from pytest_dp.plugin.claims_judged import compare, entries_of
+
+            entries = entries_of(self, item, call, report)
+            report.__dict__["dp_audited"] = entries
+            if report.passed and not hasattr(report, "wasxfail") and not self.update:
+                compare(self, item, report, entries)
+        return report
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -70,70 +147,72 @@ class ClaimsFile:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """What a worker has seen; nothing, if it crashed."""
-        output = getattr(node, "workeroutput", {}).get(OUTPUT)
-        self.crashed = self.crashed or output is None
-        self.run.tests.update(json.loads(output or "{}"))
+        output = getattr(node, "workeroutput", {}).get(_OUTPUT)
+        self.stopped = self.stopped or output is None
+        self.tests.update(json.loads(output or "{}"))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Where something could not be collected, nothing is known of what is missing."""
-        self.run.uncollected = self.run.uncollected or report.failed
+        self.uncollected = self.uncollected or report.failed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """What became of a test; that of a later rerun takes its place."""
         test = report.nodeid
-        self.run.reported.add(test)
         if hasattr(report, "dp_audited"):
-            self.run.audited[test] = report.dp_audited
+            self.audited[test] = report.dp_audited
         if report.when == "setup":
-            self.run.failed.discard(test)
+            self.failed.discard(test)
         if report.failed:
-            self.run.failed.add(test)
+            self.failed.add(test)
+        ended = self.ended.setdefault(test, "")
         if hasattr(report, "wasxfail"):
-            self.run.ended[test] = _reason("xfailed", report.wasxfail)
+            self.ended[test] = _reason("xfailed", report.wasxfail)
         elif report.skipped:
             skipped = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-            self.run.ended[test] = _reason("skipped", skipped.removeprefix("Skipped: "))
+            self.ended[test] = _reason("skipped", skipped.removeprefix("Skipped: "))
         elif report.when == "call":
-            self.run.ended.setdefault(test, "ran")
+            self.ended[test] = ended or "ran"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Compare or write, before reports are written and the end of the run is shown."""
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput[_OUTPUT] = json.dumps(self.tests)
+            return
         if session.exitstatus not in _JUDGED:
-            if self.run.update:
-                name = self.run.file.name
-                self.run.lines.append(f"{name} is as it was: this run did not end as it should.")
+            if self.update:
+                name = self.file.name
+                self.lines.append(f"{name} is as it was: this run did not end as it should.")
             return
-        self.run.stopped = bool(self.crashed or session.shouldstop or session.shouldfail)
-        if self.crashed and not self.run.tests:
-            self.run.uncollected = True
-        if not self.run.update and self._about_none(session.config):
-            return
-        from pytest_dp.plugin.claims_judged import conclude
+        if self.stopped and not self.tests:  # as workers crashed
+            self.uncollected = True
+        self.stopped = bool(self.stopped or session.shouldstop or session.shouldfail)
+        if self.update or not self._about_none():
+            from pytest_dp.plugin.claims_judged import conclude
 
-        conclude(self.run, session)
+            conclude(self, session)
 
-    def _about_none(self, config: pytest.Config) -> bool:
+    def _about_none(self) -> bool:
         """Whether this run was about no claim at all, so that nothing needs to be loaded."""
-        if self.run.tests:
+        if self.tests:
             return False
         try:
-            names = list(json.loads(self.run.file.read_text(encoding="utf-8"))["claims"])
+            names = list(json.loads(self.file.read_text(encoding="utf-8"))["claims"])
         except Exception:  # what is wrong with it is said by `conclude`
             return False
-        return not any(map(scope(config, self.run.file.parent), names))
+        return not any(map(scope(self.config, self.file.parent), names))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What is worth knowing of the claims on record; failures and changes with -q too."""
         quiet = terminalreporter.config.get_verbosity() < 0
-        lines = [] if quiet and not self.run.update else self.run.lines
-        if self.run.failures or (lines and not quiet):
+        lines = [] if quiet and not self.update else self.lines
+        if self.failures or (lines and not quiet):
             terminalreporter.write_sep("=", "claims on record")
-        for failure in self.run.failures:
-            terminalreporter.write_line(f"ERROR: {failure.name}", red=True, bold=True)
-            for line in failure.message.splitlines():
+        for failure in self.failures:
+            terminalreporter.write_line(f"ERROR: {failure.nodeid}", red=True, bold=True)
+            for line in failure.details.splitlines():
                 terminalreporter.write_line(f"  {line}".rstrip())
-            count_as_error(terminalreporter, failure.name, failure.message)
+            count_as_error(terminalreporter, failure.nodeid, failure.details)
         for line in lines:
             terminalreporter.write_line(line)
 

@@ -1,23 +1,31 @@
-"""The end of a run with ``dp-claims.json``: what no test could tell, and what is written."""
+"""The claims of tests as entries of ``dp-claims.json``, compared with it and written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pytest_dp.errors import ClaimsFileError
-from pytest_dp.plugin.claims_seen import Failure, Run, found, ids, numbered, record_of
-from pytest_dp.plugin.failure import relative
+from pytest_dp.claim import Claim
+from pytest_dp.errors import ClaimsFileError, WeakenedClaim
+from pytest_dp.plugin.claims_file import ClaimsFile
+from pytest_dp.plugin.failure import decorator_source, relative, represent
+from pytest_dp.plugin.markers import place
+from pytest_dp.plugin.names import AUDITED
+from pytest_dp.plugin.options import typed_profile, written
 from pytest_dp.plugin.selection import BUILTIN, leaves_out, left_out_by_marks, scope
-from pytest_dp.records.entries import Entry
+from pytest_dp.profiles import of_project, own, profile
+from pytest_dp.records.entries import Entry, differing, entry
 from pytest_dp.records.judging import (
     Collected,
+    counterpart,
     judge,
+    judged,
     mechanism_of,
     message,
     summary,
@@ -25,101 +33,196 @@ from pytest_dp.records.judging import (
 )
 from pytest_dp.records.storing import alone, load
 from pytest_dp.records.storing import write as store
+from pytest_dp.report.record import Record
 from pytest_dp.reprs import counted
 
+_GROUP = re.compile(r"@[^\]@]*$")
+"""What xdist appends to an id with ``--dist=loadgroup``."""
 _NUMBER = re.compile(r"#\d+$")
 """Of an audit after the first one of a test."""
 
 
-def conclude(run: Run, session: pytest.Session) -> None:
+def id_of(file: Path, root: Path, nodeid: str, marks: Collection[str] = ()) -> str:
+    """The id of a test as in the file, whatever the root of this run is."""
+    path, colons, name = nodeid.partition("::")
+    if "xdist_group" in marks:
+        name = _GROUP.sub("", name)
+    return relative(root / path, file.parent) + colons + name
+
+
+def described(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
+    """What is known of a test without an audit, as `ClaimsFile.tests` has it."""
+    path, line = place(item)
+    marks = sorted({mark.name for mark in item.iter_markers()})
+    claim = getattr(item, "claim", None)
+    return {
+        "id": id_of(file, item.config.rootpath, item.nodeid, marks),
+        "path": path,
+        "line": line,
+        "marks": marks,
+        "entry": _entry(item, item.mechanism, claim) if isinstance(claim, Claim) else None,  # type: ignore[attr-defined]
+        "state": state,
+    }
+
+
+def _entry(item: pytest.Item, mechanism: Any, claim: Claim, resolved: Any = None) -> Entry:
+    settings = written(item.config, claim)
+    own_ones = {name: written(item.config, claim, profile(name)) for name in of_project()}
+    kept = entry(claim, settings, mechanism, resolved, profiles=own_ones)
+    chosen = typed_profile(item.config)
+    if chosen in own_ones:
+        usual = written(item.config, claim, own(chosen))
+        kept["chosen"] = {"profile": chosen, "usual": differing(usual, kept["effort"])}
+    return kept
+
+
+def entries_of(
+    seen: ClaimsFile, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> list[tuple[int, Entry, bool]]:
+    """The audits of a test, as `ClaimsFile.audited` has them."""
+    raised = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
+    known = seen.tests.get(item.nodeid, {}).get("entry") or {}
+    before = {name: known[name] for name in ("effort", "params") if name in known}
+    entries = []
+    for number, mechanism, claim, result in item.stash[AUDITED]:
+        # As it was before: runs may leave something in what functions name.
+        of_claim = _entry(item, mechanism, claim, result.claim.promise) | before
+        expected = result.violated and (report.outcome != "failed" or result is not raised)
+        entries.append((number, of_claim, expected))
+    return entries
+
+
+def compare(
+    seen: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
+) -> None:
+    """Let a test that passed fail for the first of its claims that is less than on record."""
+    if seen.recorded is None or item.nodeid not in seen.tests:
+        return
+    known = _known(seen)
+    for number, of_claim, expected in audits:
+        name = _numbered(seen.tests[item.nodeid]["id"], number)
+        told = judged(seen.recorded, _found(seen.recorded, known, name, of_claim))
+        if told is not None and told.fails and not expected:
+            hint = f"This is call {number} of dp_check in the test." if number > 1 else ""
+            path, start = place(item)
+            wanted = [re.compile(rf"\b{name}\s*=") for name in told.keywords]
+            lines = enumerate(decorator_source(item.path, start), start)
+            line = next((at for at, text in lines if any(p.search(text) for p in wanted)), start)
+            error = WeakenedClaim(message(told, seen.file.name, hint))
+            report.outcome = "failed"
+            report.longrepr = represent(error, seen.config, item.path, line, start)
+            record = _record(item.nodeid, path, line, str(error))
+            report.__dict__.setdefault("dp_records", []).append(record.as_dict())
+            return
+
+
+def _record(name: str, path: str, line: int, said: str) -> Record:
+    """What reports are told of a claim that is not as on record."""
+    record = Record.of_error(name, path, line, said, status="weakened")
+    return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
+
+
+def _known(seen: ClaimsFile) -> set[str]:
+    return {test["id"] for test in seen.tests.values()}
+
+
+def _numbered(name: str, number: int) -> str:
+    """The id of one of the audits of a test."""
+    return name if number == 1 else f"{name}#{number}"
+
+
+def _found(
+    recorded: Mapping[str, Entry],
+    known: Collection[str],
+    name: str,
+    of_claim: Entry | None,
+    hidden: str = "",
+    selected: bool = True,
+) -> Collected:
+    """A claim beside what is on record of it."""
+    on_record = counterpart(recorded, known, name, of_claim)
+    return Collected(name, of_claim, hidden, selected, on_record)
+
+
+def conclude(seen: ClaimsFile, session: pytest.Session) -> None:
     """Compare with what is on record, or write it; fail the run for what no test failed with."""
     try:
-        (_write if run.update else _compare)(run, session)
+        (_write if seen.update else _compare)(seen)
     except (ClaimsFileError, OSError) as error:
-        run.failures.append(Failure(run.file.name, str(error), run.file, 1))
-    if not run.failures:
+        shown = relative(seen.file, seen.config.rootpath)
+        seen.failures.append(_record(seen.file.name, shown, 1, str(error)))
+    if not seen.failures:
         return
     session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    outcomes: Any = session.config.pluginmanager.get_plugin("dp_outcomes")
-    for failure in run.failures:
-        place = relative(failure.file, session.config.rootpath)
-        record = record_of(failure.name, place, failure.line, failure.message)
-        outcomes.reports[failure.name] = SimpleNamespace(dp_records=[record.as_dict()])
+    outcomes: Any = seen.config.pluginmanager.get_plugin("dp_outcomes")
+    for record in seen.failures:
+        outcomes.reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
 
 
-def _compare(run: Run, session: pytest.Session) -> None:
+def _compare(seen: ClaimsFile) -> None:
     """Look for what is on record and no test was about, and for what no test could fail with."""
-    if not run.file.exists():
+    if not seen.file.exists():
         raise ClaimsFileError(
-            f"There is no {run.file.name} in {run.file.parent}. Write it with pytest "
+            f"There is no {seen.file.name} in {seen.file.parent}. Write it with pytest "
             "--dp-claims=update, and commit it."
         )
-    recorded = load(run.file)
-    known = ids(run.file, session.config.rootpath, run.tests)
-    claims = list(_collected(run, session.config, recorded, known))
-    judged = judge(recorded, claims, _expected(run, session, known))
-    failed = {known[test] for test in run.failed if test in known}
-    for judgement in judged:
+    recorded = load(seen.file)
+    told = judge(recorded, list(_collected(seen, recorded)), _expected(seen))
+    failed = {seen.tests[test]["id"] for test in seen.failed if test in seen.tests}
+    for judgement in told:
         claim = judgement.collected
         if judgement.fails and (claim is None or _NUMBER.sub("", claim.id) not in failed):
-            file, line, hint = _place(run, session.config, known, judgement.id, claim)
-            said = message(judgement, run.file.name, hint)
-            run.failures.append(Failure(judgement.id, said, file, line))
-    run.lines += summary(judged, run.file.name)
+            file, line, hint = _place(seen, judgement.id, claim)
+            said = message(judgement, seen.file.name, hint)
+            shown = relative(file, seen.config.rootpath)
+            seen.failures.append(_record(judgement.id, shown, line, said))
+    seen.lines += summary(told, seen.file.name)
 
 
-def _write(run: Run, session: pytest.Session) -> None:
+def _write(seen: ClaimsFile) -> None:
     """Put on record what this run has found; what it was not about stays as it was."""
-    with alone(run.file):
-        recorded = load(run.file)
-        known = ids(run.file, session.config.rootpath, run.tests)
-        claims = list(_collected(run, session.config, recorded, known))
-        entries = updated(recorded, claims, _expected(run, session, known))
-        changed = store(run.file, entries)
-    new, gone = sorted(entries.keys() - recorded.keys()), sorted(recorded.keys() - entries.keys())
-    altered = [name for name in entries.keys() & recorded if entries[name] != recorded[name]]
+    with alone(seen.file):
+        recorded = load(seen.file)
+        entries = updated(recorded, list(_collected(seen, recorded)), _expected(seen))
+        changed = store(seen.file, entries)
     count = f"{counted(len(entries), 'claim')} on record"
-    run.lines.append(f"{run.file.name}: {count}" + ("" if changed else ", as before"))
-    for word, names in (("added", new), ("changed", sorted(altered)), ("removed", gone)):
-        run.lines += [f"  {word}: {name}" for name in names]
+    seen.lines.append(f"{seen.file.name}: {count}" + ("" if changed else ", as before"))
+    altered = [name for name in entries.keys() & recorded if entries[name] != recorded[name]]
+    news = {"added": entries.keys() - recorded, "changed": altered}
+    for word, names in (news | {"removed": recorded.keys() - entries}).items():
+        seen.lines += [f"  {word}: {name}" for name in sorted(names)]
 
 
-def _collected(
-    run: Run, config: pytest.Config, recorded: Mapping[str, Entry], known: dict[str, str]
-) -> Iterator[Collected]:
+def _collected(seen: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
     """The claims of all tests, as far as they are known."""
-    for nodeid, test in run.tests.items():
-        name = known[nodeid]
+    known = _known(seen)
+    for nodeid, test in seen.tests.items():
         marks = sorted(set(test["marks"]) - BUILTIN)
         extra: Entry = {"marks": marks} if marks else {}
-        entry = None if test["entry"] is None else test["entry"] | extra
-        claim = found(recorded, known.values(), name, entry)
+        claim = _found(recorded, known, test["id"], test["entry"] and test["entry"] | extra)
         if test["state"] == "collected":
-            hidden, selected = _not_audited(run, nodeid), True
+            hidden, selected = _not_audited(seen, nodeid), True
         else:
-            hidden, selected = _left_out(config, test, recorded.get(claim.on_record, {}))
-        audits = run.audited.get(nodeid, [(1, test["entry"], False)])
-        for number, audited, broken in audits:
-            which = numbered(name, number)
-            entry = None if audited is None else audited | extra
-            claim = found(recorded, known.values(), which, entry, hidden, selected)
+            hidden, selected = _left_out(seen.config, test, recorded.get(claim.on_record, {}))
+        for number, audited, broken in seen.audited.get(nodeid, [(1, test["entry"], False)]):
+            name = _numbered(test["id"], number)
             if not broken or hidden:
-                yield claim
-            elif which in recorded:
-                why = "violated: as the test expects"
-                yield Collected(which, None, why, selected, which)
+                of_claim = audited and audited | extra
+                yield _found(recorded, known, name, of_claim, hidden, selected)
+            elif name in recorded:
+                yield Collected(name, None, "violated: as the test expects", selected, name)
 
 
-def _not_audited(run: Run, nodeid: str) -> str:
+def _not_audited(seen: ClaimsFile, nodeid: str) -> str:
     """Why a test that was collected has audited nothing, where it does not say so by failing."""
-    ended = run.ended.get(nodeid, "")
-    if ended not in ("", "ran"):
-        return ended
-    if run.stopped or nodeid in run.failed or nodeid in run.audited:
+    ended = seen.ended.get(nodeid)
+    if ended not in (None, "", "ran"):
+        return str(ended)
+    if seen.stopped or nodeid in seen.failed or nodeid in seen.audited:
         return ""
-    if nodeid not in run.reported:
+    if ended is None:
         return "not run: it was collected, and conftest.py or a plugin kept it from being run"
-    return "passed: without an audit" if ended == "ran" else ""
+    return "passed: without an audit" if ended else ""
 
 
 def _left_out(config: pytest.Config, test: Mapping[str, Any], before: Entry) -> tuple[str, bool]:
@@ -135,14 +238,14 @@ def _left_out(config: pytest.Config, test: Mapping[str, Any], before: Entry) -> 
     return "removed: from the tests that were collected, by conftest.py or a plugin", True
 
 
-def _expected(run: Run, session: pytest.Session, known: Mapping[str, str]) -> Callable[[str], bool]:
+def _expected(seen: ClaimsFile) -> Callable[[str], bool]:
     """Whether this run should have found a claim of that id."""
-    if run.uncollected:
+    if seen.uncollected:
         return lambda name: False  # noqa: ARG005
-    collected = scope(session.config, run.file.parent)
-    silent = {known[test] for test in run.tests if test not in run.audited}
+    collected = scope(seen.config, seen.file.parent)
+    silent = {test["id"] for nodeid, test in seen.tests.items() if nodeid not in seen.audited}
     # What has failed already may have come to no claim, or not to the last of them.
-    failed = {mechanism_of(known[test]) for test in run.failed if test in known}
+    failed = {mechanism_of(seen.tests[test]["id"]) for test in seen.failed if test in seen.tests}
 
     def expected(name: str) -> bool:
         test = _NUMBER.sub("", name)
@@ -151,39 +254,31 @@ def _expected(run: Run, session: pytest.Session, known: Mapping[str, str]) -> Ca
     return expected
 
 
-def _place(
-    run: Run,
-    config: pytest.Config,
-    known: Mapping[str, str],
-    name: str,
-    claim: Collected | None,
-) -> tuple[Path, int, str]:
+def _place(seen: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, int, str]:
     """File and line to look at for a claim that no test was about, and what else is known of it."""
-    for nodeid, test in run.tests.items():
-        if claim is not None and known[nodeid] == _NUMBER.sub("", claim.id):
-            return config.rootpath / test["path"], int(test["line"]), ""
+    for test in seen.tests.values():
+        if claim is not None and test["id"] == _NUMBER.sub("", claim.id):
+            return seen.config.rootpath / test["path"], int(test["line"]), ""
     path, _, inside = name.partition("::")
-    file = run.file.parent / path
+    file = seen.file.parent / path
+    function = mechanism_of(_NUMBER.sub("", inside)).rpartition("::")[2].rpartition(".")[2]
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return run.file, _line_in(run.file, name), f"There is no {path} any more."
-    function = mechanism_of(_NUMBER.sub("", inside)).rpartition("::")[2].rpartition(".")[2]
+        text, gone = "", path
+    else:
+        gone = f"{function} in {path}"
     defined = re.search(rf"^\s*(async )?def {re.escape(function)}\b", text, re.MULTILINE)
     if defined is None:
-        hint = f"There is no {function} in {path} any more."
-        return run.file, _line_in(run.file, name), hint
+        lines = seen.file.read_text(encoding="utf-8").splitlines()
+        line = next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
+        return seen.file, line, f"There is no {gone} any more."
     hint = ""
     if re.search("(dp|risk)_claim", text) and not any(
-        other.partition("::")[0] == path for other in known.values()
+        other.partition("::")[0] == path for other in _known(seen)
     ):
         hint = (
             f"No claim of {path} was collected: look at testpaths, dp_modules, --ignore and "
             "conftest.py."
         )
     return file, text.count("\n", 0, defined.end()) + 1, hint
-
-
-def _line_in(file: Path, name: str) -> int:
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)

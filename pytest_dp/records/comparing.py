@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_dp.declaration import Neighbors
 from pytest_dp.limits import EQUAL, NEARLY_EQUAL
 from pytest_dp.methods import METHODS
-from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.composition import implies
 from pytest_dp.records.entries import (
     Entry,
@@ -20,13 +19,11 @@ from pytest_dp.records.entries import (
     promise_text,
 )
 from pytest_dp.reprs import counted
-from pytest_dp.settings import BEYOND, GRADES, SEARCHES, Settings
+from pytest_dp.settings import BEYOND, GRADES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
-_USUAL = Settings()
-_USUAL_OF_METHODS = {
-    name: getattr(method(), name) for method in METHODS.values() for name in method.__match_args__
-}
+_OBJECTS: tuple[Any, ...] = (*(method() for method in METHODS.values()), Settings())
+_USUAL = {name: getattr(usual, name) for usual in _OBJECTS for name in usual.__match_args__}
 
 
 class Change(NamedTuple):
@@ -53,34 +50,64 @@ def changes(old: Entry, new: Entry) -> list[Change]:
 
     Raises ClaimError if the old entry is none.
     """
-    return [
-        *_promise(*_of_units(old, new)),
-        *_inputs(old, new),
-        *_fields(_said(old), _said(new)),
-        *_fields(old.get("effort", {}), new["effort"]),
-        *_profile(old, new),
-    ]
+    found = list(_compared(_fields(old), _fields(new)))
+    if "chosen" in new:  # a profile of the project, by the command line
+        name, usual = new["chosen"]["profile"], new["chosen"]["usual"]
+        before = _without_none(old.get("effort", {}), old.get("profiles", {}).get(name, usual))
+        after = _without_none(new["effort"], new["profiles"][name])
+        found += [
+            change._replace(what=f"{change.what} (profile {name!r})")
+            for change in _compared(before, after)
+        ]
+    return found
 
 
-def _of_units(old: Entry, new: Entry) -> tuple[Entry, Entry]:
-    """The promises to compare: where groups differ, those of one unit, from which theirs follow."""
-    before: Entry = old.get("promise", {})
-    after: Entry = new["promise"]
-    if old.get("group", 1) != new.get("group", 1):  # older versions did not keep those of one unit
-        before, after = old.get("one_unit", before), new.get("one_unit", after)
-    return before, after
+def _fields(entry: Entry) -> dict[str, Any]:
+    """What an entry says, by the names of `_ORDERS`, in the order in which it is told."""
+    params = {**entry.get("params", {}), **entry.get("drawn", {})}
+    return {
+        "promise": entry.get("promise", {}),
+        "inputs": (entry.get("inputs"), entry.get("examples")),
+        "neighbours": entry.get("relation", {}),
+        "group": entry.get("group", 1),
+        **{f"params[{name!r}]": params[name] for name in sorted(params)},
+        "composes": entry.get("composes", []),
+        **{name: entry[name] for name in ("records", "score") if name in entry},
+        **entry.get("effort", {}),
+    }
 
 
-def _promise(old: Entry, new: Entry) -> Iterator[Change]:
+def _without_none(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: v for name, v in ChainMap(*reversed(layers)).items() if v is not None}
+
+
+def _compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    """Compare what is said under each name, by its order; most have none."""
+    for name in dict.fromkeys((*old, *new)):
+        before, after = (said.get(name, _USUAL.get(name)) for said in (old, new))
+        verdict = _ORDERS.get(name, _no_order)(before, after) if before != after else ""
+        if verdict:
+            yield Change(name, _text(name, before, after), _text(name, after, before), verdict)
+
+
+def _text(name: str, value: Any, other: Any) -> str:
+    """A value as people write it, beside what it is compared with."""
+    if name in _TEXTS:
+        return _TEXTS[name](value, other)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(value) or ("nothing" if name == "composes" else "none")
+    return "not given" if value is None else str(value)
+
+
+def _promise(old: Entry, new: Entry) -> str:
     if _close(old, new):
-        return
-    before, after = guarantee_of(old), guarantee_of(new)
-    forth = _follows(old, before, new, after)
-    back = _follows(new, after, old, before)
-    if forth and back and before == after:
-        return
-    verdict = STRONGER if forth else WEAKER if back else OTHER
-    yield Change("promise", promise_text(old), promise_text(new), verdict)
+        return ""
+    forth, back = _follows(old, new), _follows(new, old)
+    if forth and back and guarantee_of(old) == guarantee_of(new):
+        return ""
+    return STRONGER if forth else WEAKER if back else OTHER
 
 
 def _close(old: Any, new: Any) -> bool:
@@ -94,17 +121,16 @@ def _close(old: Any, new: Any) -> bool:
     return bool(old == new)
 
 
-def _follows(asked: Entry, wanted: Guarantee | None, given: Entry, have: Guarantee | None) -> bool:
-    """Whether what is asked follows from what is given."""
+def _follows(asked: Entry, given: Entry) -> bool:
+    """Whether a promise that is asked for follows from one that is given."""
+    wanted, have = guarantee_of(asked), guarantee_of(given)
+    if wanted is not None and have is not None:
+        return implies(have, wanted)
     if wanted is not None:
-        if have is not None:
-            return implies(have, wanted)
         curve = promise_of(wanted)
         return "eps" in curve and _delta(given, curve["eps"]) <= curve.get("delta", 0.0)
-    at = asked["curve"]
-    if have is not None:
-        return all(have.delta_at(eps) <= delta * (1 + NEARLY_EQUAL) for eps, delta in at)
-    return all(_delta(given, eps) <= delta * (1 + NEARLY_EQUAL) for eps, delta in at)
+    delta_at = (lambda eps: _delta(given, eps)) if have is None else have.delta_at
+    return all(delta_at(eps) <= delta * (1 + NEARLY_EQUAL) for eps, delta in asked["curve"])
 
 
 def _delta(given: Entry, eps: float) -> float:
@@ -112,21 +138,29 @@ def _delta(given: Entry, eps: float) -> float:
     return min((delta for at, delta in given["curve"] if at <= eps), default=1.0)
 
 
-def _inputs(old: Entry, new: Entry) -> Iterator[Change]:
-    before, after = old.get("examples"), new.get("examples")
+_Inputs = tuple[str | None, list[str] | None]
+"""Where inputs come from, if the claim names it, and the examples, if these are known."""
+
+
+def _inputs(old: _Inputs, new: _Inputs) -> str:
+    (source, before), (now, after) = old, new
     if before is None or after is None:
-        if old.get("inputs") != new.get("inputs"):
-            yield Change("inputs", _source(old), _source(new), OTHER)
-        return
+        return OTHER if source != now else ""
     lost, gained = _missing(before, after), _missing(after, before)
-    if lost and gained:
-        yield Change("inputs", _abbreviated(lost), _abbreviated(gained), OTHER)
-    elif lost:
-        said = f"{len(after)}, without {_abbreviated(lost)}"
-        yield Change("inputs", counted(len(before), "example"), said, WEAKER)
-    elif gained:
-        said = f"{len(after)}, with {_abbreviated(gained)}"
-        yield Change("inputs", counted(len(before), "example"), said, STRONGER)
+    return OTHER if lost and gained else WEAKER if lost else STRONGER if gained else ""
+
+
+def _inputs_text(given: _Inputs, other: _Inputs) -> str:
+    (source, examples), (_, others) = given, other
+    count = counted(len(examples or []), "example")
+    if examples is None or others is None:
+        return str(source or count)
+    own = _missing(examples, others)
+    more = f" and {len(own) - 2} more" if len(own) > 2 else ""
+    named = ", ".join(own[:2]) + more
+    if own and _missing(others, examples):
+        return named
+    return f"{count}, among them {named}" if own else count
 
 
 def _missing(texts: list[str], others: list[str]) -> list[str]:
@@ -135,69 +169,7 @@ def _missing(texts: list[str], others: list[str]) -> list[str]:
     return [text for text in texts if content_of(text) in missing]
 
 
-def _abbreviated(texts: list[str]) -> str:
-    more = f" and {len(texts) - 2} more" if len(texts) > 2 else ""
-    return ", ".join(texts[:2]) + more
-
-
-def _source(given: Entry) -> str:
-    return str(given.get("inputs") or counted(len(given.get("examples", [])), "example"))
-
-
-def _said(entry: Entry) -> dict[str, Any]:
-    """What an entry says beside its promise, its inputs and its effort, by keywords."""
-    params = {**entry.get("params", {}), **entry.get("drawn", {})}
-    return {
-        "neighbours": entry.get("relation", {}),
-        "group": entry.get("group", 1),
-        **{f"params[{name!r}]": params[name] for name in sorted(params)},
-        "composes": entry.get("composes", []),
-        **{name: entry[name] for name in ("records", "score") if name in entry},
-    }
-
-
-def _profile(old: Entry, new: Entry) -> Iterator[Change]:
-    """Compare the profile that was chosen on the command line, if it is one of the project's own.
-
-    One that is not on record is compared with pytest-dp's own of that name, or else with none.
-    """
-    chosen = new.get("chosen")
-    if chosen is None:
-        return
-    before = old.get("profiles", {}).get(chosen["profile"], chosen["usual"])
-    after = new["profiles"][chosen["profile"]]
-    efforts = (
-        {name: value for name, value in {**effort, **more}.items() if value is not None}
-        for effort, more in ((old.get("effort", {}), before), (new["effort"], after))
-    )
-    for change in _fields(*efforts):
-        yield change._replace(what=f"{change.what} (profile {chosen['profile']!r})")
-
-
-def _fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
-    """Compare what is said under each name, by the order of `_ORDERS`; most have none."""
-    for name in dict.fromkeys((*old, *new)):
-        usual = getattr(_USUAL, name, _USUAL_OF_METHODS.get(name))
-        before, after = old.get(name, usual), new.get(name, usual)
-        if before != after:
-            verdict = _ORDERS.get(name, _no_order)(before, after)
-            if verdict:
-                yield Change(name, _text(name, before), _text(name, after), verdict)
-
-
-def _text(name: str, value: Any) -> str:
-    if name == "neighbours":
-        return _neighbors(value)
-    if name == "margin" and value == 1.0:
-        return "none"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, list | tuple):
-        return ", ".join(value) or ("nothing" if name == "composes" else "none")
-    return "not given" if value is None else str(value)
-
-
-def _neighbors(given: Mapping[str, Any]) -> str:
+def _neighbors_text(given: Mapping[str, Any], _: object) -> str:
     """As a keyword of a claim."""
     if not given:
         return "not stated"
@@ -221,29 +193,25 @@ def _falling(before: Any, after: Any) -> str:
 def _relation(before: Any, after: Any) -> str:
     """More rows for each unit are a stronger claim; other relations have no order."""
     if not before or not after:
-        return STRONGER if not before else WEAKER
+        return _stated(before, after)
     if all(before.get(name) == after.get(name) for name in {*before, *after} - {"rows"}):
         return _rising(*(float(relation.get("rows", "inf")) for relation in (before, after)))
     return OTHER
 
 
-def _composes(before: Any, after: Any) -> str:
+def _stated(before: Any, after: Any) -> str:
+    """Of what is stronger where it is stated at all."""
     return STRONGER if not before else WEAKER if not after else OTHER
 
 
 def _search(before: Any, after: Any) -> str:
-    old, new = (set(SEARCHES if methods is None else methods) for methods in (before, after))
+    old, new = set(before), set(after)
     return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
 
 
-def _ranked(name: str, choices: Sequence[str]) -> Callable[[Any, Any], str]:
+def _ranked(choices: Sequence[str]) -> Callable[[Any, Any], str]:
     """Of one of several words in a rising order."""
-
-    def order(*values: Any) -> str:
-        before, after = (value or getattr(_USUAL, name) for value in values)
-        return _rising(choices.index(before), choices.index(after))
-
-    return order
+    return lambda before, after: _rising(choices.index(before), choices.index(after))
 
 
 def _no_order(before: Any, after: Any) -> str:  # noqa: ARG001
@@ -251,13 +219,22 @@ def _no_order(before: Any, after: Any) -> str:  # noqa: ARG001
 
 
 _ORDERS: Mapping[str, Callable[[Any, Any], str]] = {
+    "promise": _promise,
+    "inputs": _inputs,
     "neighbours": _relation,
     "group": _rising,
-    "composes": _composes,
+    "composes": _stated,
     "search": _search,
-    "at_least": _ranked("at_least", GRADES),
-    "beyond": _ranked("beyond", BEYOND),
+    "at_least": _ranked(GRADES),
+    "beyond": _ranked(BEYOND),
     "margin": _falling,
     **dict.fromkeys(("alpha", "max_samples", "max_seconds"), _rising),
     **dict.fromkeys(("coupled", "floating_point"), _rising),
+}
+"""The verdict on what differs under a name; empty if it says the same."""
+_TEXTS: Mapping[str, Callable[[Any, Any], str]] = {
+    "promise": lambda promise, _: promise_text(promise),
+    "inputs": _inputs_text,
+    "neighbours": _neighbors_text,
+    "margin": lambda margin, _: "none" if margin == 1.0 else str(margin),
 }

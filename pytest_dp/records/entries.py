@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -40,7 +40,6 @@ def entry(
     claim: Claim,
     settings: Settings,
     mechanism: Any,
-    composes: Iterable[tuple[Any, int]] = (),
     resolved: Promise | None = None,
     profiles: Mapping[str, Settings] = MappingProxyType({}),
 ) -> Entry:
@@ -52,18 +51,15 @@ def entry(
     promise, effort = claim.promise, _effort(settings)
     looked_up = resolved or promise
     parts: Entry = {
-        "promise": promise_of(promise.guarantee),
+        "promise": promise_of(promise.of_one_unit.guarantee),
         "relation": _relation(looked_up),
         **_games(promise),
         "inputs": _inputs(promise),
         "examples": examples(looked_up, written=examples(promise) is not None),
         "params": {name: _text_or_digest(v) for name, v in claim.arguments.params.items()},
         "drawn": {name: _text_or_digest(v) for name, v in claim.arguments.drawn.items()},
-        "composes": sorted(f"{_name(part)} x {times}" for part, times in composes),
+        "composes": sorted(f"{_name(part)} x {times}" for part, times in promise.composes),
         "group": promise.group if promise.group > 1 else None,
-        "one_unit": None
-        if promise.group == 1 or promise.one_unit is None
-        else promise_of(promise.one_unit),
         "effort": effort,
         "profiles": {
             name: differing(with_profile, effort) for name, with_profile in profiles.items()

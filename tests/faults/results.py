@@ -69,8 +69,8 @@ FAULTS = (
     Fault(
         "weaker-counts-as-stronger",
         "records/comparing.py",
-        "verdict = STRONGER if forth else WEAKER if back else OTHER",
-        "verdict = STRONGER if forth or back else OTHER",
+        "return STRONGER if forth else WEAKER if back else OTHER",
+        "return STRONGER if forth or back else OTHER",
         "A claim on record becomes weaker, and nobody is told.",
         CHANGED,
     ),

@@ -24,7 +24,7 @@ from recorded import (
 )
 
 from pytest_dp.errors import ClaimsFileError
-from pytest_dp.plugin.claims_seen import id_of
+from pytest_dp.plugin.claims_judged import id_of
 from pytest_dp.records.storing import load
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
