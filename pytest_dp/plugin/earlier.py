@@ -47,7 +47,9 @@ class Earlier:
         self, item: pytest.Item, number: int, claim: Claim, mechanism: object, settings: Settings
     ) -> None:
         self._item, self._number, self._claim = item, number, claim
-        self._alpha, self._beyond = settings.alpha, settings.beyond == "fail"
+        self._alpha = settings.alpha
+        # If bets on inputs beyond what the claim gives count, it is another claim.
+        self._more = ["beyond"] if settings.beyond == "fail" else []
         self._about, self._evidence = "", Evidence()
         self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
         self._store = Store(item.config.rootpath) if accumulates(item.config) else None
@@ -79,7 +81,7 @@ class Earlier:
     def _of_other_seeds(self, promise: Promise, seed: int) -> Evidence | None:
         if self._store is None:
             return None
-        self._about = identity(promise, self._claim.arguments, self._code, beyond=self._beyond)
+        self._about = identity(promise, self._claim.arguments, self._code, *self._more)
         about = self._name, self._about, numbers.seed(seed), self._alpha
         self._evidence = self._store.earlier(*about)
         return self._evidence

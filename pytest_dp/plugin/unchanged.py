@@ -8,24 +8,23 @@ audited: a fixture, a strategy, an object without a content, inputs that cannot 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_dp import clocks
 from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim
 from pytest_dp.inputs import resolved
 from pytest_dp.plugin.failure import spared
 from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import settings_of
-from pytest_dp.records.code import digest, incomparable, of_modules
-from pytest_dp.records.passes import Passes
+from pytest_dp.records.code import incomparable, of_modules
+from pytest_dp.records.evidence import Store, identity
 from pytest_dp.records.texts import text_of
 from pytest_dp.report.record import Record
 from pytest_dp.settings import NAMES
@@ -73,7 +72,7 @@ class Looked:
         self._item, self._place = item, place
         self.result, self._about = Unchanged(claim), ""
         self.record: Record | None = None
-        self._passes = Passes(item.config.rootpath)
+        self._store = Store(item.config.rootpath)
         try:
             self._look(mechanism, claim)
         except Exception:  # of the user's inputs and objects: the audit tells of it
@@ -95,23 +94,21 @@ class Looked:
         )
         if incomparable(*roots):
             return
-        texts = [text_of(part) for part in (promise.guarantee, promise.relation, arguments, said)]
-        versions = [sys.version, sys.platform, *map(version, _PACKAGES)]
-        self._about = digest("\n".join([*texts, *versions, of_modules(*roots)]))
-        found = self._passes.find(self._item.nodeid, self._about)
+        more = text_of([arguments, said]), sys.version, sys.platform, *map(version, _PACKAGES)
+        self._about = identity(promise, arguments, of_modules(*roots), *more)
+        found = self._store.passed(self._item.nodeid, self._about)
         if found is not None:
             with suppress(KeyError, TypeError, ValueError):  # of another form: as good as none
-                self.record = self._told(Record.from_dict(found.record), found.since)
+                self.record = self._told(Record.from_dict(found))
 
-    def _told(self, record: Record, since: str) -> Record:
+    def _told(self, record: Record) -> Record:
         path, line = self._place
         return replace(
             record,
             path=path,
             line=line,
             status="unchanged",
-            unchanged_since=since,
-            headline=f"unchanged since {since[:10]}, when: {record.headline}",
+            headline=f"unchanged since {record.unchanged_since[:10]}, when: {record.headline}",
             samples=0,
             seconds=0.0,
         )
@@ -120,11 +117,11 @@ class Looked:
         """Keep what the audit found, if it passed, for the next run to look up."""
         if not self._about:
             return
-        keep: Callable[[], None] = partial(self._passes.forget, self._item.nodeid)
+        plain = None
         if record.status == "no violation" and record.beyond is None:
-            plain = replace(record, pictures=None).as_dict()
-            keep = partial(self._passes.keep, self._item.nodeid, self._about, plain)
+            since = clocks.now().isoformat(timespec="seconds")
+            plain = replace(record, pictures=None, unchanged_since=since).as_dict()
         try:
-            keep()
+            self._store.keep_pass(self._item.nodeid, self._about, plain)
         except OSError as error:
             spared(self._item, f"could not keep that the claim passed: {error.strerror or error}")

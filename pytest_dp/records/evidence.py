@@ -1,9 +1,13 @@
-"""A folder of evidence: a file for each run, so that parallel jobs cannot get in each other's way.
+"""What runs leave in the folder ``.dp``: evidence, and what passed.
+
+There is a file for each run, so that parallel jobs cannot get in each other's way.
 
 ``.dp/evidence/<claim>-<identity>/<seed>.json`` is what the run with that seed has shown. Folders of
 several machines are merged by putting their files together: a run is there once, whichever way it
 came. A seed that is there is not counted again, as its random numbers are the same.
 ``learned.pickle`` beside them is what the next run begins with; it can be deleted at any time.
+``.dp/passed/<claim>.json`` is what the last audit that passed has found, and the identity of what
+was audited: a cache as well.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import json
 import math
 import pickle
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,9 +58,9 @@ class Run:
 
 
 class Store:
-    """The evidence below a folder, which holds the folder ``.dp``, or will.
+    """The evidence below a folder, which holds the folder ``.dp``, or will; and what passed.
 
-    `problems` tell what could not be read or written; nothing of it is counted.
+    `problems` tell which evidence could not be read or written; nothing of it is counted.
     """
 
     def __init__(self, root: Path) -> None:
@@ -124,6 +128,28 @@ class Store:
         for place in sorted((self.folder / "evidence").glob("*/")):
             yield from self._runs_in(place)
 
+    def passed(self, claim: str, identity: str) -> dict[str, Any] | None:
+        """What an audit of the same has found, if the last one passed and it can be read."""
+        try:
+            content = json.loads(self._pass(claim).read_text(encoding="utf-8"))
+            known = content["version"], content["claim"], content["identity"]
+            return dict(content["record"]) if known == (VERSION, claim, identity) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep_pass(self, claim: str, identity: str, record: Mapping[str, Any] | None) -> None:
+        """Keep what an audit that passed has found, or drop what was kept; may raise OSError."""
+        file = self._pass(claim)
+        if record is None:
+            file.unlink(missing_ok=True)
+            return
+        content = {"version": VERSION, "claim": claim, "identity": identity, "record": record}
+        self.prepare(file.parent)
+        write_whole(file, (json.dumps(content, allow_nan=False) + "\n").encode())
+
+    def _pass(self, claim: str) -> Path:
+        return self.folder / "passed" / f"{_file_name(claim)}.json"
+
     def prepare(self, place: Path) -> None:
         """Make a folder below; raises OSError if that is not possible."""
         place.mkdir(parents=True, exist_ok=True)
@@ -132,7 +158,7 @@ class Store:
             write_whole(ignore, b"# Evidence is cached, not committed.\n*\n")
 
     def _place(self, claim: str, identity: str) -> Path:
-        return self.folder / "evidence" / f"{file_name(claim)}-{identity}"
+        return self.folder / "evidence" / f"{_file_name(claim)}-{identity}"
 
     def _runs_in(self, place: Path) -> list[Run]:
         runs: list[Run | None] = []
@@ -179,29 +205,23 @@ class Store:
             )
 
 
-def file_name(claim: str) -> str:
+def _file_name(claim: str) -> str:
     """A name of a file for a claim: the end of its id, and a digest."""
     readable = re.sub(r"[^\w.=+-]+", "-", claim)[-60:].strip("-")
     name = hashlib.sha256(claim.encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return f"{readable}-{name}"
 
 
-def identity(
-    promise: Promise, arguments: Arguments, mechanism: Any, *, beyond: bool = False
-) -> str:
-    """A digest of the claim, its inputs and all code that may matter: evidence is about these.
+def identity(promise: Promise, arguments: Arguments, code: str, *more: str) -> str:
+    """A digest of the claim, its inputs and all code that may matter: what is kept is about these.
 
-    The promise has its inputs looked up. The mechanism may be a text that stands for it, and was
-    made before its first run. If bets on inputs beyond what the claim gives count, it is another
-    claim.
+    The promise has its inputs looked up. The code is that of the mechanism and of what is around
+    it, by `of_modules` before the first run.
     """
     said: list[Any] = [promise.guarantee, promise.relation]
     said += [arguments.params, arguments.vectorized, arguments.drawn]
     inputs = of_modules(promise.relation, promise.inputs, promise.pairs, *arguments.drawn.values())
-    code = (
-        mechanism if isinstance(mechanism, str) else of_modules(mechanism, dict(arguments.params))
-    )
-    return digest("\n".join([*map(text_of, said), inputs, code, *["beyond"] * beyond]))
+    return digest("\n".join([*map(text_of, said), inputs, code, *more]))
 
 
 def total(runs: Iterable[Run]) -> Evidence:

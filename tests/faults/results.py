@@ -52,9 +52,9 @@ FAULTS = (
     ),
     Fault(
         "pass-of-other-code",
-        "records/passes.py",
-        "if known != (VERSION, claim, identity):",
-        "if known[:2] != (VERSION, claim):",
+        "records/evidence.py",
+        "if known == (VERSION, claim, identity)",
+        "if known[:2] == (VERSION, claim)",
         "A claim whose code has changed is told to be unchanged.",
         ACCUMULATED + "test_a_pass_is_found_by_the_same_claim_and_identity_alone",
     ),

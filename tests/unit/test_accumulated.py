@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from itertools import product
 
 import numpy as np
@@ -23,8 +22,8 @@ from pytest_dp.claim import Arguments, Promise, expand
 from pytest_dp.datasets.relations import AddRemoveOne
 from pytest_dp.evidence.betting import RUNGS, Ledger
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.records.code import of_modules
 from pytest_dp.records.evidence import Store, identity
-from pytest_dp.records.passes import Passes
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.settings import Settings
 
@@ -244,7 +243,6 @@ WRITER = """
 import sys
 from pathlib import Path
 from pytest_dp.records.evidence import Store
-from pytest_dp.records.passes import Passes
 from pytest_dp.results.evidence import Evidence
 store = Store(Path(sys.argv[1]))
 print("ready", flush=True)
@@ -284,14 +282,14 @@ def test_processes_that_are_killed_while_they_write_lose_nothing(tmp_path):
 # Which audits are the same
 
 
-ONE = {"inputs": [[1]], "params": {"scale": 1.0}, "code": "code", "beyond": False}
+ONE = {"inputs": [[1]], "params": {"scale": 1.0}, "code": "code", "more": ()}
 
 
 def about(eps=1.0, **changed):
     given = ONE | changed
-    params, code, beyond = (given.pop(name) for name in ("params", "code", "beyond"))
+    params, code, more = (given.pop(name) for name in ("params", "code", "more"))
     promise = Promise(ApproximateDP(eps), **given)
-    return identity(promise, Arguments(params=params), code, beyond=beyond)
+    return identity(promise, Arguments(params=params), code, *more)
 
 
 def test_what_makes_a_difference_is_another():
@@ -301,7 +299,7 @@ def test_what_makes_a_difference_is_another():
         {"relation": AddRemoveOne(group=2)},
         {"params": {"scale": 2.0}},
         {"code": "other code"},  # which code is the same is the matter of `test_code_identity`
-        {"beyond": True},
+        {"more": ("beyond",)},
     ]
     told = {about(**changed) for changed in (ONE, *changes)}
     assert len(told) == 1 + len(changes)
@@ -314,34 +312,29 @@ def test_versions_of_packages_that_are_named_count(monkeypatch):
     def count(records):
         return opendp.prelude, records
 
-    def of():
-        return identity(Promise(ApproximateDP(1.0), inputs=[[1]]), Arguments(), count)
-
-    before = of()
+    before = of_modules(count)
     monkeypatch.setattr(opendp, "__version__", "99", raising=False)
-    assert of() != before
+    assert of_modules(count) != before
 
 
 def test_the_claim_on_a_mechanism_is_not_its_source():
     def count(records):
         return records
 
+    before = of_modules(count)
     claimed = dp_claim(eps=1.0, inputs=[[1]], neighbors="add_remove_one")(count)
-    promise = Promise(ApproximateDP(1.0), inputs=[[1]])
-    assert identity(promise, Arguments(), claimed) == identity(promise, Arguments(), count)
+    assert of_modules(claimed) == before
 
 
 def test_a_pass_is_found_by_the_same_claim_and_identity_alone(tmp_path):
-    passes = Passes(tmp_path)
-    assert passes.find(CLAIM, ABOUT) is None
-    passes.keep(CLAIM, ABOUT, {"status": "no violation"})
-    found = passes.find(CLAIM, ABOUT)
-    assert found.record == {"status": "no violation"}
-    assert found.since.startswith(f"{datetime.now(UTC):%Y-%m-}")
-    assert passes.find(CLAIM, f"{ABOUT}0") is None
-    assert passes.find(f"{CLAIM}0", ABOUT) is None
-    passes.keep(CLAIM, f"{ABOUT}0", {})
-    assert passes.find(CLAIM, ABOUT) is None, "what has changed since takes its place"
-    passes.forget(CLAIM)
-    assert passes.find(CLAIM, f"{ABOUT}0") is None
-    passes.forget(CLAIM)
+    store = Store(tmp_path)
+    assert store.passed(CLAIM, ABOUT) is None
+    store.keep_pass(CLAIM, ABOUT, {"status": "no violation"})
+    assert store.passed(CLAIM, ABOUT) == {"status": "no violation"}
+    assert store.passed(CLAIM, f"{ABOUT}0") is None
+    assert store.passed(f"{CLAIM}0", ABOUT) is None
+    store.keep_pass(CLAIM, f"{ABOUT}0", {})
+    assert store.passed(CLAIM, ABOUT) is None, "what has changed since takes its place"
+    for _ in range(2):
+        store.keep_pass(CLAIM, f"{ABOUT}0", None)
+        assert store.passed(CLAIM, f"{ABOUT}0") is None
