@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.keywords import unknown
-from pytest_dp.settings import FIELDS, NAMES, NO_MARGIN, read_field
+from pytest_dp.settings import FIELDS, NO_MARGIN, read_field
 
 _CI_VARIABLES = {
     "CI": None,  # most of them
@@ -42,8 +42,8 @@ class Profile:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it says of audits: some of `pytest_dp.settings.Settings`."""
-        return {name: v for name, v in self.values.items() if name in NAMES and name != "seed"}
+        """All but the seed, which is drawn once for a run if it is random."""
+        return {name: value for name, value in self.values.items() if name != "seed"}
 
     @property
     def lifted(self) -> dict[str, Any]:

@@ -57,6 +57,10 @@ class Settings:
         Processes; None for as many as there are cores, where that pays.
     seed : int or None
         None derives it from the claim's id and the mechanism's source.
+    accumulate : bool
+        Whether evidence is kept, for later runs to add to.
+    changed : bool
+        Whether claims that passed are not audited again while nothing has changed.
     """
 
     alpha: float = 1e-6
@@ -71,6 +75,8 @@ class Settings:
     beyond: str = "tell"
     jobs: int | None = None
     seed: int | None = None
+    accumulate: bool = False
+    changed: bool = False
 
     def over(self, *given: Mapping[str, Any]) -> Settings:
         """These settings with others on top, the last the topmost."""
@@ -143,6 +149,10 @@ def _margin_in_options(text: str) -> float | None:
     return None if text.lower() == "none" else _margin("none")("margin", _number(text))
 
 
+def _truth(text: str) -> bool:
+    return text == "True"  # of what pytest has read
+
+
 def _whole_number(text: str) -> float | str:
     number = _number(text.replace("_", "").replace(",", ""))
     return int(number) if isinstance(number, float) and number.is_integer() else text
@@ -188,8 +198,8 @@ FIELDS: Mapping[str, Field] = {
     "beyond": Field(partial(choice, choices=BEYOND), str, ("sequential", "dpfinder")),
     "jobs": Field(partial(whole, allowed=" of processes, 1 or more"), _whole_number, of_runs=True),
     "seed": Field(_seed, _hexadecimal, of_runs=True),
-    "accumulate": Field(flag, of_runs=True),
-    "changed": Field(flag, of_runs=True),
+    "accumulate": Field(flag, _truth, of_runs=True),
+    "changed": Field(flag, _truth, of_runs=True),
 }
 
 

@@ -23,10 +23,7 @@ def configure(config: pytest.Config) -> None:
     profile = profile_of(config)
     if profile.values:
         config.stash[PROFILE] = profile.name
-    _of_options(config)
-    _of_file(config)
-    accumulates(config)
-    only_changed(config)
+    asked_for = {**profile.values, **_of_file(config), **_of_options(config)}
     given = getattr(config, "workerinput", {})
     backend = given.get("dp_backend") or asked(config, "backend")
     if backend:
@@ -36,9 +33,7 @@ def configure(config: pytest.Config) -> None:
         config.option.dp_backend = cluster.backend
         if asked(config, "jobs") is None:
             config.option.dp_jobs = str(cluster.processes)
-    seed = asked(config, "seed")
-    if seed is None:
-        seed = profile.values.get("seed")
+    seed = asked_for.get("seed")
     if seed == "random":
         # An xdist worker is given the seed of the run.
         seed = given.get("dp_seed") or secrets.randbits(32)
@@ -134,22 +129,16 @@ def profile_of(config: pytest.Config) -> Profile:
 
 def accumulates(config: pytest.Config) -> bool:
     """Whether evidence is kept, for later runs to add to."""
-    return _switched_on(config, "accumulate")
+    return _of_run(config).accumulate
 
 
 def only_changed(config: pytest.Config) -> bool:
     """Whether claims that passed are not audited again while nothing has changed; never in CI."""
-    never = in_ci() or profile_of(config).name == "ci" or accumulates(config)
-    return not never and _switched_on(config, "changed")
+    run = _of_run(config)
+    never = run.accumulate or in_ci() or profile_of(config).name == "ci"
+    return run.changed and not never
 
 
-def _switched_on(config: pytest.Config, name: str) -> bool:
-    """The command line can only switch on."""
-    on = getattr(config.option, f"dp_{name}", None)
-    return bool(on) or _unless_file_says(config, name, profile_of(config))
-
-
-def _unless_file_says(config: pytest.Config, name: str, profile: Profile) -> bool:
-    """A switch by the ini file, else by the profile."""
-    file = ini(config, name)
-    return bool(profile.values.get(name, False) if file is None else file)
+def _of_run(config: pytest.Config) -> Settings:
+    """What holds in this run where claims say nothing."""
+    return Settings().over(profile_of(config).settings, _of_file(config), _of_options(config))

@@ -85,7 +85,8 @@ class Looked:
         promise = resolved(promise, self._item.config.rootpath)
         self.result = Unchanged(replace(claim, promise=promise))
         settings = settings_of(self._item.config, claim)
-        said = {name: getattr(settings, name) for name in NAMES if name != "jobs"}
+        left_out = ("jobs", "accumulate", "changed")
+        said = {name: getattr(settings, name) for name in NAMES if name not in left_out}
         roots = (
             *(mechanism, dict(arguments.params), settings.features, settings.method.classifier),
             *(settings.search, promise.guarantee, promise.relation, promise.inputs, promise.pairs),
