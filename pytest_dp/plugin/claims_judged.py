@@ -13,7 +13,7 @@ import pytest
 
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimsFileError, WeakenedClaim
-from pytest_dp.plugin.claims_file import ClaimsFile
+from pytest_dp.plugin.claims_seen import Seen
 from pytest_dp.plugin.failure import decorator_source, relative, represent
 from pytest_dp.plugin.markers import place
 from pytest_dp.plugin.names import AUDITED
@@ -51,7 +51,7 @@ def id_of(file: Path, root: Path, nodeid: str, marks: Collection[str] = ()) -> s
 
 
 def described(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
-    """What is known of a test without an audit, as `ClaimsFile.tests` has it."""
+    """What is known of a test without an audit, as `Seen.tests` has it."""
     path, line = place(item)
     marks = sorted({mark.name for mark in item.iter_markers()})
     claim = getattr(item, "claim", None)
@@ -77,9 +77,9 @@ def _entry(item: pytest.Item, mechanism: Any, claim: Claim, resolved: Any = None
 
 
 def entries_of(
-    seen: ClaimsFile, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+    seen: Seen, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> list[tuple[int, Entry, bool]]:
-    """The audits of a test, as `ClaimsFile.audited` has them."""
+    """The audits of a test, as `Seen.audited` has them."""
     raised = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
     known = seen.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
@@ -93,7 +93,7 @@ def entries_of(
 
 
 def compare(
-    seen: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
+    seen: Seen, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
     """Let a test that passed fail for the first of its claims that is less than on record."""
     if seen.recorded is None or item.nodeid not in seen.tests:
@@ -122,7 +122,7 @@ def _record(name: str, path: str, line: int, said: str) -> Record:
     return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
 
 
-def _known(seen: ClaimsFile) -> set[str]:
+def _known(seen: Seen) -> set[str]:
     return {test["id"] for test in seen.tests.values()}
 
 
@@ -144,7 +144,7 @@ def _found(
     return Collected(name, of_claim, hidden, selected, on_record)
 
 
-def conclude(seen: ClaimsFile, session: pytest.Session) -> None:
+def conclude(seen: Seen, session: pytest.Session) -> None:
     """Compare with what is on record, or write it; fail the run for what no test failed with."""
     try:
         (_write if seen.update else _compare)(seen)
@@ -159,7 +159,7 @@ def conclude(seen: ClaimsFile, session: pytest.Session) -> None:
         outcomes.reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
 
 
-def _compare(seen: ClaimsFile) -> None:
+def _compare(seen: Seen) -> None:
     """Look for what is on record and no test was about, and for what no test could fail with."""
     if not seen.file.exists():
         raise ClaimsFileError(
@@ -179,7 +179,7 @@ def _compare(seen: ClaimsFile) -> None:
     seen.lines += summary(told, seen.file.name)
 
 
-def _write(seen: ClaimsFile) -> None:
+def _write(seen: Seen) -> None:
     """Put on record what this run has found; what it was not about stays as it was."""
     with alone(seen.file):
         recorded = load(seen.file)
@@ -193,7 +193,7 @@ def _write(seen: ClaimsFile) -> None:
         seen.lines += [f"  {word}: {name}" for name in sorted(names)]
 
 
-def _collected(seen: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
+def _collected(seen: Seen, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
     """The claims of all tests, as far as they are known."""
     known = _known(seen)
     for nodeid, test in seen.tests.items():
@@ -213,7 +213,7 @@ def _collected(seen: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterator[Coll
                 yield Collected(name, None, "violated: as the test expects", selected, name)
 
 
-def _not_audited(seen: ClaimsFile, nodeid: str) -> str:
+def _not_audited(seen: Seen, nodeid: str) -> str:
     """Why a test that was collected has audited nothing, where it does not say so by failing."""
     ended = seen.ended.get(nodeid)
     if ended not in (None, "", "ran"):
@@ -238,7 +238,7 @@ def _left_out(config: pytest.Config, test: Mapping[str, Any], before: Entry) -> 
     return "removed: from the tests that were collected, by conftest.py or a plugin", True
 
 
-def _expected(seen: ClaimsFile) -> Callable[[str], bool]:
+def _expected(seen: Seen) -> Callable[[str], bool]:
     """Whether this run should have found a claim of that id."""
     if seen.uncollected:
         return lambda name: False  # noqa: ARG005
@@ -254,7 +254,7 @@ def _expected(seen: ClaimsFile) -> Callable[[str], bool]:
     return expected
 
 
-def _place(seen: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, int, str]:
+def _place(seen: Seen, name: str, claim: Collected | None) -> tuple[Path, int, str]:
     """File and line to look at for a claim that no test was about, and what else is known of it."""
     for test in seen.tests.values():
         if claim is not None and test["id"] == _NUMBER.sub("", claim.id):
