@@ -46,6 +46,7 @@ from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import counted
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.search.families import families_of
 from pytest_dp.search.gradient import MIN_SHARE, Gradients, gradients_of
 
 LOOKED_AT = 2 * THOUSAND
@@ -151,12 +152,12 @@ def _found(context: Context) -> list[_Estimated]:
     """What the restarts ended with, the largest loss first, as far as time allows."""
     assert isinstance(context.method, DPFinder)
     seconds = SAMPLES_SHARE * context.settings.max_seconds
-    promise, seed, whose = context.claim.promise, context.seed, "method='dpfinder'"
+    families = families_of(context.claim.promise, "method='dpfinder'")
     counted_on = context.max_samples / 4  # of each input, where two tests are made
     least = min(max(2 * HUNDREDS / counted_on, MIN_SHARE), SAMPLES_SHARE)
     found: list[_Estimated] = []
     try:
-        gradients = gradients_of(promise, context.call, seed, Deadline(seconds), whose, least)
+        gradients = gradients_of(families, context.call, context.seed, Deadline(seconds), least)
         for number in range(context.method.restarts):
             found += _restarted(context, gradients, number)
     except (CannotCopy, CannotInstrument) as reason:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pytest_dp.known.finite import Finite, TracedDraw, joined
 from pytest_dp.known.lazy import Lazy
-from pytest_dp.known.trace import Trace, Traced, is_constant, simplest
+from pytest_dp.known.trace import Function, Trace, Traced, is_constant, operators, simplest
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.laws import INTEGERS, Law
 
@@ -112,7 +112,7 @@ class Affine(Traced):
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
-    def _applied(self, other: Any, by: Callable[[Any, Any], Any]) -> Any:
+    def combined(self, other: Any, by: Function) -> Any:
         """A function that is no sum, of one draw and a number."""
         number = simplest(self)
         return by(number if isinstance(number, Finite) else self.monotone(), _few(other))
@@ -128,15 +128,11 @@ class Affine(Traced):
 
     __mul__ = __rmul__ = partialmethod(_scaled, by=operator.mul, name="product")
     __truediv__ = partialmethod(_scaled, by=operator.truediv, name="ratio")
-
-    __rtruediv__ = partialmethod(_applied, by=lambda number, other: other / number)
-    __floordiv__ = partialmethod(_applied, by=operator.floordiv)
-    __rfloordiv__ = partialmethod(_applied, by=lambda number, other: other // number)
-    __mod__ = partialmethod(_applied, by=operator.mod)
-    __rmod__ = partialmethod(_applied, by=lambda number, other: other % number)
-    __divmod__ = partialmethod(_applied, by=divmod)
-    __pow__ = partialmethod(_applied, by=operator.pow)
-    __rpow__ = partialmethod(_applied, by=lambda number, other: other**number)
+    __rtruediv__ = operators(operator.truediv)[1]
+    __floordiv__, __rfloordiv__ = operators(operator.floordiv)
+    __mod__, __rmod__ = operators(operator.mod)
+    __divmod__, __rdivmod__ = operators(divmod)
+    __pow__, __rpow__ = operators(operator.pow)
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self

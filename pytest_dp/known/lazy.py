@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dp.known.domains import Draw
 from pytest_dp.known.monotone import UNARY, applied, elementwise, of_draws, unary
-from pytest_dp.known.trace import Traced
+from pytest_dp.known.trace import Traced, operators
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.requests import is_diagnostic
 
@@ -31,14 +31,6 @@ Operator = Callable[[Any, Any], Any]
 
 def _identity(value: Any) -> Any:
     return value
-
-
-def _operators(by: Operator) -> tuple[Operator, Operator]:
-    """Methods for an operator with the lazy number on its left, and on its right."""
-    return (
-        lambda self, other: self.combined(by, other),
-        lambda self, other: self.combined(by, other, left=False),
-    )
 
 
 def _comparison(by: Operator, reflected: Operator) -> Operator:
@@ -189,31 +181,28 @@ class Lazy:
         self._draw.settle()
         return self.ends()[0]
 
-    def combined(self, by: Operator, other: Any, *, left: bool = True) -> Any:
-        """An operation with a number, or a draw of few values, on its right, or on its left."""
+    def combined(self, other: Any, by: Operator) -> Any:
+        """A function of it and of a number, or of a draw of few values."""
         if isinstance(other, np.ndarray) or not isinstance(other, int | float | np.number | Lazy):
             return NotImplemented
         if type(other) is Lazy:
             if self.discrete and not other.discrete:
-                return other.combined(by, self.value(COMBINED), left=not left)
+                return other.combined(self.value(COMBINED), lambda right, left: by(left, right))
             other = other.value(COMBINED)
-        return self.increasing((lambda x: by(x, other)) if left else (lambda x: by(other, x)))
+        return self.increasing(lambda x: by(x, other))
 
-    __add__, __radd__ = _operators(operator.add)
-    __sub__, __rsub__ = _operators(operator.sub)
-    __mul__, __rmul__ = _operators(operator.mul)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.combined(operator.truediv, other)
+    __add__, __radd__ = operators(operator.add)
+    __sub__, __rsub__ = operators(operator.sub)
+    __mul__, __rmul__ = operators(operator.mul)
+    __truediv__, _inverted = operators(operator.truediv)
+    _power, __rpow__ = operators(operator.pow)
 
     def __rtruediv__(self, other: Any) -> Any:
         known = self._away_from_zero()
-        if not isinstance(known, Lazy):
-            return other / known
-        return known.combined(operator.truediv, other, left=False)
+        return known._inverted(other) if isinstance(known, Lazy) else other / known
 
     def __floordiv__(self, other: Any) -> Any:
-        result = self.combined(operator.floordiv, other)
+        result = self.combined(other, operator.floordiv)
         if type(result) is Lazy:
             result.discrete = True
         return result
@@ -226,7 +215,7 @@ class Lazy:
             if remainder is not None:
                 return self._function(remainder)
         (self // other).value(HELD)  # for each value of the quotient, the remainder is monotone
-        return self.combined(operator.mod, other)
+        return self.combined(other, operator.mod)
 
     def __rfloordiv__(self, other: Any) -> Any:
         return other // self.value(COMBINED)
@@ -258,12 +247,7 @@ class Lazy:
 
     def __pow__(self, other: Any) -> Any:
         known = self._away_from_zero()
-        if not isinstance(known, Lazy):
-            return known**other
-        return known.combined(operator.pow, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self.combined(operator.pow, other, left=False)
+        return known._power(other) if isinstance(known, Lazy) else known**other
 
     def __neg__(self) -> Any:
         return self.increasing(operator.neg)

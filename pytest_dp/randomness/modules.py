@@ -26,6 +26,11 @@ NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Rando
 SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
 SYSTEMS = Source("SystemRandom", random.SystemRandom)
 """Generators of modules, and what draws on the operating system."""
+_GLOBAL: Any = (
+    (np.random, np.random.mtrand._rand, NUMPY),  # noqa: SLF001
+    (random, random._inst, PYTHONS),  # noqa: SLF001
+)
+"""Modules, the generators whose methods are functions of theirs, and what these are."""
 Place = tuple[Any, str, Any]
 """A module or class, the name of an attribute, and its stand-in."""
 
@@ -152,15 +157,20 @@ class Replacements:
                 setattr(owner, name, value)
 
 
-def _asking(source: Source, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that asks the instrument; in other threads, it calls the original."""
+def _asking(
+    source: Source, name: str, function: Callable[..., Any], *, of_class: bool = False
+) -> Callable[..., Any]:
+    """A function that asks the instrument; in other threads, it calls the original.
+
+    Of a method, the generator is left out.
+    """
 
     @functools.wraps(function)
     def ask(*args: Any, **keywords: Any) -> Any:
         instrument = running()
         if instrument is None:
             return function(*args, **keywords)
-        return instrument.attribute(source, name)(*args, **keywords)
+        return instrument.attribute(source, name)(*args[of_class:], **keywords)
 
     return ask
 
@@ -170,10 +180,7 @@ def _functions() -> Replacements:
     """Functions of modules that draw on a global generator."""
     return Replacements(
         (module, name, _asking(source, name, function))
-        for module, owner, source in (
-            (np.random, np.random.mtrand._rand, NUMPY),  # noqa: SLF001
-            (random, random._inst, PYTHONS),  # noqa: SLF001
-        )
+        for module, owner, source in _GLOBAL
         for name, function in list(vars(module).items())
         if getattr(function, "__self__", None) is owner
     )
@@ -186,11 +193,8 @@ def are_originals() -> bool:
     """
     bound = [
         getattr(vars(module)[name], "__self__", None) is owner
-        for module, owner, names in (
-            (np.random, np.random.mtrand._rand, NUMPY.draws - {"sample", "ranf"}),  # noqa: SLF001
-            (random, random._inst, PYTHON),  # noqa: SLF001
-        )
-        for name in names & vars(module).keys()
+        for module, owner, source in _GLOBAL
+        for name in source.draws & vars(module).keys()
     ]
     compiled = [vars(np.random)[name] for name in ("sample", "ranf", "Generator", "RandomState")]
     compiled += [os.urandom, np.random.default_rng]
@@ -232,23 +236,12 @@ def _further() -> tuple[Place, ...]:
         function = vars(np.random)[name]  # no methods of its global generator, as the others are
         places.append((np.random, name, _asking(NUMPY, method, function)))
     cls = random.SystemRandom
-    places += [(cls, name, _method(name, getattr(cls, name))) for name in sorted(PYTHON)]
-    below: Any = cls._randbelow  # type: ignore[attr-defined]
-    places.append((cls, "_randbelow", _method("randbelow", below)))
+    methods = {**{name: name for name in sorted(PYTHON)}, "_randbelow": "randbelow"}
+    places += [
+        (cls, name, _asking(SYSTEMS, asked, getattr(cls, name), of_class=True))
+        for name, asked in methods.items()
+    ]
     return tuple(places)
-
-
-def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that asks the instrument; its first argument is the generator."""
-
-    @functools.wraps(function)
-    def ask(generator: Any, *args: Any, **keywords: Any) -> Any:
-        instrument = running()
-        if instrument is None:
-            return function(generator, *args, **keywords)
-        return instrument.attribute(SYSTEMS, name)(*args, **keywords)
-
-    return ask
 
 
 class _GeneratorClass(type):

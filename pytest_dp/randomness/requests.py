@@ -30,17 +30,21 @@ def _draws_of(cls: type) -> frozenset[str]:
     return frozenset(public - PASSED_ON - {"VERSION"})
 
 
-GENERATOR, RANDOM_STATE = _draws_of(Generator), _draws_of(RandomState)
-PYTHON = _draws_of(random.Random)
-SYSTEM = PYTHON | {
-    "randbelow",
-    "randbits",
-    "token_bytes",
-    "token_hex",
-    "token_urlsafe",
-    "urandom",
+_OF_SECRETS: dict[str, Callable[..., Any]] = {
+    name: getattr(secrets, name)
+    for name in ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
+} | {"urandom": os.urandom}
+"""Functions of modules that are no methods of `random.SystemRandom`."""
+GENERATOR, PYTHON = _draws_of(Generator), _draws_of(random.Random)
+SYSTEM = PYTHON | _OF_SECRETS.keys()
+_DRAWS: dict[type, frozenset[str]] = {
+    Generator: GENERATOR,
+    RandomState: _draws_of(RandomState),
+    random.Random: PYTHON,
+    random.SystemRandom: SYSTEM,
 }
 """Methods that draw, of each kind of generator; of `secrets` and ``os.urandom`` in the last."""
+KINDS = tuple(_DRAWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +62,6 @@ class Source:
         return _DRAWS[self.kind]
 
 
-_DRAWS: dict[type, frozenset[str]] = {
-    Generator: GENERATOR,
-    RandomState: RANDOM_STATE,
-    random.Random: PYTHON,
-    random.SystemRandom: SYSTEM,
-}
-KINDS = tuple(_DRAWS)
 RNG = Source("rng", Generator)
 """The generator that is an argument of a mechanism."""
 
@@ -102,13 +99,6 @@ class Request:
         arguments = [repr(value) for value in self.args]
         arguments += [f"{name}={value!r}" for name, value in self.keywords.items()]
         return f"{self.source.name}.{self.method}({', '.join(arguments)})"
-
-
-_OF_SECRETS: dict[str, Callable[..., Any]] = {
-    name: getattr(secrets, name)
-    for name in ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
-} | {"urandom": os.urandom}
-"""Functions of modules that are no methods of `random.SystemRandom`."""
 
 
 @functools.cache

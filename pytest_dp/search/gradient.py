@@ -54,8 +54,6 @@ MAX_DRAWS = 2**17
 """Of an estimate. Derived: shares of 1 % are then known to 3 % of themselves, without what shared
 draws save."""
 
-ASKED = "search='gradient'"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
@@ -271,33 +269,26 @@ def _point(found: Found) -> Floats:
 
 
 def gradients_of(
-    promise: Promise,
+    families: Callable[[np.random.Generator], Family],
     call: Call,
     seed: int,
     deadline: Deadline,
-    whose: str,
     least: float = MIN_SHARE,
 ) -> Gradients:
-    """Restarts on the neighbours of a promise, around the constants of the code.
-
-    Raises ClaimError if the inputs hold no numbers to move; `whose` is what asks for it. Raises
-    CannotCopy if the mechanism cannot be copied.
-    """
-    families = families_of(promise, whose)
+    """Restarts on neighbours, around the constants of the code; raises as `Gradients`."""
     values = [constant.value for constant in constants_of(call.mechanism, call.params)]
     centres = [float(value) for value in values if is_real(value)]
     return Gradients(call, families, centres[:SEVERAL], seed, deadline, least)
 
 
 class ByGradients:
-    """Proposes the pair that each restart ends with; raises ClaimError as `gradients_of`."""
+    """Proposes the pair that each restart ends with; raises ClaimError as `families_of`."""
 
     name = "gradient"
 
     def __init__(self, promise: Promise, call: Call, clock: Clock, seed: int) -> None:
-        families_of(promise, ASKED)
         self._reason = ""
-        self._pairs = self._proposed(promise, call, clock, seed)
+        self._pairs = self._proposed(families_of(promise, "search='gradient'"), call, clock, seed)
 
     def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
         """The pairs, until time is up; they were all, if it is asked for more."""
@@ -307,9 +298,15 @@ class ByGradients:
         """Why no gradient was followed; none if one was."""
         return [f"no gradient was followed, as {self._reason}"] if self._reason else []
 
-    def _proposed(self, promise: Promise, call: Call, clock: Clock, seed: int) -> Iterator[Pair]:
+    def _proposed(
+        self,
+        families: Callable[[np.random.Generator], Family],
+        call: Call,
+        clock: Clock,
+        seed: int,
+    ) -> Iterator[Pair]:
         try:
-            gradients = gradients_of(promise, call, seed, Deadline(clock.remaining), ASKED)
+            gradients = gradients_of(families, call, seed, Deadline(clock.remaining))
             for number in range(SEVERAL):
                 found = gradients.restart(number)
                 if found is not None and (pair := found.pair) is not None:
