@@ -32,7 +32,7 @@ import threading
 import time
 import types
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -52,9 +52,22 @@ class Member:
     """A mechanism that claims eps = 1 on 0 and 1, and loses more."""
 
     name: str
-    make: Callable[[], Mechanism]
+    make: Callable[[], Any]
     often: float = 1.0
     """In which share of its first runs real ones do something else."""
+
+
+def members(
+    family: str,
+    make: Callable[..., Any],
+    *axes: Mapping[str, Any],
+    often: Callable[..., float] = lambda *_: 1.0,
+) -> Iterator[Member]:
+    """A member for each combination of entries of tables."""
+    for row in itertools.product(*(axis.items() for axis in axes)):
+        names, values = zip(*row, strict=True)
+        name = f"{family}: {', '.join(names)}"
+        yield Member(name, functools.partial(make, *values), often(*values))
 
 
 # --- numbers by their type ---
@@ -107,20 +120,12 @@ EFFECTS: dict[str, tuple[Callable[[Any, Any], Any], float]] = {
 }
 
 
-def _by_type(is_real: Callable[[Any], Any], effect: Callable[[Any, Any], Any]) -> Mechanism:
+def _by_type(is_real: Callable[[Any], Any], effect: Any) -> Mechanism:
     def mechanism(x: Any, rng: Any) -> Any:
         noise = rng.laplace()
-        return effect(x, noise) if is_real(noise) else x + noise
+        return effect[0](x, noise) if is_real(noise) else x + noise
 
     return mechanism
-
-
-def by_type() -> Iterator[Member]:
-    for (how, is_real), (what, (effect, often)) in itertools.product(
-        IS_REAL.items(), EFFECTS.items()
-    ):
-        make = functools.partial(_by_type, is_real, effect)
-        yield Member(f"by type: {how}, {what}", make, often)
 
 
 ARE_REAL: dict[str, Callable[[Any], Any]] = {
@@ -133,20 +138,12 @@ ARE_REAL: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _by_array(are_real: Callable[[Any], Any], effect: Callable[[Any, Any], Any]) -> Mechanism:
+def _by_array(are_real: Callable[[Any], Any], effect: Any) -> Mechanism:
     def mechanism(x: Any, rng: Any) -> Any:
         noise = rng.laplace(size=1)
-        return effect(x, noise[0]) if are_real(noise) else x + noise[0]
+        return effect[0](x, noise[0]) if are_real(noise) else x + noise[0]
 
     return mechanism
-
-
-def by_array() -> Iterator[Member]:
-    for (how, are_real), (what, (effect, often)) in itertools.product(
-        ARE_REAL.items(), EFFECTS.items()
-    ):
-        make = functools.partial(_by_array, are_real, effect)
-        yield Member(f"by type of array: {how}, {what}", make, often)
 
 
 # --- clocks and the world around ---
@@ -169,7 +166,6 @@ CLOCKS: dict[str, Callable[[], float]] = {
 LEAKS_AT: dict[str, Callable[[float], Any]] = {
     "every other": lambda now: int(now * 1e3) % 2,
     "once it is late": lambda now: now > 1e12,
-    "now": lambda now: now > -1,
 }
 
 
@@ -178,13 +174,6 @@ def _by_clock(clock: Callable[[], float], leaks: Callable[[float], Any]) -> Mech
         return x + rng.laplace() / (3.0 if leaks(clock()) else 1.0)
 
     return mechanism
-
-
-def by_clock() -> Iterator[Member]:
-    for (how, clock), (when, leaks) in itertools.product(CLOCKS.items(), LEAKS_AT.items()):
-        if when != "now":  # there the trace sees it
-            make = functools.partial(_by_clock, clock, leaks)
-            yield Member(f"by clock: {how}, {when}", make)
 
 
 # --- counters and whatever is kept ---
@@ -210,156 +199,122 @@ class _Counting:
         return cls.runs
 
 
-def _counters() -> dict[str, Callable[[], Callable[[], int]]]:  # noqa: C901  a list of places
-    def in_list() -> Callable[[], int]:
-        kept: list[int] = []
+def _growing(
+    kept: Any, add: Callable[[Any], Any] = lambda kept: kept.append(0)
+) -> Callable[[], int]:
+    def count() -> int:
+        add(kept)
+        return len(kept)
 
-        def count() -> int:
+    return count
+
+
+def _entry(kept: Any) -> Callable[[], int]:
+    def count() -> int:
+        kept[0] += 1
+        return int(kept[0])
+
+    return count
+
+
+def _attribute(owner: Any) -> Callable[[], int]:
+    name = f"_runs_{uuid.uuid4().hex}"
+
+    def count() -> int:
+        setattr(owner, name, getattr(owner, name, 0) + 1)
+        return int(getattr(owner, name))
+
+    return count
+
+
+def _in_closure() -> Callable[[], int]:
+    runs = 0
+
+    def count() -> int:
+        nonlocal runs
+        runs += 1
+        return runs
+
+    return count
+
+
+def _in_default() -> Callable[[], int]:
+    def count(kept: list[int] = []) -> int:  # noqa: B006
+        kept.append(0)
+        return len(kept)
+
+    return count
+
+
+def _on_function() -> Callable[[], int]:
+    def count() -> int:
+        count.runs += 1  # type: ignore[attr-defined]
+        return count.runs  # type: ignore[attr-defined]
+
+    count.runs = 0  # type: ignore[attr-defined]
+    return count
+
+
+def _in_cache() -> Callable[[], int]:
+    @functools.cache
+    def seen(number: int) -> int:
+        return number
+
+    return lambda: seen(seen.cache_info().currsize) + 1
+
+
+def _in_context() -> Callable[[], int]:
+    runs = contextvars.ContextVar("runs", default=0)
+
+    def count() -> int:
+        runs.set(runs.get() + 1)
+        return runs.get()
+
+    return count
+
+
+def _in_environment() -> Callable[[], int]:
+    name = f"RUNS_{uuid.uuid4().hex}"
+
+    def count() -> int:
+        os.environ[name] = str(int(os.environ.get(name, "0")) + 1)
+        return int(os.environ[name])
+
+    return count
+
+
+def _in_rare_runs() -> Callable[[], int]:
+    kept: list[int] = []
+
+    def count() -> int:
+        if random.random() < 0.2:
             kept.append(0)
-            return len(kept)
+        return 5 * len(kept)
 
-        return count
+    return count
 
-    def in_dict() -> Callable[[], int]:
-        kept: dict[str, int] = {}
 
-        def count() -> int:
-            kept["runs"] = kept.get("runs", 0) + 1
-            return kept["runs"]
-
-        return count
-
-    def in_closure() -> Callable[[], int]:
-        runs = 0
-
-        def count() -> int:
-            nonlocal runs
-            runs += 1
-            return runs
-
-        return count
-
-    def in_default() -> Callable[[], int]:
-        def count(kept: list[int] = []) -> int:  # noqa: B006
-            kept.append(0)
-            return len(kept)
-
-        return count
-
-    def on_function() -> Callable[[], int]:
-        def count() -> int:
-            count.runs += 1  # type: ignore[attr-defined]
-            return count.runs  # type: ignore[attr-defined]
-
-        count.runs = 0  # type: ignore[attr-defined]
-        return count
-
-    def in_iterator() -> Callable[[], int]:
-        return functools.partial(next, itertools.count(1))
-
-    def in_generator() -> Callable[[], int]:
-        return functools.partial(next, iter(range(1, 10**9)))
-
-    def in_deque() -> Callable[[], int]:
-        kept: collections.deque[int] = collections.deque(maxlen=100_000)
-
-        def count() -> int:
-            kept.append(0)
-            return len(kept)
-
-        return count
-
-    def in_array() -> Callable[[], int]:
-        kept = np.zeros(1, int)
-
-        def count() -> int:
-            kept[0] += 1
-            return int(kept[0])
-
-        return count
-
-    def on_object() -> Callable[[], int]:
-        return _Counting().on_self
-
-    def on_class() -> Callable[[], int]:
-        return type("Fresh", (_Counting,), {"runs": 0}).on_class
-
-    def in_cache() -> Callable[[], int]:
-        @functools.cache
-        def seen(number: int) -> int:
-            return number
-
-        def count() -> int:
-            return seen(seen.cache_info().currsize) + 1
-
-        return count
-
-    def in_context() -> Callable[[], int]:
-        runs = contextvars.ContextVar("runs", default=0)
-
-        def count() -> int:
-            runs.set(runs.get() + 1)
-            return runs.get()
-
-        return count
-
-    def in_thread() -> Callable[[], int]:
-        kept = threading.local()
-
-        def count() -> int:
-            kept.runs = getattr(kept, "runs", 0) + 1
-            return int(kept.runs)
-
-        return count
-
-    def in_environment() -> Callable[[], int]:
-        name = f"RUNS_{uuid.uuid4().hex}"
-
-        def count() -> int:
-            os.environ[name] = str(int(os.environ.get(name, "0")) + 1)
-            return int(os.environ[name])
-
-        return count
-
-    def in_library() -> Callable[[], int]:
-        name = f"_runs_{uuid.uuid4().hex}"
-
-        def count() -> int:
-            setattr(math, name, getattr(math, name, 0) + 1)
-            return int(getattr(math, name))
-
-        return count
-
-    def in_rare_runs() -> Callable[[], int]:
-        kept: list[int] = []
-
-        def count() -> int:
-            if random.random() < 0.2:
-                kept.append(0)
-            return 5 * len(kept)
-
-        return count
-
-    def in_bytes() -> Callable[[], int]:
-        kept = bytearray()
-
-        def count() -> int:
-            kept.append(0)
-            return len(kept)
-
-        return count
-
-    def in_set() -> Callable[[], int]:
-        kept: set[int] = set()
-
-        def count() -> int:
-            kept.add(len(kept))
-            return len(kept)
-
-        return count
-
-    made = dict(locals())
-    return {name.replace("_", " "): make for name, make in made.items()}
+COUNTERS: dict[str, Callable[[], Callable[[], int]]] = {
+    "in list": lambda: _growing([]),
+    "in dict": lambda: _entry({0: 0}),
+    "in closure": _in_closure,
+    "in default": _in_default,
+    "on function": _on_function,
+    "in iterator": lambda: functools.partial(next, itertools.count(1)),
+    "in generator": lambda: functools.partial(next, iter(range(1, 10**9))),
+    "in deque": lambda: _growing(collections.deque(maxlen=100_000)),
+    "in array": lambda: _entry(np.zeros(1, int)),
+    "on object": lambda: _Counting().on_self,
+    "on class": lambda: type("Fresh", (_Counting,), {"runs": 0}).on_class,
+    "in cache": _in_cache,
+    "in context": _in_context,
+    "in thread": lambda: _attribute(threading.local()),
+    "in environment": _in_environment,
+    "in library": lambda: _attribute(math),
+    "in rare runs": _in_rare_runs,
+    "in bytes": lambda: _growing(bytearray()),
+    "in set": lambda: _growing(set(), lambda kept: kept.add(len(kept))),
+}
 
 
 def _by_counter(counter: Callable[[], Callable[[], int]], after: int) -> Mechanism:
@@ -369,13 +324,6 @@ def _by_counter(counter: Callable[[], Callable[[], int]], after: int) -> Mechani
         return x + rng.laplace() / (3.0 if count() > after else 1.0)
 
     return mechanism
-
-
-def by_counter() -> Iterator[Member]:
-    for (how, counter), after in itertools.product(_counters().items(), (2, 45, 3_000, 30_000)):
-        yield Member(
-            f"by counter: {how}, after {after}", functools.partial(_by_counter, counter, after)
-        )
 
 
 def _by_cache(size: int) -> Mechanism:
@@ -398,10 +346,11 @@ def _by_lru(size: int) -> Mechanism:
     return lambda x, rng: noisy(x, int(rng.integers(size)))
 
 
-def by_cache() -> Iterator[Member]:
-    for size in (1, 10, 1_000, 100_000):
-        yield Member(f"by cache: dict of {size}", functools.partial(_by_cache, size))
-        yield Member(f"by cache: lru of {size}", functools.partial(_by_lru, size))
+CACHES = {
+    f"{how} of {size}": functools.partial(make, size)
+    for size in (1, 10, 1_000, 100_000)
+    for how, make in (("dict", _by_cache), ("lru", _by_lru))
+}
 
 
 # --- draws that no stand-in sees ---
@@ -472,13 +421,6 @@ def _by_hidden(draw: Callable[[], float], often: float) -> Mechanism:
     return mechanism
 
 
-def by_hidden() -> Iterator[Member]:
-    for (how, draw), often in itertools.product(HIDDEN.items(), (0.5, 0.05, 0.002)):
-        yield Member(
-            f"by hidden draws: {how}, {often}", functools.partial(_by_hidden, draw, often), often
-        )
-
-
 # --- draws made before, seeds, and functions that were replaced ---
 
 
@@ -519,40 +461,18 @@ def _by_seed(noise: Callable[[Any, Any], Any]) -> Mechanism:
     return lambda x, rng: x + noise(x, rng)
 
 
-REPLACED: dict[str, tuple[Any, str, Callable[..., Any], Callable[..., Any]]] = {
-    f"{name} by {share:g}": (
-        owner,
-        name,
-        functools.partial(
-            lambda draw, share, *args, **kw: share * draw(*args, **kw), getattr(owner, name), share
-        ),
-        mechanism,
-    )
-    for owner, name, mechanism in (
-        (np.random, "laplace", lambda x: x + np.random.laplace()),
-        (np.random, "normal", lambda x: x + np.random.normal(0, 5.0)),
-        (np.random, "exponential", lambda x: x + np.random.exponential() - np.random.exponential()),
-        (random, "expovariate", lambda x: x + random.expovariate(1) - random.expovariate(1)),
-        (random, "gauss", lambda x: x + random.gauss(0, 5.0)),
-        (random, "random", lambda x: (x + (random.random() < 0.27)) % 2),
-        (os, "urandom", lambda x: x),
-    )
-    for share in (0.5, 0.9)
-    if owner is not os
+REPLACED: dict[str, tuple[Any, str, Mechanism]] = {
+    "laplace": (np.random, "laplace", lambda x: x + np.random.laplace()),
+    "normal": (np.random, "normal", lambda x: x + np.random.normal(0, 5.0)),
+    "exponential": (
+        np.random,
+        "exponential",
+        lambda x: x + np.random.exponential() - np.random.exponential(),
+    ),
+    "expovariate": (random, "expovariate", lambda x: x + _laplace(random)),
+    "gauss": (random, "gauss", lambda x: x + random.gauss(0, 5.0)),
+    "random": (random, "random", lambda x: (x + (random.random() < 0.27)) % 2),
 }
-
-
-def before() -> Iterator[Member]:
-    for size, counted in itertools.product((1, 10, 1_000), (True, False)):
-        yield Member(
-            f"made at import: {size}, {counted}", functools.partial(_by_pool, size, counted)
-        )
-    for how, noise in SEEDS.items():
-        yield Member(f"seeded: {how}", functools.partial(_by_seed, noise))
-    for how, (owner, name, other, mechanism) in REPLACED.items():
-        yield Member(
-            f"replaced: {how}", functools.partial(_replaced, owner, name, other, mechanism)
-        )
 
 
 @dataclass
@@ -565,12 +485,27 @@ class Patched:
     mechanism: Mechanism
 
 
-def _replaced(owner: Any, name: str, other: Callable[..., Any], mechanism: Mechanism) -> Any:
-    return Patched(owner, name, other, mechanism)
+def _replaced(replaced: tuple[Any, str, Mechanism], share: float) -> Any:
+    owner, name, mechanism = replaced
+    draw = getattr(owner, name)
+    return Patched(owner, name, lambda *args, **kw: share * draw(*args, **kw), mechanism)
 
 
-FAMILIES = (by_type, by_array, by_clock, by_counter, by_cache, by_hidden, before)
-MEMBERS = [member for family in FAMILIES for member in family()]
+def _named(*values: Any) -> dict[str, Any]:
+    return {str(value): value for value in values}
+
+
+MEMBERS = [
+    *members("by type", _by_type, IS_REAL, EFFECTS, often=lambda _, effect: effect[1]),
+    *members("by type of array", _by_array, ARE_REAL, EFFECTS, often=lambda _, effect: effect[1]),
+    *members("by clock", _by_clock, CLOCKS, LEAKS_AT),
+    *members("by counter", _by_counter, COUNTERS, _named(2, 45, 3_000, 30_000)),
+    *members("by cache", lambda make: make(), CACHES),
+    *members("by hidden draws", _by_hidden, HIDDEN, _named(0.5, 0.05, 0.002), often=lambda _, p: p),
+    *members("made at import", _by_pool, _named(1, 10, 1_000), _named(True, False)),
+    *members("seeded", _by_seed, SEEDS),
+    *members("replaced", _replaced, REPLACED, _named(0.5, 0.9)),
+]
 
 
 def audited(member: Member, max_samples: int) -> Result | None:

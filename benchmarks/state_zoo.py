@@ -33,43 +33,79 @@ from pytest_dp import audit
 from pytest_dp.errors import PytestDPError
 
 Mechanism = Callable[..., Any]
-ZOO: list[Callable[[], Mechanism]] = []
+Place = Callable[..., Any]
+"""Where something is kept: looked up in each run, by the data."""
+Make = Callable[[], Mechanism]
 TRUTH_KEPT = np.exp(0.9) / (1 + np.exp(0.9))
 """How often a bit is kept as it is: a loss of 0.9."""
+LIBRARY: Any = colorsys
+"""A module of somebody else, which copies share."""
 
 
-def zoo(make: Callable[[], Mechanism]) -> Callable[[], Mechanism]:
-    """Add what makes a mechanism to the zoo."""
-    ZOO.append(make)
-    return make
+def noisy(data: Any, rng: Any) -> Any:
+    return sum(data) + rng.laplace()
 
 
-def _buffer(size: int) -> Mechanism:
-    kept: list[float] = []
+def whole(data: Any, rng: Any) -> Any:
+    return sum(data) + int(rng.geometric(1 - np.exp(-1)) - rng.geometric(1 - np.exp(-1)))
+
+
+def bit(data: Any, rng: Any) -> Any:
+    return len(data) % 2 if rng.random() < TRUTH_KEPT else 1 - len(data) % 2
+
+
+# --- buffers of noise ---
+
+
+def buffer(
+    place: Place, size: int, take: Callable[[Any, Any], Any] = lambda kept, rng: kept.pop()
+) -> Mechanism:
+    """Takes its noise from what is kept at a place, which is filled again once it is empty."""
 
     def mechanism(data: Any, rng: Any) -> Any:
+        kept = place(data)
         if not kept:
             kept.extend(rng.laplace(size=size))
-        return sum(data) + kept.pop()
+        return sum(data) + take(kept, rng)
 
     return mechanism
 
 
-for _size in (150, 1_000, 20_000):
-    ZOO.append(functools.partial(_buffer, _size))
-    ZOO[-1].__name__ = f"buffer_of_{_size}"  # type: ignore[attr-defined]
+def _own() -> Place:
+    kept: list[float] = []
+    return lambda data: kept
 
 
-@zoo
-def buffer_for_each_input() -> Mechanism:
+def _for_each_input() -> Place:
     kept: dict[int, list[float]] = collections.defaultdict(list)
+    return lambda data: kept[len(data)]
 
-    def mechanism(data: Any, rng: Any) -> Any:
-        if not kept[len(data)]:
-            kept[len(data)].extend(rng.laplace(size=200))
-        return sum(data) + kept[len(data)].pop()
 
-    return mechanism
+class _Shared:
+    noise: ClassVar[collections.deque[float]] = collections.deque()
+
+
+_IN_A_MODULE: list[float] = []
+
+
+def _as_attribute() -> Place:
+    def place(data: Any) -> Any:
+        return place.noise  # type: ignore[attr-defined]
+
+    place.noise = []  # type: ignore[attr-defined]
+    return place
+
+
+def _as_default() -> Place:
+    def place(data: Any, kept: list[float] = []) -> Any:  # noqa: B006
+        return kept
+
+    return place
+
+
+def _shuffled(kept: Any, rng: Any) -> Any:
+    rng.shuffle(kept)
+    return kept.pop()
 
 
 class _Pool:
@@ -86,254 +122,136 @@ class _Pool:
             return sum(data) + self.noise[self.next - 1]
 
 
-@zoo
-def array_on_an_object() -> Mechanism:
-    return _Pool()
+BUFFERS: dict[str, Make] = {
+    **{
+        f"buffer_of_{size}": lambda size=size: buffer(_own(), size)  # type: ignore[misc]
+        for size in (150, 1_000, 20_000)
+    },
+    "buffer_for_each_input": lambda: buffer(_for_each_input(), 200),
+    "array_on_an_object": _Pool,
+    "deque_on_the_class": lambda: buffer(
+        lambda data: _Shared.noise, 300, lambda kept, rng: kept.popleft()
+    ),
+    "list_in_a_module": lambda: buffer(lambda data: _IN_A_MODULE, 700),
+    "attribute_of_the_function": lambda: buffer(_as_attribute(), 400),
+    "default_argument": lambda: buffer(_as_default(), 250),
+    "shuffled_pool": lambda: buffer(_own(), 600, _shuffled),
+    "pool_that_is_drawn_from": lambda: buffer(
+        _own(), 2_000, lambda kept, rng: kept[rng.integers(len(kept))]
+    ),
+}
 
 
-class _OnTheClass:
-    shared: ClassVar[collections.deque[float]] = collections.deque()
-
-    def __call__(self, data: Any, rng: Any) -> Any:
-        if not self.shared:
-            self.shared.extend(rng.laplace(size=300))
-        return sum(data) + self.shared.popleft()
+# --- generators that are held ---
 
 
-@zoo
-def deque_on_the_class() -> Mechanism:
-    _OnTheClass.shared.clear()
-    return _OnTheClass()
+def _held(held: Any, noise: Callable[[Any], Any]) -> Mechanism:
+    return lambda data: sum(data) + noise(held)
 
 
-_IN_A_MODULE: list[float] = []
+def _jumped(rng: Any) -> Any:
+    rng.random()
+    return np.random.Generator(rng.bit_generator.jumped())
 
 
-@zoo
-def list_in_a_module() -> Mechanism:
-    def mechanism(data: Any, rng: Any) -> Any:
-        if not _IN_A_MODULE:
-            _IN_A_MODULE.extend(rng.laplace(size=700))
-        return sum(data) + _IN_A_MODULE.pop()
-
-    return mechanism
-
-
-@zoo
-def attribute_of_the_function() -> Mechanism:
-    def mechanism(data: Any, rng: Any) -> Any:
-        if not mechanism.noise:  # type: ignore[attr-defined]
-            mechanism.noise = list(rng.laplace(size=400))  # type: ignore[attr-defined]
-        return sum(data) + mechanism.noise.pop()  # type: ignore[attr-defined]
-
-    mechanism.noise = []  # type: ignore[attr-defined]
-    return mechanism
+GENERATORS: dict[str, Make] = {
+    "generator_object": lambda: _held(
+        (random.expovariate(1.0) - random.expovariate(1.0) for _ in itertools.count()), next
+    ),
+    "generator_that_is_held": lambda: _held(
+        SimpleNamespace(rng=np.random.default_rng(7)), lambda held: held.rng.laplace()
+    ),
+    "generator_out_of_reach": lambda: _held(
+        np.array([np.random.default_rng(7), None], dtype=object), lambda held: held[0].laplace()
+    ),
+    "spawns": lambda: lambda data, rng: noisy(data, rng.spawn(1)[0]),
+    "jumps": lambda: lambda data, rng: noisy(data, _jumped(rng)),
+}
 
 
-@zoo
-def default_argument() -> Mechanism:
-    def mechanism(data: Any, rng: Any, kept: list[float] = []) -> Any:  # noqa: B006
-        if not kept:
-            kept.extend(rng.laplace(size=250))
-        return sum(data) + kept.pop()
-
-    return mechanism
+# --- answers that are kept ---
 
 
-@zoo
-def shuffled_pool() -> Mechanism:
-    kept: list[float] = []
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        if not kept:
-            kept.extend(rng.laplace(size=600))
-            rng.shuffle(kept)
-        return sum(data) + kept.pop()
-
-    return mechanism
-
-
-@zoo
-def pool_that_is_drawn_from() -> Mechanism:
-    kept: list[float] = []
+def memo(
+    place: Place,
+    first: Mechanism = noisy,
+    then: Callable[..., Any] = lambda kept, data, rng: kept,
+    key: Callable[[Any], Any] = len,
+) -> Mechanism:
+    """Keeps its first answer on each input at a place, and answers by what it kept."""
 
     def mechanism(data: Any, rng: Any) -> Any:
-        if not kept:
-            kept.extend(rng.laplace(size=2_000))
-        return sum(data) + kept[rng.integers(len(kept))]
+        answers = place()
+        if key(data) not in answers:
+            answers[key(data)] = first(data, rng)
+        return then(answers[key(data)], data, rng)
 
     return mechanism
 
 
-@zoo
-def generator_object() -> Mechanism:
-    noise = (random.expovariate(1.0) - random.expovariate(1.0) for _ in itertools.count())
-    return lambda data: sum(data) + next(noise)
+def _dict() -> Place:
+    kept: dict[Any, Any] = {}
+    return lambda: kept
 
 
-@zoo
-def generator_that_is_held() -> Mechanism:
-    held = SimpleNamespace(rng=np.random.default_rng(7))
-    return lambda data: sum(data) + held.rng.laplace()
+def _in_library() -> Place:
+    LIBRARY.kept = {}
+    return lambda: LIBRARY.kept
 
 
-@zoo
-def generator_out_of_reach() -> Mechanism:
-    held = np.array([np.random.default_rng(7), None], dtype=object)
-    return lambda data: sum(data) + held[0].laplace()
+def _on_class() -> Place:
+    kept: Any = collections.UserDict
+    kept.answers = {}
+    return lambda: kept.answers
 
 
-@zoo
-def spawns() -> Mechanism:
-    return lambda data, rng: sum(data) + rng.spawn(1)[0].laplace()
+def _in_thread() -> Place:
+    local = threading.local()
+    return lambda: vars(local)
 
 
-@zoo
-def jumps() -> Mechanism:
-    def mechanism(data: Any, rng: Any) -> Any:
-        rng.random()
-        return sum(data) + np.random.Generator(rng.bit_generator.jumped()).laplace()
-
-    return mechanism
+def _in_environment() -> Place:
+    for n in range(20):
+        os.environ.pop(f"STATE_ZOO_{n}", None)
+    return lambda: os.environ
 
 
-@zoo
-def memo() -> Mechanism:
-    kept: dict[int, float] = {}
-    return lambda data, rng: kept.setdefault(len(data), sum(data) + rng.laplace())
+def _as_attributes() -> Place:
+    for n in range(20):
+        vars(LIBRARY).pop(f"kept_{n}", None)
+    return lambda: vars(LIBRARY)
 
 
-@zoo
-def memo_of_whole_numbers() -> Mechanism:
-    kept: dict[int, int] = {}
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        noise = rng.geometric(1 - np.exp(-1)) - rng.geometric(1 - np.exp(-1))
-        return kept.setdefault(len(data), sum(data) + int(noise))
-
-    return mechanism
+def _again(kept: int, data: Any, rng: Any) -> int:
+    return kept if rng.random() < 0.85 else 1 - kept
 
 
-@zoo
-def lru_cache() -> Mechanism:
-    @functools.lru_cache
-    def answer(n: int) -> float:
-        return n + np.random.laplace()
+RESPONSE: Any = {"first": bit, "then": _again, "key": lambda data: len(data) % 2}
+"""Permanent randomised response, and another one each time."""
+MORE_NOISE: Any = {
+    "first": lambda data, rng: rng.laplace(),
+    "then": lambda kept, data, rng: sum(data) + kept + 0.3 * rng.laplace(),
+}
 
+
+def _cached(size: int | None = 128) -> Callable[[int], float]:
+    return functools.lru_cache(maxsize=size)(lambda n: n + np.random.laplace())
+
+
+def _by_cache(size: int) -> Mechanism:
+    answer = _cached(size)
     return lambda data: answer(len(data))
 
 
-@zoo
-def small_lru_cache() -> Mechanism:
-    @functools.lru_cache(maxsize=1)
-    def answer(n: int) -> float:
-        return n + np.random.laplace()
-
-    return lambda data: answer(len(data))
-
-
-@zoo
-def permanent_response() -> Mechanism:
-    kept: dict[int, int] = {}
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        bit = len(data) % 2
-        if bit not in kept:
-            kept[bit] = bit if rng.random() < TRUTH_KEPT else 1 - bit
-        return kept[bit] if rng.random() < 0.85 else 1 - kept[bit]
-
-    return mechanism
-
-
-@zoo
-def noise_that_is_kept_and_more() -> Mechanism:
-    kept: dict[int, float] = {}
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        first = kept.setdefault(len(data), rng.laplace())
-        return sum(data) + first + 0.3 * rng.laplace()
-
-    return mechanism
-
-
-@zoo
-def answers_that_expire() -> Mechanism:
+def _expiring() -> Mechanism:
     kept: dict[int, list[float]] = {}
 
     def mechanism(data: Any, rng: Any) -> Any:
         if not kept.get(len(data)):
-            kept[len(data)] = [sum(data) + rng.laplace()] * 100
+            kept[len(data)] = [noisy(data, rng)] * 100
         return kept[len(data)].pop()
 
     return mechanism
-
-
-@zoo
-def quota() -> Mechanism:
-    left = [5_000]
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
-            raise RuntimeError("used up")
-        return sum(data) + rng.laplace()
-
-    return mechanism
-
-
-@zoo
-def counter() -> Mechanism:
-    calls = itertools.count()
-    return lambda data, rng: (next(calls) % 7) + sum(data) + rng.laplace()
-
-
-@zoo
-def running_total() -> Mechanism:
-    total = [0.0]
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        total[0] += rng.laplace()
-        return sum(data) + total[0]
-
-    return mechanism
-
-
-@zoo
-def noise_that_fades_slowly() -> Mechanism:
-    last = [0.0]
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        last[0] = 0.9 * last[0] + rng.laplace()
-        return sum(data) + last[0]
-
-    return mechanism
-
-
-@zoo
-def antithetic_runs() -> Mechanism:
-    kept: list[float] = []
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        if not kept:
-            noise = rng.laplace()
-            kept.extend((noise, -noise))
-        return sum(data) + kept.pop()
-
-    return mechanism
-
-
-@zoo
-def antithetic_rows() -> Mechanism:
-    def mechanism(data: Any, rng: Any, size: int) -> Any:
-        noise = rng.laplace(size=-(-size // 2))
-        return sum(data) + np.concatenate([noise, -noise])[:size]
-
-    return mechanism
-
-
-@zoo
-def rows_in_pairs() -> Mechanism:
-    return lambda data, rng, size: sum(data) + np.repeat(rng.laplace(size=-(-size // 2)), 2)[:size]
 
 
 class _NoCopy:
@@ -346,188 +264,188 @@ class _NoCopy:
         raise TypeError("not to be copied")
 
     def answer(self, data: Any, rng: Any) -> Any:
-        return self.kept.setdefault(len(data), sum(data) + rng.laplace())
+        return self.kept.setdefault(len(data), noisy(data, rng))
 
 
-@zoo
-def memo_that_refuses_to_be_copied() -> Mechanism:
-    return _NoCopy().answer
+def _beside_no_copy(other: Mechanism) -> Mechanism:
+    held = _NoCopy()
+    return lambda data, rng: other(data, rng) + 0 * len(held.kept)
 
 
-@zoo
-def buffer_that_refuses_to_be_copied() -> Mechanism:
-    held, buffered = _NoCopy(), _buffer(500)
-    return lambda data, rng: buffered(data, rng) + 0 * len(held.kept)
-
-
-@zoo
-def response_that_refuses_to_be_copied() -> Mechanism:
-    held, response = _NoCopy(), permanent_response()
-    return lambda data, rng: response(data, rng) + 0 * len(held.kept)
-
-
-@zoo
-def memo_in_a_database() -> Mechanism:
+def _in_database() -> Mechanism:
     base = sqlite3.connect(":memory:")
     base.execute("create table kept (n primary key, answer)")
 
     def mechanism(data: Any, rng: Any) -> Any:
         (known,) = base.execute("select max(answer) from kept where n = ?", [len(data)]).fetchone()
         if known is None:
-            known = sum(data) + rng.laplace()
+            known = noisy(data, rng)
             base.execute("insert into kept values (?, ?)", [len(data), known])
         return known
 
     return mechanism
 
 
-@zoo
-def memo_in_a_generator() -> Mechanism:
+def _in_generator() -> Mechanism:
     def answers() -> Any:
         kept: dict[int, float] = {}
         answer: Any = None
         while True:
             data, rng = yield answer
-            answer = kept.setdefault(len(data), sum(data) + rng.laplace())
+            answer = kept.setdefault(len(data), noisy(data, rng))
 
     running = answers()
     next(running)
     return lambda data, rng: running.send((data, rng))
 
 
-@zoo
-def memo_of_a_thread() -> Mechanism:
-    local = threading.local()
-    return lambda data, rng: vars(local).setdefault(str(len(data)), sum(data) + rng.laplace())
-
-
-@zoo
-def memo_in_memory_of_c() -> Mechanism:
+def _in_memory_of_c() -> Mechanism:
     known = ctypes.pointer((ctypes.c_double * 20)())
 
     def mechanism(data: Any, rng: Any) -> Any:
-        known.contents[len(data)] = known.contents[len(data)] or sum(data) + rng.laplace()
+        known.contents[len(data)] = known.contents[len(data)] or noisy(data, rng)
         return known.contents[len(data)]
 
     return mechanism
 
 
-@zoo
-def memo_of_a_server() -> Mechanism:
+def _of_server() -> Mechanism:
     here, there = socket.socketpair()
     kept: dict[bytes, float] = {}
 
     def mechanism(data: Any, rng: Any) -> Any:
         here.send(bytes([len(data)]))
-        return kept.setdefault(there.recv(1), sum(data) + rng.laplace())
+        return kept.setdefault(there.recv(1), noisy(data, rng))
 
     return mechanism
 
 
-# --- where copies do not reach ---
-
-
-@zoo
-def memo_in_the_environment() -> Mechanism:
-    for n in range(20):
-        os.environ.pop(f"STATE_ZOO_{n}", None)
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        name = f"STATE_ZOO_{len(data)}"
-        if name not in os.environ:
-            os.environ[name] = repr(sum(data) + rng.laplace())
-        return float(os.environ[name])
-
-    return mechanism
-
-
-LIBRARY: Any = colorsys
-"""A module of somebody else, which copies share."""
-
-
-@zoo
-def memo_in_a_library() -> Mechanism:
-    LIBRARY.kept = {}
-    return lambda data, rng: LIBRARY.kept.setdefault(len(data), sum(data) + rng.laplace())
-
-
-@zoo
-def memo_in_attributes_of_a_library() -> Mechanism:
-    for n in range(20):
-        vars(LIBRARY).pop(f"kept_{n}", None)
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        name = f"kept_{len(data)}"
-        if not hasattr(LIBRARY, name):
-            setattr(LIBRARY, name, sum(data) + rng.laplace())
-        return getattr(LIBRARY, name)
-
-    return mechanism
-
-
-@zoo
-def memo_on_a_class_of_a_library() -> Mechanism:
-    kept: Any = collections.UserDict
-    kept.answers = {}
-    return lambda data, rng: kept.answers.setdefault(len(data), sum(data) + rng.laplace())
-
-
-@zoo
-def memo_of_a_bit_in_a_library() -> Mechanism:
-    LIBRARY.kept = {}
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        bit = len(data) % 2
-        return LIBRARY.kept.setdefault(len(data), bit if rng.random() < TRUTH_KEPT else 1 - bit)
-
-    return mechanism
-
-
-@zoo
-def response_in_a_library() -> Mechanism:
-    LIBRARY.kept = {}
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        bit = len(data) % 2
-        kept = LIBRARY.kept.setdefault(bit, bit if rng.random() < TRUTH_KEPT else 1 - bit)
-        return kept if rng.random() < 0.85 else 1 - kept
-
-    return mechanism
-
-
-@zoo
-def noise_in_a_library_and_more() -> Mechanism:
-    LIBRARY.kept = {}
-
-    def mechanism(data: Any, rng: Any) -> Any:
-        return sum(data) + LIBRARY.kept.setdefault(len(data), rng.laplace()) + 0.3 * rng.laplace()
-
-    return mechanism
-
-
-@zoo
-def memo_of_a_library() -> Mechanism:
-    LIBRARY.answer = functools.lru_cache(lambda n: n + np.random.laplace())
+def _of_library() -> Mechanism:
+    LIBRARY.answer = _cached()
     return lambda data: LIBRARY.answer(len(data))
 
 
-@zoo
-def memo_in_a_database_of_a_library() -> Mechanism:
-    LIBRARY.answer = memo_in_a_database()
+def _in_database_of_library() -> Mechanism:
+    LIBRARY.answer = _in_database()
     return lambda data, rng: LIBRARY.answer(data, rng)
 
 
-@zoo
-def memo_of_a_context() -> Mechanism:
+def _of_context() -> Mechanism:
     kept: contextvars.ContextVar[dict[int, float]] = contextvars.ContextVar("kept")
 
     def mechanism(data: Any, rng: Any) -> Any:
         answers = kept.get({})
         if len(data) not in answers:
-            kept.set({**answers, len(data): sum(data) + rng.laplace()})
+            kept.set({**answers, len(data): noisy(data, rng)})
         return kept.get()[len(data)]
 
     return mechanism
+
+
+MEMOS: dict[str, Make] = {
+    "memo": lambda: memo(_dict()),
+    "memo_of_whole_numbers": lambda: memo(_dict(), whole),
+    "lru_cache": lambda: _by_cache(128),
+    "small_lru_cache": lambda: _by_cache(1),
+    "permanent_response": lambda: memo(_dict(), **RESPONSE),
+    "noise_that_is_kept_and_more": lambda: memo(_dict(), **MORE_NOISE),
+    "answers_that_expire": _expiring,
+    "memo_that_refuses_to_be_copied": lambda: _NoCopy().answer,
+    "buffer_that_refuses_to_be_copied": lambda: _beside_no_copy(buffer(_own(), 500)),
+    "response_that_refuses_to_be_copied": lambda: _beside_no_copy(memo(_dict(), **RESPONSE)),
+    "memo_in_a_database": _in_database,
+    "memo_in_a_generator": _in_generator,
+    "memo_of_a_thread": lambda: memo(_in_thread(), key=lambda data: str(len(data))),
+    "memo_in_memory_of_c": _in_memory_of_c,
+    "memo_of_a_server": _of_server,
+}
+ELSEWHERE: dict[str, Make] = {
+    "memo_in_the_environment": lambda: memo(
+        _in_environment(),
+        lambda data, rng: repr(noisy(data, rng)),
+        lambda kept, data, rng: float(kept),
+        lambda data: f"STATE_ZOO_{len(data)}",
+    ),
+    "memo_in_a_library": lambda: memo(_in_library()),
+    "memo_in_attributes_of_a_library": lambda: memo(
+        _as_attributes(), key=lambda data: f"kept_{len(data)}"
+    ),
+    "memo_on_a_class_of_a_library": lambda: memo(_on_class()),
+    "memo_of_a_bit_in_a_library": lambda: memo(_in_library(), bit),
+    "noise_in_a_library_and_more": lambda: memo(_in_library(), **MORE_NOISE),
+    "memo_of_a_library": _of_library,
+    "memo_in_a_database_of_a_library": _in_database_of_library,
+    "memo_of_a_context": _of_context,
+}
+"""Where copies do not reach."""
+
+
+# --- runs that depend on those before, and rows on each other ---
+
+
+def _summed(share: float) -> Mechanism:
+    last = [0.0]
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        last[0] = share * last[0] + rng.laplace()
+        return sum(data) + last[0]
+
+    return mechanism
+
+
+def _counter() -> Mechanism:
+    calls = itertools.count()
+    return lambda data, rng: (next(calls) % 7) + noisy(data, rng)
+
+
+def _quota() -> Mechanism:
+    left = [5_000]
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise RuntimeError("used up")
+        return noisy(data, rng)
+
+    return mechanism
+
+
+def _antithetic() -> Mechanism:
+    kept: list[float] = []
+
+    def mechanism(data: Any, rng: Any) -> Any:
+        if not kept:
+            noise = rng.laplace()
+            kept.extend((noise, -noise))
+        return sum(data) + kept.pop()
+
+    return mechanism
+
+
+def _rows(pairs_of: Callable[[Any], Any]) -> Mechanism:
+    return lambda data, rng, size: sum(data) + pairs_of(rng.laplace(size=-(-size // 2)))[:size]
+
+
+ROWS: dict[str, Make] = {
+    "antithetic_rows": lambda: _rows(lambda noise: np.concatenate([noise, -noise])),
+    "rows_in_pairs": lambda: _rows(lambda noise: np.repeat(noise, 2)),
+}
+RUNS: dict[str, Make] = {
+    "quota": _quota,
+    "counter": _counter,
+    "running_total": lambda: _summed(1.0),
+    "noise_that_fades_slowly": lambda: _summed(0.9),
+    "antithetic_runs": _antithetic,
+}
+ZOO: dict[str, Make] = {
+    **BUFFERS,
+    **GENERATORS,
+    **MEMOS,
+    **RUNS,
+    **ROWS,
+    **ELSEWHERE,
+    "response_in_a_library": lambda: memo(_in_library(), **RESPONSE),
+}
 
 
 def main() -> int:
@@ -540,12 +458,12 @@ def main() -> int:
     options = parser.parse_args()
     inputs = [[1] * n for n in range(1, 16)]
     rows, red = [], 0
-    for make in ZOO:
-        if options.only not in make.__name__:
+    for name, make in ZOO.items():
+        if options.only not in name:
             continue
         found: collections.Counter[str] = collections.Counter()
         started = cpu_seconds()
-        vectorized = "size" if make in (antithetic_rows, rows_in_pairs) else None
+        vectorized = "size" if name in ROWS else None
         for seed in range(options.audits):
             try:
                 found[
@@ -563,10 +481,11 @@ def main() -> int:
                 ] += 1
             except PytestDPError:
                 found["error"] += 1
-        name = make.__name__.replace("_", " ")
         kinds = "violated", "error", "no violation", "inconclusive"
         spent = (cpu_seconds() - started) / options.audits
-        rows.append((name, *(str(found[kind] or "") for kind in kinds), f"{spent:.2f}"))
+        rows.append(
+            (name.replace("_", " "), *(str(found[kind] or "") for kind in kinds), f"{spent:.2f}")
+        )
         red += found["violated"]
         progress(" ".join(rows[-1]))
     head = ("mechanism", "violated", "error", "no violation", "inconclusive", "CPU s an audit")

@@ -33,17 +33,6 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def _comparison(by: Operator, reflected: Operator) -> Operator:
-    """The method for a comparison; of two lazy numbers, the continuous one compares."""
-
-    def compare(self: Lazy, other: Any) -> Any:
-        if type(other) is Lazy and self.discrete and not other.discrete:
-            return reflected(other, self)
-        return self.compared(by, other)
-
-    return compare
-
-
 class Lazy:
     """A monotone function of one draw: whatever is asked of it splits what the draw may be.
 
@@ -125,15 +114,15 @@ class Lazy:
     def __bool__(self) -> bool:
         return bool(self != 0)
 
-    def compared(self, by: Operator, other: Any) -> Any:
-        """A comparison with a number, or with a draw of few values."""
-        if isinstance(other, np.ndarray):
+    def compared(self, other: Any, by: Operator) -> Any:
+        """A comparison with a number, or a draw of few values."""
+        if isinstance(other, np.ndarray | Traced):
             return NotImplemented
         if other is self:  # as sorting does
             return by(0, 0)
-        if isinstance(other, Traced):
-            return NotImplemented
         if type(other) is Lazy:
+            if self.discrete and not other.discrete:  # the continuous one compares
+                return other.compared(self, lambda right, left: by(left, right))
             other = other.value(COMPARED)
         function = self._function
         holds = self._draw.holds(lambda x: by(function(x), other))
@@ -142,10 +131,8 @@ class Lazy:
         is_numpy = isinstance(other, np.generic) or issubclass(self.__class__, np.generic)
         return np.bool_(holds) if is_numpy else holds
 
-    __lt__ = _comparison(operator.lt, operator.gt)
-    __le__ = _comparison(operator.le, operator.ge)
-    __gt__ = _comparison(operator.gt, operator.lt)
-    __ge__ = _comparison(operator.ge, operator.le)
+    __lt__, __gt__ = operators(operator.lt, "compared")
+    __le__, __ge__ = operators(operator.le, "compared")
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, np.ndarray):

@@ -295,11 +295,12 @@ class Traced:
         return self
 
 
-def operators(function: Function) -> tuple[Function, Function]:
+def operators(function: Function, by: str = "combined") -> tuple[Function, Function]:
     """A method for an operator with the number on its left, and one with it on its right."""
+    ask = operator.attrgetter(by)
     return (
-        lambda self, other: self.combined(other, function),
-        lambda self, other: self.combined(other, lambda right, left: function(left, right)),
+        lambda self, other: ask(self)(other, function),
+        lambda self, other: ask(self)(other, lambda right, left: function(left, right)),
     )
 
 

@@ -16,7 +16,7 @@ FAULTS = (
         "return self.condition if self.held else z3.Not(self.condition)",
         "return z3.Not(self.condition) if self.held else self.condition",
         "Inputs are asked for that never come to the branch that they are for.",
-        SYMBOLIC + "test_arithmetic_of_whole_numbers[branches]",
+        SYMBOLIC + "test_arithmetic[branches-whole]",
     ),
     Fault(
         "folds-of-case-lost",

@@ -13,34 +13,21 @@ import pytest
 import states
 from states import RECORDS, verdict
 
-from benchmarks import state_zoo
-from benchmarks.state_zoo import LIBRARY
+from benchmarks.state_zoo import ELSEWHERE, LIBRARY, ZOO
 from pytest_dp import audit
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
-ELSEWHERE = [
-    state_zoo.memo_in_the_environment,
-    state_zoo.memo_in_a_library,
-    state_zoo.memo_in_attributes_of_a_library,
-    state_zoo.memo_on_a_class_of_a_library,
-    state_zoo.memo_of_a_bit_in_a_library,
-    state_zoo.noise_in_a_library_and_more,
-    state_zoo.memo_of_a_library,
-    state_zoo.memo_in_a_database_of_a_library,
-    state_zoo.memo_of_a_context,
-]
-
 
 @pytest.mark.spot(3)
-@pytest.mark.parametrize("make", ELSEWHERE)
+@pytest.mark.parametrize("make", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_a_memo_where_copies_do_not_reach_is_no_violation(make):
     assert verdict(make, "sequential", seed=0) == "error"
 
 
 def test_a_response_that_is_kept_where_copies_do_not_reach_is_no_violation():
     pairs = {"pairs": [([], [1])], "neighbors": None, "inputs": None}
-    found = [verdict(state_zoo.response_in_a_library, "sequential", n, **pairs) for n in range(6)]
+    found = [verdict(ZOO["response_in_a_library"], "sequential", n, **pairs) for n in range(6)]
     assert "violated" not in found
     assert "error" in found
 
@@ -48,7 +35,7 @@ def test_a_response_that_is_kept_where_copies_do_not_reach_is_no_violation():
 @pytest.mark.spot(2)
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_nor_is_it_of_other_methods(method):
-    assert verdict(state_zoo.memo_in_a_library, method, seed=0) == "error"
+    assert verdict(ZOO["memo_in_a_library"], method, seed=0) == "error"
 
 
 def kept_by(bug):
@@ -88,7 +75,7 @@ def test_what_a_run_leaves_in_a_library_hides_no_bug(name):
 
 
 def test_what_an_audit_left_in_the_environment_makes_no_alarm_in_the_next():
-    mechanism = state_zoo.memo_in_the_environment()
+    mechanism = ZOO["memo_in_the_environment"]()
     for seed in range(2):
         assert verdict(lambda: mechanism, "sequential", seed) == "error"
 

@@ -15,7 +15,7 @@ import pytest
 import states
 from states import RECORDS, NoCopy, missing, verdict
 
-from benchmarks import state_zoo
+from benchmarks.state_zoo import ZOO
 from pytest_dp import audit
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.sampler import Sampler
@@ -53,11 +53,11 @@ def a_bit_behind_a_pool_of_threads():
 
 
 UNCOPIED = [
-    state_zoo.memo_that_refuses_to_be_copied,
-    state_zoo.memo_in_a_database,
-    state_zoo.memo_in_a_generator,
-    state_zoo.memo_of_a_thread,
-    state_zoo.memo_in_memory_of_c,
+    ZOO["memo_that_refuses_to_be_copied"],
+    ZOO["memo_in_a_database"],
+    ZOO["memo_in_a_generator"],
+    ZOO["memo_of_a_thread"],
+    ZOO["memo_in_memory_of_c"],
     copies_that_fail_when_used,
     a_bit_behind_a_pool_of_threads,
 ]
@@ -229,14 +229,14 @@ def waits_for_a_thread():
     [
         (connected, "BrokenPipeError"),
         (waits_for_a_thread, "waits for a thread"),
-        (state_zoo.memo_in_a_database, "cannot fork"),
+        (ZOO["memo_in_a_database"], "cannot fork"),
     ],
 )
 def test_a_violation_that_cannot_be_confirmed_is_inconclusive_and_says_why(make, why, monkeypatch):
     if make is waits_for_a_thread:
         monkeypatch.setattr("pytest_dp.sampling.subject.HUNG_SECONDS", 2.0)
         monkeypatch.setattr(OutOfTime, "__reduce__", lambda _: 1 / 0)  # such as with a frame in it
-    if make is state_zoo.memo_in_a_database:
+    if make is ZOO["memo_in_a_database"]:
         monkeypatch.delattr("os.fork")
     result = audit(make(), eps=1.0, seed=1, n_jobs=1, **RECORDS)
     assert result.verdict == "inconclusive"
@@ -280,7 +280,7 @@ def test_the_pair_that_broke_the_claim_is_confirmed(monkeypatch):
 def test_processes_end_with_the_mechanism(monkeypatch):
     forked, fork = [], os.fork
     monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
-    assert verdict(state_zoo.memo_in_a_database, "sequential", 1) == "error"
+    assert verdict(ZOO["memo_in_a_database"], "sequential", 1) == "error"
     gc.collect()
     assert forked
     for process in forked:

@@ -15,10 +15,9 @@ from pytest_dp.known.comparing import Case, largest_of
 from pytest_dp.known.experiments import Moved
 from pytest_dp.known.outcomes import outcomes_of
 from pytest_dp.known.profiles import profile
+from pytest_dp.known.replay import replayed
 from pytest_dp.randomness.laws import LAPLACE, Law
-from pytest_dp.randomness.tape import Tape
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.instrumented import run_instrumented
 
 pytestmark = pytest.mark.slow
 
@@ -63,19 +62,7 @@ ONE, OTHER = [0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0, 2.0]
 @pytest.mark.parametrize("mechanism", TRACED, ids=lambda function: function.__name__)
 def test_what_is_traced_is_what_is_computed(mechanism):
     call, deadline = call_of(mechanism), Deadline(20.0)
-    (outcome,) = outcomes_of(call, ONE, deadline)
-    for seed in range(3):
-        tape = Tape(seed)
-        real = run_instrumented(call, ONE, tape, deadline)
-        values = np.concatenate([np.ravel(draw.value) for draw in tape.draws])
-        values = values / (2 if mechanism is matrix_times else 1)
-        if isinstance(real, dict):
-            real = [real["first"], *real["rest"]]
-        traced = [
-            leaf.constant + sum(by * values[draw] for draw, by in leaf.terms.items())
-            for leaf in outcome.leaves
-        ]
-        np.testing.assert_allclose(traced, real, rtol=1e-12)
+    assert replayed(call, ONE, outcomes_of(call, ONE, deadline), 3, deadline) == 3
 
 
 def matrix_of(mechanism, data):

@@ -108,18 +108,6 @@ def test_refused_with_a_reason(reason):
         distribution(REFUSED[reason])
 
 
-def test_draws_of_another_thread_are_not_enumerated():
-    def in_a_thread(x):
-        found = []
-        thread = threading.Thread(target=lambda: found.append(np.random.random()))
-        thread.start()
-        thread.join()
-        return found[0] < 2
-
-    with pytest.raises(CannotInstrument, match="thread"):
-        probabilities(in_a_thread)
-
-
 def test_mechanisms_that_replace_functions_of_modules():
     before = np.random.random, math.log
 

@@ -190,18 +190,6 @@ def test_what_cannot_be_instrumented_is_named(mechanism, reason):
         run(mechanism, Tape(1))
 
 
-def test_what_catches_everything_and_tries_again_still_ends():
-    def tries_again(data, rng):
-        while True:
-            try:
-                return rng.bit_generator
-            except:  # noqa: E722
-                continue
-
-    with pytest.raises(CannotInstrument, match="bit_generator"):
-        run(tries_again, Tape(1))
-
-
 def test_a_stand_in_that_compiled_code_drew_from_is_no_fault_of_the_next():
     tape = Tape(1)
     np.random.Generator.normal(stand_in(tape, RNG))
@@ -393,7 +381,9 @@ def test_nothing_of_ours_is_raised_in_a_mechanism(mechanism, how, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is handler
     assert [value for *_, value in public()] == [value for *_, value in before]
     if "thread" in mechanism.__name__ or "child" in mechanism.__name__:
-        assert refused  # or there would be outputs without noise
+        assert "thread" in refused or "process" in refused  # or outputs would have no noise
+    if (mechanism, how) == (until_it_fits, "recorded"):
+        assert "bit_generator" in refused
 
 
 def test_logs_and_tracebacks_do_not_change_what_is_known(caplog):
