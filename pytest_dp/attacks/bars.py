@@ -17,8 +17,9 @@ from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.limits import DOZENS, LABEL, SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event
+from pytest_dp.outputs.feature import told
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.leaves import ABSENT, NUMBER, written
+from pytest_dp.outputs.leaves import NUMBER, written
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.wording import plain
 from pytest_dp.reprs import on_one_line, shortened
@@ -119,16 +120,12 @@ def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, lis
     if feature is None:
         marks, kind = np.unique(hashes(table), return_inverse=True)
         return np.zeros(len(table)), np.zeros(len(table), bool), kind, marks.tolist()
-    numbers, codes = feature.columns(table)
-    names = {code: shortened(written(level), LABEL) for level, code in table.levels.items()}
-    size = max(names, default=-1) + 1
-    keys: list[Hashable] = [names.get(code, "") for code in range(size)]
-    keys += ["nan", "inf", "-inf", "(absent)"]
-    special = np.select([np.isnan(numbers), numbers > 0], [size, size + 1], size + 2)
-    kind = np.where(codes == NUMBER, special, np.where(codes == ABSENT, size + 3, codes))
+    numbers, which, names = told(feature, table)
+    texts = [shortened(written(level), LABEL) for level in names[: len(table.levels)]]
+    keys: list[Hashable] = [*texts, "(absent)", "nan", "inf", "-inf"]
     distinct = list(dict.fromkeys(keys))
     alike = np.array([distinct.index(key) for key in keys])
-    return numbers, (codes == NUMBER) & np.isfinite(numbers), alike[kind], distinct
+    return numbers, which == NUMBER, alike[which], distinct
 
 
 def _ends(event: Event | Attack) -> list[float]:

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior
+from pytest_dp.attacks.feature_bins import cuts_between
 from pytest_dp.attacks.scores import scores
-from pytest_dp.evidence.regression import quantile_levels
 from pytest_dp.limits import FEW
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Extract
-from pytest_dp.outputs.rounding import Outcomes
+from pytest_dp.outputs.rounding import Clusters, Outcomes
 from pytest_dp.outputs.table import Table, tabulate
 
 BinNumbers = npt.NDArray[np.uint8]
@@ -84,14 +84,8 @@ class Reader:
 
 def cuts_of(odds: Floats, max_cuts: int) -> Floats:
     """Cut points for scores: between all values if they are few, else even and far into tails."""
-    values = np.unique(odds)
-    if len(values) <= max_cuts:
-        return np.asarray(values[:-1] / 2 + values[1:] / 2)
-    ordered = np.sort(odds)
-    n, half = len(ordered), max_cuts // 2
-    levels = quantile_levels(n, half, max_cuts - half - 1, FEW)
-    at = np.unique(np.clip((levels * n).astype(np.int64), 1, n - 1))
-    return np.unique(ordered[at]) - 5e-10  # scores are rounded to 1e-9
+    values, counts = np.unique(odds, return_counts=True)
+    return cuts_between(Clusters(values, np.stack([values, values])), counts, max_cuts, FEW)
 
 
 def joint_counts(bins1: BinNumbers, bins2: BinNumbers, width: int) -> Ints:

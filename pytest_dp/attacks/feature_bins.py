@@ -111,32 +111,34 @@ def bins_of(
     sample = numbers[::stride][is_number[::stride]]
     different, counts = clusters(*np.unique(sample, return_counts=True), room(feature, table))
     values = different.values
-    cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
-    if len(values) <= min(max_bins, MANY):
-        cuts = between(different.ends[1][:-1], different.ends[0][1:])
-    elif len(values):
+    atoms = different.part(np.zeros(0, np.int64))
+    if len(values) > min(max_bins, MANY):
         often = recurring(counts, 0.001)
         if often.sum() > MANY:  # of many values of one sort those that stand out
             often = recurring(counts, 1.0)
         if often.sum() > MANY:
             often[:] = False
         atoms = different.part(often)
-        cuts = _cuts(different.part(~often), counts[~often], max_bins)
+        different, counts = different.part(~often), counts[~often]
+    cuts = cuts_between(different, counts, min(max_bins, MANY) + 1, 10)
     categories = _categories(kinds, table)
     varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
     return FeatureBins(feature, cuts, atoms, categories) if varied else None
 
 
-def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
-    """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
-    ordered = np.repeat(np.arange(len(counts)), counts)
-    n = len(ordered)
-    if not n:
-        return np.zeros(0)
-    levels = quantile_levels(n, max_bins // 2, max_bins - max_bins // 2, 10)
-    at = np.unique(np.clip((levels * n).astype(np.int64), 1, max(n - 1, 1)))
-    above = np.unique(ordered[at[at < n]])
-    above = above[above > 0]
+def cuts_between(values: Clusters, counts: Ints, most: int, least: float) -> Floats:
+    """Cut points between all values if they are few, else at quantiles.
+
+    Half of these are even, half of them ever farther out in the tails, with `least` values beyond
+    the last.
+    """
+    above = np.arange(1, len(counts))
+    if len(counts) > most:
+        ends, n = np.cumsum(counts), int(counts.sum())
+        levels = quantile_levels(n, most // 2, most - most // 2 - 1, least)
+        at = np.clip((levels * n).astype(np.int64), 1, max(n - 1, 1))
+        above = np.unique(np.searchsorted(ends, at, side="right"))
+        above = above[(above > 0) & (above < len(counts))]
     return between(values.ends[1][above - 1], values.ends[0][above])
 
 

@@ -10,7 +10,6 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +19,9 @@ from pytest_dp.arrays import Bools, Floats
 from pytest_dp.errors import ClaimError
 from pytest_dp.evidence.regression import expit, logit
 from pytest_dp.limits import FAR, MANY
-from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.leaves import ABSENT, NUMBER
+from pytest_dp.outputs.feature import SPECIAL, Feature, told
+from pytest_dp.outputs.leaves import NUMBER, Category
 from pytest_dp.outputs.table import Table
-
-Flag = tuple[str, Hashable]
-_SPECIAL: tuple[Flag, ...] = (("absent", None), ("nan", None), ("inf", None), ("-inf", None))
-"""What is no finite number, each with a flag of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,51 +30,37 @@ class Design:
 
     numbers: tuple[tuple[Feature, float, float], ...]
     """Quantities, each with its mean and deviation."""
-    flags: tuple[tuple[Feature, Flag], ...]
+    flags: tuple[tuple[Feature, Category], ...]
 
     def matrix(self, table: Table) -> Floats:
         """One row for each output, shape (n, columns)."""
         rows = np.zeros((len(table), len(self.numbers) + len(self.flags)))
         for i, (feature, mean, deviation) in enumerate(self.numbers):
-            values, codes = feature.columns(table)
-            usable = (codes == NUMBER) & np.isfinite(values)
+            values, kinds, _ = told(feature, table)
+            usable = kinds == NUMBER
             with np.errstate(over="ignore"):
                 scaled = (values[usable] - mean) / deviation
             rows[usable, i] = np.clip(scaled, -FAR, FAR)
         for i, (feature, flag) in enumerate(self.flags, len(self.numbers)):
-            rows[:, i] = _flagged(feature, flag, table)
+            _, kinds, names = told(feature, table)
+            rows[:, i] = kinds == names.index(flag) if flag in names else 0.0
         return rows
-
-
-def _flagged(feature: Feature, flag: Flag, table: Table) -> Bools:
-    values, codes = feature.columns(table)
-    holds: Bools
-    if flag == _SPECIAL[0]:
-        holds = codes == ABSENT
-    elif flag == _SPECIAL[1]:
-        holds = (codes == NUMBER) & np.isnan(values)
-    elif flag in _SPECIAL[2:]:
-        holds = (codes == NUMBER) & (values == float(flag[0]))
-    else:
-        holds = codes == table.levels.get(flag, ABSENT - 1)
-    return holds
 
 
 def design(table: Table, features: list[Feature]) -> Design:
     """What varies among the outputs of a table."""
     numbers, flags = [], []
     for feature in features:
-        values, codes = feature.columns(table)
-        usable = values[(codes == NUMBER) & np.isfinite(values)]
+        values, kinds, names = told(feature, table)
+        usable = values[kinds == NUMBER]
         if len(usable) and np.ptp(usable) > 0:
             with np.errstate(over="ignore"):
                 mean, deviation = float(usable.mean()), float(usable.std())
             if np.isfinite(mean) and np.isfinite(deviation) and deviation > 0:
                 numbers.append((feature, mean, deviation))
-        for flag in [*_SPECIAL, *list(table.levels)[:MANY]]:
-            share = float(np.mean(_flagged(feature, flag, table)))
-            if 0 < share < 1:
-                flags.append((feature, flag))
+        counts = np.bincount(kinds[kinds != NUMBER], minlength=len(names))
+        shown = [*SPECIAL, *list(table.levels)[:MANY]]
+        flags += [(feature, f) for f in shown if 0 < counts[names.index(f)] < len(table)]
     return Design(tuple(numbers), tuple(flags))
 
 
@@ -166,7 +147,7 @@ def fit_classifier(
         classifier = _mlp()
     plan = design(table, features)
     if not plan.numbers and not plan.flags:  # nothing varies: a flag that never rises will do
-        plan = Design((), tuple((feature, _SPECIAL[1]) for feature in features[:1]))
+        plan = Design((), tuple((feature, SPECIAL[1]) for feature in features[:1]))
     untrained = copy.deepcopy(classifier)
     if hasattr(untrained, "get_params") and untrained.get_params().get("random_state", 0) is None:
         untrained.set_params(random_state=seed % 2**32)

@@ -21,6 +21,7 @@ from pytest_dp.outputs.leaves import (
     ABSENT,
     NUMBER,
     UNKNOWN,
+    Category,
     all_numbers,
     are_all_numbers,
     one_name,
@@ -217,6 +218,29 @@ class Extract:
         )
         extract.results.update(columns)
         return extract
+
+
+SPECIAL: tuple[Category, ...] = (
+    ("absent", None),
+    ("nan", None),
+    ("inf", None),
+    ("-inf", None),
+)
+"""What a quantity may be instead of a finite number, beside a category."""
+
+
+def told(feature: Feature, table: Table) -> tuple[Floats, Ints, list[Category]]:
+    """Numbers; what each output has instead of a finite one; and which kinds of that there are.
+
+    `NUMBER` where it is a finite one, else a position among the categories of the table, and
+    `SPECIAL` after these.
+    """
+    numbers, codes = feature.columns(table)
+    absent = len(table.levels)
+    finite_or = [np.isfinite(numbers), np.isnan(numbers), numbers > 0]
+    of_numbers = np.select(finite_or, [NUMBER, absent + 1, absent + 2], absent + 3)
+    kinds = np.where(codes == NUMBER, of_numbers, np.where(codes == ABSENT, absent, codes))
+    return numbers, kinds, [*table.levels, *SPECIAL]
 
 
 def about_extract(table: Table) -> list[Feature]:

@@ -122,9 +122,7 @@ class Named:
     without memory."""
 
     def part(self, keep: Ints | slice) -> Named:
-        if len(self.names) == 1 and not isinstance(keep, slice):
-            return one_name(self.names[0], len(keep))
-        return Named(self.names, self.which[keep])
+        return Named(self.names, picked(self.which, keep))
 
     @staticmethod
     def joined(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
@@ -141,7 +139,7 @@ class Named:
 
 def one_name(name: Hashable, n: int) -> Named:
     """The same name for `n` items."""
-    return Named((name,), np.broadcast_to(np.int64(0), n))
+    return Named((name,), constant(0, n))
 
 
 UNKNOWN = ""
@@ -209,22 +207,27 @@ def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints
     return np.array(codes, dtype=np.int64)
 
 
-def picked(codes: Ints, keep: Ints | slice) -> Ints:
-    """The codes of some leaves, without memory where all are numbers."""
-    if isinstance(keep, slice) or not are_all_numbers(codes):
-        return codes[keep]
-    return all_numbers(len(keep))
+def picked(column: Ints, keep: Ints | slice) -> Ints:
+    """Some entries of a column, without memory where all are the same."""
+    if isinstance(keep, slice) or column.strides != (0,):
+        return column[keep]
+    return np.broadcast_to(column[keep[:1]], len(keep))
+
+
+@lru_cache(maxsize=256)
+def constant(value: int, n: int) -> Ints:
+    """A column of one value, without memory; such as the codes of leaves that all are numbers."""
+    return np.broadcast_to(np.int64(value), n)
+
+
+def all_numbers(leaves: int) -> Ints:
+    """The codes of leaves that all are numbers."""
+    return constant(NUMBER, leaves)
 
 
 def are_all_numbers(codes: Ints) -> bool:
     """Whether codes are those of `all_numbers`: else they may be numbers, too."""
     return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
-
-
-@lru_cache(maxsize=256)
-def all_numbers(leaves: int) -> Ints:
-    """The codes of leaves that all are numbers."""
-    return np.broadcast_to(np.int64(NUMBER), leaves)
 
 
 def is_number(kind: type) -> bool:

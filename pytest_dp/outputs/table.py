@@ -159,33 +159,32 @@ class Table:
         return places, numbers, codes
 
     def rows(self, mask: Bools) -> Table:
+        """The table of some outputs."""
         keep = np.flatnonzero(mask)
-        offsets = np.concatenate([[0], np.cumsum(self.sizes[keep])])
-        raw = self.raw[keep] if isinstance(self.raw, np.ndarray) else _Picked(self.raw, keep)
-        structure = self.structure[keep]
         if len(self.structures) == 1:
             width = len(self.structures[0].places)
-            leaves = (keep[:, None] * width + np.arange(width)).reshape(-1)
-        else:
-            leaves = np.flatnonzero(mask[self.owner])
-        numbers, codes = self.numbers[leaves], picked(self.codes, leaves)
-        types, forms = self.types.part(leaves), self.forms.part(keep)
-        columns = numbers, codes, self.levels, types, forms
-        return self._remembered(Table(self.structures, structure, offsets, *columns, raw), keep)
+            return self._part(keep, (keep[:, None] * width + np.arange(width)).reshape(-1))
+        return self._part(keep, np.flatnonzero(mask[self.owner]))
 
     def between(self, start: int, stop: int) -> Table:
         """The table of consecutive outputs, as views of this one."""
-        rows = slice(start, stop)
-        offsets = self.offsets[start : stop + 1]
-        leaves = slice(int(offsets[0]), int(offsets[-1]))
-        columns = self.numbers[leaves], self.codes[leaves], self.levels
-        types, forms = self.types.part(leaves), self.forms.part(rows)
-        structure, raw = self.structure[rows], self.raw[rows]
-        part = Table(self.structures, structure, offsets - offsets[0], *columns, types, forms, raw)
-        return self._remembered(part, rows)
+        ends = slice(*self.offsets[[start, stop]].tolist())
+        return self._part(slice(start, stop), ends)
 
-    def _remembered(self, part: Table, keep: Ints | slice) -> Table:
-        """A part of this table, with what is known of these rows."""
+    def _part(self, keep: Ints | slice, leaves: Ints | slice) -> Table:
+        """The table of some outputs, with what is known of them, by where their leaves are."""
+        is_view = isinstance(keep, slice) or isinstance(self.raw, np.ndarray)
+        part = Table(
+            self.structures,
+            self.structure[keep],
+            np.concatenate([[0], np.cumsum(self.sizes[keep])]),
+            self.numbers[leaves],
+            picked(self.codes, leaves),
+            self.levels,
+            self.types.part(leaves),
+            self.forms.part(keep),
+            self.raw[keep] if is_view else _Picked(self.raw, keep),  # type: ignore[index, arg-type]
+        )
         vars(part)["places"] = self.places  # of the same structures
         vars(part)["readings"] = self.readings  # of the same levels
         for function, (numbers, codes) in self.results.items():
