@@ -13,62 +13,66 @@ def noisy(scale):
 """
 
 
-def check(project, body: str, marker: str = f"eps=1.0, {QUICK}", *options: str):
+MARK = f"@pytest.mark.dp_claim(eps=1.0, {QUICK})\n"
+
+
+def check(project, body: str, *options: str):
     """Run a test module with one marked test, whose body is given."""
     lines = "\n".join(f"    {line}" for line in body.splitlines())
-    project.write(
-        "test_a.py",
-        NOISY,
-        f"@pytest.mark.dp_claim({marker})\ndef test_a(dp_check):\n{lines}\n",
-    )
+    project.write("test_a.py", NOISY, f"{MARK}def test_a(dp_check):\n{lines}\n")
     return project.run(*options)
 
 
-def test_the_result_is_returned(project):
-    body = """
-result = dp_check(noisy(1.0))
-assert result.verdict == "no violation" and not result.violated
-assert 0 < result.eps_lower < 1.0 <= result.resolution
-assert result.name == "test_a.py::test_a"
-assert result.method == "sequential" and not result.claim.effort.get("method")
-assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 2000"""
-    check(project, body).assert_outcomes(passed=1)
+RETURNED = f"""
+{MARK}
+def test_the_result_is_returned(dp_check):
+    result = dp_check(noisy(1.0))
+    assert result.verdict == "no violation" and not result.violated
+    assert 0 < result.eps_lower < 1.0 <= result.resolution
+    assert result.name == "test_a.py::test_the_result_is_returned"
+    assert result.method == "sequential" and not result.claim.effort.get("method")
+    assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 2000
+
+{MARK}
+def test_overrides_win_over_the_marker(dp_check):
+    assert dp_check(noisy(0.5), eps=4.0).claimed == 4.0
+    assert dp_check(noisy(1.0), max_samples=3000).samples <= 3000
+    assert dp_check(noisy(1.0), method="statdp").e_value is None
+    apart = dp_check(noisy(1.0), method=Sequential(coupled=False))
+    assert not apart.claim.effort["method"].coupled
+    of_inputs = dp_check(noisy(1.0), inputs=[[1]], neighbors="add_remove_one")
+    assert of_inputs.claim.promise.pairs is None
+    assert dp_check(lambda d, rng: len(d) + rng.laplace(), vectorized=None).violated is False
+
+@pytest.mark.dp_claim
+def test_the_marker_may_leave_everything_to_the_call(dp_check):
+    assert dp_check(noisy(1.0), eps=1.0, {QUICK}).verdict == "no violation"
+
+@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_samples=1000)
+def test_coupled_inputs_see_the_same_random_numbers_and_others_do_not(dp_check):
+    seen = {{(1,): [], (): []}}
+    def mechanism(d, rng):
+        noise = rng.laplace()
+        seen[tuple(d)].append(noise)
+        return len(d) + noise
+    together = dp_check(mechanism)
+    assert len(set(seen[1,]) & set(seen[()])) > 300
+    for noises in seen.values():
+        noises.clear()
+    apart = dp_check(mechanism, method=Sequential(coupled=False))
+    assert len(set(seen[1,]) & set(seen[()])) < 10, "none, but for a trial run"
+    assert together.verdict == apart.verdict == "no violation"
+    assert together.resolution < apart.resolution
+"""
 
 
-@pytest.mark.slow
-def test_overrides_win_over_the_marker(project):
-    body = """
-assert dp_check(noisy(0.5), eps=4.0).claimed == 4.0
-assert dp_check(noisy(1.0), max_samples=3000).samples <= 3000
-assert dp_check(noisy(1.0), method="statdp").e_value is None
-assert not dp_check(noisy(1.0), method=Sequential(coupled=False)).claim.effort["method"].coupled
-assert dp_check(noisy(1.0), inputs=[[1]], neighbors="add_remove_one").claim.promise.pairs is None
-assert dp_check(lambda d, rng: len(d) + rng.laplace(), vectorized=None).violated is False"""
-    assert check(project, body).ret == 0
-
-
-def test_coupled_inputs_see_the_same_random_numbers_and_others_do_not(project):
-    given = "pairs=[([1], [])], max_samples=1000"
-    body = """
-seen = {(1,): [], (): []}
-def mechanism(d, rng):
-    noise = rng.laplace()
-    seen[tuple(d)].append(noise)
-    return len(d) + noise
-together = dp_check(mechanism)
-assert len(set(seen[1,]) & set(seen[()])) > 300
-for noises in seen.values():
-    noises.clear()
-apart = dp_check(mechanism, method=Sequential(coupled=False))
-assert len(set(seen[1,]) & set(seen[()])) < 10, "none, but for a trial run"
-assert together.verdict == apart.verdict == "no violation"
-assert together.resolution < apart.resolution"""
-    check(project, body, f"eps=1.0, {given}").assert_outcomes(passed=1)
-
-
-def test_the_marker_may_leave_everything_to_the_call(project):
-    body = f"assert dp_check(noisy(1.0), eps=1.0, {QUICK}).verdict == 'no violation'"
-    check(project, body, "").assert_outcomes(passed=1)
+def test_what_is_returned(project):
+    project.write("test_a.py", NOISY, RETURNED)
+    result = project.run()
+    assert result.ret == 0
+    rows = project.rows(result)
+    assert len(rows) == 4
+    assert len({row["seed"] for of_test in rows.values() for row in of_test}) == 10
 
 
 def test_a_violation_fails_at_the_call(project):
@@ -93,7 +97,7 @@ with pytest.raises(PrivacyViolation, match="claimed eps = 1.0") as caught:
     dp_check(noisy(0.2))
 assert caught.value.result.violated
 assert dp_check(noisy(1.0)).verdict == "no violation\""""
-    result = check(project, body, f"eps=1.0, {QUICK}", "--color=yes")
+    result = check(project, body, "--color=yes")
     result.assert_outcomes(passed=1)
     text = result.stdout.str()
     assert "VIOLATED" not in text
@@ -136,13 +140,6 @@ def test_xfail(project):
     result = project.run()
     result.assert_outcomes(xfailed=2)
     assert project.table(result) == ["broken, as the test expects: test_a, mechanism[eps=1.0]"]
-
-
-def test_several_checks_in_one_test_draw_from_different_seeds(project):
-    result = check(project, "dp_check(noisy(1.0))\ndp_check(noisy(1.0))")
-    rows = project.rows(result)["test_a.py::test_a"]
-    assert len({row["seed"] for row in rows}) == 2
-    assert len([line for line in project.table(result) if line.startswith("test_a")]) == 2
 
 
 CLAIMED = f"@pytest.mark.dp_claim(eps=9.0, {QUICK})\n"
@@ -216,51 +213,21 @@ def test_dp_check_without_a_marker_is_an_error(project):
     result.stdout.fnmatch_lines(["dp_check audits the claim of the test's marker, and this test*"])
 
 
-@pytest.mark.slow
-def test_several_markers_are_one_item_each(project):
-    project.write(
-        "test_a.py",
-        NOISY,
-        f"""
+MARKED = {
+    "test_several.py": f"""
         @pytest.mark.dp_claim(eps=1.0, {QUICK})
         @pytest.mark.dp_claim(eps=5.0, {QUICK})
-        def test_a(dp_check): dp_check(noisy(0.25))
+        def test_it(dp_check): dp_check(noisy(0.25))
         """,
-    )
-    assert project.ids() == ["test_a.py::test_a[eps=1.0]", "test_a.py::test_a[eps=5.0]"]
-    result = project.run()
-    assert result.parseoutcomes()["failed"] == 1
-    assert project.rows(result)["test_a.py::test_a[eps=1.0]"][0]["status"] == "violated"
-    assert project.rows(result)["test_a.py::test_a[eps=5.0]"][0]["status"] != "violated"
-
-
-@pytest.mark.slow
-def test_params_in_the_marker_and_parametrize(project):
-    project.write(
-        "test_a.py",
-        f"""
+    "test_params.py": f"""
         @pytest.mark.parametrize("factor", [1.0, 4.0])
         @pytest.mark.dp_claim(eps="epsilon", params={{"epsilon": [0.5, 2.0]}}, {QUICK})
-        def test_a(dp_check, factor):
+        def test_it(dp_check, factor):
             def noisy(d, epsilon, rng, size):
                 return len(d) + rng.laplace(scale=factor / epsilon, size=size)
             assert dp_check(noisy).claim.arguments.params["epsilon"] in (0.5, 2.0)
         """,
-    )
-    assert set(project.ids()) == {
-        f"test_a.py::test_a[eps={eps}-{factor}]" for factor in (1.0, 4.0) for eps in (0.5, 2.0)
-    }
-    result = project.run()
-    assert result.ret == 0
-    assert len(project.rows(result)) == 4
-
-
-@pytest.mark.slow
-def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
-    project.write(
-        "test_a.py",
-        NOISY,
-        f"""
+    "test_class.py": f"""
         @pytest.mark.dp_claim(eps=1.0, {QUICK})
         class TestCounts:
             def test_good(self, dp_check): dp_check(noisy(1.0))
@@ -269,39 +236,51 @@ def test_markers_on_a_class_and_a_module_hold_for_tests_that_audit(project):
             def test_own(self, dp_check): dp_check(noisy(0.2))
             def test_plain(self): pass
         """,
-    )
-    project.write(
-        "test_b.py",
-        NOISY,
-        f"pytestmark = pytest.mark.dp_claim(eps=9.0, {QUICK})",
-        "def test_b(dp_check): assert dp_check(noisy(0.2)).claimed == 9.0",
-    )
-    counts = project.run().parseoutcomes()
-    assert counts["failed"] == 1
-    assert counts["passed"] + counts.get("inconclusive", 0) == 4
+    "test_module.py": f"""
+        pytestmark = pytest.mark.dp_claim(eps=9.0, {QUICK})
+        def test_it(dp_check): assert dp_check(noisy(0.2)).claimed == 9.0
+        """,
+}
 
 
-@pytest.mark.parametrize(
-    ("marker", "call", "message"),
-    [
-        ("1.0", "", "pytest.mark.dp_claim was given 1.0 without a keyword"),
-        ("epss=1, pairs=[(0, 1)]", "", "A claim has no keyword 'epss'. Did you mean 'eps'?"),
-        ("", "noisy(1)", "A claim needs one of eps"),
-        ("eps=1.0", "noisy(1)", "A claim needs inputs= or pairs="),
-        (
-            f"eps=1.0, {QUICK}",
-            "noisy(1), method=DPSniper(c=2)",
-            "Invalid c=2. Allowed: a probability",
-        ),
-        (f"eps=1.0, {QUICK}", "noisy(1), epsi=2", "A claim has no keyword 'epsi'."),
-        (f"eps=1.0, {QUICK}", "noisy(1), params={'a': [1, 2]}", "params gives 2 claims"),
-        (f"eps=1.0, {QUICK}", "3", "The mechanism is 3, which is not callable"),
-    ],
+def test_markers_on_tests_classes_and_modules_are_an_item_for_each_claim(project):
+    for file, code in MARKED.items():
+        project.write(file, NOISY, code)
+    result = project.run()
+    rows = project.rows(result)
+    assert set(rows) == {
+        *(f"test_several.py::test_it[eps={eps}]" for eps in (1.0, 5.0)),
+        *(f"test_params.py::test_it[eps={e}-{f}]" for e in (0.5, 2.0) for f in (1.0, 4.0)),
+        *(f"test_class.py::TestCounts::test_{name}" for name in ("good", "broken", "own")),
+        "test_module.py::test_it",
+    }
+    violated = {name for name, [row] in rows.items() if row["status"] == "violated"}
+    broken = "test_several.py::test_it[eps=1.0]", "test_class.py::TestCounts::test_broken"
+    assert violated == {*broken}
+    assert result.parseoutcomes()["failed"] == 2
+
+
+NO_SENSE = (
+    ("1.0", "", "pytest.mark.dp_claim was given 1.0 without a keyword"),
+    ("epss=1, pairs=[(0, 1)]", "", "A claim has no keyword 'epss'. Did you mean 'eps'?"),
+    ("", "noisy(1)", "A claim needs one of eps"),
+    ("eps=1.0", "noisy(1)", "A claim needs inputs= or pairs="),
+    (f"eps=1.0, {QUICK}", "noisy(1), method=DPSniper(c=2)", "Invalid c=2. Allowed: a probability"),
+    (f"eps=1.0, {QUICK}", "noisy(1), epsi=2", "A claim has no keyword 'epsi'."),
+    (f"eps=1.0, {QUICK}", "noisy(1), params={'a': [1, 2]}", "params gives 2 claims"),
+    (f"eps=1.0, {QUICK}", "3", "The mechanism is 3, which is not callable"),
 )
-def test_what_makes_no_sense_is_said_without_our_frames(project, marker, call, message):
-    result = check(project, f"dp_check({call})", marker)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines([f"*ClaimError: *{message.replace('[', '[[]')}*"])
+
+
+def test_what_makes_no_sense_is_said_without_our_frames(project):
+    test = "@pytest.mark.dp_claim({})\ndef test_{}(dp_check): dp_check({})"
+    tests = (test.format(marker, n, call) for n, (marker, call, _) in enumerate(NO_SENSE))
+    project.write("test_a.py", NOISY, *tests)
+    result = project.run()
+    reports = {report.nodeid: report.longreprtext for report in result.reprec.getfailures()}
+    assert len(reports) == len(NO_SENSE)
+    for text, (*_, message) in zip(reports.values(), NO_SENSE, strict=True):
+        assert f"ClaimError: {message}" in text
     assert "pytest_dp/" not in result.stdout.str()
 
 
