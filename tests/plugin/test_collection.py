@@ -120,24 +120,6 @@ def test_params_reach_the_mechanism(project):
     assert [rows[f"test_a.py::noisy[eps={eps}]"][0]["claimed"] for eps in (0.5, 2.0)] == [0.5, 2.0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "decorators", ["@staticmethod\n    @dp_claim({0})", "@dp_claim({0})\n    @staticmethod"]
-)
-@pytest.mark.usefixtures("_without_blame")
-def test_static_methods(project, decorators):
-    project.write(
-        "test_a.py",
-        "class Shop:\n    " + decorators.format(f"eps=1.0, {QUICK}") + "\n"
-        "    def count(records, rng, size):\n"
-        "        return len(records) + rng.laplace(scale=0.2, size=size)\n",
-    )
-    assert project.ids() == ["test_a.py::Shop.count[eps=1.0]"]
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*PrivacyViolation: claimed eps = 1.0, but eps >= *"])
-
-
 @pytest.mark.parametrize("kind", ["{}", "@classmethod\n    {}", "{}@classmethod\n    "])
 def test_methods_say_what_to_write_instead(project, kind):
     project.write(
@@ -154,96 +136,66 @@ def test_methods_say_what_to_write_instead(project, kind):
     assert "Traceback" not in result.stdout.str()
 
 
-def test_a_class_with_a_claim_is_called_like_a_function(project):
-    project.write(
-        "test_a.py",
-        f"@dp_claim(eps=1.0, {QUICK})\n"
-        "class Count:\n"
-        "    def __new__(cls, records, rng, size):\n"
-        "        return len(records) + rng.laplace(scale=0.2, size=size)\n",
-    )
-    assert project.ids() == ["test_a.py::Count[eps=1.0]"]
-    project.run().assert_outcomes(failed=1)
+HOUSE_RULES = f"""
+import functools
+
+def private(**more): return dp_claim(eps=1.0, {QUICK}, **more)
+def strictly_private(mechanism): return dp_claim(eps=0.5, {QUICK})(mechanism)
+
+def make(scale):
+    @dp_claim(eps=1.0, {QUICK})
+    def noisy(d, rng, size): return len(d) + rng.laplace(scale=scale, size=size)
+    return noisy
+
+def plain(d, rng, size, scale): return len(d) + rng.laplace(scale=scale, size=size)
+
+own = make(1.0)
+"""
+CALLED = f"""
+# dp_claim
+from functools import partial
+from house_rules import make, own, plain, private, strictly_private
+
+@private(alpha=1e-3)  # here
+@strictly_private  # here
+def noisy(d, rng, size): return plain(d, rng, size, 0.2)
+
+broken = make(0.2)  # here
+other = strictly_private(partial(plain, scale=0.2))  # here
+good = strictly_private(partial(plain, scale=3.0))
+
+class Shop:
+    @staticmethod
+    @dp_claim(eps=1.0, {QUICK})  # here
+    def above(records, rng, size): return plain(records, rng, size, 0.2)
+
+    @dp_claim(eps=1.0, {QUICK})  # here
+    @staticmethod
+    def below(records, rng, size): return plain(records, rng, size, 0.2)
+
+@dp_claim(eps=1.0, {QUICK})  # here
+class Count:
+    def __new__(cls, records, rng, size): return plain(records, rng, size, 0.2)
+"""
 
 
-@pytest.mark.slow
-def test_partials_and_instances_take_claims(project):
-    project.write(
-        "test_a.py",
-        f"""
-        import functools
-
-        def count(records, rng, size, scale):
-            return len(records) + rng.laplace(scale=scale, size=size)
-
-        good = dp_claim(eps=1.0, {QUICK})(functools.partial(count, scale=1.0))
-        broken = dp_claim(eps=1.0, {QUICK})(functools.partial(count, scale=0.2))
-        """,
-    )
-    assert project.ids() == ["test_a.py::good[eps=1.0]", "test_a.py::broken[eps=1.0]"]
-    project.run().assert_outcomes(passed=1, failed=1)
-
-
-@pytest.mark.slow
-def test_a_claim_made_by_a_helper_belongs_where_it_is_applied(project):
-    project.write(
-        "house_rules.py",
-        f"""
-        def private(**more):
-            return dp_claim(eps=1.0, {QUICK}, **more)
-
-        def strictly_private(mechanism):
-            return dp_claim(eps=0.5, {QUICK})(mechanism)
-        """,
-    )
-    project.write(
-        "shop.py",
-        "from house_rules import private, strictly_private  # dp_claim\n",
-        "@private(alpha=1e-3)\n@strictly_private\n",
-        "def noisy(d, rng, size): return len(d) + rng.laplace(scale=0.2, size=size)",
-        imports="",
-    )
-    assert project.ids("--dp-modules") == ["shop.py::noisy[eps=1.0]", "shop.py::noisy[eps=0.5]"]
+@pytest.mark.usefixtures("_without_blame")
+def test_whatever_can_be_called_is_audited_and_fails_where_its_claim_was_applied(project):
+    """Also where a helper elsewhere makes the claim, or the mechanism with it."""
+    project.write("house_rules.py", HOUSE_RULES)
+    file = project.write("shop.py", CALLED)
+    project.write("test_b.py", "from shop import broken, other\ndef test_plain(): pass\n")
+    lines = enumerate(file.read_text().splitlines(), 1)
+    here = [number for number, line in lines if line.endswith("# here")]
     result = project.run("--dp-modules")
-    result.stdout.fnmatch_lines(["shop.py:3: PrivacyViolation*", "shop.py:4: PrivacyViolation*"])
-
-
-@pytest.mark.slow
-def test_a_claim_made_by_a_function_elsewhere_belongs_where_that_is_called(project):
-    project.write(
-        "factories.py",
-        f"""
-        import functools
-
-        def make(scale):
-            @dp_claim(eps=1.0, {QUICK})
-            def noisy(d, rng, size): return len(d) + rng.laplace(scale=scale, size=size)
-            return noisy
-
-        def claimed(mechanism):
-            return dp_claim(eps=1.0, {QUICK})(mechanism)
-
-        def plain(d, rng, size, scale): return len(d) + rng.laplace(scale=scale, size=size)
-
-        own = make(1.0)
-        """,
-    )
-    project.write(
-        "test_a.py",
-        "from functools import partial\nfrom factories import claimed, make, own, plain\n",
-        "broken = make(0.2)\n",
-        "other = claimed(partial(plain, scale=0.2))\n",
-        "def test_plain(): pass\n",
-        imports="",
-    )
-    project.write("test_b.py", "from test_a import broken, other\n")
-    ids = ["test_a.py::broken[eps=1.0]", "test_a.py::other[eps=1.0]", "test_a.py::test_plain"]
-    assert project.ids() == ids
-    assert project.ids("--dp-modules") == ["factories.py::own[eps=1.0]", *ids]
-    result = project.run()
-    result.stdout.fnmatch_lines(
-        ["test_a.py:4: PrivacyViolation*", "test_a.py:6: PrivacyViolation*"]
-    )
+    names = "noisy[eps=1.0]", "noisy[eps=0.5]", "broken[eps=1.0]", "other[eps=0.5]"
+    names += "Shop.above[eps=1.0]", "Shop.below[eps=1.0]", "Count[eps=1.0]"
+    failed = {r.nodeid: r.longreprtext for r in result.reprec.getfailures()}
+    assert failed.keys() == {f"shop.py::{name}" for name in names}
+    for name, line in zip(names, here, strict=True):
+        assert f"\nshop.py:{line}: PrivacyViolation" in failed[f"shop.py::{name}"]
+    rows = project.rows(result)
+    assert rows.keys() - failed.keys() == {"shop.py::good[eps=0.5]", "house_rules.py::own[eps=1.0]"}
 
 
 def test_pytestmark_and_marks_on_the_mechanism_hold_for_its_claims(project):
