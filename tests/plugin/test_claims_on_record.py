@@ -236,7 +236,8 @@ def test_workers_tell_what_files_say_from_what_was_typed(shop):
     edit(shop, (INI_FILE, "", "addopts = --dp-margin=2\n"))
     weaker = shop.run("-k", "visitors", "-n", "1", "--dp-max-samples=100")
     assert failed(weaker) == mechanisms(VISITORS)
-    assert failed(shop.run("-k", "visitors", "-n", "1", "--dp-margin=3")) == []
+    assert "E     margin  1.25 -> 2.0  (weaker)" in weaker.outlines
+    assert "max_samples" not in weaker.stdout.str().partition("WeakenedClaim")[2]
 
 
 def test_a_profile_that_is_loaded_counts_in_ci(shop, monkeypatch):

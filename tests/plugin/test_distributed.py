@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -65,21 +64,15 @@ def alone(shop, remembered) -> Seen:
     return remembered["alone"]
 
 
-@pytest.fixture
-def shared(shop, remembered) -> Seen:
-    """With two workers."""
-    if "shared" not in remembered:
-        remembered["shared"] = seen(shop, "-n", "2")
-    return remembered["shared"]
-
-
 REVERSE = """
 def pytest_collection_modifyitems(items):
     items.reverse()
 """
 
 
-def test_xdist_gives_the_same_numbers_table_and_failure(alone, shared):
+def test_workers_and_order_change_no_number_table_or_failure(shop, alone):
+    shop.write("conftest.py", REVERSE, imports="")
+    shared = seen(shop, "-n", "2")
     assert shared.outcomes == alone.outcomes == {"passed": 2, "failed": 3}
     assert shared.facts == alone.facts
     assert len(alone.facts) == 5
@@ -88,20 +81,7 @@ def test_xdist_gives_the_same_numbers_table_and_failure(alone, shared):
     assert shared.failure == alone.failure
     assert len(alone.failure) > 10
     assert shared.junit.count("PrivacyViolation: claimed eps = 1.0, but eps &gt;= ") >= 3
-
-
-def test_order_and_selection_change_nothing(shop, alone):
-    shop.write("conftest.py", REVERSE, imports="")
-    turned = shop.facts(shop.run())
-    assert list(turned) == list(reversed(alone.facts))
-    assert turned == alone.facts
-    nodeid = "test_b.py::other[eps=1.0]"
-    assert shop.facts(shop.run(nodeid)) == {nodeid: alone.facts[nodeid]}
-
-
-def test_the_evidence_is_the_same_whoever_collects_it(shop, alone, shared):
-    assert shared.told == seen(shop, "--dp-jobs=2").told == alone.told
-    assert len(alone.told) == 5
+    assert shared.told == alone.told
     number = r"[\d,.]+(?:e-?\d+)?"
     for lines in alone.told:
         assert [line for line in lines if "  method       sequential, " in line]
@@ -206,21 +186,12 @@ def test_workers_share_a_random_seed_and_audit_in_one_process_each(project):
 
 
 @pytest.mark.nightly
-def test_reruns_give_the_same_verdict_and_no_second_row(shop, alone):
-    again = shop.run("--reruns", "1")
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_reruns_give_the_same_verdict_and_no_second_row(shop, alone, options):
+    again = shop.run("--reruns", "1", *options)
     assert again.parseoutcomes() == {"passed": 2, "failed": 3, "rerun": 3}
     assert shop.facts(again) == alone.facts
     assert shop.table(again) == alone.table
-
-
-@pytest.mark.nightly
-def test_nor_do_reruns_in_a_worker(shop, alone):
-    again = shop.run("--reruns", "1", "-n", "1", "test_b.py")
-    assert again.parseoutcomes() == {"passed": 1, "failed": 1, "rerun": 1}
-    assert shop.facts(again) == {
-        nodeid: facts for nodeid, facts in alone.facts.items() if nodeid.startswith("test_b.py")
-    }
-    assert sum("eps 1.0 " in line for line in shop.table(again)) == 2
 
 
 CRASHES = """
@@ -256,11 +227,3 @@ def test_claims_that_a_crash_kept_from_being_audited_are_errors(project, options
             assert claim["details"].startswith("This claim was not audited: ")
             assert "crashed" in claim["details"]
             assert (claim["path"], claim["line"] > 1) == ("test_a.py", True)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-def test_two_runs_in_one_process_do_not_see_each_other(shop):
-    shop.run("-k", "good")
-    shop.write("test_a.py", "def test_plain(): pass")
-    shop.write("test_b.py", "def test_other(): pass")
-    assert shop.table(shop.run()) == []

@@ -45,13 +45,23 @@ def test_its_own_letter_count_and_reason(mixed):
         assert lines[at + 1] == REASON
 
 
-def test_its_own_word(mixed):
+def test_its_own_word_and_warning(mixed):
     result = mixed.run("-v")
     result.stdout.fnmatch_lines(
         ["test_a.py::good* PASSED *", "*::few* INCONCLUSIVE *", "*::test_few INCONCLUSIVE *"]
     )
     assert result.parseoutcomes() == COUNTS
     result.stdout.fnmatch_lines(["  reason       max_samples=20 is too few: raise it"])
+    said = "*InconclusiveWarning: test_a.py::{}*inconclusive: could not test*"
+    for name in ("few", "test_few"):
+        result.stdout.fnmatch_lines([said.format(name)])
+    mixed.ini("filterwarnings = error")
+    result = mixed.run()
+    assert result.parseoutcomes() == {"failed": 2, "passed": 2}
+    result.stdout.fnmatch_lines(
+        ["E   InconclusiveWarning: test_a.py::few*inconclusive: could*"]
+    )
+    assert "pytest_dp/" not in result.stdout.str(), "nothing of ours is shown"
 
 
 @pytest.mark.slow

@@ -35,7 +35,6 @@ def size(data):
     return len(next(iter(data.values()))) if type(data) is dict else len(data)
 """
 DATASETS = {
-    "a_list": "[1, 2.5]",
     "columns": "{'age': [1, 2], 'spent': np.array([0.5, -0.0])}",
     "records": "[{'day': dt.date(2026, 1, 1), 'of': [Decimal('1.5'), {'x': b'y'}]}]",
     "objects": "[Person('ann', Kind.OLD), Person('bob', Kind.OLD)]",

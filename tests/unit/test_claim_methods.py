@@ -60,11 +60,7 @@ def test_a_method_is_shown_as_it_is_written():
     assert repr(DPSniper(c=0.01, coupled=False)) == "DPSniper(c=0.01, coupled=False)"
 
 
-def test_settings_come_from_the_nearest_place():
-    file, command_line = {"alpha": 0.2, "max_samples": 7}, {"alpha": 0.3}
-    claimed = effort(alpha=0.01)
-    assert Settings().over(file, claimed) == Settings(alpha=0.01, max_samples=7)
-    assert Settings().over(file, claimed, command_line).alpha == 0.3
+def test_none_is_a_value_or_leaves_a_setting_open():
     assert Settings().over({"margin": 1.5}, effort(margin=None)).margin == 1.0, "never reached"
     assert effort(features=None) == {"features": None}, "None is a value"
     assert effort(search=None) == {}, "None leaves it open"
