@@ -43,6 +43,7 @@ def test_each_entry_is_a_test_with_its_name(pytester):
     ]
 
 
+@pytest.mark.usefixtures("_without_blame")
 def test_entries_are_audited_and_marked(pytester):
     pytester.makepyfile(TABLE)
     result = pytester.runpytest("--dp-max-samples=20000", "-p", "no:cacheprovider")
@@ -87,6 +88,7 @@ def test_a_known_violation_that_cannot_be_told_is_not_called_mended(pytester):
     result.stdout.fnmatch_lines(["*the audit could tell nothing: give it more samples*"])
 
 
+@pytest.mark.usefixtures("_without_blame")
 def test_a_known_violation_is_not_red_until_it_is_mended(pytester):
     pytester.makepyfile(KNOWN)
     result = pytester.runpytest("-p", "no:cacheprovider")
@@ -94,30 +96,6 @@ def test_a_known_violation_is_not_red_until_it_is_mended(pytester):
     result.stdout.fnmatch_lines(["*If it is mended, take the mark away.*", "*theirs #12*"])
     result.stdout.fnmatch_lines(["broken, as the test expects: vendor[[]broken]"])
     assert "ERROR" not in result.stdout.str()
-
-
-FLOOR = """
-from pytest_dp import dp_claim
-
-@dp_claim(eps=1.0, pairs=[(0, 1)], at_least={at_least!r}, max_samples={samples})
-def noisy(x, rng):
-    return x + 2 * rng.standard_t(3)
-"""
-
-
-@pytest.mark.parametrize(
-    ("at_least", "samples", "failed"),
-    [("weak", 600, 0), ("fair", 600, 1), ("strong", 60_000, 0), ("exact", 60_000, 1)],
-)
-def test_a_pass_below_the_floor_of_its_claim_is_red(pytester, at_least, samples, failed):
-    pytester.makepyfile(FLOOR.format(at_least=at_least, samples=samples))
-    result = pytester.runpytest("-p", "no:cacheprovider")
-    result.assert_outcomes(failed=failed, passed=1 - failed)
-    shown = result.stdout.str()
-    assert (f"at_least={at_least!r} is asked for" in shown) == bool(failed)
-    counted = pytester.runpytest("-p", "no:cacheprovider", "-q").stdout.str()
-    assert ("1 less than asked for" in counted) == bool(failed)
-    assert ("no violation found" in counted) != bool(failed)
 
 
 def test_seeds_are_taken_as_reports_print_them():

@@ -58,9 +58,7 @@ def test_its_own_word_and_warning(mixed):
     mixed.ini("filterwarnings = error")
     result = mixed.run()
     assert result.parseoutcomes() == {"failed": 2, "passed": 2}
-    result.stdout.fnmatch_lines(
-        ["E   InconclusiveWarning: test_a.py::few*inconclusive: could*"]
-    )
+    result.stdout.fnmatch_lines(["E   InconclusiveWarning: test_a.py::few*inconclusive: could*"])
     assert "pytest_dp/" not in result.stdout.str(), "nothing of ours is shown"
 
 

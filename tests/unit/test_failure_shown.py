@@ -1,4 +1,4 @@
-"""How pytest shows a failure of ours, without an audit."""
+"""What fails in pytest, and how it shows a failure of ours, without an audit."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from results import BROKEN
+from results import BROKEN, COUNT, PASSED
 
 from pytest_dp import RenyiDP
 from pytest_dp.auditors.result import PrivacyViolation
 from pytest_dp.claim import Claim, Promise
+from pytest_dp.plugin.check import _too_little
 from pytest_dp.plugin.failure import represent
 from pytest_dp.privacy import guarantee
+from pytest_dp.report.record import Record
+from pytest_dp.report.table import total
 from pytest_dp.report.violation import violation
 
 
@@ -33,3 +36,18 @@ def test_the_last_line_has_all_but_the_confidence(claim, last, tmp_path):
     shown = represent(error, SimpleNamespace(rootpath=tmp_path), tmp_path / "stats.py", 5)
     place = shown.reprtraceback.reprentries[0].reprfileloc
     assert (place.path, place.message) == ("stats.py", f"PrivacyViolation: {last}")
+
+
+RISING = ("inconclusive", "weak", "fair", "strong", "analytic", "exact")
+
+
+@pytest.mark.parametrize("at_least", RISING)
+@pytest.mark.parametrize("strength", RISING[1:])
+def test_a_pass_below_the_floor_of_its_claim_is_red(strength, at_least):
+    said = _too_little(SimpleNamespace(verdict="no violation", strength=strength), at_least)
+    is_red = RISING.index(strength) < RISING.index(at_least)
+    assert (f"The pass is {strength}, and at_least={at_least!r} is asked for" in said) is is_red
+    assert _too_little(SimpleNamespace(verdict="violated", strength=""), at_least) == ""
+    counted = total([replace(Record.of(PASSED, COUNT, "shop/stats.py", 8), too_little=said)])
+    assert ("1 less than asked for" in counted) is is_red
+    assert ("no violation found" in counted) is not is_red
