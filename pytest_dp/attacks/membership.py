@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Outputs
-from pytest_dp.attacks import fit, linear, ranking
+from pytest_dp.arrays import Floats, Outputs
+from pytest_dp.attacks import fit
+from pytest_dp.attacks.linear import fit_ridge
 from pytest_dp.datasets.cells import cells_of, record_cells
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import ROUNDED
-from pytest_dp.outputs.feature import leaf
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
@@ -211,22 +212,11 @@ def learn(inside: Any, outside: Any, labels: Sequence[str], classifier: Any, see
     labels. Where nothing varies, all score the same.
     """
     on_d = np.repeat([True, False], [len(inside), len(outside)])
-    if len(labels) and classifier is None:
-        return _ranked(np.concatenate([inside, outside]), on_d, labels)
-    table = tabulate([*inside, *outside])
-    about = [leaf(f"output[{i}]") for i in range(len(labels))] or all_features(table, [], on_d)
+    table = tabulate(np.concatenate([inside, outside]) if labels else [*inside, *outside])
+    about = [Feature(label, "leaf", f"output[{i}]") for i, label in enumerate(labels)]
+    about = about or all_features(table, [], on_d)
     if classifier is not None:
         model = fit(classifier, table, on_d, about, seed)
-        return Learned(lambda outputs: model.log_odds(tabulate(list(outputs))), "a learned score")
-    plan = linear.design(table, about)
-    names = [feature.text for feature, *_ in plan.numbers]
-    names += [f"{feature.text}: {flag[1]!r}" for feature, flag in plan.flags]
-    learned = _ranked(plan.matrix(table), on_d, names)
-    return Learned(lambda each: learned.score(plan.matrix(tabulate(list(each)))), learned.told_by)
-
-
-def _ranked(rows: Floats, on_d: Bools, labels: Sequence[str]) -> Learned:
-    model = ranking.fit(rows, on_d)
-    if not np.any(model.weights):
-        return Learned(lambda each: np.zeros(len(each)), "")
-    return Learned(model, labels[int(np.argmax(np.abs(model.weights)))])
+        return Learned(lambda each: model.log_odds(tabulate(each)), "a learned score")
+    ridge = fit_ridge(table, on_d, about)
+    return Learned(lambda each: ridge.score(tabulate(each)), ridge.told_by)

@@ -36,11 +36,11 @@ from pytest_dp.limits import HUNDREDS, OUTPUTS_PER_QUANTITY
 from pytest_dp.outputs.event_search import Rank, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature, leaf
-from pytest_dp.outputs.features import affordable
+from pytest_dp.outputs.features import affordable, user_features
 from pytest_dp.outputs.hashed import Template, fitting
 from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.targeted import Targeted, features_of
+from pytest_dp.outputs.targeted import Targeted
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.sampler import Draw
 
@@ -179,7 +179,8 @@ def quantities_of(
     about = about + [
         Feature(str(fits), "hash", fits) for fits in fitting(state.hashed, table, on_d)
     ]
-    return about if state.target is None else about + features_of(state.target, table)
+    wanted = state.target
+    return about + user_features(wanted, table, wanted.labels) if wanted is not None else about
 
 
 def make_room(context: Context, state: PairState) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -114,9 +114,12 @@ def bits_of(place: str) -> list[Feature]:
     return [Feature(f"bit {k} of {place}", "bit", (place, k)) for k in range(64)]
 
 
-def user_features(function: Callable[[Any], Any], table: Table) -> list[Feature]:
+def user_features(
+    function: Callable[[Any], Any], table: Table, labels: Sequence[str] = ()
+) -> list[Feature]:
     """What a function gives for each output: one number, or every number of a sequence.
 
+    Each of them may have a label, such as those of `targeted.Targeted`.
     Raises ClaimError if it raises, gives anything but numbers, or not as many for every output. So
     do the columns of these features, for other tables.
     """
@@ -124,9 +127,8 @@ def user_features(function: Callable[[Any], Any], table: Table) -> list[Feature]
     if wrapped is None:
         return []
     text = f"{name_of(function)}(output)"
-    if wrapped.width is None:
-        return [Feature(text, "user", (wrapped, 0))]
-    return [Feature(f"{text}[{i}]", "user", (wrapped, i)) for i in range(wrapped.width)]
+    numbered = [text] if wrapped.width is None else [f"{text}[{i}]" for i in range(wrapped.width)]
+    return [Feature(said, "user", (wrapped, i)) for i, said in enumerate(labels or numbered)]
 
 
 def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:

@@ -28,14 +28,18 @@ class IteratorElements(list[Any]):
         return f"<{self.kind} {super().__repr__()}>"
 
 
-def holds_iterator(output: Any, deep: int = FEW) -> bool:
+def _within(output: Any, deep: int = FEW) -> Iterator[Any]:
+    """An output, and what stands in it in lists, tuples and dicts a few levels deep."""
+    yield output
+    if deep and isinstance(output, list | tuple | dict):
+        for element in output.values() if isinstance(output, dict) else output:
+            yield from _within(element, deep - 1)
+
+
+def holds_iterator(output: Any) -> bool:
     """Whether an output has an iterator, which can be read only once, or a view of a dict."""
-    if isinstance(output, list | tuple):
-        return deep > 0 and any(holds_iterator(element, deep - 1) for element in output)
-    if isinstance(output, dict):
-        return deep > 0 and any(holds_iterator(element, deep - 1) for element in output.values())
-    kind: Any = type(output)
-    return is_iterator(kind)
+    kinds: Iterator[Any] = map(type, _within(output))
+    return any(map(is_iterator, kinds))
 
 
 @lru_cache(maxsize=512)
@@ -75,10 +79,6 @@ def _goes_on(iterator: Iterator[Any]) -> bool:
         return True
 
 
-def was_cut(output: Any, deep: int = FEW) -> bool:
+def was_cut(output: Any) -> bool:
     """Whether an iterator in an output had more elements than were read."""
-    if isinstance(output, IteratorElements):
-        return output.goes_on
-    inside = output.values() if isinstance(output, dict) else output
-    is_container = isinstance(output, list | tuple | dict)
-    return is_container and deep > 0 and any(was_cut(element, deep - 1) for element in inside)
+    return any(isinstance(part, IteratorElements) and part.goes_on for part in _within(output))

@@ -184,27 +184,14 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
 
 def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
     """Codes of leaves that are categories, numbered as they appear; fills `levels`."""
-    code: dict[Any, int] = {}
-    if types <= _COMPARED_BY_VALUE:
-        is_truth = types == {bool}  # which often comes in long lists
-        both = [value for value in (flat[0], not flat[0]) if value in flat] if is_truth else ()
-        for value in both or dict.fromkeys(flat):
-            code[value] = levels.setdefault(category(value), len(levels))
-        if is_truth:
-            truth = np.frombuffer(bytes(flat), np.uint8)
-            return np.array([code.get(False, ABSENT), code.get(True, ABSENT)])[truth]
-        return np.fromiter(map(code.__getitem__, flat), np.int64, len(flat))
-    codes = []
-    for leaf in flat:
-        kind = type(leaf)
-        if kind in _COMPARED_BY_VALUE or (kind in (list, tuple) and not leaf):
-            key = leaf if kind in _COMPARED_BY_VALUE else kind  # which is no key of another leaf
-            if key not in code:
-                code[key] = levels.setdefault(category(leaf), len(levels))
-            codes.append(code[key])
-        else:
-            codes.append(levels.setdefault(category(leaf), len(levels)))
-    return np.array(codes, dtype=np.int64)
+    keys = flat  # told apart by value, or by `category`: no such leaf is a tuple
+    if not types <= _COMPARED_BY_VALUE:
+        keys = [leaf if type(leaf) in _COMPARED_BY_VALUE else category(leaf) for leaf in flat]
+    code = {
+        key: levels.setdefault(key if type(key) is tuple else category(key), len(levels))
+        for key in dict.fromkeys(keys)
+    }
+    return np.fromiter(map(code.__getitem__, keys), np.int64, len(keys))
 
 
 def picked(column: Ints, keep: Ints | slice) -> Ints:

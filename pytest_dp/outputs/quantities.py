@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.limits import FLOAT_ERRORS
@@ -114,7 +113,8 @@ def bit(which: tuple[str, int], table: Table) -> Floats:
     """One bit of the IEEE 754 double at a place, 0 to 63 from the lowest; NaN has none."""
     place, position = which
     numbers = table.leaf(place)[0]
-    bits = (_words(numbers) >> np.uint64(position)) & np.uint64(1)
+    words = np.ascontiguousarray(numbers).view(np.uint64)
+    bits = (words >> np.uint64(position)) & np.uint64(1)
     return np.where(np.isnan(numbers), np.nan, bits)
 
 
@@ -130,15 +130,8 @@ def lowest_bit(place: str, table: Table) -> Floats:
     CCS 2012.
     """
     numbers = table.leaf(place)[0]
-    words = _words(numbers)
-    exponent = ((words >> np.uint64(52)) & np.uint64(0x7FF)).astype(np.int64)
-    digits = words & np.uint64(2**52 - 1)
-    digits |= np.where(exponent > 0, np.uint64(2**52), np.uint64(0))
-    lowest = (digits & (~digits + np.uint64(1))).astype(np.float64)  # exact: a power of two
-    shift = np.frexp(lowest)[1] - 1
-    has = (digits > 0) & (exponent < 0x7FF)
-    return np.where(has, shift + np.maximum(exponent, 1) - 1075, np.nan)
-
-
-def _words(numbers: Floats) -> npt.NDArray[np.uint64]:
-    return np.ascontiguousarray(numbers).view(np.uint64)
+    fraction, exponent = np.frexp(np.where(np.isfinite(numbers), numbers, 0.0))
+    digits = (fraction * 2.0**53).astype(np.int64)
+    with np.errstate(divide="ignore"):
+        lowest = np.log2((digits & -digits).astype(np.float64))  # exact: of a power of two
+    return np.where(digits == 0, np.nan, lowest + exponent - 53)

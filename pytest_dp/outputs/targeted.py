@@ -22,9 +22,6 @@ from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.datasets.cells import Cells, cells_of, record_cells
 from pytest_dp.datasets.differences import changes
 from pytest_dp.limits import DOZENS, FEW, SEVERAL
-from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.user_features import user_function
 
 CLOSE = 1 / SEVERAL
 """Deviations from the target's number within which a number agrees with it, where a column has many
@@ -192,11 +189,3 @@ def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
         (d1, d2, found[0].at1) if found[0].at1 is not None else (d2, d1, found[0].at2)
     )
     return None if at is None else targeted(without, record_cells(has, at), seed)
-
-
-def features_of(wanted: Targeted, table: Table) -> list[Feature]:
-    """The quantities as features of outputs; none where outputs are other tables."""
-    wrapped = user_function(wanted, table)
-    if wrapped is None:
-        return []
-    return [Feature(label, "user", (wrapped, i)) for i, label in enumerate(wanted.labels)]

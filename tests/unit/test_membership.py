@@ -11,13 +11,15 @@ import pandas as pd
 import pytest
 
 from pytest_dp import ClaimError, MechanismError, Membership, audit, between, riskiest
-from pytest_dp.attacks import ranking
+from pytest_dp.attacks.linear import PENALTIES, fit_ridge
 from pytest_dp.attacks.membership import RAISED, learn, shown_of
 from pytest_dp.claim import expand
 from pytest_dp.datasets.cells import cells_of
 from pytest_dp.evidence.auc import resolution
 from pytest_dp.inputs.targets import targets_of
+from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.targeted import target_of, targeted
 from pytest_dp.privacy import AttackAUC
 
@@ -113,18 +115,23 @@ def test_pairs_whose_outputs_are_tables_like_them_have_a_target(d1, d2, outputs,
     assert (target_of(d1, d2, outputs, 0) is not None) == is_one
 
 
+def ridge(rows, inside):
+    about = [leaf(f"output[{i}]") for i in range(rows.shape[1])]
+    return fit_ridge(tabulate(rows), inside, about)
+
+
 def test_a_few_outputs_teach_one_quantity_among_many():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(24, 60))
     inside = np.arange(24) % 2 == 0
     rows[:, 7] += 4 * inside
     rows[3, 9], rows[4, 11] = np.nan, np.inf
-    score = ranking.fit(rows, inside)
+    score = ridge(rows, inside).score
     new = rng.normal(size=(200, 60))
     new[::2, 7] += 4
-    won = score(new[::2])[:, None] > score(new[1::2])
+    won = score(tabulate(new[::2]))[:, None] > score(tabulate(new[1::2]))
     assert won.mean() > 0.85
-    assert not ranking.fit(np.ones((8, 3)), np.arange(8) % 2 == 0).weights.any()
+    assert not ridge(np.ones((8, 3)), np.arange(8) % 2 == 0).weights.any()
 
 
 def test_left_out_errors_are_those_of_fits_without_each_output():
@@ -137,7 +144,7 @@ def test_left_out_errors_are_those_of_fits_without_each_output():
     related = np.abs(x.T @ (y - y.mean())) / 20
     x = x * related
     errors = []
-    for penalty in ranking.PENALTIES:
+    for penalty in PENALTIES:
         with_one = np.column_stack([np.ones(20), x])
         free = np.diag([0, *[penalty] * 4])
         left_out = []
@@ -147,9 +154,9 @@ def test_left_out_errors_are_those_of_fits_without_each_output():
             beta = np.linalg.solve(a.T @ a + free, a.T @ b)
             left_out.append((y[i] - with_one[i] @ beta) ** 2)
         errors.append(np.mean(left_out))
-    best = ranking.PENALTIES[int(np.argmin(errors))]
+    best = PENALTIES[int(np.argmin(errors))]
     expected = np.linalg.solve(x.T @ x + best * np.eye(4), x.T @ (y - y.mean()))
-    assert ranking.fit(rows, inside).weights == pytest.approx(expected * related)
+    assert ridge(rows, inside).weights == pytest.approx(expected * related)
 
 
 class Model:
