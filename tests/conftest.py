@@ -25,6 +25,13 @@ def _without_blame(monkeypatch):
     monkeypatch.setattr("pytest_dp.blame.blamed", lambda *_: ())
 
 
+@pytest.fixture
+def few_pairs(monkeypatch):
+    """Strategies are drawn from less often before an audit: most of its time, where it is short."""
+    monkeypatch.setattr("pytest_dp.inputs.generated.POOL", 30)
+    monkeypatch.setattr("pytest_dp.inputs.pair_strategies.POOL", 20)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a spot check leaves out is nightly; the long ones first: none runs alone at the end."""

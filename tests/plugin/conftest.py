@@ -15,7 +15,6 @@ from projects import Project
 from recorded import BOXES, INI, INI_FILE, QUICK_AUDITS, SHOP, SHOP_FILE, TESTS, TESTS_FILE
 
 import pytest_dp.profiles
-from pytest_dp.inputs import generated, pair_strategies
 
 # Loaded here, and compiled once for all processes: runs inside this process would load (and forget)
 # what they use one by one, and are not to write compiled files.
@@ -47,13 +46,6 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     registered = dict(pytest_dp.profiles._PROFILES)  # a conftest.py may add to them
     monkeypatch.setattr(pytest_dp.profiles, "_PROFILES", registered)
     return Project(pytester)
-
-
-@pytest.fixture
-def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Strategies are drawn from less often before an audit: most of its time, where it is short."""
-    monkeypatch.setattr(generated, "POOL", 30)
-    monkeypatch.setattr(pair_strategies, "POOL", 20)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ import pytest
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(file.stem for file in GOLDEN.glob("*.py"))
+SLOW = {"sensor_means", "visits_by_city"}
+"""Each takes as long as ten others."""
 WITHOUT_FILE = {"average_basket", "season_shape", "sensor_means", "survey_service"}
 """The claim names the pair, or the mechanism is a service that has no name to import it by."""
 NOT_REPLAYABLE = "randomness that cannot be seeded"
@@ -57,7 +59,14 @@ def patient(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.usefixtures("patient")
 @pytest.mark.spot(3)
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "usage_payload"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] * (name in SLOW))
+        for name in NAMES
+        if name != "usage_payload"
+    ],
+)
 def test_a_failure_is_told_as_it_was_read(project, name):
     project.ini("dp_modules = true")
     project.write(f"{name}.py", (GOLDEN / f"{name}.py").read_text(), imports="")

@@ -90,7 +90,7 @@ def pay_clipped_from_below(rows, rng):
     ids=["clipped", "not clipped", "from below"],
 )
 def test_a_clip_that_is_missing_is_told(mechanism, relation, example, beyond):
-    claim = {"eps": 1.0, "neighbors": relation, "inputs": [example]}
+    claim = {"eps": 1.0, "neighbors": relation, "inputs": [example], "max_samples": 20_000}
     result = audit(mechanism, **claim, seed=1, n_jobs=1)
     assert result.verdict == "no violation"
     assert re.fullmatch(beyond, "" if result.beyond is None else result.beyond.outside)

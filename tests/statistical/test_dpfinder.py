@@ -36,16 +36,13 @@ def clipped_sum(data, rng, width):
 @pytest.mark.spot(2)
 @pytest.mark.parametrize("mechanism", [mechanisms.svt4, mechanisms.svt5])
 def test_a_leak_around_a_threshold_that_the_patterns_do_not_reach_is_caught(mechanism):
-    """Beyond the patterns, it is told beside the verdict; or red, if that was asked for."""
+    """Beyond the patterns, it is told beside the verdict."""
     told = audit(mechanism, **SVT)
     assert not told.violated
     assert told.beyond.violated
     assert told.beyond.lower > 0.6
     assert "answers" in told.beyond.outside
-    red = audit(mechanism, **SVT, beyond="fail")
-    assert red.violated
-    assert red.lower > 0.6
-    (note,) = [note for note in red.notes if "M-CLT" in note]
+    (note,) = [note for note in told.notes if "M-CLT" in note]
     said = r"of 4 restarts, the best ended on .*, with (a loss of \S+ ± \S+|an output .* only) \("
     assert re.match(said, note)
 
@@ -95,7 +92,7 @@ def test_mechanisms_without_gradients_are_tested_on_the_pairs_of_the_claim():
 
 def test_the_same_seed_gives_the_same_result():
     def bounds(seed):
-        result = audit(noisy, eps=1.0, inputs=queries(2), max_samples=4_000, seed=seed)
+        result = audit(noisy, eps=1.0, inputs=queries(2), max_samples=1_000, seed=seed)
         return result.lower, result.notes
 
     assert bounds(1) == bounds(1)

@@ -14,7 +14,7 @@ VISITS = st.lists(st.tuples(st.integers(0, 120), st.sampled_from(["a", "b", "c",
 INCOMES = st.lists(st.floats(-1e6, 1e6) | st.just(math.nan))
 
 
-pytestmark = pytest.mark.usefixtures("_verdict_only")
+pytestmark = pytest.mark.usefixtures("_verdict_only", "few_pairs")
 
 
 def noisy(answer, size, rng, scale=1.0):

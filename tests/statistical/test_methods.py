@@ -112,7 +112,7 @@ def test_a_mechanism_without_noise_is_named(method):
     assert "missing noise, a fixed seed" in result.counterexample.diagnosis[0]
 
 
-@every_method
+@usual_methods
 def test_a_mechanism_that_always_raises(method):
     with pytest.raises(MechanismError, match="no such patient"):
         audit(lambda d: {}["no such patient"], eps=1.0, **COUNTS, n_jobs=1, method=method)
@@ -226,7 +226,7 @@ def test_noise_that_all_rows_share_is_an_error_of_its_own():
     assert told > 0
 
 
-@every_method
+@usual_methods
 def test_a_budget_that_is_used_up_is_no_leak(method):
     spent = 0
 

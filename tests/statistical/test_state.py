@@ -226,8 +226,7 @@ def test_a_buffer_is_no_violation(size):
         return pooled
 
     inputs = {"inputs": [[1] * n for n in range(1, 16)]}
-    found = [verdict(make, "sequential", seed, **inputs) for seed in range(2)]
-    assert set(found) <= {"no violation", "inconclusive"}
+    assert verdict(make, "sequential", 0, **inputs) in {"no violation", "inconclusive"}
 
 
 # --- samples ---

@@ -11,10 +11,11 @@ import time
 import numpy as np
 import pytest
 import states
-from states import RECORDS, verdict
+from states import verdict
 
 from benchmarks.state_zoo import ELSEWHERE, LIBRARY, ZOO
-from pytest_dp import audit
+from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.subject import Subject
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
@@ -27,7 +28,7 @@ def test_a_memo_where_copies_do_not_reach_is_no_violation(make):
 
 def test_a_response_that_is_kept_where_copies_do_not_reach_is_no_violation():
     pairs = {"pairs": [([], [1])], "neighbors": None, "inputs": None}
-    found = [verdict(ZOO["response_in_a_library"], "sequential", n, **pairs) for n in range(6)]
+    found = [verdict(ZOO["response_in_a_library"], "sequential", n, **pairs) for n in range(3)]
     assert "violated" not in found
     assert "error" in found
 
@@ -99,11 +100,13 @@ def test_no_more_than_a_few_processes_wait_and_none_is_left(monkeypatch):
     monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
     made = [lambda data, rng: sum(data) + rng.laplace() for _ in range(8)]
     for mechanism in made:
-        audit(mechanism, eps=1.0, seed=1, n_jobs=1, max_samples=1_000, **RECORDS)
+        audited = Subject(Call(mechanism, {}), seed=1)
+        audited.begin()
+        audited.close()
     assert len(forked) == 8
     assert 0 < sum(map(is_alive, forked)) <= 4
     made.clear()
-    del mechanism
+    del mechanism, audited
     gc.collect()
     assert not any(map(is_alive, forked))
 
