@@ -40,7 +40,7 @@ from pytest_dp.limits import (
 from pytest_dp.outputs.hashed import has_seed
 from pytest_dp.outputs.table import concatenated
 from pytest_dp.outputs.targeted import target_of
-from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.evidence import Evidence, e_value
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 
 OF_THE_MISSING = 0.5
@@ -217,9 +217,9 @@ class Game:
         A game that was given up counts for nothing, so it is an e-value of the whole audit.
         Rounding does not make it disagree with the verdict.
         """
-        value = self.share * math.exp(min(self.ledger.log_e_value, 700.0))
+        value = self.share * e_value(self.ledger.log_e_value)
         if self.refuted_before:  # perhaps by these very samples: they count once
-            value = math.exp(min(self.context.earlier.log_e_value, 700.0))
+            value = e_value(self.context.earlier.log_e_value)
         return max(value, 1 / self.context.alpha) if self.refuted else value
 
     @property

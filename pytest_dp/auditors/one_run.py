@@ -28,6 +28,7 @@ from pytest_dp.limits import CLEARLY, FAR, NO_LOSS, SHOWN_ALPHA
 from pytest_dp.methods import OneRun
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import counted
+from pytest_dp.results.evidence import e_value
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
@@ -139,7 +140,7 @@ class _Game:
         context, guarantee = self.context, self.context.guarantee
         said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
         if self.placed and self.runs:
-            said |= {"e_value": math.exp(min(self.log_e_value, 700.0))}
+            said |= {"e_value": e_value(self.log_e_value)}
             said |= {"bet_samples": self.runs}
         lower, p_value = self.lower, context.agreeing(self.p_value, self.refuted)
         if self.refuted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from pytest_dp.datasets import key
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.evidence.betting import Record
 from pytest_dp.reprs import without_addresses
-from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.evidence import Evidence, e_value
 
 if TYPE_CHECKING:
     from pytest_dp.auditors.pair_state import PairState
@@ -90,6 +89,6 @@ def _stable_repr(content: Hashable) -> str:
 
 def note_of(earlier: Evidence) -> str:
     """What counts in this run beside its own evidence."""
-    value = f"{math.exp(min(earlier.log_e_value, 700.0)):.2g}"
+    value = f"{e_value(earlier.log_e_value):.2g}"
     runs = "an earlier run" if earlier.runs == 1 else f"{earlier.runs:,} earlier runs"
     return f"the evidence of {runs} counts as well: an e-value of {value} before this one"

@@ -23,6 +23,7 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.rounding import Outcomes
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
+from pytest_dp.privacy.profiles import LARGEST
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import counted
 from pytest_dp.results.estimate import Mode
@@ -144,7 +145,7 @@ def eps_at(delta: float, pair: PairProbabilities) -> Loss:
     on_d, on_d2 = pair.residuals
     shrink = 1 - pair.rounding
     lower = _eps(delta, pair.p * shrink, pair.q / shrink, on_d2)
-    extra_delta = on_d + math.exp(min(lower, 700.0)) * on_d2
+    extra_delta = on_d + math.exp(min(lower, LARGEST)) * on_d2
     upper = _eps(delta + extra_delta, pair.p, pair.q, 0.0)
     return Loss(lower, max(upper, lower), extra_delta, 2 * pair.rounding)
 

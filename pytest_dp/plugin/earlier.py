@@ -8,7 +8,6 @@ longer breaks its claim. Evidence adds up across runs with other seeds (``--dp-a
 from __future__ import annotations
 
 import hashlib
-import math
 import pickle
 from collections.abc import Iterator
 from itertools import groupby
@@ -29,7 +28,7 @@ from pytest_dp.records.code import incomparable, of_modules
 from pytest_dp.records.evidence import Run, Store, at_most, identity
 from pytest_dp.report import numbers
 from pytest_dp.reprs import counted
-from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.evidence import Evidence, e_value
 from pytest_dp.settings import Settings
 from pytest_dp.writing import write_whole
 
@@ -154,7 +153,7 @@ def _version_line(runs: list[Run]) -> str:
     days = sorted({run.started[:10] for run in runs})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     said = "refuted" if evidence.refutes(alpha) else f"refutes at {numbers.e_value(1 / alpha)}"
-    value = numbers.e_value(math.exp(min(evidence.log_e_value, 700.0)))
+    value = numbers.e_value(e_value(evidence.log_e_value))
     return (
         f"{runs[0].identity}: e-value {value} of {counted(len(runs), 'run')}, "
         f"{numbers.count(evidence.samples)} samples, {when}; {said}"

@@ -61,7 +61,7 @@ class Region:
 
     def delta_at(self, eps: float) -> float:
         """The smallest delta that holds at eps, rounded up."""
-        slope = math.exp(min(eps, 700.0))
+        slope = math.exp(min(eps, LARGEST))
         return min(float(np.interp(slope, self.slopes, self.intercepts)) * (1 + ROUNDED), 1.0)
 
     def sticks(self) -> tuple[Floats, Floats]:

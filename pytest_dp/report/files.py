@@ -56,7 +56,7 @@ def read(text: str) -> list[Record]:
         )
     try:
         return [Record.from_dict(fields) for fields in document["claims"]]
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"This report of pytest-dp is damaged: {error!r}.") from None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -18,10 +18,10 @@ from pytest_dp.report import numbers
 from pytest_dp.report.headline import headline
 from pytest_dp.report.reproducing import command
 from pytest_dp.report.violation import counterexample, violation
-from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
-from pytest_dp.results.pictures import Pictures, as_tuples
-from pytest_dp.results.risk import Risk
+from pytest_dp.results.outcome import Outcome, Strength
+from pytest_dp.results.pictures import Pictures
+from pytest_dp.results.plain import finite, made, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,26 +37,32 @@ Status = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The counterexample of a record, as a person would write it.
-
-    Fields that are not explained are as in `Counterexample`.
-    """
+    """The counterexample of a record, as a person would write it."""
 
     d1: str
+    """The input that makes the event likelier."""
     d2: str
+    """Its neighbour."""
     event: str
+    """A set of outputs, in words of Python."""
     difference: str
     """How `d2` differs from `d1`; empty if not known."""
     params: dict[str, str]
     """Values of the parameters that were drawn with the inputs."""
     counts: tuple[int, int]
+    """Held-out outputs in the event, on `d1` and on `d2`."""
     runs: tuple[int, int]
+    """Held-out outputs of each."""
     intervals: tuple[tuple[float, float], tuple[float, float]]
+    """Clopper-Pearson intervals of both probabilities."""
     lower: float | None
+    """What the event shows by itself of the parameter; None if it is infinite."""
     p_value: float
+    """StatDP's p-value of the claim on these counts."""
     diagnosis: tuple[str, ...]
+    """What it is consistent with; never a certainty."""
     text: str
-    """D, D', S and the counts, as reports for terminals have them."""
+    """D, D', S and the counts, laid out for a terminal."""
 
     @classmethod
     def of(cls, result: Result, example: Counterexample) -> Self:
@@ -82,89 +88,90 @@ class Witness:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What became of one claim. Fields that are not explained are as in `AuditResult`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record(Outcome):
+    """What became of one claim; fields that are not explained are as in `AuditResult`."""
 
     nodeid: str
+    """The test."""
     path: str
-    """Where the claim is written, relative to the root directory."""
+    """The file of the claim, relative to pytest's root directory."""
     line: int | None
+    """The line of the claim."""
     name: str
     """The test without its file."""
     status: Status
-    """One that is ``"weakened"`` is less than ``dp-claims.json`` has on record, hidden, gone, or
-    not on record; whether it stands is told by another record, if it was audited. One that is
-    ``"unchanged"`` was not audited again: an earlier run passed, and nothing has changed since.
-    ``"beyond"`` is only that of what is `beyond` of another record."""
+    """What became of the claim. "no violation" never means that it is proven, see `resolution`;
+    "weakened": it is less than dp-claims.json has on record, hidden, gone, or not on record, and
+    whether it stands is told by another record, if it was audited; "unchanged": it was not audited
+    again, as it passed before and nothing has changed since; "beyond" is only that of what is told
+    as `beyond` of another claim."""
     headline: str
     """The outcome in one line."""
     claim: str = ""
-    """What is claimed, such as ``"eps=1.0-delta=1e-06"``; empty if the claim could not be read."""
+    """What is claimed, such as eps=1.0-delta=1e-06; empty if it could not be read."""
     parameter: str = ""
-    """What the numbers are values of, such as ``"eps"``; empty if the claim could not be read."""
+    """What `claimed`, `lower` and `resolution` are values of: eps (in nats), rho, mu, rdp, scale
+    or auc; empty if the claim could not be read."""
     claimed: float | None = None
-    """The claimed value of the parameter; in nats if that is ``"eps"``."""
+    """The claimed value."""
     delta: float = 0.0
-    """What is claimed beside ``"eps"``."""
+    """What is claimed beside eps."""
     relation: str = ""
     """Which inputs are neighbours, as keywords of a claim; empty where pairs are given."""
     group: int = 1
     """In how many units they may differ."""
     source: str = ""
-    """A digest of what the mechanism does: it stays the same when a function is renamed, or its
-    claim changed."""
+    """A digest of what the mechanism does, which stays the same when a function is renamed, or its
+    claim changed; empty if unknown."""
     details: str = ""
     """The full message of the violation or the error."""
     witness: Witness | None = None
-    strength: str = ""
+    """The counterexample: two neighbouring inputs, an event, how often each side hits it."""
+    strength: Strength = ""
+    """What a pass is worth: exact or analytic if the loss on all pairs of the claim is known, by
+    all outcomes or by densities, and real runs bear it out; strong if noise 1.25 times too small
+    would have been caught, fair if noise of half the size would. blind: inconclusive, as nothing
+    that was tried tells the inputs apart."""
     reason: str = ""
-    lower: float | None = 0.0
-    """What was proven of the parameter; 0.0 if nothing was shown, None if it is infinite."""
-    resolution: float | None = None
-    """The smallest true parameter that would have been caught; None if nothing would have been."""
-    may_lose: float | None = None
-    """The largest parameter that the mechanism may have now; None if unknown, or infinite."""
-    over_now: bool = False
-    """Whether that is clearly above the claim."""
-    rarest: float | None = None
-    """The smallest probability of an output of one input only that would have been seen."""
-    samples: int = 0
-    seconds: float = 0.0
-    method: str = ""
+    """Why the audit told nothing or little, and what to do."""
     alpha: float | None = None
-    p_value: float | None = None
-    e_value: float | None = None
+    """Probability of a false alarm that was allowed."""
+    lower: float | None = 0.0
+    """The true parameter is at least this, with confidence 1 - `alpha`; 0 if nothing was shown,
+    None if it is infinite."""
+    resolution: float | None = None
+    """The smallest true parameter that would have been caught in 19 of 20 such runs (approximate),
+    None if nothing would have been; of a pass that is exact or analytic, the loss itself."""
+    over_now: bool = False
+    """Whether `may_lose` is clearly above the claim, though no violation was shown: then the pass
+    is weak."""
     log10_e_value: float | None = None
-    bet_samples: int | None = None
+    """The decimal logarithm of `e_value`."""
     seed: str = ""
-    """In hexadecimal."""
-    replayable: bool = True
-    max_samples: int | None = None
-    max_seconds: float | None = None
+    """In hexadecimal; repeats the audit."""
     margin: float | None = None
-    """None if it is never reached."""
-    notes: tuple[str, ...] = ()
-    strongest: str = ""
+    """The audit ends once noise so many times too small would have been caught; None for never."""
     pairs_tried: int = 0
+    """Pairs of inputs of the claim that were tried."""
     pairs_available: int = 0
+    """Pairs of inputs that the claim gives."""
     pairs_proposed: int = 0
+    """Further ones that a search proposed."""
     reproduce: str = ""
     """The command that repeats the audit, or what to say to `audit`."""
     pictures: Pictures | None = None
     """What there is to draw, where a report draws it."""
     expected: bool = False
-    """The test wanted a violation, or an error, and passed: nothing to alarm anybody about."""
-    blame: tuple[Blame, ...] = ()
-    estimate: Estimate | None = None
-    outside: str = ""
-    pair_file: str = ""
+    """The test wanted a violation or an error, and passed: nothing to alarm anybody about."""
     too_little: str = ""
+    """Why a pass fails its test, as it is worth less than the claim or the run asks for; empty if
+    it does not."""
     beyond: Record | None = None
-    """What breaks the claim beyond its inputs, told beside its own status."""
-    risks: tuple[Risk, ...] = ()
+    """What breaks the claim on inputs beyond those that it gives, told beside its own status."""
     unchanged_since: str = ""
-    """When the audit passed that this record tells of, in ISO 8601, if that was an earlier run."""
+    """When the audit passed that is told of, in ISO 8601, if that was an earlier run; empty
+    otherwise. What an audit costs, its samples and seconds, is then 0."""
 
     @classmethod
     def of(
@@ -179,7 +186,7 @@ class Record:
     ) -> Self:
         """The record of an audit that ran; its pictures take a moment, and some kilobytes."""
         example = result.counterexample
-        e_value, notes = _finite(result.e_value), tuple(map(str, result.notes))
+        e_value, notes = finite(result.e_value), tuple(map(str, result.notes))
         drawn = None
         if pictures:
             try:
@@ -206,10 +213,10 @@ class Record:
             "details": violation(result) if result.violated else "",
             "witness": None if example is None else Witness.of(result, example),
             "lower": _bound(result.lower),
-            "seconds": _finite(result.seconds) or 0.0,
+            "seconds": finite(result.seconds) or 0.0,
             "log10_e_value": math.log10(e_value) if e_value else None,
             "seed": numbers.seed(result.seed),
-            "margin": _finite(result.margin) if result.margin != 1 else None,
+            "margin": finite(result.margin) if result.margin != 1 else None,
             "notes": notes,
             "pairs_tried": int(result.pairs[0]),
             "pairs_available": int(result.pairs[1]),
@@ -246,7 +253,7 @@ class Record:
             status=status,
             headline=headline.strip(),
             details=message,
-            seconds=_finite(seconds) or 0.0,
+            seconds=finite(seconds) or 0.0,
         )
 
     @property
@@ -268,27 +275,16 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON; without pictures where none are wanted."""
-        fields = {name: _plain(value) for name, value in asdict(self).items()}
-        if self.pictures is None:
-            del fields["pictures"]
-        if self.beyond is not None:
-            fields["beyond"] = self.beyond.as_dict()
-        return fields
+        told: dict[str, Any] = plain(self)
+        for record in (told, told["beyond"]):
+            if record is not None and record["pictures"] is None:
+                del record["pictures"]
+        return {name: told[name] for name in Record.__annotations__ if name in told} | told
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The record that `as_dict` was taken of."""
-        read = as_tuples(fields)
-        witness, pictures, beyond = read["witness"], read.get("pictures"), read.get("beyond")
-        return replace(
-            cls(**read),
-            witness=None if witness is None else Witness(**witness),
-            pictures=None if pictures is None else Pictures.from_dict(pictures),
-            blame=tuple(Blame(**blame) for blame in read.get("blame", ())),
-            estimate=_estimate(read.get("estimate")),
-            risks=tuple(Risk(**risk) for risk in read.get("risks", ())),
-            beyond=None if beyond is None else cls.from_dict(beyond),
-        )
+        return made(cls, fields)
 
 
 def promised(claim: Claim) -> dict[str, Any]:
@@ -297,17 +293,11 @@ def promised(claim: Claim) -> dict[str, Any]:
     return {
         "claim": promise.guarantee.label,
         "parameter": promise.guarantee.parameter,
-        "claimed": _finite(promise.guarantee.claimed),
-        "delta": _finite(promise.guarantee.delta) or 0.0,
+        "claimed": finite(promise.guarantee.claimed),
+        "delta": finite(promise.guarantee.delta) or 0.0,
         "relation": "" if promise.relation is None else str(promise.relation),
         "group": int(promise.group),
     }
-
-
-def _estimate(fields: Mapping[str, Any] | None) -> Estimate | None:
-    if fields is None:
-        return None
-    return Estimate(**{**fields, "value": math.inf if fields["value"] is None else fields["value"]})
 
 
 def _pictures(result: Result) -> Pictures:
@@ -320,14 +310,9 @@ def _short_name(nodeid: str) -> str:
     return nodeid.partition("::")[2] or nodeid
 
 
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity."""
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
 def _bound(lower: float) -> float | None:
     """A lower bound; None if it is infinite, and 0.0 where nothing was shown."""
-    return None if lower == math.inf else _finite(lower) or 0.0
+    return None if lower == math.inf else finite(lower) or 0.0
 
 
 def _probability(value: float, unknown: float) -> float:
@@ -340,16 +325,5 @@ def _told(value: Any) -> Any:
         known = not math.isnan(value.value) and math.isfinite(value.error)
         return value if known else None
     if isinstance(value, float):
-        return _finite(value)
+        return finite(value)
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
-
-
-def _plain(value: Any) -> Any:
-    """What JSON gives back: lists in place of tuples, finite numbers, text that can be encoded."""
-    if isinstance(value, dict):
-        return {_plain(name): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, str):  # a half of a surrogate pair is no character
-        return value.encode("utf-8", "backslashreplace").decode()
-    return _finite(value) if isinstance(value, float) else value

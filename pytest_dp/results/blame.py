@@ -14,6 +14,7 @@ class Blame:
     file : str
         Relative to the root directory of the tests where it lies inside, with forward slashes.
     line : int
+        Its number.
     function : str
         The function that the line is in.
     kind : str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pytest_dp.results.plain import Unbounded
+
 Mode = Literal["exact", "analytic", "numerical", "sampled"]
 
 
@@ -12,7 +14,7 @@ Mode = Literal["exact", "analytic", "numerical", "sampled"]
 class Estimate:
     """A value of the claim's parameter on some pairs of inputs."""
 
-    value: float
+    value: Unbounded
     """In nats, where the parameter is an eps; infinite where no value holds."""
     error: float
     """By how much it may be off; infinite where no bound is known, as of one that is searched for.

@@ -20,6 +20,11 @@ from typing import Any
 from pytest_dp.limits import EQUAL
 
 
+def e_value(log_e_value: float) -> float:
+    """What a logarithm is that of; finite also where it is more than floats hold."""
+    return math.exp(min(log_e_value, 700.0))
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What one run or several have shown against a claim, and learned of its mechanism."""

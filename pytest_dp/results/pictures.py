@@ -5,9 +5,8 @@ Auditors make them, but for `allowed` and `evidence`, which `pytest_dp.report.cu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 Points = tuple[tuple[float, float], ...]
 Interval = tuple[float, float, float]
@@ -70,16 +69,6 @@ class Pictures:
     refuted by the held-out outputs in the event. For information: the level of a test has to be
     fixed beforehand."""
 
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Pictures:
-        """The pictures that `asdict` was taken of, also after JSON has made lists of tuples."""
-        read = as_tuples(fields)
-        outputs = read.get("outputs")
-        if outputs is not None:
-            bars = tuple(Bar(**bar) for bar in outputs["bars"])
-            read["outputs"] = Histogram(**outputs | {"bars": bars})
-        return cls(**read)
-
 
 def points(x: Iterable[float], y: Iterable[float]) -> Points:
     """A line, rounded, without points that are the same."""
@@ -89,10 +78,3 @@ def points(x: Iterable[float], y: Iterable[float]) -> Points:
 def rounded(value: float) -> float:
     """A number as it is drawn."""
     return float(f"{value:.{6}g}")
-
-
-def as_tuples(value: Any) -> Any:
-    """Plain values with tuples again of which JSON has made lists."""
-    if isinstance(value, Mapping):
-        return {name: as_tuples(entry) for name, entry in value.items()}
-    return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value

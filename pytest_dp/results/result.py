@@ -10,11 +10,9 @@ from pytest_dp.claim import Claim
 from pytest_dp.limits import EQUAL, FAIR, FEW, STRONG
 from pytest_dp.privacy import Renyi
 from pytest_dp.reprs import shortened
-from pytest_dp.results.blame import Blame
-from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.outcome import Outcome, Strength
 from pytest_dp.results.pictures import Pictures
-from pytest_dp.results.risk import Risk
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
@@ -114,8 +112,8 @@ class Counterexample:
         return _listed("Counterexample", {name: getattr(self, name) for name in names})
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Result:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Result(Outcome):
     """The outcome of one audit.
 
     Attributes
@@ -136,7 +134,7 @@ class Result:
     p_value : float or None
         Valid p-value of the claim: at most `alpha` exactly if the verdict is ``"violated"``.
     e_value : float or None
-        Evidence against the claim as an e-value, from auditors that bet.
+        Evidence against the claim as an e-value, from auditors that bet; 1 / `alpha` refutes it.
     bet_samples : int or None
         The samples behind it: those that were bet on, and the first looks that bets began with.
     samples : int
@@ -168,8 +166,9 @@ class Result:
         Two-sided interval of the strongest attack's own loss in nats, with confidence
         ``1 - alpha`` by itself; from auditors that estimate it.
     max_samples : int or None
+        The effort that was allowed: runs of the mechanism.
     max_seconds : float or None
-        The effort that was allowed.
+        The effort that was allowed: time.
     margin : float or None
         Times the claim; see `dp_claim`. 1.0 is never reached.
     pairs : tuple of (int, int)
@@ -190,8 +189,9 @@ class Result:
     pictures : Pictures
         What there is to draw of it, as in a report in HTML; plain values.
     blame : tuple of Blame
-        Lines of the mechanism at which privacy leaks on the counterexample's inputs, the most
-        telling first; empty where nothing is known to hold.
+        Lines of code at which privacy leaks on the counterexample's inputs, the most telling
+        first; each was checked by runs in which the noise was changed. Empty where nothing is
+        known to hold.
     estimate : Estimate or None
         The parameter itself on the pairs of inputs that were tried, where it is known otherwise
         than by bounds from samples.
@@ -219,42 +219,24 @@ class Result:
     verdict: Verdict
     claim: Claim
     name: str
-    method: str
     alpha: float
     lower: float
-    p_value: float | None
-    e_value: float | None
-    samples: int
-    seconds: float
     resolution: float
     seed: int
     counterexample: Counterexample | None = None
-    strongest: str = ""
     loss: tuple[float, float] | None = None
-    max_samples: int | None = None
-    max_seconds: float | None = None
     margin: float | None = None
-    bet_samples: int | None = None
     pairs: tuple[int, int] = (0, 0)
     proposed: int = 0
-    replayable: bool = True
-    notes: tuple[str, ...] = ()
     hindrances: tuple[str, ...] = ()
     evidence: Evidence | None = None
     earlier_runs: int = 0
     pictures: Pictures = field(default_factory=Pictures)
-    blame: tuple[Blame, ...] = ()
-    estimate: Estimate | None = None
     not_exact: str = ""
     blind: bool = False
     beyond: Result | None = None
-    outside: str = ""
     to_add: tuple[Any, ...] = ()
-    may_lose: float | None = None
-    rarest: float | None = None
     misses_delta: bool = False
-    pair_file: str = ""
-    risks: tuple[Risk, ...] = ()
 
     def __str__(self) -> str:
         """The outcome in a line."""
@@ -306,7 +288,7 @@ class Result:
         return self.verdict == "violated"
 
     @property
-    def strength(self) -> str:
+    def strength(self) -> Strength:
         """What ``"no violation"`` is worth; empty for the other verdicts, unless it was `blind`.
 
         ``"exact"`` if the loss on all pairs of the claim is known by all outcomes and their
@@ -319,7 +301,7 @@ class Result:
         if self.verdict != "no violation":
             return "blind" if self.blind else ""
         if self.estimate is not None and self.estimate.runs:
-            return self.estimate.mode
+            return "exact" if self.estimate.mode == "exact" else "analytic"
         below = self.claim.promise.guarantee.noise_below
         if self.over_now or below(self.resolution) > FAIR:
             return "weak"

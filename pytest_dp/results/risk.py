@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pytest_dp.results.plain import Share
+
 
 @dataclass(frozen=True, slots=True)
 class Risk:
@@ -35,10 +37,10 @@ class Risk:
 
     record: str
     value: str
-    auc: float
+    auc: Share
     interval: tuple[float, float]
     lower: float
-    p_value: float
+    p_value: Share
     pairs: int
     last: int
     told_by: str = ""

@@ -25,6 +25,7 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.report.curves import completed
 from pytest_dp.results.pictures import Pictures
+from pytest_dp.results.plain import made
 
 pytestmark = pytest.mark.slow
 
@@ -227,7 +228,7 @@ def test_a_violation_has_all_pictures(method, pair):
     at, least = zip(*pictures.allowed, strict=True)
     assert negatives[2] < np.interp(positives[0], at, least)
     assert len(pictures.evidence) > 5
-    assert Pictures.from_dict(json.loads(json.dumps(asdict(pictures)))) == pictures
+    assert made(Pictures, json.loads(json.dumps(asdict(pictures)))) == pictures
     assert len(json.dumps(asdict(pictures))) < 8_000
     if method == "sequential":
         assert pictures.wealth[-1][1] == pytest.approx(math.log10(result.e_value), abs=2e-3)

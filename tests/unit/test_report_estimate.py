@@ -6,20 +6,18 @@ import json
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
+import json_report
 import jsonschema
 import pytest
 from results import BROKEN
 
-import pytest_dp
 from pytest_dp.report.files import as_json
 from pytest_dp.report.record import Record
 from pytest_dp.report.table import table
 from pytest_dp.report.text import estimated, facts
 from pytest_dp.results.estimate import Estimate
 
-SCHEMA = json.loads((Path(pytest_dp.__file__).parent / "report/record.schema.json").read_text())
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
@@ -57,5 +55,5 @@ def test_where_it_is_said():
 def test_through_json(value):
     record = known(value)
     written = json.loads(json.dumps(record.as_dict(), allow_nan=False))
-    jsonschema.validate(json.loads(as_json([record], NOON)), SCHEMA)
+    jsonschema.validate(json.loads(as_json([record], NOON)), json_report.schema())
     assert Record.from_dict(written) == record

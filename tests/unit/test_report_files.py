@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
-from pathlib import Path
 
+import json_report
 import jsonschema
 import pytest
 from hypothesis import given, settings
@@ -23,15 +23,15 @@ from pytest_dp.report.files import as_json, read
 from pytest_dp.report.github import annotation, summary
 from pytest_dp.report.github import blamed as blamed_on_github
 from pytest_dp.report.html import fragment, page
-from pytest_dp.report.record import Record, Witness
+from pytest_dp.report.record import Record
 from pytest_dp.report.table import outcome, table
 from pytest_dp.report.text import verbose
 from pytest_dp.results.blame import Blame
 from pytest_dp.results.estimate import Estimate
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
+from pytest_dp.results.plain import Unbounded, made, plain
 
-SCHEMA = json.loads((Path(pytest_dp.__file__).parent / "report/record.schema.json").read_text())
-CLAIM = SCHEMA["$defs"]["claim"]
+SCHEMA = json.loads(json_report.SCHEMA.read_text())
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
@@ -49,13 +49,31 @@ def test_the_document_is_as_its_schema_says():
     assert document()["versions"]["pytest-dp"] == pytest_dp.__version__
 
 
-@pytest.mark.parametrize("kind", [Record, Witness])
-def test_the_schema_names_all_fields_and_no_others(kind):
-    described = CLAIM if kind is Record else CLAIM["properties"]["witness"]
-    written = [field.name for field in fields(kind) if field.name != "pictures"]
-    assert list(described["properties"]) == written
-    assert described["required"] == list(described["properties"])
-    assert all("description" in each for each in described["properties"].values())
+def test_the_schema_and_the_page_are_what_the_annotations_say():
+    again = "`python tests/json_report.py` writes it anew"
+    assert json_report.schema() == SCHEMA, again
+    page = json_report.PAGE.read_text()
+    assert json_report.page(page) == page, again
+    assert all(f"| `{field}` |" in page for field in SCHEMA["properties"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class More(Record):
+    """A record that says more."""
+
+    reach: tuple[Unbounded, ...] | None = None
+    """How far, or None."""
+
+
+def test_a_field_is_added_in_one_place():
+    field = json_report.described(More)["properties"]["reach"]
+    assert "| `reach` | array or null | How far, or null. |" in json_report.table(More).splitlines()
+    record = More(nodeid="a", path="b", line=1, name="c", status="error", headline="d")
+    for reach, written in ((None, None), ((1.5, math.inf), [1.5, None])):
+        told = plain(replace(record, reach=reach))
+        assert told["reach"] == written
+        jsonschema.validate(told["reach"], field)
+        assert made(More, told) == replace(record, reach=reach)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +98,7 @@ def test_other_versions_are_not_read(text):
 
 
 def test_damaged_documents_are_not_read():
-    with pytest.raises(ValueError, match=r"damaged: KeyError\('witness'\)"):
+    with pytest.raises(ValueError, match=r"damaged: TypeError.*'nodeid'"):
         read('{"version": 1, "claims": [{}]}')
     with pytest.raises(ValueError, match="Expecting property name"):
         read(as_json(rows())[:100] + "\n<<<<<<<")

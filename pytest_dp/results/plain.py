@@ -1,0 +1,55 @@
+"""Dataclasses as what JSON has, and back, by their annotations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+Share = Annotated[float, {"minimum": 0, "maximum": 1}]
+"""A probability, and what the JSON Schema says of it."""
+Unbounded = Annotated[float, {"type": ["number", "null"]}]
+"""A number that may be infinite."""
+
+
+def finite(value: float | None) -> float | None:
+    """JSON has no infinity."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def plain(value: Any) -> Any:
+    """What JSON gives back: lists in place of tuples, finite numbers, text that can be encoded."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {plain(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, str):  # a half of a surrogate pair is no character
+        return value.encode("utf-8", "backslashreplace").decode()
+    return finite(value) if isinstance(value, float) else value
+
+
+def made(kind: type[T], value: Any) -> T:
+    """The value of a kind that `plain` was taken of; a number that was not finite is infinite."""
+    return cast("T", _made(kind, value))
+
+
+def _made(kind: Any, value: Any) -> Any:
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: _made(hints[name], entry) for name, entry in dict(value).items()})
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # of something and None
+        (some,) = (part for part in parts if part is not NoneType)
+        return None if value is None else _made(some, value)
+    if origin is tuple:
+        kinds = parts[:1] * len(value) if parts[1:] == (...,) else parts
+        return tuple(_made(*each) for each in zip(kinds, value, strict=True))
+    return math.inf if kind is float and value is None else value
+
+
+_hints = cache(get_type_hints)
