@@ -13,6 +13,13 @@ from pytest_dp.results.result import Result
 class AuditResult(Result):  # noqa: D101  its base says it
     __doc__ = Result.__doc__  # for help()
 
+    def __str__(self) -> str:
+        """The outcome in a line."""
+        from pytest_dp.report.headline import headline
+
+        why = f"; {self.reason}" if self.verdict == "inconclusive" else ""
+        return f"{self.name}: {headline(self)}{why}"
+
     def to_dict(self) -> dict[str, Any]:
         """What it says as plain values, ready for JSON; inputs and events as text.
 

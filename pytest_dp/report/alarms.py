@@ -90,7 +90,7 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
         "level": alarm.level,
         "message": {"text": text},
         "locations": [_location(located(record.path), record.line)],
-        **({"relatedLocations": related} if related else {}),
+        **_if_any(relatedLocations=related),
         "partialFingerprints": {"dpClaim/v1": fingerprint(record)},
         "properties": {
             "claim": record.claim,
@@ -124,16 +124,16 @@ def code_quality(
             "fingerprint": fingerprint(record),
             "severity": ALARMS[record.status].gitlab,
             "location": _place(located(record.path), record.line or 1),
-            **({"other_locations": others} if (others := _others(record, located)) else {}),
+            # of Code Climate's format, which GitLab's is a part of
+            **_if_any(other_locations=[_place(located(b.file), b.line) for b in record.blame]),
         }
         for record in _alarming(records)
     ]
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 
 
-def _others(record: Record, located: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Lines at which privacy leaks; of Code Climate's format, which GitLab's is a part of."""
-    return [_place(located(leak.file), leak.line) for leak in record.blame]
+def _if_any(**listed: list[Any]) -> dict[str, list[Any]]:
+    return {name: found for name, found in listed.items() if found}
 
 
 def _place(path: str, line: int) -> dict[str, Any]:

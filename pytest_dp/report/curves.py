@@ -6,16 +6,16 @@ until somebody looks.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.bisection import bracket
 from pytest_dp.evidence.counts import Counts
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
+from pytest_dp.report.svg import simplified
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
 from pytest_dp.results.result import Counterexample, Result
 
@@ -33,22 +33,17 @@ def completed(result: Result) -> Pictures:
 
 def _allowed(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
     """The claim's trade-off function, finest where it bends and around the event."""
-    low, high = 0.0, 1.0  # around where both rates are the same, which is where many bend most
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if middle + guarantee.largest_probability(middle) < 1 else (low, middle)
-        )
-    at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [low]])
+    alike, _ = bracket(lambda p: p + guarantee.largest_probability(p) >= 1, 0.0, 1.0, EQUAL)
+    # Many bend most where both rates are alike.
+    at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [alike]])
     if event is not None:
         centre, reach = event[0][1], 4 * (event[0][2] - event[0][0])
         at = np.concatenate([at, np.linspace(max(centre - reach, 0), min(centre + reach, 1), 9)])
     least = 1 - guarantee.largest_probability(at)
     at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
     order = np.lexsort((-least, at))
-    at, least = at[order], np.clip(least[order], 0, 1)
-    keep = _bends(at, least)
-    return points(at[keep], least[keep])
+    curve = list(zip(at[order].tolist(), np.clip(least[order], 0, 1).tolist(), strict=True))
+    return points(*zip(*simplified(curve, EQUAL), strict=True))
 
 
 def _evidence(result: Result, example: Counterexample) -> Points:
@@ -65,16 +60,3 @@ def _evidence(result: Result, example: Counterexample) -> Points:
             break
         curve.append((rounded(min(value, 1e6)), level))
     return tuple(curve)
-
-
-def _bends(x: Floats, y: Floats) -> list[int]:
-    """The points of a line without those between two others on a straight one."""
-    corners = [0]
-    for i in range(1, len(x) - 1):
-        start, after = corners[-1], i + 1
-        across = (x[after] - x[start]) * (y[i] - y[start]) - (x[i] - x[start]) * (
-            y[after] - y[start]
-        )
-        if abs(across) > EQUAL * math.hypot(x[after] - x[start], y[after] - y[start]):
-            corners.append(i)
-    return [*corners, len(x) - 1]

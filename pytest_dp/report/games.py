@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pytest_dp.limits import SEVERAL
 from pytest_dp.report import numbers
 from pytest_dp.report.pair import field
 from pytest_dp.reprs import counted
 from pytest_dp.results.risk import Risk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_dp.results.result import Result
 
 PLAYED = (
     "With the record in the data and without it, all else the same but the seed, an attack that "
@@ -16,18 +18,22 @@ PLAYED = (
 )
 
 
-def games(risks: Sequence[Risk], width: int) -> list[str]:
-    """The games of the records that are told best, a few lines for each."""
-    worst = sorted(risks, key=lambda risk: (-risk.lower, -risk.auc))
+def games(result: Result, width: int) -> list[str]:
+    """The games of the records that break a claim, a few lines for each, and how many others."""
+    worst = sorted(result.risks, key=lambda risk: (-risk.lower, -risk.auc))
+    level = result.alpha / len(worst)  # each record has its share
+    broken = [risk for risk in worst if risk.p_value <= level] or worst[:1]
     lines = field("", PLAYED, width)
-    for risk in worst[:SEVERAL]:
-        lines += [
-            "",
-            *field(f"{risk.record} = ", risk.value, width),
-            *field("  ", told(risk), width),
-        ]
-    more = len(risks) - SEVERAL
-    return [*lines, "", f"... and {counted(more, 'more record')}"] if more > 0 else lines
+    for risk in broken[:SEVERAL]:
+        lines += ["", *field(f"{risk.record} = ", risk.value, width)]
+        lines += field("  ", told(risk), width)
+    more, others = len(broken) - SEVERAL, len(worst) - len(broken)
+    if more > 0:
+        lines += ["", f"... and {counted(more, 'more record')} that break it"]
+    if others:
+        said = f"Tried as well, and not seen to break the claim: {counted(others, 'other record')}."
+        lines += ["", *field("", said, width)]
+    return lines
 
 
 def told(risk: Risk) -> str:

@@ -8,7 +8,7 @@ by `pytest_dp.report.drawings`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
@@ -18,7 +18,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from pytest_dp import clocks
-from pytest_dp.report.drawings import Claimed, drawings
+from pytest_dp.report.drawings import drawings
 from pytest_dp.report.histograms import Drawing
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
@@ -192,7 +192,7 @@ def _details(record: Record) -> str:
     if record.beyond is not None:
         parts.append(_details(record.beyond))
     try:
-        drawn = _drawings(record)
+        drawn = drawings(record)
     except Exception as error:  # of numbers that no axis holds; the rest of the page stands
         drawn = []
         parts.append(f"<p>Its pictures could not be drawn: {_text(repr(error))}</p>")
@@ -200,26 +200,11 @@ def _details(record: Record) -> str:
         parts.append(f'<div class="dp-pictures">{"".join(map(_figure, drawn))}</div>')
     if record.status == "beyond":
         return "\n".join(parts)
-    listed = "".join(
-        f"<dt>{_text(name)}</dt><dd>{_text(said)}</dd>" for name, said in _facts(record)
-    )
-    return "\n".join([*parts, f"<dl>{listed}</dl>" if listed else ""])
-
-
-def _facts(record: Record) -> Iterable[tuple[str, str]]:
-    yield from ((name, said) for name, said in facts(record).items() if said)
-    yield from (("note", note) for note in record.notes if note != record.reason)
+    known = facts(record)
     if record.reproduce and record.status != "violated":  # a violation's message ends with it
-        yield "reproduce", record.reproduce
-
-
-def _drawings(record: Record) -> list[Drawing]:
-    if record.pictures is None or record.claimed is None or record.alpha is None:
-        return []
-    violated = record.status == "violated"
-    by_bets = violated and record.e_value is not None
-    claim = Claimed(record.parameter, record.claimed, record.alpha, violated, by_bets)
-    return drawings(record.pictures, claim)
+        known.append(("reproduce", record.reproduce))
+    listed = "".join(f"<dt>{_text(name)}</dt><dd>{_text(said)}</dd>" for name, said in known)
+    return "\n".join([*parts, f"<dl>{listed}</dl>" if listed else ""])
 
 
 def _figure(drawing: Drawing) -> str:

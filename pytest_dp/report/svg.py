@@ -58,7 +58,7 @@ def line(points: Iterable[tuple[float, float]], kind: str) -> str:
     points = list(points)
     if not points:
         return ""
-    start, *others = _simplified(points)
+    start, *others = simplified(points, UNSEEN)
     drawn = "".join(f"L{_n(x)} {_n(y)}" for x, y in others)
     return f'<path class="{kind}" d="M{_n(start[0])} {_n(start[1])}{drawn}"/>'
 
@@ -155,8 +155,8 @@ def percent(share: float) -> str:
     return f"{value:.{min(digits, 6)}f} %"
 
 
-def _simplified(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """A line of fewer points that is nowhere further than `UNSEEN` from all of them.
+def simplified(points: list[tuple[float, float]], far: float) -> list[tuple[float, float]]:
+    """A line of fewer points that is nowhere further than so `far` from all of them.
 
     Source: Douglas, Peucker, "Algorithms for the reduction of the number of points required to
     represent a digitized line or its caricature", Cartographica 1973.
@@ -166,7 +166,7 @@ def _simplified(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
         start, end = ahead.pop()
         between = range(start + 1, end)
         distances = [_distance(points[i], points[start], points[end]) for i in between]
-        if max(distances, default=0.0) > UNSEEN:
+        if max(distances, default=0.0) > far:
             at = between[distances.index(max(distances))]
             visible.add(at)
             ahead += [(start, at), (at, end)]

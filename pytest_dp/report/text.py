@@ -20,10 +20,8 @@ def proven(record: Record) -> float:
 
 def verbose(record: Record) -> list[str]:
     """What ``-v`` adds about one claim."""
-    known = [(name, text) for name, text in facts(record).items() if text]
-    known += [("note", note) for note in record.notes if note != record.reason]
     lines = [record.name, *(f"  {line}" for line in wrap(record.headline, LINE - 2))]
-    for name, text in known:
+    for name, text in facts(record):
         lines += [f"  {line}" for line in field(f"{name:<12} ", text, LINE - 2)]
     return lines
 
@@ -52,40 +50,44 @@ def _borne(known: Estimate) -> str:
     return f"{said}; what happens in less than 1 of {int(1 / known.unseen)} runs may go unseen"
 
 
-def _and_more(record: Record) -> str:
+def facts(record: Record) -> list[tuple[str, str]]:
+    """What is known of a claim beside its headline, by name."""
+    known = (
+        ("method", _method(record)),
+        ("pairs tried", _pairs(record)),
+        ("strongest", record.strongest),
+        ("known", estimated(record)),
+        ("rare leaks", _rare_leaks(record)),
+        ("p-value", _p_value(record)),
+        ("e-value", _e_value(record)),
+        ("spent", _spent(record)),
+        ("samples", _samples(record)),
+        ("seed", record.seed),
+        ("reason", record.reason),
+        *((risk.record, told(risk)) for risk in record.risks),
+        *(("note", note) for note in record.notes if note != record.reason),
+    )
+    return [(name, text) for name, text in known if text]
+
+
+def _pairs(record: Record) -> str:
+    if not record.pairs_available:
+        return ""
+    said = f"{numbers.count(record.pairs_tried)} of {numbers.count(record.pairs_available)}"
     more = record.pairs_proposed
-    return f", and {numbers.count(more)} more that a search proposed" if more else ""
+    return f"{said}, and {numbers.count(more)} more that a search proposed" if more else said
 
 
-def facts(record: Record) -> dict[str, str]:
-    """What there is to say about a claim; empty where nothing is known."""
-    return {
-        "method": _method(record),
-        "pairs tried": (
-            f"{numbers.count(record.pairs_tried)} of {numbers.count(record.pairs_available)}"
-            + _and_more(record)
-            if record.pairs_available
-            else ""
-        ),
-        "strongest": record.strongest,
-        "known": estimated(record),
-        "rare leaks": _rare_leaks(record),
-        "p-value": _p_value(record),
-        "e-value": (
-            f"{numbers.e_value(record.e_value)} after {numbers.count(record.bet_samples)} samples"
-            if record.e_value is not None and record.bet_samples
-            else ""
-        ),
-        "spent": _spent(record),
-        "samples": (
-            f"{numbers.count(record.samples)} in {numbers.seconds(record.seconds)}"
-            if record.samples
-            else ""
-        ),
-        "seed": record.seed,
-        "reason": record.reason,
-        **{risk.record: told(risk) for risk in record.risks},
-    }
+def _e_value(record: Record) -> str:
+    if record.e_value is None or not record.bet_samples:
+        return ""
+    samples = numbers.count(record.bet_samples)
+    return f"{numbers.e_value(record.e_value)} after {samples} samples"
+
+
+def _samples(record: Record) -> str:
+    taken = record.samples
+    return f"{numbers.count(taken)} in {numbers.seconds(record.seconds)}" if taken else ""
 
 
 def _rare_leaks(record: Record) -> str:

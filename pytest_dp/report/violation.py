@@ -38,7 +38,7 @@ def violation(result: Result) -> str:
         lines = [lines[0][:at], *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE - 2))]
     example = result.counterexample
     block = _unseen(result) if example is None else counterexample(result, example, LINE - 2)
-    block = games(result.risks, LINE - 2) if result.risks else block
+    block = games(result, LINE - 2) if result.risks else block
     lines += [*_blamed(result), "", *(f"  {line}".rstrip() for line in block), ""]
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
     blame = (leak for leak in result.blame[:1] if leak.remedy)

@@ -238,22 +238,6 @@ class Result(Outcome):
     to_add: tuple[Any, ...] = ()
     misses_delta: bool = False
 
-    def __str__(self) -> str:
-        """The outcome in a line."""
-        guarantee, effort = self.claim.promise.guarantee, f"({self.samples:,} samples)"
-        claim = guarantee.written(f"{self.claimed:g}")
-        if self.violated:
-            return f"{self.name} violates {claim}; {self.more} {effort}"
-        if self.verdict == "inconclusive":
-            return f"{self.name}: inconclusive on {claim}; {self.reason} {effort}"
-        caught = f"{self.strength}: {self.worth}"
-        said = f"{self.name}: no violation of {claim}; {caught} {effort}"
-        return (
-            said
-            if self.beyond is None
-            else f"{said}; beyond: {self.beyond.more} for {self.beyond.outside}"
-        )
-
     def __repr__(self) -> str:
         """The fields that tell most, a line each, so that it fits on a screen."""
         fields: dict[str, Any] = {"verdict": self.verdict, "name": self.name}
@@ -323,14 +307,6 @@ class Result(Outcome):
             known = self.claim.promise.guarantee.equal(f"{self.estimate.value:.3g}")
             return f"{known} on these pairs, as {self.estimate.runs:,} runs bear out"
         return f"would have caught {self.resolution:.3g}"
-
-    @property
-    def more(self) -> str:
-        """What a violation shows: ``"eps >= 1.79"``."""
-        guarantee = self.claim.promise.guarantee
-        if self.lower > self.claimed:
-            return guarantee.at_least(f"{self.lower:.3g}")
-        return guarantee.more_than(f"{self.claimed:g}")
 
     @property
     def reason(self) -> str:

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from results import rows
 
 from pytest_dp.limits import UNSEEN
-from pytest_dp.report.drawings import Claimed, drawings, evidence, trade_off, wealth
+from pytest_dp.report import drawings as drawn_by
+from pytest_dp.report.drawings import drawings, trade_off, wealth
 from pytest_dp.report.histograms import outputs
 from pytest_dp.report.svg import WIDTH, Axis, line, number, percent, power_of_ten
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
 
-EPS = Claimed("eps", 1.0, 1e-6, violated=True, by_bets=True)
 COUNTS = [(90, 10), (300, 40), (500, 250), (90, 500), (20, 200)]
 RANGES = tuple(
     Bar("", 10.0 * k if k else None, 10.0 * k + 10, counts, counts if k < 3 else (0, 0))
@@ -35,6 +36,15 @@ PICTURES = Pictures(
     allowed=ALLOWED,
     evidence=((2.0, 0.5), (1.8, 1e-3), (1.7, 1e-6), (1.5, 1e-12)),
 )
+
+
+def told(pictures):
+    """A violated claim of eps = 1."""
+    return replace(rows()[0], pictures=pictures)
+
+
+def evidence(points, alpha=1e-6, *, by_bets=True):
+    return drawn_by.evidence(points, ("eps", 1.0), alpha, by_bets=by_bets)
 
 
 def read(svg: str) -> ET.Element:
@@ -70,7 +80,7 @@ def ends(path: ET.Element) -> list[tuple[float, float]]:
 
 
 def test_all_that_there_is_is_drawn_and_nothing_else():
-    drawn = drawings(PICTURES, EPS)
+    drawn = drawings(told(PICTURES))
     assert [drawing.heading for drawing in drawn] == [
         "Outputs on D and D'",
         "Telling D from D'",
@@ -80,11 +90,11 @@ def test_all_that_there_is_is_drawn_and_nothing_else():
     for drawing in drawn:
         read(drawing.svg)
         assert drawing.caption.endswith(".")
-    assert [d.heading for d in drawings(replace(PICTURES, outputs=None, evidence=()), EPS)] == [
+    assert [d.heading for d in drawings(told(replace(PICTURES, outputs=None, evidence=())))] == [
         "Telling D from D'",
         "Bets against the claim",
     ]
-    assert drawings(Pictures(), EPS) == []
+    assert drawings(told(Pictures())) == []
 
 
 # Outputs
@@ -167,16 +177,16 @@ def test_values_have_their_places_on_the_axis():
 
 
 def test_what_breaks_the_claim_lies_in_what_it_rules_out():
-    drawing = trade_off(PICTURES, EPS)
+    drawing = trade_off(PICTURES, violated=True)
     root = read(drawing.svg)
     (forbidden,), (event,) = of_class(root, "dp-forbidden"), of_class(root, "dp-event")
     x, y = float(event.attrib["cx"]), float(event.attrib["cy"])
     assert inside((x, y), ends(forbidden))
     assert "Enlarged" not in drawing.caption
     assert "Chance" not in drawing.caption
-    assert "Chance" in trade_off(PICTURES, replace(EPS, violated=False, by_bets=False)).caption
+    assert "Chance" in trade_off(PICTURES, violated=False).caption
     kept = replace(PICTURES, event=((0.28, 0.3, 0.32), (0.48, 0.5, 0.52)))
-    root = read(trade_off(kept, EPS).svg)
+    root = read(trade_off(kept, violated=True).svg)
     (event,) = of_class(root, "dp-event")
     at = float(event.attrib["cx"]), float(event.attrib["cy"])
     assert not inside(at, ends(of_class(root, "dp-forbidden")[0]))
@@ -192,7 +202,7 @@ def test_what_breaks_the_claim_lies_in_what_it_rules_out():
     ],
 )
 def test_what_is_only_just_broken_is_enlarged(event):
-    drawing = trade_off(replace(PICTURES, event=event), EPS)
+    drawing = trade_off(replace(PICTURES, event=event), violated=True)
     assert drawing.caption.endswith("Enlarged around the dot.")
     root = read(drawing.svg)
     (forbidden,), (dot,) = of_class(root, "dp-forbidden"), of_class(root, "dp-event")
@@ -208,7 +218,7 @@ def test_what_is_only_just_broken_is_enlarged(event):
 def test_the_region_fills_the_corners_that_the_claim_rules_out():
     allowed = ((0.0, 1.0), (0.475, 0.475), (1.0, 0.0))  # eps = 0.1
     event = ((0.427, 0.44, 0.452), (0.49, 0.503, 0.515))
-    root = read(trade_off(replace(PICTURES, allowed=allowed, event=event), EPS).svg)
+    root = read(trade_off(replace(PICTURES, allowed=allowed, event=event), violated=True).svg)
     region = ends(of_class(root, "dp-forbidden")[0])
     top_left, bottom_left, bottom_right = (60.5, 12.5), (60.5, 229.5), (349.5, 229.5)
     assert all(inside(corner, region) for corner in (top_left, bottom_left, bottom_right))
@@ -229,7 +239,7 @@ def inside(point, polygon) -> bool:
 
 
 def test_evidence_refutes_what_lies_left_of_where_it_crosses_alpha():
-    drawing = evidence(PICTURES.evidence, EPS)
+    drawing = evidence(PICTURES.evidence)
     assert drawing.caption.endswith("refute.")
     root = read(drawing.svg)
     assert "below alpha up to 1.70, where 1.0 is claimed" in root[0].text
@@ -244,39 +254,39 @@ def test_evidence_refutes_what_lies_left_of_where_it_crosses_alpha():
 
 
 def test_evidence_of_a_single_point_is_no_picture():
-    drawn = drawings(replace(PICTURES, evidence=PICTURES.evidence[:1]), EPS)
+    drawn = drawings(told(replace(PICTURES, evidence=PICTURES.evidence[:1])))
     assert "Evidence against eps" not in [drawing.heading for drawing in drawn]
 
 
 @pytest.mark.parametrize("points", [PICTURES.evidence, PICTURES.evidence[:2]])
 def test_evidence_that_falls_short_says_that_it_was_the_bets(points):
     weak = tuple((value - 1, p) for value, p in points)
-    drawing = evidence(weak, EPS)
+    drawing = evidence(weak)
     assert drawing.caption.endswith("too few to refute the claim by themselves; the bets did.")
     (refuted,) = of_class(read(drawing.svg), "dp-refuted")
     assert (float(refuted.attrib["width"]) > 0) == (len(points) > 2)
     assert drawing.caption.startswith("Shaded" if len(points) > 2 else "The counts")
-    assert "bets" not in evidence(weak, replace(EPS, by_bets=False)).caption
+    assert "bets" not in evidence(weak, by_bets=False).caption
 
 
 @pytest.mark.parametrize("alpha", [1e-200, 1e-6, 0.05, 0.5])
 def test_evidence_at_any_alpha(alpha):
     points = tuple(sorted({*PICTURES.evidence, (1.2, alpha)}, key=lambda p: -p[1]))
-    read(evidence(points, replace(EPS, alpha=alpha)).svg)
-    read(wealth(PICTURES.wealth, replace(EPS, alpha=alpha)).svg)
+    read(evidence(points, alpha).svg)
+    read(wealth(PICTURES.wealth, alpha).svg)
 
 
 def test_wealth_reaches_the_line_where_the_claim_is_refuted():
-    root = read(wealth(PICTURES.wealth, EPS).svg)
+    root = read(wealth(PICTURES.wealth, 1e-6).svg)
     level = ends(of_class(root, "dp-limit")[0])[0][1]
     assert "refuted from 10⁶" in words(root)
     assert float(of_class(root, "dp-event")[0].attrib["cy"]) < level
-    kept = read(wealth(PICTURES.wealth[:3], EPS).svg)
+    kept = read(wealth(PICTURES.wealth[:3], 1e-6).svg)
     assert (
         float(of_class(kept, "dp-event")[0].attrib["cy"])
         > ends(of_class(kept, "dp-limit")[0])[0][1]
     )
-    caption = wealth(PICTURES.wealth, EPS).caption
+    caption = wealth(PICTURES.wealth, 1e-6).caption
     assert "1e7 of a stake of 1 in 160 samples" in caption
     assert "1 in 1,000,000 audits" in caption
 

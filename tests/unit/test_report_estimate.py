@@ -48,7 +48,7 @@ def test_what_may_be_off_by_anything_is_not_said(value, error):
 def test_where_it_is_said():
     lines = [line for line, _ in table([known()])]
     assert "  exact on these pairs: eps = 1.000000 (32 outcomes)" in lines
-    assert estimated(known()) in facts(known()).values()
+    assert estimated(known()) in dict(facts(known())).values()
 
 
 @pytest.mark.parametrize("value", [0.0, 1.25, math.inf])

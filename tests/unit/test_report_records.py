@@ -86,6 +86,12 @@ def test_a_promise_that_is_long_has_a_line_of_its_own():
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize(("seconds", "said"), [(0.05, "-"), (0.1, "-"), (5.0, "5.0 s")])
+def test_time_without_runs_is_told_where_somebody_waited(seconds, said):
+    assert cells(replace(rows()[4], seconds=seconds))[-2:] == ("-", said)
+    assert cells(replace(rows()[1], seconds=seconds))[-1] != "-"
+
+
 def test_the_table_tells_files_apart():
     twice = [rows()[1], replace(rows()[1], path="shop/sales.py"), rows()[2]]
     lines = [line for line, _ in table(twice)]
@@ -201,7 +207,7 @@ def test_verbose():
 )
 def test_a_p_value_says_whether_it_is_a_bound_or_by_bets(method, e_value, said):
     record = replace(rows()[3], method=method, p_value=1e-8, e_value=e_value)
-    assert facts(record)["p-value"] == said
+    assert dict(facts(record))["p-value"] == said
 
 
 # GitHub

@@ -10,6 +10,7 @@ import pytest
 from results import BROKEN, FOUND, PASSED, Event
 
 from pytest_dp import audit
+from pytest_dp.report.headline import headline
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.sampler import Sampler
 
@@ -74,20 +75,11 @@ AuditResult(
     )
 
 
-@pytest.mark.parametrize(
-    ("result", "said"),
-    [
-        (BROKEN, "violates eps = 1; eps >= 1.89 (184,000 samples)"),
-        (replace(BROKEN, lower=1.0), "violates eps = 1; eps > 1 (184,000 samples)"),
-        (PASSED, ": no violation of eps = 1; fair: would have caught 1.31 (184,000 samples)"),
-        (
-            replace(PASSED, verdict="inconclusive", hindrances=("tried 1 of 9 pairs",)),
-            ": inconclusive on eps = 1; tried 1 of 9 pairs (184,000 samples)",
-        ),
-    ],
-)
-def test_a_result_in_a_line(result, said):
-    assert str(result).endswith(said)
+def test_a_result_in_a_line():
+    for result in (BROKEN, PASSED):
+        assert str(result) == f"{result.name}: {headline(result)}"
+    told = replace(PASSED, verdict="inconclusive", hindrances=("tried 1 of 9 pairs",))
+    assert str(told).endswith("with 184,000 samples in 0.8 s; tried 1 of 9 pairs")
 
 
 def sampler() -> Sampler:

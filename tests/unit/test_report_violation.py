@@ -19,6 +19,7 @@ from pytest_dp.report.table import table
 from pytest_dp.report.text import verbose
 from pytest_dp.report.violation import violation
 from pytest_dp.results.blame import Blame
+from pytest_dp.results.risk import Risk
 
 STATDP = replace(BROKEN, method="statdp", p_value=2.7e-212, e_value=None, bet_samples=None)
 
@@ -337,6 +338,21 @@ def test_what_is_said_now_and_then(result, said):
 def test_own_words_are_ascii():
     assert violation(LONG).isascii()
     assert all(line.isascii() for line, _ in table(rows()))
+
+
+def test_of_games_only_the_records_that_break_the_claim_are_listed():
+    told = Risk("record 1", "{'age': 40}", 0.9, (0.8, 0.97), 0.7, 1e-9, 60, 60)
+    kept = replace(told, record="record 2", lower=0.0, p_value=4e-7)  # of three, not below alpha
+
+    def shown(*risks):
+        return " ".join(violation(replace(BROKEN, risks=risks, counterexample=None)).split())
+
+    text = shown(kept, told, kept)
+    assert "record 1 = {'age': 40} AUC 0.900 in 60 pairs of runs" in text
+    assert "record 2" not in text
+    assert "Tried as well, and not seen to break the claim: 2 other records." in text
+    assert "Tried as well" not in shown(told)
+    assert "... and 2 more records that break it" in shown(*[told] * 10)
 
 
 def test_what_is_broken_comes_first_then_where_on_what_and_what_to_do():
