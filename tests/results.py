@@ -9,6 +9,7 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.record import Record, promised
+from pytest_dp.results.pictures import Bar, Histogram, Pictures
 from pytest_dp.results.result import Counterexample
 
 
@@ -84,6 +85,25 @@ Observed loss is about 2 times the claim: consistent with noise half as
 Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c
 As a test:  pairs=[([0], [])]
 Evidence: e-value 4e9 (1,840 samples), p-value 3e-212, DP-Sniper bound 1.89"""
+
+
+# What there is to draw
+
+COUNTS = [(90, 10), (300, 40), (500, 250), (90, 500), (20, 200)]
+RANGES = tuple(
+    Bar("", 10.0 * k if k else None, 10.0 * k + 10, counts, counts if k < 3 else (0, 0))
+    for k, counts in enumerate([*COUNTS, (0, 0), (0, 0)])
+)
+BY_RANGE = Histogram("output", (1_000, 1_000), RANGES)
+ALLOWED = ((0.0, 1.0), (0.25, 0.25), (1.0, 0.0))
+PICTURES = Pictures(
+    wealth=((40, 0.5), (80, -0.2), (120, 3.0), (160, 7.2)),
+    outputs=BY_RANGE,
+    attack=((0.0, 1.0), (0.1, 0.2), (1.0, 0.0)),
+    event=((0.08, 0.1, 0.12), (0.18, 0.2, 0.23)),
+    allowed=ALLOWED,
+    evidence=((2.0, 0.5), (1.8, 1e-3), (1.7, 1e-6), (1.5, 1e-12)),
+)
 
 
 def rows():

@@ -19,7 +19,7 @@ from pytest_dp.blame.decided import decided
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.missing_noise import coarse, no_noise, presence, seeded
 from pytest_dp.blame.more_noise import by_more_noise
-from pytest_dp.blame.parting import control_flow, draw_counts, shared_draw
+from pytest_dp.blame.parting import control_flow, draw_counts
 from pytest_dp.blame.runs import Runs, TooLong
 from pytest_dp.blame.source import function_at, written_budget
 from pytest_dp.limits import EQUAL, FEW, NEARLY_EQUAL
@@ -69,7 +69,7 @@ def _findings(
         *(seeded(runs), no_noise(runs), coarse(runs), presence(runs, claim, lower)),
         *(additive_noise(runs, claim), measured_noise(runs, claim, lower)),
         *(decided(runs, claim), alignment(runs, claim, lower)),
-        *(control_flow(runs), shared_draw(runs)),
+        control_flow(runs),
         iter(()) if event is None else by_more_noise(runs, event, claim, lower),
         draw_counts(runs),
     )

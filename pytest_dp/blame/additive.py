@@ -278,13 +278,13 @@ def excess_loss(moves: Sequence[Moved], claim: Guarantee, apart: bool) -> tuple[
         loss = max(largest.forward, largest.backward)
         if math.isinf(loss):
             return loss, f"{_why_unbounded(moves)}, and {claimed} is claimed"
-        return _more_than_claimed(loss, claim, f"a loss of {format_number(loss)}")
+        return more_than_claimed(loss, claim, f"a loss of {format_number(loss)}")
     mu = gaussian([case])
     if mu is None and not apart:
         return None
     if mu is not None and claim.parameter in ("mu", "rho"):
         value = mu if claim.parameter == "mu" else mu**2 / 2
-        return _more_than_claimed(value, claim, f"{claim.parameter} = {format_number(value)}")
+        return more_than_claimed(value, claim, f"{claim.parameter} = {format_number(value)}")
     directions = profile([case], forward=True), profile([case], forward=False)
     if claim.parameter == "eps":
         delta = max(direction.delta(claim.claimed)[0] for direction in directions)
@@ -299,7 +299,7 @@ def excess_loss(moves: Sequence[Moved], claim: Guarantee, apart: bool) -> tuple[
             shown = max(shown, claim.shown_by_divergence(order, order * mu * mu / 2))
     if math.isinf(shown):
         return shown, f"more than any multiple of {claim} allows"
-    return _more_than_claimed(shown, claim, claim.at_least(format_number(shown)))
+    return more_than_claimed(shown, claim, claim.at_least(format_number(shown)))
 
 
 def _why_unbounded(moves: Sequence[Moved]) -> str:
@@ -309,7 +309,8 @@ def _why_unbounded(moves: Sequence[Moved]) -> str:
     return f"{kind} noise keeps no eps without a delta"
 
 
-def _more_than_claimed(value: float, claim: Guarantee, said: str) -> tuple[float, str] | None:
+def more_than_claimed(value: float, claim: Guarantee, said: str) -> tuple[float, str] | None:
+    """A value of the claim's parameter, and in words, if it is more than claimed."""
     if value <= claim.claimed * (1 + NEARLY_EQUAL):
         return None
     of = "" if claim.parameter == "scale" else f" for {format_number(claim.claimed)} claimed"

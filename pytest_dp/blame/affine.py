@@ -31,6 +31,8 @@ class Noise:
     law: Law
     scale: float
     """Of whole numbers, that of the exponential draw that they round."""
+    location: float
+    """What is drawn is this plus so many times a standard draw."""
     centre: float
     """What is drawn is this plus noise."""
 
@@ -66,7 +68,7 @@ def noise_of(draw: Draw, index: int | None) -> Noise | None:
         centre = None if law.family.centre is None else scale * law.family.centre(law.parameter)
     if centre is None or not 0 < scale < math.inf:
         return None
-    return Noise(law, scale, location + centre)
+    return Noise(law, scale, location, location + centre)
 
 
 def _at_index(argument: Any, drawn: Any, index: int | None) -> float | None:

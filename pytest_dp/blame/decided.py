@@ -1,19 +1,25 @@
-"""Parts of the output that one random number decides: a uniform one, or a choice."""
+"""Parts of the output that one random number decides: noise at thresholds, a coin, or a choice.
+
+All that one number decides is taken together. So if it decides more than noise can hide, some of it
+is there on one of D and D' only: the loss is infinite.
+"""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.blame.additive import is_pure
+from pytest_dp.bisection import bracket
+from pytest_dp.blame.additive import is_pure, more_than_claimed
+from pytest_dp.blame.affine import Noise, noise_of
 from pytest_dp.blame.findings import (
     Finding,
     format_draw,
@@ -31,94 +37,59 @@ from pytest_dp.blame.runs import (
     Run,
     Runs,
     changed,
-    halved,
     indices,
     one_number,
     place_of,
 )
-from pytest_dp.limits import DOZENS, NEARLY_EQUAL, SEVERAL
+from pytest_dp.limits import DOZENS, SEVERAL
 from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.randomness import laws
+from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.tape import Draw
 
-
-@dataclass(frozen=True, slots=True)
-class _Law:
-    """What a leaf is on one input, by the random number that decides it."""
-
-    probabilities: dict[Leaf | None, float]
-    leaf_of: Callable[[Any], Leaf | None]
+Leaves = tuple[Leaf | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
-    """A leaf that one random number decides, with its laws on D and on D'."""
+class _Scale:
+    """Values of a random number, by a number of a standard law."""
 
-    place: str
-    element: Element
-    draw: Draw
-    laws: tuple[_Law, _Law]
-
-    def losses(self) -> dict[Leaf | None, float]:
-        """The absolute logarithm of the ratio of probabilities of each value."""
-        p, q = (law.probabilities for law in self.laws)
-        return {leaf: _log_ratio(p.get(leaf, 0.0), q.get(leaf, 0.0)) for leaf in p | q}
-
-    @property
-    def loss(self) -> float:
-        return max(self.losses().values())
+    law: Law
+    grid: Sequence[float]
+    """Where to look first."""
+    value_at: Callable[[float], Any]
+    at: Callable[[Any], float]
 
 
-def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
-    """Leaves that are decided by one random number each, and lose too much together."""
-    leaves = _decided_leaves(runs) if is_pure(claim) else []
-    loss = sum(leaf.loss for leaf in leaves)
-    if loss <= claim.claimed * (1 + NEARLY_EQUAL):
-        return
-    worst = max(leaves, key=lambda leaf: leaf.loss)
-    others = [leaf.place for leaf in leaves if leaf is not worst]
-    with_others = f"with {format_places(others)}, " if others else ""
-    losses = worst.losses()
-    value = max(losses, key=losses.__getitem__)
-    here, there = (format_number(law.probabilities.get(value, 0.0)) for law in worst.laws)
-    text = (
-        f"by {format_draw(worst.draw.request)} here, {worst.place} is {format_leaf(value)} with "
-        f"probability {here} on D and {there} on D': {with_others}a loss of {format_number(loss)} "
-        f"for {format_number(claim.claimed)} claimed"
+def _scale(draw: Draw, index: int | None) -> _Scale | None:
+    """That of one number of a draw; None if there is none, or too much to choose from."""
+    options = _options(draw)
+    if options:
+        values, ends = [repr(v) for v, _ in options], [*accumulate(p for _, p in options)]
+        middles = [end - share / 2 for end, (_, share) in zip(ends, options, strict=True)]
+        return _Scale(
+            Law(laws.UNIFORM),
+            [at for at, (_, share) in zip(middles, options, strict=True) if share],
+            lambda at: options[min(bisect_left(ends, at), len(ends) - 1)][0],
+            lambda value: middles[values.index(repr(value))],
+        )
+    shares = [*np.linspace(0, 1, 2 * SEVERAL + 1)[:-1].tolist(), BELOW_ONE]
+    if draw.request.method in UNIFORM:
+        return _Scale(Law(laws.UNIFORM), shares, float, float)
+    noise = noise_of(draw, index)
+    if noise is None or noise.law.lattice:
+        return None
+    kind = float if np.ndim(draw.value) else type(draw.value)
+    far = [4.0**power for power in range(DOZENS // 2)]
+    low, high = noise.law.support
+    return _Scale(
+        noise.law,
+        shares
+        if noise.law.family is laws.UNIFORM
+        else [-x for x in far[::-1] if -x > low] + [x for x in (0.0, *far) if low <= x < high],
+        lambda at: kind(noise.location + noise.scale * at),
+        lambda value: (float(value) - noise.location) / noise.scale,
     )
-    yield Finding("too far apart", place_of(worst.draw.stack), text, loss=loss)
-    yield from origins(runs, worst.draw, worst.place, loss=loss)
-
-
-def _log_ratio(p: float, q: float) -> float:
-    return abs(math.log(p / q)) if p and q else math.inf
-
-
-def _decided_leaves(runs: Runs) -> list[_Decided]:
-    """Differing leaves that one random number decides on both inputs, each another number."""
-    here, there = runs.both(0)
-    elements = [
-        ((key, index), draw)
-        for key, draw in here.keyed.items()
-        if key in there.keyed and (draw.request.method in UNIFORM or _options(draw))
-        for index in indices(draw)
-    ]
-    if not 0 < len(elements) <= DOZENS:
-        return []
-    differing = {place for place in runs.differing if place not in WHOLE}
-    candidates: dict[str, list[tuple[Element, Draw]]] = defaultdict(list)
-    for element, draw in elements:
-        for place in differing & _moved_by(runs, element, draw):
-            candidates[place].append((element, draw))
-    leaves = []
-    for place, deciding in candidates.items():
-        if len(deciding) == 1 and len(runs.lines_of(place)) == 1:
-            ((element, draw),) = deciding
-            laws = _law(runs, 0, element, place), _law(runs, 1, element, place)
-            leaf = _Decided(place, element, draw, laws)
-            if all(law.probabilities for law in laws) and _holds(runs, leaf):
-                leaves.append(leaf)
-    used = {leaf.element for leaf in leaves}
-    return leaves if len(used) == len(leaves) else []
 
 
 def _options(draw: Draw) -> list[tuple[Any, float]]:
@@ -139,61 +110,147 @@ def _options(draw: Draw) -> list[tuple[Any, float]]:
     return list(zip(options, map(float, shares), strict=True))
 
 
-def _moved_by(runs: Runs, element: Element, draw: Draw) -> set[str]:
-    """Leaves that change with a random number."""
-    values = [value for value, _ in _options(draw)] or [0.0, 0.25, 0.5, 0.75, BELOW_ONE]
-    moved: set[str] = set()
-    for side in (0, 1):
-        for value in values:
-            moved |= changed(runs.usual(side, 0), _run_with(runs, side, element, value))
-    return moved
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A random number on one input, and outputs that it makes there."""
+
+    runs: Runs
+    side: int
+    element: Element
+    scale: _Scale
+    tried: list[Run]
+    """The runs at the grid of the scale."""
+
+    @classmethod
+    def of(cls, runs: Runs, side: int, element: Element) -> _Number | None:
+        key, index = element
+        scale = _scale(runs.usual(side, 0).keyed[key], index)
+        if scale is None:
+            return None
+        number = cls(runs, side, element, scale, [])
+        number.tried.extend(map(number.run, scale.grid))
+        return number
+
+    def run(self, at: float) -> Run:
+        value = self.scale.value_at(at)
+        return self.runs.run(self.side, 0, one_number(self.element, lambda _: value))
+
+    @property
+    def moved(self) -> set[str]:
+        """Places that change with it."""
+        return set().union(*(changed(self.tried[0], run) for run in self.tried[1:]))
+
+    def probabilities(self, places: tuple[str, ...]) -> dict[Leaves, float]:
+        """Of the leaves at some places; empty if they do not follow from it, or are many."""
+        ends: list[float] = []
+        leaves = [_at(self.tried[0], places)]
+        for (low, _), (high, run) in pairwise(zip(self.scale.grid, self.tried, strict=True)):
+            while _at(run, places) != leaves[-1]:
+                if len(ends) > SEVERAL:
+                    return {}
+                differs = partial(self._differs, places, leaves[-1])
+                _, low = bracket(differs, low, high, (high - low) / 2**30)
+                ends.append(low)
+                leaves.append(_at(self.run(low), places))
+        for usual in (self.runs.usual(self.side, noise) for noise in range(DOZENS)):
+            value = usual.value_of(self.element)
+            following = None if value is None else leaves[bisect_left(ends, self.scale.at(value))]
+            if following != _at(usual, places):
+                return {}
+        edges = np.array([-np.inf, *ends, np.inf])
+        shares = np.exp(self.scale.law.log_between(edges[:-1], edges[1:])).tolist()
+        probabilities: Counter[Leaves] = Counter()
+        for some, share in zip(leaves, shares, strict=True):
+            probabilities[some] += share
+        return dict(probabilities)
+
+    def _differs(self, places: tuple[str, ...], leaves: Leaves, at: float) -> bool:
+        return _at(self.run(at), places) != leaves
 
 
-def _run_with(runs: Runs, side: int, element: Element, value: Any) -> Run:
-    return runs.run(side, 0, one_number(element, lambda _: value))
+def _at(run: Run, places: tuple[str, ...]) -> Leaves:
+    return tuple(map(run.leaves.get, places))
 
 
-def _law(runs: Runs, side: int, element: Element, place: str) -> _Law:
-    """What a leaf is by a random number; without probabilities if that is too much to know."""
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """Leaves that one random number decides, and what tells most of the two inputs in them."""
 
-    def leaf(value: Any) -> Leaf | None:
-        return _run_with(runs, side, element, value).leaves.get(place)
+    loss: float
+    places: tuple[str, ...]
+    leaves: Leaves
+    shares: tuple[float, float]
+    """Of these leaves, on D and on D'."""
+    draw: Draw
+    noise: Noise | None
 
-    probabilities: Counter[Leaf | None] = Counter()
-    options = _options(runs.usual(side, 0).keyed[element[0]])
-    if options:
-        by_option = {repr(value): leaf(value) for value, _ in options}
-        for value, share in options:
-            if share > 0:
-                probabilities[by_option[repr(value)]] += share  # type: ignore[assignment]
-        return _Law(dict(probabilities), lambda value: by_option.get(repr(value)))
-    cuts, leaves = _cuts(leaf)
-    for low, high, value in zip([0.0, *cuts], [*cuts, 1.0], leaves, strict=False):
-        probabilities[value] += high - low  # type: ignore[assignment]
-    return _Law(dict(probabilities), lambda value: leaves[bisect(cuts, value)])
+    @property
+    def text(self) -> str:
+        values = ", ".join(map(format_leaf, self.leaves[:2])) + ", ..." * (len(self.leaves) > 2)
+        verb = "is" if len(self.places) == 1 else "are"
+        here, there = map(format_number, self.shares)
+        return (
+            f"by {format_draw(self.draw.request)} here, {format_places(self.places)} {verb} "
+            f"{values} with probability {here} on D and {there} on D'"
+        )
 
-
-def _cuts(leaf: Callable[[float], Leaf | None]) -> tuple[list[float], list[Leaf | None]]:
-    """Where a leaf changes while a uniform number goes from 0 to 1, and its values in between."""
-    grid = [*np.linspace(0, 1, 2 * SEVERAL + 1)[:-1].tolist(), BELOW_ONE]
-    on_grid = [leaf(value) for value in grid]
-    if len(set(on_grid)) > SEVERAL:
-        return [], []
-    cuts, leaves = [], [on_grid[0]]
-    for (low, before), (high, after) in pairwise(zip(grid, on_grid, strict=True)):
-        if before != after:
-            unchanged = partial(lambda before, value: leaf(value) == before, before)
-            cuts.append(halved(low, high, unchanged, 30)[1])
-            leaves.append(after)
-    return cuts, leaves
+    @property
+    def kind(self) -> str:
+        if self.noise is None:
+            return "too far apart"
+        shared = len(self.places) > 1 and math.isinf(self.loss)
+        return "shared noise" if shared else "too little noise"
 
 
-def _holds(runs: Runs, leaf: _Decided) -> bool:
-    """Whether a leaf is what the number says, in all runs on either input."""
-    for side, law in enumerate(leaf.laws):
-        for noise in range(DOZENS):
-            run = runs.usual(side, noise)
-            value = run.value_of(leaf.element)
-            if value is None or run.leaves.get(leaf.place) != law.leaf_of(value):
-                return False
-    return True
+def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
+    """Leaves that are decided by one random number each, and lose too much together."""
+    parts = sorted(_decided(runs, claim), key=lambda part: -part.loss)
+    parts = parts if is_pure(claim) else parts[:1]  # losses of other claims do not add up
+    loss = sum(part.loss for part in parts)
+    said = f"a loss of {format_number(loss)}"
+    excess = more_than_claimed(loss, claim, said if is_pure(claim) else claim.at_least(said[10:]))
+    if excess is None:
+        return
+    worst, *others = parts
+    with_others = f"with {format_places([p for o in others for p in o.places])}, " if others else ""
+    text = f"{worst.text}: {with_others}{excess[1]}"
+    certain = worst.kind == "shared noise"
+    yield Finding(worst.kind, place_of(worst.draw.stack), text, certain=certain, loss=loss)
+    scale = None if worst.noise is None else worst.noise.scale
+    yield from origins(runs, worst.draw, worst.places[0], scale, loss=loss)
+
+
+def _decided(runs: Runs, claim: Guarantee) -> Iterator[_Decided]:
+    """The leaves that each random number alone decides on both inputs, where some differ."""
+    here, there = runs.both(0)
+    elements = [
+        (key, index)
+        for key, draw in here.keyed.items()
+        if key in there.keyed and place_of(draw.stack) in runs.lines_of_differing
+        for index in indices(draw)
+    ]
+    if len(elements) > DOZENS:
+        return
+    made = ([_Number.of(runs, side, element) for side in (0, 1)] for element in elements)
+    numbers = [(one, other) for one, other in made if one is not None and other is not None]
+    times = Counter(place for one, other in numbers for place in one.moved | other.moved)
+    differing = [*dict.fromkeys([*runs.differing, *here.leaves])]
+    for pair in numbers:
+        chosen = tuple(
+            place
+            for place in differing
+            if place in pair[0].moved | pair[1].moved and place not in WHOLE
+            if times[place] == len(runs.lines_of(place)) == 1
+            if all(len({run.leaves.get(place) for run in one.tried}) <= SEVERAL for one in pair)
+        )[:SEVERAL]
+        p, q = (one.probabilities(chosen) for one in pair)
+        if p and q and not set(chosen).isdisjoint(runs.differing):
+            shares = {leaves: (p.get(leaves, 0.0), q.get(leaves, 0.0)) for leaves in p | q}
+            losses = {
+                v: max(claim.shown_by(*s), claim.shown_by(*s[::-1])) for v, s in shares.items()
+            }
+            worst = max(losses, key=losses.__getitem__)
+            key, index = pair[0].element
+            draw = here.keyed[key]
+            found = float(losses[worst]), chosen, worst, shares[worst], draw, noise_of(draw, index)
+            yield _Decided(*found)

@@ -313,13 +313,3 @@ def extreme(sign: int) -> Replacement:
         return redrawn(draw, other)
 
     return far
-
-
-def halved(
-    low: float, high: float, is_low: Callable[[float], bool], halvings: int
-) -> tuple[float, float]:
-    """The interval around a value up to which `is_low` holds, after so many halvings."""
-    for _ in range(halvings):
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_low(middle) else (low, middle)
-    return low, high

@@ -178,7 +178,7 @@ def responses(data, rng):
 
 @case(
     "too little noise",
-    "4 draws of rng.laplace(scale=1.0) here, moved by 1.0 at most, make",
+    "with output[1] and output[3], a loss of 3.0 for 1.0 claimed",
     pair=([3, 5, 9, 2], [4, 4, 8, 3]),
 )
 def above_limit(data, rng):
@@ -186,6 +186,15 @@ def above_limit(data, rng):
     for x in data:
         out.append(x + rng.laplace(scale=1.0) > 4)  # here
     return out
+
+
+@case(
+    "too little noise",
+    "4 draws of rng.laplace(scale=1.0) here, moved by 1.0 at most, make",
+    pair=([3, 5, 9, 2], [4, 4, 8, 3]),
+)
+def place_of_the_largest(data, rng):
+    return int(np.argmax(np.array(data) + rng.laplace(scale=1.0, size=4)))  # here
 
 
 @case("passing", "come by here, `return len(data)  # here`; the outputs differ in these")
@@ -283,7 +292,8 @@ def noise_for_each(data, rng):
 
 @case(
     "shared noise",
-    "depend on one draw alone, rng.laplace(): they change where",
+    "by rng.laplace() here, output[0], output[1] and 2 more are False, True, ... with probability "
+    "0.6321 on D and 0.0 on D'",
     pair=([3, 5, 9, 2], [4, 4, 8, 3]),
 )
 def one_threshold(data, rng):

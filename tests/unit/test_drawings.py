@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results import rows
+from results import BY_RANGE, COUNTS, PICTURES, RANGES, rows
 
 from pytest_dp.limits import UNSEEN
 from pytest_dp.report import drawings as drawn_by
@@ -20,22 +20,6 @@ from pytest_dp.report.drawings import drawings, trade_off, wealth
 from pytest_dp.report.histograms import outputs
 from pytest_dp.report.svg import WIDTH, Axis, line, number, percent, power_of_ten
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
-
-COUNTS = [(90, 10), (300, 40), (500, 250), (90, 500), (20, 200)]
-RANGES = tuple(
-    Bar("", 10.0 * k if k else None, 10.0 * k + 10, counts, counts if k < 3 else (0, 0))
-    for k, counts in enumerate([*COUNTS, (0, 0), (0, 0)])
-)
-BY_RANGE = Histogram("output", (1_000, 1_000), RANGES)
-ALLOWED = ((0.0, 1.0), (0.25, 0.25), (1.0, 0.0))
-PICTURES = Pictures(
-    wealth=((40, 0.5), (80, -0.2), (120, 3.0), (160, 7.2)),
-    outputs=BY_RANGE,
-    attack=((0.0, 1.0), (0.1, 0.2), (1.0, 0.0)),
-    event=((0.08, 0.1, 0.12), (0.18, 0.2, 0.23)),
-    allowed=ALLOWED,
-    evidence=((2.0, 0.5), (1.8, 1e-3), (1.7, 1e-6), (1.5, 1e-12)),
-)
 
 
 def told(pictures):
