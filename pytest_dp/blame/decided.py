@@ -57,6 +57,8 @@ class _Scale:
     law: Law
     grid: Sequence[float]
     """Where to look first."""
+    most: int
+    """Values that a leaf may have; of more, it is not decided."""
     value_at: Callable[[float], Any]
     at: Callable[[Any], float]
 
@@ -70,23 +72,24 @@ def _scale(draw: Draw, index: int | None) -> _Scale | None:
         return _Scale(
             Law(laws.UNIFORM),
             [at for at, (_, share) in zip(middles, options, strict=True) if share],
+            len(options),
             lambda at: options[min(bisect_left(ends, at), len(ends) - 1)][0],
             lambda value: middles[values.index(repr(value))],
         )
     shares = [*np.linspace(0, 1, 2 * SEVERAL + 1)[:-1].tolist(), BELOW_ONE]
     if draw.request.method in UNIFORM:
-        return _Scale(Law(laws.UNIFORM), shares, float, float)
+        return _Scale(Law(laws.UNIFORM), shares, SEVERAL, float, float)
     noise = noise_of(draw, index)
     if noise is None or noise.law.lattice:
         return None
     kind = float if np.ndim(draw.value) else type(draw.value)
     far = [4.0**power for power in range(DOZENS // 2)]
     low, high = noise.law.support
+    grid = [-x for x in far[::-1] if -x > low] + [x for x in (0.0, *far) if low <= x < high]
     return _Scale(
         noise.law,
-        shares
-        if noise.law.family is laws.UNIFORM
-        else [-x for x in far[::-1] if -x > low] + [x for x in (0.0, *far) if low <= x < high],
+        shares if noise.law.family is laws.UNIFORM else grid,
+        SEVERAL,
         lambda at: kind(noise.location + noise.scale * at),
         lambda value: (float(value) - noise.location) / noise.scale,
     )
@@ -146,7 +149,7 @@ class _Number:
         leaves = [_at(self.tried[0], places)]
         for (low, _), (high, run) in pairwise(zip(self.scale.grid, self.tried, strict=True)):
             while _at(run, places) != leaves[-1]:
-                if len(ends) > SEVERAL:
+                if len(ends) > self.scale.most:
                     return {}
                 differs = partial(self._differs, places, leaves[-1])
                 _, low = bracket(differs, low, high, (high - low) / 2**30)
@@ -234,15 +237,15 @@ def _decided(runs: Runs, claim: Guarantee) -> Iterator[_Decided]:
     made = ([_Number.of(runs, side, element) for side in (0, 1)] for element in elements)
     numbers = [(one, other) for one, other in made if one is not None and other is not None]
     times = Counter(place for one, other in numbers for place in one.moved | other.moved)
-    differing = [*dict.fromkeys([*runs.differing, *here.leaves])]
     for pair in numbers:
-        chosen = tuple(
+        places = [
             place
-            for place in differing
+            for place in here.leaves | there.leaves
             if place in pair[0].moved | pair[1].moved and place not in WHOLE
             if times[place] == len(runs.lines_of(place)) == 1
-            if all(len({run.leaves.get(place) for run in one.tried}) <= SEVERAL for one in pair)
-        )[:SEVERAL]
+            if all(len({_at(run, (place,)) for run in one.tried}) <= one.scale.most for one in pair)
+        ]
+        chosen = tuple(sorted(places, key=lambda place: place not in runs.differing)[:SEVERAL])
         p, q = (one.probabilities(chosen) for one in pair)
         if p and q and not set(chosen).isdisjoint(runs.differing):
             shares = {leaves: (p.get(leaves, 0.0), q.get(leaves, 0.0)) for leaves in p | q}

@@ -16,14 +16,10 @@ def headline(result: Result) -> str:
     """The outcome in one line."""
     guarantee = result.claim.promise.guarantee
     if result.violated and result.outside:
-        return f"beyond your examples: {shown_more(result)} for {result.outside}"
+        return f"beyond your examples: {_claimed_and_shown(result)[1]} for {result.outside}"
     if result.violated:
-        sure = f"({numbers.confidence(result.alpha)} confidence)"
-        if not result.lower > result.claimed:
-            more = guarantee.more_than(numbers.claimed(result.claimed))
-            return f"claimed {written(guarantee)}, but {more} {sure}"
-        claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
-        return f"claimed {guarantee.written(claimed)}, but {guarantee.at_least(bound)} {sure}"
+        claimed, shown = _claimed_and_shown(result)
+        return f"claimed {claimed}, but {shown} ({numbers.confidence(result.alpha)} confidence)"
     claim = written(guarantee)
     beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
     if result.verdict == "inconclusive":
@@ -44,12 +40,13 @@ def headline(result: Result) -> str:
     return f"{found} found; {worth} ({result.strength}){beyond}"
 
 
-def shown_more(result: Result) -> str:
-    """What a violation shows: ``eps >= 1.79``."""
+def _claimed_and_shown(result: Result) -> tuple[str, str]:
+    """What is claimed of a violation and what it shows: ``eps = 1.0``, ``eps >= 1.79``."""
     guarantee = result.claim.promise.guarantee
     if not result.lower > result.claimed:
-        return guarantee.more_than(numbers.claimed(result.claimed))
-    return guarantee.at_least(numbers.claim_and_bound(result.claimed, result.lower)[1])
+        return written(guarantee), guarantee.more_than(numbers.claimed(result.claimed))
+    claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
+    return guarantee.written(claimed), guarantee.at_least(bound)
 
 
 def written(guarantee: Guarantee) -> str:

@@ -144,6 +144,20 @@ def test_numbers_that_go_together_are_compared():
     assert sorted(found) == [f"{a} - {b}" for a, b in zip("abcde", "bcdef", strict=True)]
 
 
+@pytest.mark.parametrize(
+    ("ratio", "weight"), [(1.09, 1.0), (0.93, 1.0), (1.17, 1.2), (3.3, 3.0), (-3.3, -3.0)]
+)
+def test_weights_are_as_simple_as_noise_leaves_room_for(ratio, weight):
+    rng = np.random.default_rng(0)
+    z, own = (part - part.mean() for part in rng.normal(size=(2, 400)))
+    own -= z * (z @ own) / (z @ z)
+    own *= np.std(z) / np.std(own)
+    other = (0.95 * z + math.sqrt(1 - 0.95**2) * own) / ratio  # room for a tenth
+    numbers = np.stack([z, other], axis=1)
+    (found,) = near_relations(["a", "b"], numbers, numbers)
+    assert found.weights == pytest.approx((1.0, -weight))
+
+
 STEPS = [0.1, 1.0, 1 / 3, 10.0, 2.0**-7]
 
 

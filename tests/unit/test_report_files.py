@@ -91,6 +91,14 @@ def test_what_was_written_can_be_read():
     assert read(as_json(rows())) == rows()
 
 
+@pytest.mark.parametrize("value", [0.0, 1.25, math.inf])
+def test_a_loss_that_is_known_goes_through_json(value):
+    known = Estimate(value, 1e-15, "exact", pairs=1, basis="32 outcomes")
+    record = Record.of(replace(PASSED, estimate=known))
+    jsonschema.validate(json.loads(as_json([record])), SCHEMA)
+    assert read(as_json([record])) == [record]
+
+
 @pytest.mark.parametrize("text", ['{"version": 2, "claims": []}', "[]", '{"version": "1"}', "{}"])
 def test_other_versions_are_not_read(text):
     with pytest.raises(ValueError, match="has a version from 1 to 1, and this one has"):

@@ -17,7 +17,8 @@ from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github
 from pytest_dp.report.record import Record
 from pytest_dp.report.table import cells, heads, legend, outcome, table, total
-from pytest_dp.report.text import facts, verbose
+from pytest_dp.report.text import estimated, facts, verbose
+from pytest_dp.results.estimate import Estimate
 
 TABLE = """\
                             would  a leak
@@ -208,6 +209,39 @@ def test_verbose():
 def test_a_p_value_says_whether_it_is_a_bound_or_by_bets(method, e_value, said):
     record = replace(rows()[3], method=method, p_value=1e-8, e_value=e_value)
     assert dict(facts(record))["p-value"] == said
+
+
+# A loss that is known
+
+
+def known(value=1.0, pairs=1, available=1, error=1e-15):
+    estimate = Estimate(value, error, "exact", pairs=pairs, basis="32 outcomes")
+    result = replace(BROKEN, verdict="no violation", counterexample=None, estimate=estimate)
+    return Record.of(replace(result, pairs=(available, available)))
+
+
+def test_what_is_said():
+    assert estimated(known()) == "exact on these pairs: eps = 1.000000 (32 outcomes)"
+    assert estimated(known(math.log(3), 3, 10)) == (
+        "exact on 3 of 10 pairs: eps = 1.098612 (32 outcomes)"
+    )
+    assert estimated(known(math.inf)) == "exact on these pairs: eps = infinity (32 outcomes)"
+    assert estimated(Record.of(BROKEN)) == ""
+    assert estimated(replace(known(), delta=1e-5)).endswith(
+        "eps = 1.000000 at delta = 1e-05 (32 outcomes)"
+    )
+
+
+@pytest.mark.parametrize("value", [1.0, math.inf])
+@pytest.mark.parametrize("error", [math.inf, math.nan])
+def test_what_may_be_off_by_anything_is_not_said(value, error):
+    assert estimated(known(value, error=error)) == ""
+
+
+def test_where_it_is_said():
+    lines = [line for line, _ in table([known()])]
+    assert "  exact on these pairs: eps = 1.000000 (32 outcomes)" in lines
+    assert estimated(known()) in dict(facts(known())).values()
 
 
 # GitHub
