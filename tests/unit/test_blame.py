@@ -197,7 +197,7 @@ def place_of_the_largest(data, rng):
     return int(np.argmax(np.array(data) + rng.laplace(scale=1.0, size=4)))  # here
 
 
-@case("passing", "come by here, `return len(data)  # here`; the outputs differ in these")
+@case("passing", "runs on D or D' come by here, `return len(data)")
 def gate(data, rng):
     if rng.random() < 0.3:
         return len(data)  # here
