@@ -15,7 +15,7 @@ from typing import Any
 from pytest_dp import clocks
 from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.known import Known
+from pytest_dp.auditors.known import Known, estimate_of, hold_against
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.doubts import content_of, doubt_about
@@ -29,7 +29,6 @@ from pytest_dp.limits import (
     MANY,
     MOMENT,
     NEARLY_EQUAL,
-    REFUTED,
     RESERVE,
     RUNS,
     SEARCH_TIME,
@@ -45,7 +44,6 @@ LEAST_RUNS = 40
 """Given: fewer say next to nothing of what a mechanism does now and then."""
 REAL_RUNS = 5 * THOUSAND
 """Given: a law that is wrong in one run of a hundred is seen in so many."""
-OTHER_OUTPUTS = "real runs give other outputs than those that are derived"
 
 
 class BearingOut:
@@ -250,9 +248,7 @@ class BearingOut:
         sides = state.outputs.sides()
         if min(map(len, sides)) < min(state.drawn, known.checked):
             return "not all of its outputs are kept"
-        for side, outputs in enumerate(sides):
-            if known.evidence_against(side, outputs[: known.checked]) >= REFUTED:
-                return OTHER_OUTPUTS
+        hold_against(known, sides)
         if self.context.call.size is not None:
             self._replay_calls(state)
         return ""
@@ -277,20 +273,9 @@ class BearingOut:
         """The loss on the claim's pairs, as real runs bear it out."""
         loss = self.loss
         assert loss is not None
-        value, error = loss
         known = self.known.pairs
         pairs = [known[number] for number in range(self._bandit.claimed) if number in known]
-        modes = {pair.mode for pair in pairs}
-        basis = max((pair.basis for pair in pairs), key=lambda text: (len(text), text))
-        return Estimate(
-            float(value),
-            error,
-            "analytic" if "analytic" in modes else "exact",
-            pairs=len(pairs),
-            basis=basis,
-            runs=self.runs,
-            unseen=self._unseen,
-        )
+        return estimate_of(pairs, *loss, self.runs, self._unseen)
 
     @property
     def _unseen(self) -> float:

@@ -12,10 +12,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from pytest_dp.auditors import divergence, held_out
-from pytest_dp.auditors.bearing_out import OTHER_OUTPUTS
+from pytest_dp.auditors import held_out
 from pytest_dp.auditors.game import Game
-from pytest_dp.auditors.known import Known
+from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
 from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
@@ -23,14 +22,12 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.shrinking import smallest
 from pytest_dp.auditors.stopping import (
     Caught,
-    could_see_delta,
-    runs_to_margin,
     should_tell,
     tells_apart,
-    would_catch,
 )
 from pytest_dp.auditors.strongest import (
     Strongest,
+    count_divergence,
     grows,
     length_of,
     seen_before,
@@ -77,7 +74,7 @@ def conclude(game: Game, derived: Known) -> AuditResult:
         return context.result("inconclusive", **bets)
     violated = game.refuted
     claimed = game.bandit.claimed
-    caught = would_catch(known[:claimed], claimed, context.guarantee, game.share * context.alpha)
+    caught = game.margin.caught
     if violated:
         shown = _refuted_fields(game, known)
     else:
@@ -100,7 +97,7 @@ def conclude(game: Game, derived: Known) -> AuditResult:
             bets["estimate"], bets["not_exact"] = None, OTHER_OUTPUTS
     _note_if_late(game)
     if not violated and not game.bearing_out.runs:
-        bets |= _of_delta(game, known[:claimed], caught)
+        bets |= _of_delta(game, caught)
         if (loss := bets["estimate"]) is not None and loss.pairs == claimed:
             bets["may_lose"] = None  # as it is known
     verdict: Verdict = "violated" if violated else _not_refuted(game, known, caught.if_kept, bets)
@@ -203,7 +200,7 @@ def _not_refuted(
     return "no violation"
 
 
-def _of_delta(game: Game, known: list[PairState], caught: Caught) -> dict[str, Any]:
+def _of_delta(game: Game, caught: Caught) -> dict[str, Any]:
     """Fields of the result of a claim that stands: what it may lose now, and rare leaks."""
     context = game.context
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
@@ -212,9 +209,7 @@ def _of_delta(game: Game, known: list[PairState], caught: Caught) -> dict[str, A
     runs = context.settings.max_samples
     if context.sampler.seconds_a_run:
         runs = min(runs, int(context.settings.max_seconds / context.sampler.seconds_a_run))
-    level = context.guarantee, game.share * context.alpha
-    times = runs / max(2 * game.drawn, 1)
-    fields["misses_delta"] = could_see_delta(known, game.bandit.claimed, *level, times)
+    fields["misses_delta"] = game.margin.could_see_delta(runs / max(2 * game.drawn, 1))
     said = f"leaks {DELTAS} times as likely as delta={context.guarantee.delta:g} may go unseen: "
     more = "more runs would show them" if fields["misses_delta"] else "no affordable number of"
     context.sampler.note(said + more + ("" if fields["misses_delta"] else " runs could show them"))
@@ -330,10 +325,7 @@ def _note_if_late(game: Game) -> None:
             f"stopped after max_seconds={context.settings.max_seconds:g}, with "
             f"{context.sampler.runs:,} of {context.max_samples:,} samples"
         )
-        alpha = game.share * context.alpha
-        needed = runs_to_margin(
-            len(context.pairs), context.guarantee, alpha, context.settings.margin
-        )
+        needed = game.margin.runs_needed
         if context.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
             takes = numbers.seconds(about * (context.sampler.seconds_a_run or 0.0))
@@ -385,7 +377,7 @@ def _divergence(game: Game, winner: PairState) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
     game.look_closer(winner, 4 * THOUSAND)
     alpha = ALPHA_SHARE * game.context.alpha
-    return divergence.count(game.context, game.pool, winner, alpha)
+    return count_divergence(game.context, game.pool, winner, alpha)
 
 
 def _strongest(game: Game, known: list[PairState]) -> Strongest | None:

@@ -16,15 +16,14 @@ import numpy as np
 from pytest_dp import clocks
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.binning import Reader
-from pytest_dp.auditors.bandit import Bandit
+from pytest_dp.auditors.bandit import Bandit, heed_refusal
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, Proposal
-from pytest_dp.auditors.margin import Margin
 from pytest_dp.auditors.pair_state import PairState, hope, joints_of, learn, make_room
 from pytest_dp.auditors.past import learned_by, remind
 from pytest_dp.auditors.pool import Pool, always_raises
-from pytest_dp.auditors.refusals import heed_refusal
+from pytest_dp.auditors.stopping import Margin
 from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
@@ -86,7 +85,7 @@ class Game:
         self.ledger = Ledger(context.guarantee, share * context.alpha, before)
         self.pace = context.pace
         self.late = self.satisfied = False
-        self._margin = Margin(context, self.bandit, share)
+        self.margin = Margin(context, self.bandit, share)
         self.learning = 0.0  # seconds
         self.trail: list[tuple[int, float]] = []
 
@@ -113,7 +112,7 @@ class Game:
             self._go_on(state, size, deadline)
             if state.hope < least_hope:
                 return
-            if self._may_end_at_margin and self._margin.is_reached(self.ledger):
+            if self._may_end_at_margin and self.margin.is_reached(self.ledger):
                 self.satisfied = True
                 return
 
@@ -163,7 +162,7 @@ class Game:
         unlearned = (state for state in bandit.accepted if not state.binnings)
         if not bearing_out.wanted and (state := next(unlearned, None)) is not None:
             return state
-        return self._margin.doubtful or bandit.next_pair()
+        return self.margin.doubtful or bandit.next_pair()
 
     def _proposed_edge(self, state: PairState) -> float:
         """The edge of what was proposed; 0 once it should have won by now."""

@@ -25,7 +25,7 @@ from pytest_dp.known.enumerating import TOO_SLOW, enumerated
 from pytest_dp.limits import EQUAL, MANY, MOMENT, REFUTED, SEARCH_TIME, SEVERAL, STEP_TIME, THOUSAND
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.results.estimate import Estimate
+from pytest_dp.results.estimate import Estimate, Mode
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.sampler import Draw
@@ -141,13 +141,11 @@ class Known:
         claimed = context.guarantee.claimed
         if value > claimed and self.by_rounding and not context.settings.floating_point:
             return None, "outputs that differ by rounding alone count as different there"
-        known = self.pairs[enough[0].number]
-        rounding = 0.0 if known.mode == "exact" else error
+        known = [self.pairs[state.number] for state in enough]
+        rounding = 0.0 if known[0].mode == "exact" else error
         if value > claimed * (1 + EQUAL) + rounding and not violated:
             return None, "a loss above the claim that the bets do not confirm"
-        texts = [self.pairs[state.number].basis for state in enough]
-        basis = max(texts, key=lambda text: (len(text), text))  # the most outcomes
-        return Estimate(float(value), error, known.mode, pairs=len(values), basis=basis), ""
+        return estimate_of(known, value, error), ""
 
     @property
     def by_rounding(self) -> bool:
@@ -157,13 +155,30 @@ class Known:
     def _checked(self, context: Context, pool: Pool, state: PairState) -> tuple[float, float]:
         """The claim's parameter on a pair, and its error, if real outputs bear it out."""
         known = self.pairs[state.number]
-        for side, outputs in enumerate(_real_outputs(context, pool, state)):
-            if known.evidence_against(side, outputs[: known.checked]) >= REFUTED:
-                raise CannotInstrument("real runs give other outputs than those that are derived")
+        hold_against(known, _real_outputs(context, pool, state))
         return parameter_of(known, context.guarantee)
 
 
 TOO_FEW = "too few real runs to check it"
+OTHER_OUTPUTS = "real runs give other outputs than those that are derived"
+
+
+def hold_against(known: KnownPair, sides: tuple[Outputs, Outputs]) -> None:
+    """Raise CannotInstrument if outputs of real runs refute what is known of a pair."""
+    for side, outputs in enumerate(sides):
+        if known.evidence_against(side, outputs[: known.checked]) >= REFUTED:
+            raise CannotInstrument(OTHER_OUTPUTS)
+
+
+def estimate_of(
+    known: Sequence[KnownPair], value: float, error: float, runs: int = 0, unseen: float = 0.0
+) -> Estimate:
+    """A loss on some pairs, known by the one that knows least, and of the most outcomes."""
+    mode: Mode = next((pair.mode for pair in known if pair.mode != "exact"), "exact")
+    basis = max((pair.basis for pair in known), key=lambda text: (len(text), text))
+    return Estimate(
+        float(value), error, mode, pairs=len(known), basis=basis, runs=runs, unseen=unseen
+    )
 
 
 def known_of(context: Context) -> Known:

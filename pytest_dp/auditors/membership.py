@@ -51,7 +51,7 @@ RELEARNED = FEW
 """Times as many outputs teach the attack anew; its interval begins anew as well."""
 
 
-class Game:
+class RecordGame:
     """The game of one record: an attack, what it has learned from, and the bets on it."""
 
     def __init__(self, target: Target, claimed: float, alpha: float) -> None:
@@ -153,7 +153,9 @@ class _Games:
         assert promise.games is not None
         self.context, self.promise = context, promise
         alpha = context.alpha / len(promise.games.records)
-        self.games = [Game(t, context.guarantee.claimed, alpha) for t in promise.games.records]
+        self.games = [
+            RecordGame(t, context.guarantee.claimed, alpha) for t in promise.games.records
+        ]
         self.data = Input(promise.inputs)
         self.inputs = [self.data, *(Input(game.target.without) for game in self.games)]
         self.shown: Shown | None = None

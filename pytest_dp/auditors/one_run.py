@@ -50,22 +50,22 @@ def audit(context: Context) -> AuditResult:
     Raises ClaimError if the claim is not about single records, if there are too few canaries
     to show anything, or if they cannot be scored; MechanismError if a run raises.
     """
-    game = _Game(context)
+    guessing = _Guessing(context)
     try:
-        while game.runs < game.method.runs and not game.refuted:
-            game.play()
+        while guessing.runs < guessing.method.runs and not guessing.refuted:
+            guessing.play()
     except OutOfTime as out:
-        if not game.runs:
+        if not guessing.runs:
             context.refuse_hung(out)
         context.sampler.note(
-            f"stopped after {game.runs} of {game.method.runs} runs: raise max_seconds="
+            f"stopped after {guessing.runs} of {guessing.method.runs} runs: raise max_seconds="
             f"{context.settings.max_seconds:g}",
             hinders=True,
         )
-    return game.result()
+    return guessing.result()
 
 
-class _Game:
+class _Guessing:
     """Runs with canaries, and what was guessed of each."""
 
     def __init__(self, context: Context) -> None:

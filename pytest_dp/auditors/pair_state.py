@@ -285,3 +285,9 @@ def hope(record: Record, guarantee: Guarantee, learned: int) -> float:
     if not len(edge):
         return unlearned
     return float(np.max(edge + HOPE_ERRORS / np.sqrt(runs))) + unlearned
+
+
+def suspicion_of(state: PairState, guarantee: Guarantee) -> float:
+    """Standard errors by which the best bet gained."""
+    edge, runs = edges(state.record, guarantee)
+    return float(np.max(edge * np.sqrt(runs))) if len(edge) else 0.0

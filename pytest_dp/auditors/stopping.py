@@ -13,14 +13,17 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.auditors.bandit import Bandit
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pair_state import PairState, suspicion_of
 from pytest_dp.auditors.paired_outputs import first_pairs
-from pytest_dp.evidence.betting import edges
+from pytest_dp.evidence.betting import Ledger
 from pytest_dp.evidence.event_bets import all_contingencies
 from pytest_dp.evidence.losing_now import may_lose, would_lose
 from pytest_dp.evidence.replay import PlannedBets, shapes_of, smallest_scale, wealth_for
 from pytest_dp.evidence.resolution import (
     DELTAS,
+    LITTLE,
     OTHER_PAIRS_SHARE,
     SEEN,
     clearest_event,
@@ -34,8 +37,10 @@ from pytest_dp.limits import (
     CHECK_GROWTH,
     CLEAR_ERRORS,
     FEW,
+    HUNG_SECONDS,
     MILLION,
     NO_LOSS,
+    RESERVE,
     SHOWN_ALPHA,
     THOUSAND,
 )
@@ -77,40 +82,140 @@ class Caught:
         return not guarantee.delta or self.rarest <= DELTAS * guarantee.delta
 
 
-def would_catch(
-    states: list[PairState], available: int, guarantee: Guarantee, alpha: float
-) -> Caught:
-    """What would have been caught, with 95 % power.
+class Margin:
+    """What a game would have caught, and whether that is enough for it to end.
 
-    `states` are the pairs that were looked at, of the `available` ones that the claim gives:
-    proposed ones take a share that is bounded, and most of them are seen too little to say
-    anything. `alpha` is what bets may spend.
+    It may spend a `share` of alpha. `doubtful` is a pair that keeps it from ending.
     """
-    bets = PlannedBets(guarantee, _pairs_drawn(states, available), alpha)
-    losses = [may_lose(state.record, guarantee) for state in states]
-    order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
-    now: float = losses[order[0]]
-    rarest = rarest_leak(bets)
-    if now >= guarantee.claimed and not any(
-        shape.certain for state in states for shape in shapes_of(state.record)
-    ):
-        return Caught(math.inf, math.inf, now, rarest)  # too few outputs to say anything
-    # The mechanism loses most on the pair that loses most, whichever one it would be caught by.
-    then = [
-        np.array(_smallest_caught(states[k], bets, losses[k]))
-        * (max(1.0, now / max(losses[k], NO_LOSS)) if losses[k] < now < math.inf else 1.0)
-        for k in order
-    ]
-    by_bets, if_kept = np.min(then, axis=0).tolist()
-    return Caught(by_bets, if_kept, now, rarest)
 
+    def __init__(self, context: Context, bandit: Bandit, share: float) -> None:
+        self._context, self._bandit, self._alpha = context, bandit, share * context.alpha
+        self._guarantee, self._wanted = context.guarantee, context.settings.margin
+        self.doubtful: PairState | None = None
+        self._next_check = self._next_shown = 0.0  # pairs of outputs
+        self._at_margin = 0  # the same, where noise would have been caught that is too small
 
-def could_see_delta(
-    states: list[PairState], available: int, guarantee: Guarantee, alpha: float, times: float
-) -> bool:
-    """Whether so many times the runs would see leaks that are a few times as likely as delta."""
-    bets = PlannedBets(guarantee, times * _pairs_drawn(states, available), alpha)
-    return rarest_leak(bets) <= DELTAS * guarantee.delta
+    def is_reached(self, ledger: Ledger) -> bool:
+        """Whether the claim's margin is reached and nothing is in doubt; looked at now and then."""
+        context, bandit = self._context, self._bandit
+        if bandit.drawn < self._next_check or ledger.refuted:
+            return False
+        shows_progress = context.sampler.progress is not None
+        searched = bandit.source.exhausted or not bandit.may_search
+        may_end = searched and bandit.all_seen and bandit.drawn >= MIN_AT_MARGIN
+        learned = all(state.binnings for state in bandit.seen[: bandit.claimed])
+        if not learned or not (may_end or (shows_progress and bandit.drawn >= self._next_shown)):
+            return False
+        doubts = None
+        self._next_shown = CHECK_GROWTH * bandit.drawn
+        caught = self.caught
+        context.sampler.caught = caught.at
+        if may_end and self._is_at(caught) and self._sees():
+            doubts = self._in_doubt(caught.if_kept)
+        self.doubtful = doubts[0] if doubts else None
+        self._next_check = 0.0 if doubts or not may_end else CHECK_GROWTH * bandit.drawn
+        return doubts == []
+
+    def _is_at(self, caught: Caught) -> bool:
+        """Whether the margin is reached; under a delta, or all that may be spent on the rest."""
+        context, guarantee = self._context, self._guarantee
+        if guarantee.noise_below(caught.at) <= self._wanted and caught.sees(guarantee):
+            return True
+        if not guarantee.delta or guarantee.noise_below(caught.if_kept) > self._wanted:
+            return False
+        drawn = self._bandit.drawn
+        self._at_margin = self._at_margin or drawn
+        beyond = context.runs_within(HUNG_SECONDS, context.max_samples)
+        return 2 * (drawn - self._at_margin) >= beyond
+
+    def _sees(self) -> bool:
+        """Whether inputs are told apart, or would be if the mechanism used some of its claim."""
+        seen = self._bandit.seen
+        return (
+            tells_apart(seen)
+            or should_tell(seen, self._guarantee, LITTLE)
+            or all(state.outputs.alike() for state in seen)
+        )
+
+    @property
+    def caught(self) -> Caught:
+        """What would have been caught, with 95 % power, on the pairs that the claim gives.
+
+        Proposed ones take a share that is bounded, and most of them are seen too little to say
+        anything.
+        """
+        guarantee, bets = self._guarantee, self._planned()
+        states = [state for state in self._bandit.seen[: self._bandit.claimed] if state.binnings]
+        losses = [may_lose(state.record, guarantee) for state in states]
+        order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
+        now: float = losses[order[0]] if order else 0.0
+        rarest = rarest_leak(bets)
+        if not order or (
+            now >= guarantee.claimed
+            and not any(shape.certain for state in states for shape in shapes_of(state.record))
+        ):
+            return Caught(math.inf, math.inf, now, rarest)  # too few outputs to say anything
+        # The mechanism loses most on the pair that loses most, whichever one it is caught by.
+        then = [
+            np.array(_smallest_caught(states[k], bets, losses[k]))
+            * (max(1.0, now / max(losses[k], NO_LOSS)) if losses[k] < now < math.inf else 1.0)
+            for k in order
+        ]
+        by_bets, if_kept = np.min(then, axis=0).tolist()
+        return Caught(by_bets, if_kept, now, rarest)
+
+    def could_see_delta(self, times: float) -> bool:
+        """Whether so many times the runs would see leaks a few times as likely as delta."""
+        return rarest_leak(self._planned(times)) <= DELTAS * self._guarantee.delta
+
+    def _in_doubt(self, caught: float) -> list[PairState]:
+        """What has to be looked into before an audit may stop, the most doubtful first.
+
+        That is, once a true loss of `caught`, at most at the margin, would have been caught: pairs
+        that have not been looked at well enough to be told from one at the margin, and those that
+        look as if they could be won with the pairs of outputs that are left. Of pairs that a search
+        proposed, only the latter.
+        """
+        context, guarantee, bandit = self._context, self._guarantee, self._bandit
+        left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
+        won = math.sqrt(2 * wealth_for(self._alpha))  # errors of a gain that refutes the claim
+        # What a pair with the loss that is caught gains, and in proportion one at the margin.
+        enough = won / math.sqrt(self._pairs_drawn) * (self._wanted - 1)
+        enough /= guarantee.noise_below(caught) - 1
+        doubts: list[tuple[float, PairState]] = []
+        for state in bandit.accepted:
+            # Standard errors grow with the root of the samples; chance may have taken one away.
+            reach = won * math.sqrt(state.drawn / (state.drawn + left)) - 1
+            suspect, proposed = max(by_chance(state), reach), bandit.is_proposed(state)
+            unsure = state.hope > enough and not proposed
+            suspect = max(suspect, CLEAR_ERRORS if proposed else 0.0)
+            suspicion = suspicion_of(state, guarantee)
+            if unsure or suspicion > suspect or _may_release(state):
+                doubts.append((suspicion, state))
+        return [state for _, state in sorted(doubts, key=lambda doubt: -doubt[0])]
+
+    @property
+    def runs_needed(self) -> int:
+        """Roughly how many runs reach the margin, by powers of two; 0 if none do."""
+        for runs in 2 ** np.arange(6, 25):
+            caught = smallest_event(0.5, PlannedBets(self._guarantee, float(runs), self._alpha))
+            if self._guarantee.noise_below(caught) <= self._wanted:
+                return int(2 * runs * self._shared)
+        return 0
+
+    def _planned(self, times: float = 1.0) -> PlannedBets:
+        return PlannedBets(self._guarantee, times * self._pairs_drawn, self._alpha)
+
+    @property
+    def _pairs_drawn(self) -> float:
+        """Pairs of outputs that the worst pair of inputs would have been given."""
+        given = self._bandit.states[: self._bandit.claimed]
+        return sum(state.drawn for state in given) / self._shared
+
+    @property
+    def _shared(self) -> float:
+        """Among how many pairs of inputs samples are shared, each as the worst one has them."""
+        return 1 + OTHER_PAIRS_SHARE * (self._bandit.claimed - 1)
 
 
 def _smallest_caught(state: PairState, bets: PlannedBets, now: float) -> tuple[float, float]:
@@ -159,43 +264,6 @@ def _events_of(states: list[PairState]) -> Floats:
     return np.concatenate([all_contingencies(state.record.joint) for state in states])
 
 
-def in_doubt(
-    states: list[PairState],
-    caught: float,
-    left: float,
-    guarantee: Guarantee,
-    alpha: float,
-    margin: float,
-    available: int,
-) -> list[PairState]:
-    """What has to be looked into before an audit may stop at its margin, the most doubtful first.
-
-    That is, once a true loss of `caught`, at most `margin` times the claim, would have been caught:
-    pairs that have not been looked at well enough to be told from one at the margin, and those that
-    look as if they could be won with the `left` pairs of outputs that there are. Of the pairs that
-    a search proposed, beyond the `available` ones of the claim, only the latter.
-    """
-    won = math.sqrt(2 * wealth_for(alpha))  # standard errors of a gain that refutes the claim
-    # What a pair with the loss that is caught gains, and in proportion one that is at the margin.
-    enough = (
-        won
-        / math.sqrt(_pairs_drawn(states, available))
-        * (margin - 1)
-        / (guarantee.noise_below(caught) - 1)
-    )
-    doubts: list[tuple[float, PairState]] = []
-    for state in states:
-        # Standard errors grow with the root of the samples; chance may have taken one of them away.
-        suspect = max(by_chance(state), won * math.sqrt(state.drawn / (state.drawn + left)) - 1)
-        proposed = state.number >= available
-        unsure = state.hope > enough and not proposed
-        suspect = max(suspect, CLEAR_ERRORS if proposed else 0.0)
-        suspicion = suspicion_of(state, guarantee)
-        if unsure or suspicion > suspect or _may_release(state):
-            doubts.append((suspicion, state))
-    return [state for _, state in sorted(doubts, key=lambda doubt: -doubt[0])]
-
-
 def by_chance(state: PairState) -> float:
     """Standard errors of a gain that is looked into: chance shows as much in one of 20 audits.
 
@@ -217,28 +285,6 @@ def _may_release(state: PairState) -> bool:
     table, on_d = state.outputs.table()
     part, sides = first_pairs(table, on_d, MILLION // len(table.places or [0]))
     return any(comes_alone(*part.leaf(place), sides, FEW) for place in table.places)
-
-
-def runs_to_margin(available: int, guarantee: Guarantee, alpha: float, margin: float) -> int:
-    """Roughly how many runs reach a margin, by powers of two; 0 if none do."""
-    for runs in 2 ** np.arange(6, 25):
-        caught = smallest_event(0.5, PlannedBets(guarantee, float(runs), alpha))
-        if guarantee.noise_below(caught) <= margin:
-            return int(2 * runs * (1 + OTHER_PAIRS_SHARE * (available - 1)))
-    return 0
-
-
-def _pairs_drawn(states: list[PairState], available: int) -> float:
-    """Pairs of outputs that the worst pair of inputs would have been given."""
-    return sum(state.drawn for state in states if state.number < available) / (
-        1 + OTHER_PAIRS_SHARE * (available - 1)
-    )
-
-
-def suspicion_of(state: PairState, guarantee: Guarantee) -> float:
-    """Standard errors by which the best bet gained."""
-    edge, runs = edges(state.record, guarantee)
-    return float(np.max(edge * np.sqrt(runs))) if len(edge) else 0.0
 
 
 def _places_sharing(state: PairState) -> float:

@@ -1,4 +1,4 @@
-"""The strongest attack that a sequential audit has learned, counted on held-out samples."""
+"""The strongest attack that an audit has learned, and divergences, counted on held-out samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.attacks.binning import ByScore
+from pytest_dp.attacks.binning import ByScore, Reader
 from pytest_dp.attacks.expected_bounds import (
     Choice,
     cautious,
@@ -22,7 +22,7 @@ from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import best_cut, cuts_at
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.auditors.pair_state import PairState, joints_of
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import (
     Read,
@@ -32,6 +32,7 @@ from pytest_dp.auditors.witness import (
     with_examples,
     witness_of,
 )
+from pytest_dp.evidence.divergence_bets import best_bet
 from pytest_dp.evidence.event_bets import event_growth
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import (
@@ -45,9 +46,12 @@ from pytest_dp.limits import (
     SEARCH_TIME,
     SHOWN_OUTPUTS,
     STEPS,
+    THOUSAND,
 )
-from pytest_dp.privacy import HockeyStick
+from pytest_dp.privacy import HockeyStick, Renyi
+from pytest_dp.results.result import Distance
 from pytest_dp.sampling.deadline import OutOfTime, within
+from pytest_dp.sampling.streams import Purpose
 
 ALIKE = (HockeyStick(0.0, 0.0),)
 """The constraint of inputs that are not told apart at all."""
@@ -237,6 +241,37 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
     if best <= claimed:
         return quick
     return max(quick, min(needed(claimed, RUNS // 2), left))
+
+
+def count_divergence(
+    context: Context, pool: Pool, state: PairState, alpha: float
+) -> Distance | None:
+    """A lower bound on a divergence, on held-out samples: what no single event can show.
+
+    None if the claim bounds none, or nothing can be shown. The bet on it is fixed by what is known
+    of the pair; the samples that it is settled on are drawn afterwards.
+    `alpha` is the probability that the bound is too high. Raises CannotCouple if outputs were to
+    share their random numbers, and turn out not to.
+    """
+    guarantee, record = context.guarantee, state.record
+    if not guarantee.divergences or len(record.joint[0]) < 2:
+        return None
+    pairs = int(np.clip(4 * state.drawn, 4 * THOUSAND, 50 * THOUSAND))
+    pairs = int(min(pairs, context.to_test / 4, context.affordable() / 4))
+    if pairs < 2:
+        return None
+    bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
+    draws, score = state.draws(pool, pairs, Purpose.DIVERGENCE), state.binnings[:1]
+    reader = Reader(score, False, state.outputs.extract)
+    parts = context.sampler.measure(draws, reader, context.deadline)
+    (joint,) = joints_of(parts, score)
+    value = bet.lower(joint, alpha)
+    bounds = dict(guarantee.divergences)
+    return Distance(
+        guarantee.shown_by_divergence(bet.order, value),
+        Renyi(bet.order, value),
+        Renyi(bet.order, bounds[bet.order]),
+    )
 
 
 def seen_before(state: PairState, witness: Witness, event: Any, pairs: int) -> held_out.Seen:

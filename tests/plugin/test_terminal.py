@@ -13,7 +13,7 @@ import pytest
 from _pytest._io import TerminalWriter
 from projects import laplace
 
-from pytest_dp.auditors import margin
+from pytest_dp.auditors.stopping import Margin
 from pytest_dp.plugin import progress
 
 
@@ -212,11 +212,10 @@ def test_how_far_an_audit_is_takes_no_time_where_nobody_sees_it(terminal, shop, 
     shown.writer = None
     assert shown.wanted is None
 
-    def asked(*args):
-        raise AssertionError("asked too early what would be caught")
-
-    monkeypatch.setattr(margin, "would_catch", asked)
+    asked, caught = [], Margin.caught.fget
+    monkeypatch.setattr(Margin, "caught", property(lambda own: asked.append(own) or caught(own)))
     shop.run("-k", "good").assert_outcomes(passed=1, deselected=1)
+    assert len(asked) == 1, "asked at the end, and not before"
 
 
 SLOW = """

@@ -1,10 +1,11 @@
-"""Mechanisms whose loss is exactly known, for audits right at their claim."""
+"""Mechanisms whose loss is exactly known, for audits right at their claim, by any method."""
 
 import math
 
 import numpy as np
+import pytest
 
-from pytest_dp import values
+from pytest_dp import audit, queries, values
 
 COUNTS = {"pairs": [([0], [])]}
 QUIET = {"max_seconds": 600}
@@ -24,7 +25,24 @@ def randomized_response(truth, keep, rng, size):
     return np.where(rng.random(size) < keep, truth, 1 - truth)
 
 
-# Mechanisms whose true loss is `eps`, exactly.
+def histogram(counts, eps, rng, size):
+    return np.asarray(counts) + rng.laplace(scale=1 / eps, size=(size, len(counts)))
+
+
+def four_outcomes(truth, chances, rng, size):
+    return np.searchsorted(np.cumsum(chances[truth]), rng.random(size)) * 1.5
+
+
+def chances_for(eps):
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    q = np.array([0.1 * math.exp(eps), 0.25, 0.2, 0.0])
+    q[3] = 1 - q.sum()
+    assert np.abs(np.log(p / q)).max() == pytest.approx(eps)
+    # Both rows in a mapping: a list would be one claim for each of its elements.
+    return {"chances": {0: p, 1: q}}
+
+
+# Mechanisms whose true loss is `eps`, exactly; that of the last one up to 1.
 AT_THEIR_CLAIM = {
     "laplace": (laplace, lambda eps: {"scale": 1 / eps}, COUNTS),
     "geometric": (geometric, lambda eps: {"decay": math.exp(-eps)}, COUNTS),
@@ -33,7 +51,38 @@ AT_THEIR_CLAIM = {
         lambda eps: {"keep": math.exp(eps) / (1 + math.exp(eps))},
         {"inputs": values([0, 1])},
     ),
+    "histogram": (
+        histogram,
+        lambda eps: {"eps": eps},
+        {"inputs": queries(2), "neighbors": "one_query"},
+    ),
+    "four outcomes": (four_outcomes, chances_for, {"inputs": values([0, 1])}),
 }
+
+
+def audited(mechanism, eps=1.0, seed=1, **more):
+    """Of the numbers of records 1 and 0, if nothing else is said."""
+    keywords = {"vectorized": "size", "n_jobs": 1, **QUIET, **more}
+    return audit(
+        mechanism, eps=eps, seed=seed, **{**({} if "inputs" in more else COUNTS), **keywords}
+    )
+
+
+def run(name, claimed, true, seed, **more):
+    """Of the pairs that follow from the claim, without a search."""
+    mechanism, params, inputs = AT_THEIR_CLAIM[name]
+    return audited(mechanism, claimed, seed, params=params(true), search=(), **{**inputs, **more})
+
+
+def consistent(result):
+    """Whether verdict, bound, p-value and counterexample say the same."""
+    above = result.lower > result.claimed
+    return (
+        result.violated == (result.p_value <= result.alpha)
+        and (result.violated == above or result.method == "sequential")  # whose rungs end there
+        and result.violated == (result.counterexample is not None)
+        and (result.loss is None or result.loss[0] <= result.loss[1])
+    )
 
 
 def most(audits, alpha):
@@ -44,8 +93,3 @@ def most(audits, alpha):
     alarms twice as often as it may stays below this once in a hundred times.
     """
     return audits * alpha + 2 * math.sqrt(alpha * (1 - alpha) * audits)
-
-
-def fewest(audits, power):
-    """Of so many audits at least so many catch what each of them catches with this chance."""
-    return audits * power - 2 * math.sqrt(power * (1 - power) * audits)

@@ -6,8 +6,7 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
-from boundary import COUNTS
-from playing import run
+from boundary import COUNTS, run
 
 from pytest_dp import Sequential, audit
 from pytest_dp.auditors import sequential

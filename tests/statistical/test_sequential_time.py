@@ -156,8 +156,8 @@ def test_answers_of_few_kinds_are_confirmed_by_more_runs(monkeypatch, scale, mor
     monkeypatch.setattr(
         confirming,
         "_copied_outputs",
-        lambda context, items, wanted, deadline: (
-            asked.append(wanted) or copied(context, items, wanted, deadline)
+        lambda context, items, event, wanted, deadline: (
+            asked.append(wanted) or copied(context, items, event, wanted, deadline)
         ),
     )
 

@@ -82,7 +82,7 @@ def test_no_random_numbers_are_drawn_twice(draws, mechanism, claim):
 def test_all_that_is_shown_spends_alpha_once(monkeypatch):
     """A divergence, an attack and an event, each at a share of alpha."""
     spent = []
-    count, bound = concluding.divergence.count, SHARP.bound
+    count, bound = concluding.count_divergence, SHARP.bound
 
     def divergence(context, pool, arm, alpha):
         spent.append(alpha)
@@ -92,7 +92,7 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
         spent.append(alpha)
         return bound(kind, counts, guarantee, alpha)
 
-    monkeypatch.setattr(concluding.divergence, "count", divergence)
+    monkeypatch.setattr(concluding, "count_divergence", divergence)
     monkeypatch.setattr(type(SHARP), "bound", proof)
     assert quick(gaussian, mu=1.0).violated
     assert len(spent) >= 2

@@ -469,3 +469,22 @@ def test_profiles_of_mechanisms_are_allowed(profile):
     claim = guarantee({"guarantee": PrivacyProfile(profile)})
     for eps in (0.0, 0.3, 1.0, 3.0):
         assert claim.delta_at(eps) == pytest.approx(profile(eps), rel=5e-3, abs=1e-12)
+
+
+def test_what_is_proven_is_rounded_down_and_what_holds_is_rounded_up():
+    """By more than floats err, and hardly more."""
+    p, q = np.array([0.9, 0.3, 1e-9, 1 - 1e-9]), np.array([0.1, 1e-3, 1e-12, 0.5])
+    exact = norm.ppf(p) - norm.ppf(q)
+    off = (exact - GAUSSIAN.shown_by(p, q)) / (1 + abs(norm.ppf(p)) + abs(norm.ppf(q)))
+    assert np.all((off > 3e-15) & (off < 6e-15))
+    for claim, order in ((GAUSSIAN, 1.0), (EVERY["rdp"], 8.0)):
+        value = claim.divergences[0 if order == 1 else -1].bound
+        assert claim.claimed * (1 - 3e-15) < claim.shown_by_divergence(order, value / (1 + 4e-16))
+        assert claim.shown_by_divergence(order, value / (1 + 4e-16)) < claim.claimed
+    for name in ("rho", "rdp", "profile with a kink"):
+        region = EVERY[name].region
+        eps, delta = region.sticks()
+        lines = np.interp(np.exp(eps[1:]), region.slopes, region.intercepts)
+        assert np.all(delta[1:] >= lines)
+        assert np.all(delta[1:] <= lines * (1 + 1e-11))
+        assert np.any(delta[1:] > lines)
