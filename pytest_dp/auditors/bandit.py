@@ -11,10 +11,11 @@ from typing import Any
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pair_state import PairState, suspicion_of
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.paired_outputs import PairedOutputs
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.datasets import describe, kind_of, records_of
+from pytest_dp.evidence.betting import suspicion
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource, Tried
 from pytest_dp.limits import (
@@ -106,8 +107,8 @@ class Bandit:
 
     def looks_broken(self, state: PairState) -> bool:
         """Whether a pair may well break the claim, by what was drawn on it."""
-        suspicion = suspicion_of(state, self.guarantee)
-        return state.hope >= HOPE_UNSEEN or suspicion > CLEAR_ERRORS
+        errors = suspicion(state.record, self.guarantee)
+        return state.hope >= HOPE_UNSEEN or errors > CLEAR_ERRORS
 
     def newcomer(self) -> PairState | None:
         """The next pair of inputs to look at, if one is left, and the search has not had its share.

@@ -136,7 +136,7 @@ class Game:
             self._learn(state, deadline)
         edge = self._proposed_edge(state)
         if state.binnings:
-            edge = max(edge, hope(state.record, self.context.guarantee, state.learned))
+            edge = max(edge, hope(state.record, self.context.guarantee))
         state.hope = edge
 
     def _next_pair(self) -> PairState | None:

@@ -29,7 +29,7 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.paired_outputs import PairedOutputs, first_pairs
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.evidence.betting import Record, edges
+from pytest_dp.evidence.betting import Record, suspicion
 from pytest_dp.evidence.event_bets import event_growth, independent
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import HUNDREDS, OUTPUTS_PER_QUANTITY
@@ -51,12 +51,6 @@ and others no later. Measured."""
 HOPE_ERRORS = 1.5
 """Standard errors by which a pair of inputs may be better than it looks: larger values try more
 pairs, smaller ones stay with the best so far (as in a bandit). Measured."""
-UNLEARNED_HOPE = 1.0
-"""By how much better binnings may do, over the root of how many outputs the present ones know: else
-a pair that gains nothing, and loses nothing, would starve others that were learned from too few.
-Larger values bet longer on pairs that are not told apart. Measured."""
-
-
 LUCK = 8.0
 """Log wealth that choosing the best of many events afterwards gives to a claim that holds. It ranks
 events only: with 0, StatDP takes no more samples, but bets miss what the last digit of a number
@@ -274,20 +268,15 @@ def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[I
 
 
 def edge(record: Record, guarantee: Guarantee) -> float:
-    """The largest edge that a pair has shown, in standard deviations of a payoff."""
-    return float(np.max(edges(record, guarantee)[0], initial=0.0))
+    """The edge that a pair has shown, in standard deviations of a payoff."""
+    return suspicion(record, guarantee) / math.sqrt(max(_pairs(record), 1))
 
 
-def hope(record: Record, guarantee: Guarantee, learned: int) -> float:
+def hope(record: Record, guarantee: Guarantee) -> float:
     """The edge that a pair might have, in standard deviations of a payoff."""
-    unlearned = UNLEARNED_HOPE / math.sqrt(learned)
-    edge, runs = edges(record, guarantee)
-    if not len(edge):
-        return unlearned
-    return float(np.max(edge + HOPE_ERRORS / np.sqrt(runs))) + unlearned
+    return edge(record, guarantee) + HOPE_ERRORS / math.sqrt(max(_pairs(record), 1))
 
 
-def suspicion_of(state: PairState, guarantee: Guarantee) -> float:
-    """Standard errors by which the best bet gained."""
-    edge, runs = edges(state.record, guarantee)
-    return float(np.max(edge * np.sqrt(runs))) if len(edge) else 0.0
+def _pairs(record: Record) -> float:
+    """Pairs of outputs that a record has counted."""
+    return float(record.joint[0].sum()) if record.joint else 0.0

@@ -15,9 +15,9 @@ from scipy.special import ndtri
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pair_state import PairState, suspicion_of
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.paired_outputs import first_pairs
-from pytest_dp.evidence.betting import Ledger
+from pytest_dp.evidence.betting import Ledger, suspicion
 from pytest_dp.evidence.event_bets import all_contingencies
 from pytest_dp.evidence.losing_now import may_lose, would_lose
 from pytest_dp.evidence.replay import PlannedBets, shapes_of, smallest_scale, wealth_for
@@ -189,9 +189,9 @@ class Margin:
             suspect, proposed = max(by_chance(state), reach), bandit.is_proposed(state)
             unsure = state.hope > enough and not proposed
             suspect = max(suspect, CLEAR_ERRORS if proposed else 0.0)
-            suspicion = suspicion_of(state, guarantee)
-            if unsure or suspicion > suspect or _may_release(state):
-                doubts.append((suspicion, state))
+            errors = suspicion(state.record, guarantee)
+            if unsure or errors > suspect or _may_release(state):
+                doubts.append((errors, state))
         return [state for _, state in sorted(doubts, key=lambda doubt: -doubt[0])]
 
     @property

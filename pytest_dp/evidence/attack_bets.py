@@ -75,17 +75,6 @@ class Attacks:
         shifted: Floats = gained - shift.swapaxes(1, 2)
         return shifted
 
-    def edges(self, joint: Ints | Floats) -> Floats:
-        """The mean of what a pair pays, over its standard deviation, shape (rungs, attacks)."""
-        i, j = np.nonzero(joint)
-        share = joint[i, j] / joint.sum()
-        pays = self.paid1[:, i] + self.paid2[:, j]
-        mean, square = share @ pays, share @ pays**2
-        # One more pair of outputs could change the variance by this much.
-        variance = np.maximum(square - mean**2, 0) + square / joint.sum()
-        edges: Floats = (mean - self.r) / np.sqrt(np.maximum(variance, EQUAL**2))
-        return edges
-
 
 def no_attacks(bins: int, rungs: int) -> Attacks:
     """Nothing to bet on."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,10 +29,8 @@ from pytest_dp.evidence.divergence_bets import against_divergences
 from pytest_dp.evidence.event_bets import (
     FRACTIONS,
     EventBets,
-    all_contingencies,
     by_rung,
     independent,
-    payoffs,
 )
 from pytest_dp.privacy import Guarantee
 
@@ -226,27 +225,17 @@ def _log_total(*parts: Floats) -> Floats:
     return total
 
 
-def edges(record: Record, guarantee: Guarantee) -> tuple[Floats, Floats]:
-    """Edges of bets on a record, and the pairs of outputs behind each.
+@lru_cache(maxsize=16)
+def ledger_of(guarantee: Guarantee) -> Ledger:
+    """A ledger that nothing is entered into, to ask what bets would gain."""
+    return Ledger(guarantee)
 
-    That is, the mean of what a bet pays, in standard deviations: of bets on events, in one
-    direction, and on divergences, in both.
+
+def suspicion(record: Record, guarantee: Guarantee) -> float:
+    """Standard errors by which the best bet against a claim gained on a record; 0 if none did.
+
+    What it gains is about half of their square.
     """
-    counts = all_contingencies(record.joint)
-    if not len(counts):
-        return np.zeros(0), np.zeros(0)
-    runs = counts.sum(axis=1)
-    found, behind = [], []
-    for stick in guarantee.hockey_sticks:
-        pays = payoffs(*stick)
-        mean = counts @ pays / runs
-        variance = np.maximum(counts @ pays**2 / runs - mean**2, 0) + 1 / runs
-        found.append(mean / np.sqrt(variance))
-        behind.append(runs)
-    if guarantee.divergences:
-        orders, bounds = zip(*guarantee.divergences, strict=True)
-        scores = record.increasing_scores
-        attacks = against_divergences(record.joint[0], scores, orders, np.array([bounds]))
-        found.append(attacks.edges(record.joint[0])[0])
-        behind.append(np.full(len(found[-1]), record.joint[0].sum()))
-    return np.concatenate(found), np.concatenate(behind)
+    if not record.joint:
+        return 0.0
+    return math.sqrt(2 * max(ledger_of(guarantee).growth(record)))

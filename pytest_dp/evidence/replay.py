@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.bisection import smallest
-from pytest_dp.evidence.betting import Ledger, Record
+from pytest_dp.evidence.betting import Record, ledger_of
 from pytest_dp.evidence.divergence_bets import NEWTON_STEPS
 from pytest_dp.evidence.event_bets import contingency
 from pytest_dp.evidence.regression import expit, logistic
@@ -233,11 +232,6 @@ def coupled(p: Floats, q: Floats, shared: float) -> Floats:
     return joint
 
 
-@lru_cache(maxsize=16)
-def _ledger(guarantee: Guarantee) -> Ledger:
-    return Ledger(guarantee)
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedBets:
     """So many bets against a claim, and what they would have caught."""
@@ -256,7 +250,7 @@ class PlannedBets:
         As in `Record.joint`, one for each binning.
         """
         record = Record([self.runs * joint for joint in joints], apart=self.apart)
-        events, soft = _ledger(self.guarantee).growth(record)
+        events, soft = ledger_of(self.guarantee).growth(record)
         return max(events, soft / LEARNING_FACTOR) >= wealth_for(self.alpha)
 
 

@@ -64,7 +64,7 @@ def test_bounds_stay_below_the_truth_and_agree_with_the_verdict(method, audits):
 
 @pytest.mark.parametrize("c", [0.01, 0.1])
 def test_the_bound_of_the_paper_is_that_of_two_clopper_pearson_bounds(c):
-    result = run("laplace", 0.3, 1.0, 1, alpha=ALPHA, max_samples=6_000, method=DPSniper(c=c))
+    result = run("laplace", 0.3, 2.0, 1, alpha=ALPHA, max_samples=20_000, method=DPSniper(c=c))
     found = result.counterexample
     four = found.counts[0], found.runs[0], found.counts[1], found.runs[1]
     bound = clopper_pearson.eps_lower(*four, ALPHA)

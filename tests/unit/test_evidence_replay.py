@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from scipy.stats import binom, laplace, norm
 
 from pytest_dp import RenyiDP
-from pytest_dp.evidence.betting import Ledger, Record, edges
+from pytest_dp.evidence.betting import Ledger, Record, suspicion
 from pytest_dp.evidence.event_bets import DISAGREEING, FRACTIONS, largest_disagreement, payoffs
 from pytest_dp.evidence.losing_now import may_lose, would_lose
 from pytest_dp.evidence.replay import (
@@ -324,21 +324,16 @@ def test_a_divergence_is_that_of_the_law(order):
     assert 0.95 < may_lose(few, RenyiDP({8: 1.0})) < 3
 
 
-def test_the_edge_of_a_bet_is_its_mean_over_its_deviation():
-    """Of an event by its definition; bets on divergences stand behind those."""
-    record, stick = coins(0.7, 0.3, 1e4), CLAIM.hockey_sticks[0]
-    edge, runs = edges(record, CLAIM)
-    cells = np.array([0.21, 0.49, 0.09, 0.21])
-    mean = cells @ payoffs(*stick)
-    deviation = math.sqrt(cells @ payoffs(*stick) ** 2 - mean**2 + 1e-4)
-    assert edge == pytest.approx([mean / deviation] * 2)
-    assert (runs == 1e4).all()
-    more, _ = edges(record, ZeroConcentratedDP(0.1))
-    alone = len(ZeroConcentratedDP(0.1).hockey_sticks) * 2
-    assert len(more) > alone
-    assert more[alone:].max() == pytest.approx(more[:alone].max(), rel=0.01)  # of two outcomes
-    nothing, _ = edges(Record([]), CLAIM)
-    assert not len(nothing)
+@pytest.mark.parametrize("runs", [1e3, 1e5])
+def test_a_suspicion_is_the_mean_of_the_best_bet_over_its_error(runs):
+    """Of small edges, by the definition; where nothing is gained, or known, there is none."""
+    p, q = 0.5, 0.5 * math.exp(-1.1)
+    record, pays = coins(p, q, runs), payoffs(*CLAIM.hockey_sticks[0])
+    cells = np.array([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
+    mean = cells @ pays
+    error = math.sqrt((cells @ pays**2 - mean**2) / runs)
+    assert 0.9 < suspicion(record, CLAIM) / (mean / error) < 1.3
+    assert suspicion(coins(0.5, 0.4, runs), CLAIM) == suspicion(Record([]), CLAIM) == 0.0
 
 
 def test_wealth_leaves_room_for_learning_and_for_luck():
