@@ -14,6 +14,7 @@ from boundary import AT_THEIR_CLAIM, COUNTS, QUIET, audited, consistent, laplace
 
 import pytest_dp
 from benchmarks.cases import STATDP
+from benchmarks.resolution import untraced
 from pytest_dp import ClaimError, DPSniper, MechanismError, Sequential, StatDP, queries, values
 from pytest_dp.evidence import clopper_pearson
 
@@ -74,6 +75,7 @@ def test_the_bound_of_the_paper_is_that_of_two_clopper_pearson_bounds(c):
     assert found.counts[1] / found.runs[1] == pytest.approx(c, abs=6 * math.sqrt(c / 300))
 
 
+@untraced
 def ten_bins(counts, eps, rng, size):
     return np.asarray(counts) + rng.laplace(scale=len(counts) / eps, size=(size, len(counts)))
 
@@ -88,6 +90,7 @@ def often_missing(records, eps, rng, size):
     return np.where(missing, np.nan, rng.laplace(size=size))
 
 
+@untraced
 def one_number(records, eps, rng, size):
     return laplace(records, 1 / eps, rng, size)
 
