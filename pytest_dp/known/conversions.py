@@ -8,9 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pytest_dp.known.affine import Affine
-from pytest_dp.known.lazy import Lazy
-from pytest_dp.known.monotone import INCREASING, LOWEST
-from pytest_dp.known.trace import Traced
+from pytest_dp.known.monotone import INCREASING, LOWEST, is_draw
 from pytest_dp.randomness.modules import Replacements
 from pytest_dp.sampling.shadowing import StandsFor
 
@@ -28,7 +26,7 @@ def functions_of_draws() -> Replacements:
 def _taking_draws(function: Callable[..., Any], lowest: float | None) -> Callable[..., Any]:
     @functools.wraps(function)
     def apply(x: Any, *base: Any) -> Any:
-        if not isinstance(x, Lazy | Traced):
+        if not is_draw(x):
             return function(x, *base)
         return x.through(lambda value: function(value, *base), lowest)
 

@@ -155,30 +155,25 @@ def plain(value: Any) -> Any:
     return value
 
 
-_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
-_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    **{name: getattr(operator, f"__{name}__") for name in (*_ARITHMETIC, *_COMPARISONS)},
-    "divmod": divmod,
+_BINARY = "add sub mul truediv floordiv mod pow and or xor lt le gt ge eq ne"
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    f"__{name}__": getattr(operator, f"__{name}__")
+    for name in f"{_BINARY} neg abs invert index".split()
 }
-_UNARY: dict[str, Callable[..., Any]] = {
-    **{name: getattr(operator, f"__{name}__") for name in ("neg", "abs", "invert", "index")},
-    "bool": bool,
-    "float": float,
-    "int": int,
-    "str": str,
-    "repr": repr,
-    "format": format,
-    "round": round,
-    "trunc": math.trunc,
-    "floor": math.floor,
-    "ceil": math.ceil,
+_OPERATORS |= {
+    f"__{by.__name__}__": by
+    for by in (
+        *(divmod, bool, float, int, str, repr, format, round),
+        math.trunc,
+        math.floor,
+        math.ceil,
+    )
 }
-OPERATORS: dict[str, Callable[..., Any]] = {
-    **{f"__{name}__": function for name, function in (_BINARY | _UNARY).items()},
+PLAINLY: dict[str, Callable[..., Any]] = {
+    **_OPERATORS,
     **{
-        f"__r{name}__": lambda right, left, function=function: function(left, right)
-        for name, function in _BINARY.items()
+        f"__r{name}__": lambda right, left, by=_OPERATORS[f"__{name}__"]: by(left, right)
+        for name in f"{_BINARY} divmod".split()
     },
     "__array_ufunc__": lambda _, ufunc, method, *inputs, **keywords: getattr(ufunc, method)(
         *inputs, **keywords
@@ -197,8 +192,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 
 def plain_once_refused(cls: type) -> type:
     """Let what a class refuses, and all that follows, be done with plain numbers."""
-    for name in vars(cls).keys() & OPERATORS.keys():
-        setattr(cls, name, _unless_over(getattr(cls, name), OPERATORS[name]))
+    for name in vars(cls).keys() & PLAINLY.keys():
+        setattr(cls, name, _unless_over(getattr(cls, name), PLAINLY[name]))
     return cls
 
 

@@ -139,20 +139,17 @@ def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Gener
     chosen = rng.permutation(len(slots))[: max(DOZENS - len(ranges), 1)]
     slots = [slots[at] for at in sorted(chosen.tolist())]
     template = records[choice(slots, rng)[0]]
-    added = [(len(records), name) for name in fields_of(template) if name in ranges]
+    at = len(records)
     if isinstance(relation, ReplaceOne):
         at = int(choice(sorted({position for position, _ in slots}), rng))
-        kept = [slot for slot in slots if slot[0] != at]
-        new = [(at, name) for _, name in added]
-        slots = kept + [slot for slot in slots if slot[0] == at] + new
-        columns = [*range(len(kept)), *range(len(slots) - len(new), len(slots))]
-        others = [*records[:at], template, *records[at + 1 :]]
-        theirs = _side(example, others, [slots[column] for column in columns], columns, ranges)
-        ours = _side(example, records, slots[: -len(new)], range(len(slots) - len(new)), ranges)
-    else:
-        slots = slots + added
-        theirs = _side(example, [*records, template], slots, range(len(slots)), ranges)
-        ours = _side(example, records, slots[: -len(added)], range(len(slots) - len(added)), ranges)
+    kept = [slot for slot in slots if slot[0] != at]
+    own = [slot for slot in slots if slot[0] == at]
+    new = [(at, name) for name in fields_of(template) if name in ranges]
+    slots = kept + own + new
+    others = [*records[:at], template, *records[at + 1 :]]
+    columns = [*range(len(kept)), *range(len(kept + own), len(slots))]
+    ours = _side(example, records, kept + own, range(len(kept + own)), ranges)
+    theirs = _side(example, others, kept + new, columns, ranges)
     low, high, whole = (
         np.array(values) for values in zip(*(ranges[s[1]] for s in slots), strict=True)
     )
