@@ -32,6 +32,16 @@ def few_pairs(monkeypatch):
     monkeypatch.setattr("pytest_dp.inputs.pair_strategies.POOL", 20)
 
 
+@pytest.fixture
+def _verdict_only(monkeypatch, _without_blame):
+    """Nor is a refuted claim shown on a smaller pair, or counted on held-out samples.
+
+    The verdict of a sequential audit is known by then. For tests that ask for nothing else.
+    """
+    monkeypatch.setattr("pytest_dp.auditors.concluding.smallest", lambda game, state: (game, state))
+    monkeypatch.setattr("pytest_dp.auditors.concluding._strongest", lambda *_: None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a spot check leaves out is nightly; the long ones first: none runs alone at the end."""

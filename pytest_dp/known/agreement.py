@@ -23,8 +23,7 @@ from pytest_dp.known.comparing import joint, key_of, kinds
 from pytest_dp.known.conditioned import log_total, log_weight_apart
 from pytest_dp.known.finite import Finite
 from pytest_dp.known.linear import independent_rows, linear_of
-from pytest_dp.known.outcomes import Outcome, opened
-from pytest_dp.known.parts import blocks_of, is_compared, is_random, part_with, parts_of
+from pytest_dp.known.outcomes import Outcome, blocks_of, opened
 from pytest_dp.limits import FLOAT_ERRORS, MIN_COUNTED, NEARLY_EQUAL, SEVERAL, STEPS
 from pytest_dp.randomness.laws import INTEGERS, NORMAL, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -59,7 +58,7 @@ def evidence_against(outcomes: Sequence[Outcome], outputs: Sequence[Any]) -> flo
     probabilities = np.exp([log_total(of_kind) for of_kind in by_kind.values()])
     evidence = [log_e_value(counts, np.minimum(probabilities, 1.0), outside, 0.0)]
     for kind, of_kind in by_kind.items():
-        if rows[kind] and any(is_random(o, part) for o in of_kind for part in parts_of(o)):
+        if rows[kind] and any(part.is_random for o in of_kind for part in o.parts):
             evidence += _by_numbers(of_kind, rows[kind])
     return float(np.logaddexp.reduce(evidence)) - math.log(len(evidence))
 
@@ -84,11 +83,11 @@ def _by_numbers(outcomes: list[Outcome], rows: list[list[Any]]) -> list[float]:
     (outcome,) = outcomes
     evidence: list[float] = []
     draws: list[Floats] = []
-    for block in blocks_of([part.leaves for part in parts_of(outcome) if part.leaves]):
+    for block in blocks_of(outcome):
         leaves = [outcome.leaves[at] for at in block]
         if all(isinstance(leaf, Affine) for leaf in leaves):
             values = np.array([[row[at] for at in block] for row in rows], float)
-            solved = None if is_compared(outcome, block) else _by_draws(outcome, block, values)
+            solved = None if outcome.is_compared(block) else _by_draws(outcome, block, values)
             if solved is None:
                 evidence += _simulated(outcomes, block, rows)
             else:
@@ -128,7 +127,7 @@ def _simulated(outcomes: list[Outcome], block: Sequence[int], rows: list[list[An
 
 def _values(outcome: Outcome, at: int) -> Floats:
     """Simulated values of a leaf in an outcome, in proportion to how often it comes."""
-    part = part_with(outcome, at)
+    part = outcome.part_with(at)
     generator = default_rng(at)
     draws = {draw: outcome.laws[draw].draws(generator, 5 * STEPS) for draw in sorted(part.draws)}
     holds = np.ones(5 * STEPS, bool)

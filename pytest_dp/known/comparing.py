@@ -19,8 +19,7 @@ from pytest_dp.known.conditioned import log_total, log_weight, log_weight_apart
 from pytest_dp.known.experiments import Component, Experiment, Largest, Mixture, Table
 from pytest_dp.known.finite import Finite, all_cuts, combinations_of
 from pytest_dp.known.linear import linear
-from pytest_dp.known.outcomes import Outcome
-from pytest_dp.known.parts import blocks_of, is_compared, part_with, parts_of
+from pytest_dp.known.outcomes import Outcome, blocks_of
 from pytest_dp.limits import NEGLIGIBLE, STEPS
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -145,7 +144,7 @@ def _case(ours: list[Outcome], theirs: list[Outcome]) -> Case:
     if len(sums) > 1 or finite:
         raise CannotInstrument("several ways lead to the same outputs")
     p, q = (
-        [Component(o, part_with(o, sums[0]), log_weight_apart(o)) for o in outcomes]
+        [Component(o, o.part_with(sums[0]), log_weight_apart(o)) for o in outcomes]
         for outcomes in (ours, theirs)
     )
     return Case(0.0, 0.0, [Mixture(p, q)])
@@ -154,12 +153,11 @@ def _case(ours: list[Outcome], theirs: list[Outcome]) -> Case:
 def _case_of_pair(ours: Outcome, theirs: Outcome) -> Case:
     """The case of a kind that only one outcome leads to on D, and one on D'."""
     log_p, log_q = (
-        math.fsum(log_weight(outcome, part) for part in parts_of(outcome) if not part.leaves)
+        math.fsum(log_weight(outcome, part) for part in outcome.parts if not part.leaves)
         for outcome in (ours, theirs)
     )
     experiments: list[Experiment] = []
-    parts = (*parts_of(ours), *parts_of(theirs))
-    for block in blocks_of([part.leaves for part in parts if part.leaves]):
+    for block in blocks_of(ours, theirs):
         experiments += _experiments(ours, theirs, block)
     return Case(log_p, log_q, experiments)
 
@@ -171,11 +169,11 @@ def _experiments(ours: Outcome, theirs: Outcome, block: tuple[int, ...]) -> list
         return [_table([ours], [theirs], block)]
     if not all(is_sum):
         raise CannotInstrument("values and sums of draws depend on each other")
-    if not is_compared(ours, block) and not is_compared(theirs, block):
+    if not ours.is_compared(block) and not theirs.is_compared(block):
         return linear(ours, theirs, block)
     if len(block) > 1:
         raise CannotInstrument("several outputs depend on a draw that is compared")
-    p, q = ([Component(o, part_with(o, block[0]), 0.0)] for o in (ours, theirs))
+    p, q = ([Component(o, o.part_with(block[0]), 0.0)] for o in (ours, theirs))
     return [Mixture(p, q)]
 
 

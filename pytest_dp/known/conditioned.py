@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.known.outcomes import Outcome
-from pytest_dp.known.parts import Part, connected, is_random, parts_of
+from pytest_dp.known.outcomes import Outcome, Part, connected
 from pytest_dp.known.trace import EVERYWHERE, Condition, Interval
 from pytest_dp.limits import POINTS
 from pytest_dp.randomness.laws import Law
@@ -129,7 +128,7 @@ def log_total(outcomes: list[Outcome]) -> float:
     if not outcomes:
         return -math.inf
     logs = [
-        math.fsum(log_weight(outcome, part) for part in parts_of(outcome) if part.draws)
+        math.fsum(log_weight(outcome, part) for part in outcome.parts if part.draws)
         for outcome in outcomes
     ]
     return float(np.logaddexp.reduce(logs))
@@ -137,9 +136,7 @@ def log_total(outcomes: list[Outcome]) -> float:
 
 def log_weight_apart(outcome: Outcome) -> float:
     """The logarithm of the probability of conditions on draws that no leaf depends on."""
-    return math.fsum(
-        log_weight(outcome, part) for part in parts_of(outcome) if not is_random(outcome, part)
-    )
+    return math.fsum(log_weight(outcome, part) for part in outcome.parts if not part.is_random)
 
 
 def _given(condition: Condition, fixed: dict[int, float]) -> Condition:

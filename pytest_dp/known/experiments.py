@@ -16,8 +16,7 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.known.affine import Affine
 from pytest_dp.known.conditioned import log_weight
-from pytest_dp.known.outcomes import Outcome
-from pytest_dp.known.parts import Part
+from pytest_dp.known.outcomes import Outcome, Part
 from pytest_dp.known.trace import EVERYWHERE
 from pytest_dp.limits import DOZENS, EQUAL, GRID, NEARLY_EQUAL, ROUNDED
 from pytest_dp.randomness.laws import LAPLACE, NORMAL, TWO_SIDED_GEOMETRIC, Law

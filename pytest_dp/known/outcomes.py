@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -70,7 +71,18 @@ class Tracer(Branching):
         return array_of(self.trace, super().array(law, objects(scale), objects(loc), room))
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """Leaves of an outcome, and the draws and conditions that belong to them, all by number."""
+
+    leaves: tuple[int, ...]
+    draws: frozenset[int]
+    conditions: tuple[Condition, ...] = ()
+    is_random: bool = False
+    """Whether some leaf depends on draws."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Outcome:
     """What a mechanism puts out on one path through its comparisons of draws."""
 
@@ -85,6 +97,75 @@ class Outcome:
     conditions: tuple[Condition, ...]
     cut_off: frozenset[int] = frozenset()
     """Draws with endless values, whose tails are left out where they are negligible."""
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Leaves and conditions that share draws are one part; a constant is a part by itself."""
+        count = len(self.leaves)
+        draws = [_draws_of(leaf) for leaf in self.leaves]
+        draws += [frozenset(condition.terms) for condition in self.conditions]
+        draws += [frozenset({draw}) for draw in self.allowed]
+        conditions = dict(enumerate(self.conditions, start=count))
+        return tuple(
+            Part(
+                tuple(number for number in group if number < count),
+                frozenset().union(*(draws[number] for number in group)),
+                tuple(conditions[number] for number in group if number in conditions),
+                any(draws[number] for number in group if number < count),
+            )
+            for group in connected(draws)
+        )
+
+    def part_with(self, leaf: int) -> Part:
+        """The part that a leaf belongs to."""
+        return next(part for part in self.parts if leaf in part.leaves)
+
+    def is_compared(self, block: Collection[int]) -> bool:
+        """Whether a draw that some leaves depend on was compared with something."""
+        return not self._compared.isdisjoint(block)
+
+    @cached_property
+    def _compared(self) -> frozenset[int]:
+        return frozenset(
+            leaf
+            for part in self.parts
+            for leaf in part.leaves
+            if part.conditions or part.draws & self.allowed.keys()
+        )
+
+
+def _draws_of(leaf: object) -> frozenset[int]:
+    if isinstance(leaf, Affine):
+        return frozenset(leaf.terms)
+    return frozenset(leaf.cuts) if isinstance(leaf, Finite) else frozenset()
+
+
+def connected(sets: Sequence[Collection[Hashable]]) -> list[list[int]]:
+    """The numbers of sets that share members, directly or through others, in order (union-find)."""
+    parents = list(range(len(sets)))
+
+    def root(number: int) -> int:
+        while parents[number] != number:
+            parents[number] = parents[parents[number]]
+            number = parents[number]
+        return number
+
+    holders: dict[Hashable, int] = {}
+    for number, members in enumerate(sets):
+        for member in members:
+            holder = root(holders.setdefault(member, number))
+            parents[max(holder, root(number))] = min(holder, root(number))
+    groups: dict[int, list[int]] = {}
+    for number in range(len(sets)):
+        groups.setdefault(root(number), []).append(number)
+    return list(groups.values())
+
+
+def blocks_of(*outcomes: Outcome) -> list[tuple[int, ...]]:
+    """The finest partition of leaves in which every part of the outcomes is inside of one block."""
+    parts = [part.leaves for outcome in outcomes for part in outcome.parts if part.leaves]
+    groups = (set().union(*(parts[number] for number in group)) for group in connected(parts))
+    return sorted(tuple(sorted(block)) for block in groups)
 
 
 def outcomes_of(

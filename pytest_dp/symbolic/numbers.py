@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -223,15 +224,9 @@ class Truth(_Arithmetic):
         held = by(self.value, bool(plain(other)))
         return Truth(self.trace, held, of_terms(self.condition, condition))
 
-    def __and__(self, other: Any) -> Any:
-        return self._joined(other, operator.and_, z3.And)
-
-    def __or__(self, other: Any) -> Any:
-        return self._joined(other, operator.or_, z3.Or)
-
-    def __xor__(self, other: Any) -> Any:
-        return self._joined(other, operator.xor, z3.Xor)
-
+    __and__ = partialmethod(_joined, by=operator.and_, of_terms=z3.And)
+    __or__ = partialmethod(_joined, by=operator.or_, of_terms=z3.Or)
+    __xor__ = partialmethod(_joined, by=operator.xor, of_terms=z3.Xor)
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Any:

@@ -15,7 +15,6 @@ from test_analytic import cases, loss
 from pytest_dp.known.comparing import largest_of
 from pytest_dp.known.conditioned import log_weight
 from pytest_dp.known.outcomes import outcomes_of
-from pytest_dp.known.parts import parts_of
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.deadline import Deadline
 
@@ -93,7 +92,7 @@ def test_probabilities_of_ways_add_up():
         assert len(outcomes) == 5
         total = 0.0
         for outcome in outcomes:
-            parts = [part for part in parts_of(outcome) if part.conditions]
+            parts = [part for part in outcome.parts if part.conditions]
             total += math.exp(sum(log_weight(outcome, part) for part in parts))
         assert total == pytest.approx(1.0, abs=1e-12)
 
