@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import z3
 
 from pytest_dp.datasets.relations import Pair, Relation
-from pytest_dp.inputs.generated import Generated
 from pytest_dp.inputs.sources import content
 from pytest_dp.limits import DOZENS, EQUAL, FEW, HUNDREDS, NOTICED_SECONDS, SEVERAL
 from pytest_dp.sampling.calling import Call
@@ -26,6 +25,9 @@ from pytest_dp.symbolic.solving import Questions, closed
 from pytest_dp.symbolic.staging import Stage, StagingError, Strategy, spans_of
 from pytest_dp.symbolic.stand_ins import is_symbolic
 from pytest_dp.symbolic.trace import Branch, Place, Trace
+
+if TYPE_CHECKING:  # with Hypothesis, which claims about examples do without
+    from pytest_dp.inputs.generated import Generated
 
 
 @dataclass(frozen=True, slots=True)

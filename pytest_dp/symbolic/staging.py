@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import z3
@@ -24,7 +24,6 @@ from pytest_dp.datasets.relations import (
     WithParams,
 )
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.drawing import Drawn
 from pytest_dp.limits import LONG_DATASET, SEVERAL
 from pytest_dp.symbolic.arrays import array_of
 from pytest_dp.symbolic.functions import Rows, sized
@@ -34,6 +33,9 @@ from pytest_dp.symbolic.trace import Trace
 
 Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
 """The pair of a strategy in which some choices are others; None if there is none."""
+
+if TYPE_CHECKING:  # with Hypothesis
+    from pytest_dp.inputs.drawing import Drawn
 
 
 class StagingError(Exception):
