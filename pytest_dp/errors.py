@@ -61,7 +61,7 @@ def invalid(name: str, value: object, allowed: str) -> ClaimError:
     return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
 
 
-def did_you_mean(asked: object, known: Iterable[str]) -> str:
+def did_you_mean(asked: object, known: Iterable[str], most: int = 1) -> str:
     """A question that names the closest of some names; empty if none is close."""
-    close = difflib.get_close_matches(str(asked), known, 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    close = difflib.get_close_matches(str(asked), known, most)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

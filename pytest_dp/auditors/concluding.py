@@ -39,7 +39,6 @@ from pytest_dp.evidence.proofs import Bound
 from pytest_dp.evidence.resolution import DELTAS
 from pytest_dp.limits import (
     ALPHA_SHARE,
-    FEW,
     LONG_DATASET,
     RESERVE,
     RUNS,
@@ -297,11 +296,6 @@ def _note_searched(game: Game) -> None:
         game.context.sampler.note(f"a search proposed {counted(total, 'more pair')}: {parts}")
     for note in game.bandit.source.notes():
         game.context.sampler.note(note)
-    untried = game.bandit.source.untried()
-    if untried:
-        more = f" and {counted(len(untried) - FEW, 'other')}" if len(untried) > FEW else ""
-        named = ", ".join(untried[:FEW])
-        game.context.sampler.note(f"constants of the code that were not tried: {named}{more}")
 
 
 def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int) -> Counterexample:

@@ -6,7 +6,6 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -16,8 +15,8 @@ from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.ordering import in_turn, representatives
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.types import type_of
-from pytest_dp.errors import ClaimError
-from pytest_dp.limits import SEVERAL
+from pytest_dp.errors import ClaimError, did_you_mean
+from pytest_dp.limits import FEW, SEVERAL
 from pytest_dp.reprs import counted
 
 Read = Callable[[Any], Any]
@@ -308,9 +307,9 @@ def _without_unit(record: Any, dataset: Any, unit: Any, error: Exception) -> Cla
             "called with one record, and returns the unit that owns it."
         )
     names = record if isinstance(record, dict) else getattr(record, "__dict__", ())
-    hint = _suggestion(unit, [*names, *getattr(record, "_fields", ())])
+    hint = _hint(unit, [*names, *getattr(record, "_fields", ())])
     return ClaimError(
-        f"unit={unit!r}: {shown} has no such entry. {hint}Allowed: the name of "
+        f"unit={unit!r}: {shown} has no such entry.{hint} Allowed: the name of "
         "a column, a key of records that are dicts, an attribute of others, the index in "
         "tuples (unit=0), or a function from a record to its unit."
     )
@@ -318,16 +317,14 @@ def _without_unit(record: Any, dataset: Any, unit: Any, error: Exception) -> Cla
 
 def _no_column(example: Any, columns: Sequence[Any], unit: Any) -> ClaimError:
     index = getattr(getattr(example, "index", None), "names", ())
-    hint = _suggestion(unit, columns)
+    hint = _hint(unit, columns)
     if unit in list(index):
-        hint = "It is the index, which is no data. Write frame.reset_index(). "
+        hint = " It is the index, which is no data. Write frame.reset_index()."
     return ClaimError(
-        f"unit={unit!r}: there is no such column in {describe(example)}. {hint}Its columns: "
+        f"unit={unit!r}: there is no such column in {describe(example)}.{hint} Its columns: "
         f"{', '.join(map(repr, columns))}."
     )
 
 
-def _suggestion(name: Any, names: Iterable[Any]) -> str:
-    known = [known for known in names if isinstance(known, str)]
-    close = get_close_matches(name, known, 3) if isinstance(name, str) else []
-    return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
+def _hint(unit: Any, names: Iterable[Any]) -> str:
+    return did_you_mean(unit, [name for name in names if isinstance(name, str)], FEW)

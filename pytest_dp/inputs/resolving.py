@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
-from difflib import get_close_matches
 from importlib import import_module, invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import islice
@@ -16,9 +14,9 @@ from typing import Any
 from pytest_dp.checks import is_strategy
 from pytest_dp.datasets import describe, kind_of
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.errors import ClaimError, invalid
+from pytest_dp.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.keywords import read_pairs
-from pytest_dp.limits import MANY, MAX_PAIRS
+from pytest_dp.limits import FEW, MANY, MAX_PAIRS
 
 
 def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
@@ -135,8 +133,9 @@ def _look_up(name: str, root: Path | None, keyword: str) -> Any:
         except AttributeError as error:
             file = getattr(sys.modules[module], "__file__", None) or "built in"
             raise ClaimError(
-                f"{keyword}={name!r}: there is no {part!r}; the module {module!r} is {file}. "
-                f"{_suggestion(part, dir(value))}Write the name of something that it defines."
+                f"{keyword}={name!r}: there is no {part!r}; the module {module!r} is {file}."
+                f"{did_you_mean(part, dir(value), FEW)} "
+                f"Write the name of something that it defines."
             ) from error
     return value
 
@@ -166,8 +165,9 @@ def _module(module: str, name: str, root: Path | None) -> Any:
         folders = [*sys.path, *([str(root)] if root else ())]
         looked = f"on sys.path{f' and in {root}' if root else ''}"
     raise ClaimError(
-        f"{name}: there is no module {module!r}; looked {looked}. "
-        f"{_suggestion(last, _modules_in(folders))}Write the module as in an import statement."
+        f"{name}: there is no module {module!r}; looked {looked}."
+        f"{did_you_mean(last, _modules_in(folders), FEW)} "
+        "Write the module as in an import statement."
     )
 
 
@@ -213,11 +213,6 @@ def _modules_in(folders: list[str]) -> set[str]:
         with suppress(OSError):
             names.update(inner.name for inner in folder.iterdir() if inner.name.isidentifier())
     return names
-
-
-def _suggestion(name: str, names: Iterable[str]) -> str:
-    close = get_close_matches(name, names, 3)
-    return f"Did you mean {' or '.join(map(repr, close))}? " if close else ""
 
 
 def _error_text(error: BaseException) -> str:

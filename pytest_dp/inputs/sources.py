@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds
 from pytest_dp.limits import THOUSAND
+
+if TYPE_CHECKING:  # with Hypothesis, which not all claims load
+    from pytest_dp.inputs.generated import Generated
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +37,6 @@ class Proposer(Protocol):
 
         `past` has all pairs that were looked at, in the order in which they were.
         """
-        ...
-
-
-class Drawer(Proposer, Protocol):
-    """Draws pairs from a strategy; `pytest_dp.inputs.generated.Generated` is one."""
-
-    def mutated(self, pair: Pair, random: Random) -> Pair | None:
-        """Another pair of the same strategy, near one that was drawn; None if there is none."""
-        ...
-
-    def shrunk(
-        self, pair: Pair, still_fails: Callable[[Pair], bool], seconds: float = 10.0
-    ) -> Pair:
-        """The smallest pair found of the same strategy for which `still_fails`."""
         ...
 
 
@@ -115,22 +103,20 @@ class PairSource:
     """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
 
     At least one is given. `generated` is what the pairs were drawn by, if by a strategy: they can
-    be mutated and shrunk. `bounds` is what is inside the claim; all of it by default. `untried`
-    tells the constants of the mechanism's code that a search was to try, and did not, in words;
-    `notes` what else is to be said of it.
+    be mutated and shrunk. `bounds` is what is inside the claim; all of it by default. `notes` tells
+    what is to be said of a search in the end.
     """
 
     def __init__(
         self,
         given: Sequence[Pair],
         proposers: Sequence[Proposer] = (),
-        generated: Drawer | None = None,
+        generated: Generated | None = None,
         bounds: Bounds = EVERYTHING,
-        untried: Callable[[], list[str]] = list,
         notes: Callable[[], list[str]] = list,
     ) -> None:
         self.given, self.generated, self.bounds = tuple(given), generated, bounds
-        self.untried, self.notes = untried, notes
+        self.notes = notes
         self.proposers = tuple(proposers)
         self.pairs = list(given)
         """Those that were given, and then those that were proposed so far."""

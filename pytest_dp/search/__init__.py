@@ -44,22 +44,21 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     seed = settings.seed or 0
     screen = Screen(call, source.given, bounds.holds, clock, seed)
     found: dict[str, Proposer] = {}
-    untried: Callable[[], list[str]] = list
+    notes: list[Callable[[], list[str]]] = []
     if source.generated is not None:
         found["mutation"] = mutated_pairs(source.generated, screen, seed)
     elif isinstance(promise.inputs, Values) and relation is not None:
         found["patterns"] = values_in_turn(promise.inputs.options, relation, screen)
     elif relation is not None and (space := _space(promise, relation, source)):
         explorer = Explorer(space, relation, screen)
-        found, untried = explorer.proposers, explorer.untried
+        found, notes = explorer.proposers, [explorer.notes]
     by_symbols = BySymbols(screen, relation, source.generated)
     if "symbolic" in names and can_solve() and not isinstance(promise.inputs, Values):
         found = {"symbolic": by_symbols.proposing, **found}
-    notes = [by_symbols.notes]
+    notes.insert(0, by_symbols.notes)
     if "gradient" in names:
-        from pytest_dp.search.gradient import (
-            ByGradients,
-        )  # with SciPy's optimisers, which take long
+        # With SciPy's optimisers, which take long.
+        from pytest_dp.search.gradient import ByGradients
 
         found["gradient"] = by_gradients = ByGradients(promise, call, clock, seed)
         notes.append(by_gradients.notes)
@@ -78,7 +77,6 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
         [*users, *timed],
         source.generated,
         bounds,
-        untried,
         lambda: [note for of in notes for note in of()],
     )
 

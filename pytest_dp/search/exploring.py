@@ -11,15 +11,19 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_dp.datasets.relations import Pair, Relation
-from pytest_dp.inputs.sources import Drawer, Proposer, Proposing, Tried
+from pytest_dp.inputs.sources import Proposer, Proposing, Tried
 from pytest_dp.limits import DOZENS, FEW, MANY, PATIENCE, SEVERAL, THOUSAND
+from pytest_dp.reprs import counted
 from pytest_dp.search.columns import choice
 from pytest_dp.search.constants import Constant, constants_of, corner_values
 from pytest_dp.search.screening import KNOWN, Screen
 from pytest_dp.search.space import Candidate, Space, Walk
+
+if TYPE_CHECKING:  # with Hypothesis, which not all claims load
+    from pytest_dp.inputs.generated import Generated
 
 MAX_INSERTED_INTO = 8
 """Inputs with new behaviour into which constants are put: behind one condition, there may be
@@ -124,10 +128,13 @@ class Explorer:
     def _constants(self) -> list[Constant]:
         return constants_of(self._screen.call.mechanism, self._screen.call.params)
 
-    def untried(self) -> list[str]:
+    def notes(self) -> list[str]:
         """The constants in comparisons that were not tried, with their places."""
         left = [c for c in self._constants if c.decides and c not in self._tried]
-        return [f"{c.value!r} ({c.origin.removeprefix('a constant in ')})" for c in left]
+        places = (f"{c.value!r} ({c.origin.removeprefix('a constant in ')})" for c in left)
+        named = ", ".join(islice(places, FEW))
+        more = f" and {counted(len(left) - FEW, 'other')}" if len(left) > FEW else ""
+        return [f"constants of the code that were not tried: {named}{more}"] * bool(left)
 
     def _with_constants(self) -> Iterator[Candidate]:
         """Inputs with each constant of the code, or a value just below or above; with several."""
@@ -237,7 +244,7 @@ class Sieve:
         return is_due
 
 
-def mutated_pairs(drawer: Drawer, screen: Screen, seed: int) -> Proposing:
+def mutated_pairs(drawer: Generated, screen: Screen, seed: int) -> Proposing:
     """Mutations of drawn pairs, inside of what their strategy can yield."""
     random, new_pairs = Random(seed), list[Pair]()
     dry = 0

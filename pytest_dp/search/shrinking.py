@@ -10,15 +10,16 @@ Source: Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
 from pytest_dp.datasets.differences import aligned
-from pytest_dp.datasets.fields import columns_of, fields_of, with_field, with_known
+from pytest_dp.datasets.fields import columns_of, fields_of, with_known
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
 from pytest_dp.limits import DOZENS, LABEL
@@ -26,34 +27,63 @@ from pytest_dp.outputs.leaves import as_float
 from pytest_dp.sampling.deadline import OutOfTime
 
 Breaks = Callable[[Pair], bool]
-Rows = tuple[list[Any], list[Any]]
-"""Records of D and of D'."""
 Columns = dict[Hashable, dict[Hashable, Any]]
 """Values by the name, or the place, of a field, and by their content."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairRecords:
-    """The records of a pair, those of D and those of D'."""
+    """The records of a pair: those of D, then those of D'."""
 
-    rows1: tuple[Any, ...]
-    rows2: tuple[Any, ...]
-    common: tuple[tuple[int, int], ...]
+    rows: tuple[Any, ...]
+    of_d1: int
+    """How many of them are those of D."""
+    common: tuple[tuple[int, ...], ...]
     """Positions of records that both have, in D and in D'."""
 
     @classmethod
     def of(cls, pair: Pair) -> PairRecords:
         """The records of a pair; equal ones are taken to be shared, from the front."""
-        rows1, rows2 = tuple(records_of(pair.d1)), tuple(records_of(pair.d2))
-        return cls(rows1, rows2, tuple(aligned(rows1, rows2)))
+        rows1, rows2 = records_of(pair.d1), records_of(pair.d2)
+        common = tuple((at1, len(rows1) + at2) for at1, at2 in aligned(rows1, rows2))
+        return cls((*rows1, *rows2), len(rows1), common)
 
-    def without(self, left_out: tuple[tuple[int, int], ...]) -> Rows:
-        """The records of both without some that they share."""
-        left_out1, left_out2 = ({places[side] for places in left_out} for side in (0, 1))
-        return (
-            [row for at, row in enumerate(self.rows1) if at not in left_out1],
-            [row for at, row in enumerate(self.rows2) if at not in left_out2],
-        )
+    @property
+    def records(self) -> list[tuple[int, ...]]:
+        """The positions of each record: two if both have it."""
+        shared = set(chain.from_iterable(self.common))
+        return [*self.common, *((at,) for at in range(len(self.rows)) if at not in shared)]
+
+    def without(self, left_out: Sequence[tuple[int, ...]]) -> PairRecords:
+        """Without some of the records."""
+        gone = set(chain.from_iterable(left_out))
+        kept = [at for at in range(len(self.rows)) if at not in gone]
+        of_d1 = sum(at < self.of_d1 for at in kept)
+        return PairRecords(tuple(self.rows[at] for at in kept), of_d1, ())
+
+    def with_rows(self, new: Mapping[int, Any]) -> PairRecords:
+        """With other records at some positions."""
+        return replace(self, rows=tuple(new.get(at, row) for at, row in enumerate(self.rows)))
+
+    def holding(self, values: Mapping[Hashable, Any], places: Iterable[int]) -> PairRecords:
+        """With values in the fields of these names, of the records at some positions."""
+
+        def held(row: Any) -> Any:
+            return reduce(lambda made, field: with_known(made, *field), values.items(), row)
+
+        return self.with_rows({at: held(self.rows[at]) for at in places})
+
+    def pair(self, like: Pair, relation: Relation) -> Pair | None:
+        """Datasets like those of a pair; None if there are none, or they are no neighbours."""
+        try:
+            d1 = rebuilt(like.d1, self.rows[: self.of_d1])
+            d2 = rebuilt(like.d2, self.rows[self.of_d1 :])
+        except (TypeError, ValueError, OverflowError):  # such as 0 in a column of dates
+            return None
+        if relation.of is Queries and counts(like.d1, like.d2) and not counts(d1, d2):
+            return None
+        made = relation.pair(d1, d2)
+        return made and replace(made, params=like.params, origin=like.origin, beyond=like.beyond)
 
 
 def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True) -> Pair:
@@ -66,14 +96,15 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True
     seen: set[Hashable] = set()
     columns: Columns = {}
     if isinstance(relation, OfRecords):
-        columns = columns_of(chain(records_of(pair.d1), records_of(pair.d2)))
+        columns = columns_of(PairRecords.of(pair).rows)
     if not mixes and len(columns) > 1:
         columns = {}
     with suppress(OutOfTime):
         while True:
-            for smaller in _smaller(pair, relation, columns):
-                content = key(smaller.d1), key(smaller.d2)
-                if content not in seen:
+            for records in _smaller(PairRecords.of(pair), relation, columns):
+                smaller = records.pair(pair, relation)
+                content = smaller and (key(smaller.d1), key(smaller.d2))
+                if smaller is not None and content not in seen:
                     seen.add(content)
                     if breaks(smaller):
                         pair = smaller
@@ -83,27 +114,18 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True
     return pair
 
 
-def _smaller(pair: Pair, relation: Relation, columns: Columns) -> Iterator[Pair]:
-    """Smaller pairs of neighbours; those that are much smaller come first."""
-    rows: Iterator[Rows] = iter(())
-    if isinstance(relation, OfRecords):
-        records = PairRecords.of(pair)
+def _smaller(records: PairRecords, relation: Relation, columns: Columns) -> Iterator[PairRecords]:
+    """Smaller records of neighbours; those that are much smaller come first."""
+    if relation.of is Queries:  # the order matters, and the length is part of the claim
+        yield from _simpler_answers(records)
+    if not isinstance(relation, OfRecords):
+        return
+    if isinstance(relation, AddRemoveOne):
         # Where records are only replaced, the mechanism may rely on their number.
-        fewer = _fewer(records) if isinstance(relation, AddRemoveOne) else ()
-        rows = chain(fewer, _constant(records, columns), _simpler(records, columns))
-    elif relation.of is Queries:  # the order matters, and the length is part of the claim
-        answers = records_of(pair.d1), records_of(pair.d2)
-        rows = _simpler_answers(*answers)
-    for rows1, rows2 in rows:
-        try:
-            d1, d2 = rebuilt(pair.d1, rows1), rebuilt(pair.d2, rows2)
-        except (TypeError, ValueError, OverflowError):  # such as 0 in a column of dates
-            continue
-        if relation.of is Queries and counts(pair.d1, pair.d2) and not counts(d1, d2):
-            continue
-        smaller = relation.pair(d1, d2)
-        if smaller:
-            yield replace(smaller, params=pair.params, origin=pair.origin, beyond=pair.beyond)
+        yield from map(records.without, _halves(records.common))
+    if columns:
+        yield from _constant(records, columns)
+        yield from _simpler(records, columns)
 
 
 def counts(*vectors: Any) -> bool:
@@ -111,76 +133,60 @@ def counts(*vectors: Any) -> bool:
     return all(answer >= 0 for vector in vectors for answer in records_of(vector))
 
 
-def _fewer(records: PairRecords) -> Iterator[Rows]:
-    """Without records that both inputs share: all of them, halves, quarters, ..., single ones."""
-    return map(records.without, _halves(records.common))
-
-
 def _halves(things: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """All of them, halves, quarters, ..., single ones."""
     size = len(things)
     while size >= 1:
         yield from (tuple(things[at : at + size]) for at in range(0, len(things), size))
         size //= 2
 
 
-def _constant(records: PairRecords, columns: Columns) -> Iterator[Rows]:
+def _constant(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
     """With one value in all records: in all fields that have more, half of these, ..., one."""
-    now = columns_of(chain(records.rows1, records.rows2)) if len(columns) > 1 else {}
+    now = columns_of(records.rows) if len(columns) > 1 else {}
     for names in _halves([name for name, values in now.items() if len(values) > 1]):
-        rows1, rows2 = list(records.rows1), list(records.rows2)
-        for name in names:
-            value = simplest(list(columns[name].values()))
-            rows1, rows2 = ([with_known(r, name, value) for r in rows] for rows in (rows1, rows2))
-        yield rows1, rows2
+        new = {name: simplest(list(columns[name].values())) for name in names}
+        yield records.holding(new, range(len(records.rows)))
 
 
-def _simpler(records: PairRecords, columns: Columns) -> Iterator[Rows]:
+def _simpler(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
     """With a value simplified wherever it occurs, then in one record after the other.
 
     Numbers stay between those that the pair held before it was shrunk, and other values are among
     these, but for the beginnings of long texts: nothing is known of what else the mechanism takes.
     """
-    if not columns:
-        return
-    rows1, rows2 = records.rows1, records.rows2
-    known: dict[Hashable, list[Any]] = {}
-
-    def simpler(name: Hashable, value: Any) -> list[Any]:
+    cells: dict[tuple[Hashable, Hashable], tuple[Any, list[int]]] = {}
+    for at, row in enumerate(records.rows):
+        for name, value in fields_of(row).items():
+            cells.setdefault((name, key(value)), (value, []))[1].append(at)
+    everywhere = ((name, value, places) for (name, _), (value, places) in cells.items())
+    each = (
+        (name, value, places)
+        for places in records.records
+        for name, value in fields_of(records.rows[places[0]]).items()
+    )
+    known: dict[tuple[Hashable, Hashable], list[Any]] = {}
+    for name, value, places in chain(everywhere, each):
         content = name, key(value)
         if content not in known:
             known[content] = simpler_values(value, columns[name].values())
-        return known[content]
-
-    now = {(name, key(v)): v for row in chain(rows1, rows2) for name, v in fields_of(row).items()}
-    for (name, content), value in now.items():
-        for new in simpler(name, value):
-            yield _everywhere(rows1, name, content, new), _everywhere(rows2, name, content, new)
-    shared1, shared2 = ({places[side] for places in records.common} for side in (0, 1))
-    places = [*records.common]
-    places += [(at, -1) for at in range(len(rows1)) if at not in shared1]
-    places += [(-1, at) for at in range(len(rows2)) if at not in shared2]
-    for at1, at2 in places:
-        row = rows1[at1] if at1 >= 0 else rows2[at2]
-        for name, value in fields_of(row).items():
-            for new in simpler(name, value):
-                simpler_row = with_field(row, name, new)
-                yield _at(rows1, at1, simpler_row), _at(rows2, at2, simpler_row)
+        for new in known[content]:
+            yield records.holding({name: new}, places)
 
 
-def _simpler_answers(rows1: list[Any], rows2: list[Any]) -> Iterator[Rows]:
+def _simpler_answers(records: PairRecords) -> Iterator[PairRecords]:
     """With simpler numbers at all places where both agree; then with both answers moved at one."""
-    places = list(enumerate(zip(rows1, rows2, strict=True)))
-    agree = {at for at, (a, b) in places if a == b}
+    rows, n = records.rows, records.of_d1
+    agree = [at for at in range(n) if rows[at] == rows[n + at]]
     for same in (0, 1):
-        if any(_rank(same) < _rank(rows1[at]) for at in agree):
-            yield (
-                [type(a)(same) if at in agree else a for at, a in enumerate(rows1)],
-                [type(b)(same) if at in agree else b for at, b in enumerate(rows2)],
-            )
-    for at, (a, b) in places:
+        if any(_rank(same) < _rank(rows[at]) for at in agree):
+            both = (*agree, *(n + at for at in agree))
+            yield records.with_rows({at: type(rows[at])(same) for at in both})
+    for at in range(n):
+        a, b = rows[at], rows[n + at]
         for new in sorted(set(simpler_numbers(a)), key=_rank):
             if _rank(new) < _rank(a):
-                yield _at(rows1, at, type(a)(new)), _at(rows2, at, type(b)(new + (b - a)))
+                yield records.with_rows({at: type(a)(new), n + at: type(b)(new + (b - a))})
 
 
 def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
@@ -230,18 +236,3 @@ def _rank(number: float) -> tuple[int, float, bool]:
 def _is_finite(number: float) -> bool:
     """Also of integers that no float holds."""
     return isinstance(number, int) or math.isfinite(number)
-
-
-def _everywhere(rows: Sequence[Any], name: Hashable, content: Hashable, new: Any) -> list[Any]:
-    """Records with a value replaced in all that have it."""
-    return [
-        with_field(row, name, new)
-        if any(n == name and key(v) == content for n, v in fields_of(row).items())
-        else row
-        for row in rows
-    ]
-
-
-def _at(rows: Sequence[Any], at: int, row: Any) -> list[Any]:
-    """Records with the one at a place replaced; none is if that is below 0."""
-    return [*rows[:at], row, *rows[at + 1 :]] if at >= 0 else list(rows)

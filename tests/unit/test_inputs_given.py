@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import math
 import sys
-from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from neighbours import ADD_REMOVE, REPLACE, fault, numbers, pairs, records, refusal
+from neighbours import ADD_REMOVE, REPLACE, pairs, records, refusal
 
 from pytest_dp import ClaimError, queries, values
 from pytest_dp.claim import Promise
@@ -23,94 +22,19 @@ from pytest_dp.privacy import ApproximateDP
 # Explicit pairs
 
 
-@pytest.mark.parametrize(
-    ("relation", "d1", "d2", "difference"),
-    [
-        (None, [1, 2, 3], "anything", ""),
-        (None, [1, 0], [0, 1], ""),
-        (ADD_REMOVE, [1, 0], [0], "one record removed"),
-        (ADD_REMOVE, (1,), (2, 1), "one record added"),
-        (ADD_REMOVE, {1}, set(), "one record removed"),
-        (ADD_REMOVE, "ab", "bca", "one record added"),
-        (
-            ADD_REMOVE,
-            {"a": [1, 2], "b": ["x", "y"]},
-            {"a": [2], "b": ["y"]},
-            "one record removed",
-        ),
-        (ADD_REMOVE, [[1], {"a": math.nan}], [{"a": float("nan")}], "one record removed"),
-        (ADD_REMOVE, np.array([1, 2]), np.array([2.0]), "one record removed"),
-        (ADD_REMOVE, np.array([[1, 2]]), np.empty((0, 2)), "one record removed"),
-        (ADD_REMOVE, pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [2]}), "one record removed"),
-        (REPLACE, [1, 0, 0], [0, 1, 1], "one record replaced"),
-        (REPLACE, {1, 2}, {1, 3}, "one record replaced"),
-        (REPLACE, pd.Series([1.0, math.nan]), pd.Series([2.0, math.nan]), "one record replaced"),
-        ("one_query", [1, 1], [1, 2], "one answer moved by 1"),
-        ("one_query", [1, 1.0], (1, 0.5), None),
-        ("one_query", [1, 1.0], [1, 0.5], "one answer moved by 0.5"),
-        ("one_query", [4.4], [3.4], "one answer moved by 1"),
-        ("one_query", [math.inf, 1], [math.inf, 2], "one answer moved by 1"),
-        ("one_query", [np.uint8(0)], [np.uint8(1)], "one answer moved by 1"),
-        ("all_queries", np.array([1, 1]), np.array([2, 0]), "every answer may move by 1"),
-        ("all_queries", [1, 1], [1, 2], "every answer may move by 1"),
-        ("any_two", 1, "a", "any two values"),
-        ("any_two", [1], {1}, "any two values"),
-    ],
-)
-def test_explicit_pairs(relation, d1, d2, difference):
-    if difference is None:
-        assert "one is a list, the other a tuple" in refusal(pairs=[(d1, d2)], neighbors=relation)
-        return
+@pytest.mark.parametrize("relation", [None, ADD_REMOVE])
+def test_explicit_pairs(relation):
+    d1, d2 = [1, 0], [0]
     (pair,) = pairs(pairs=[(d1, d2)], neighbors=relation)
     assert pair.d1 is d1
     assert pair.d2 is d2
-    assert pair.difference == difference
+    assert pair.difference == ("" if relation is None else "one record removed")
 
 
-@pytest.mark.parametrize(
-    ("relation", "d1", "d2", "why"),
-    [
-        (ADD_REMOVE, [1, 0], [2], "2 records only in D and 1 record only in D'"),
-        (ADD_REMOVE, [1, 0], [1, 1], "1 record only in D and 1 record only in D'"),
-        (ADD_REMOVE, [1, 1, 1], [1], "2 records only in D and 0 records only in D'"),
-        (ADD_REMOVE, [1, 0], [0, 1], "they hold the same records"),
-        (ADD_REMOVE, [1, 0], (1,), "one is a list, the other a tuple"),
-        (ADD_REMOVE, 3, 4, "D is of type int, which is no dataset"),
-        (ADD_REMOVE, [1], "", "one is a list, the other a string"),
-        (ADD_REMOVE, [1], b"", "D' is of type bytes, which is no dataset"),
-        (ADD_REMOVE, "ab", "ba", "they hold the same records"),
-        (ADD_REMOVE, {"a": [1], "b": [2, 3]}, {}, "which is no dataset: its columns have 1 to 2"),
-        (ADD_REMOVE, {"a": [1]}, {"b": []}, "columns ['a'], the other a dict of the columns ['b']"),
-        (ADD_REMOVE, {"a": 1}, {}, "D is of type dict"),
-        (ADD_REMOVE, np.array([[1]]), np.array([]), "records of shape (1,), the other"),
-        (ADD_REMOVE, pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1, 2]}), "columns ['a']"),
-        (ADD_REMOVE, pd.Series([1], name="a"), pd.Series([], name="b"), "Series named 'a'"),
-        (REPLACE, [1, 0], [1], "1 record only in D and 0 records only in D'"),
-        (REPLACE, [1, 0], [2, 3], "2 records only in D and 2 records only in D'"),
-        (REPLACE, [1, 0], [0, 1], "they hold the same records"),
-        ("one_query", [1, 1], [2, 2], "2 answers differ"),
-        ("one_query", [1, 1], [1, 3], "the answer at index 1 differs by 2"),
-        ("one_query", [1], [2, 1], "their lengths are 1 and 2"),
-        ("one_query", 1, 2, "D is of type int, which is no vector"),
-        ("one_query", {1}, {2}, "D is of type set, which is no vector"),
-        ("one_query", [1, "a"], [2, "a"], "D holds 'a', which is no number"),
-        ("all_queries", [1, math.nan], [2, math.nan], "D holds nan, which is no number"),
-        ("all_queries", [[1]], [[2]], "D holds [1], which is no number"),
-        ("all_queries", [1, 5], [2, 7.5], "the answer at index 1 differs by 2.5"),
-        ("all_queries", [math.inf], [-math.inf], "the answer at index 0 differs by inf"),
-    ],
-)
-def test_explicit_pairs_that_are_no_neighbours(relation, d1, d2, why):
-    good = {
-        ADD_REMOVE: ([1], []),
-        REPLACE: ([1], [2]),
-        "one_query": ([1], [2]),
-        "all_queries": ([1], [2]),
-    }[relation]
-    message = refusal(pairs=[good, (d1, d2)], neighbors=relation)
-    assert f"pairs[1] is not a pair of neighbours under neighbors='{relation}'" in message
-    assert f"D = {describe(d1)} and D' = {describe(d2)}" in message
-    assert why in message
+def test_explicit_pairs_that_are_no_neighbours():
+    message = refusal(pairs=[([1], []), ([1, 0], [2])], neighbors=ADD_REMOVE)
+    assert "pairs[1] is not a pair of neighbours under neighbors='add_remove_one'" in message
+    assert "D = [1, 0] and D' = [2]; 2 records only in D and 1 record only in D'" in message
     assert "Required: " in message
     assert "such as (" in message
     assert "leave neighbors= out" in message
@@ -125,21 +49,6 @@ def test_identical_inputs_are_no_pair(relation, same):
     assert "pairs[0]" in message
     assert "identical" in message
     assert "Write two inputs that differ, such as (" in message
-
-
-@given(numbers, numbers)
-def test_relations_against_their_definition(d1, d2):
-    one, two = Counter(d1), Counter(d2)
-    distance = (one - two).total() + (two - one).total()
-    assert (fault(d1, d2, ADD_REMOVE) == "") == (distance == 1)
-    assert (fault(d1, d2, REPLACE) == "") == (distance == 2 and len(d1) == len(d2))
-    moved = [abs(a - b) for a, b in zip(d1, d2, strict=False) if a != b]
-    near = len(d1) == len(d2) and bool(moved) and max(moved) <= 1
-    assert (fault(d1, d2, "all_queries") == "") == near
-    assert (fault(d1, d2, "one_query") == "") == (near and len(moved) == 1)
-    for relation in (ADD_REMOVE, REPLACE, "all_queries", "one_query"):
-        there, back = fault(d1, d2, relation), fault(d2, d1, relation)
-        assert bool(there) == bool(back)
 
 
 def test_pairs_are_immutable_values():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from itertools import combinations_with_replacement, islice, product
+from itertools import combinations_with_replacement, islice
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from pytest_dp.datasets.relations import (
     OneQuery,
     Pair,
     ReplaceOne,
+    ReplaceSpecial,
 )
 
 small = st.lists(st.integers(0, 3), max_size=4)
@@ -42,7 +44,20 @@ def test_relations_are_values():
     assert str(AnyTwo()) == "neighbors='any_two'"
 
 
-@given(small, small, makers, st.sampled_from([AddRemoveOne(), ReplaceOne()]))
+RECORD_RELATIONS = st.sampled_from(
+    [relation(group=group) for relation in (AddRemoveOne, ReplaceOne) for group in (1, 2)]
+)
+
+
+def distance(d1, d2, relation):
+    """How many records have to be removed and added, or replaced; by counting them."""
+    lost, new = (Counter(d1) - Counter(d2)).total(), (Counter(d2) - Counter(d1)).total()
+    if isinstance(relation, AddRemoveOne):
+        return lost + new
+    return lost if lost == new else math.inf
+
+
+@given(small, small, makers, RECORD_RELATIONS)
 def test_neighbours_are_all_there_are(own, known, make, relation):
     """Against brute force, where the order of records does not matter."""
     dataset = make(own)
@@ -50,19 +65,23 @@ def test_neighbours_are_all_there_are(own, known, make, relation):
     found = list(relation.pairs(dataset, rows(known, make)))
     assert len(set(map(content, found))) == len(found)
     for pair in found:
-        assert relation.fault(pair.d1, pair.d2) == ""
-        assert relation.between(pair.d1, pair.d2) == pair
+        told = relation.pair(pair.d1, pair.d2).difference
+        assert sorted(told.split()) == sorted(pair.difference.split())  # in any order
         assert type(pair.d2) is type(dataset)
         assert key(pair.d1) == key(dataset)
-    removed = [own[:at] + own[at + 1 :] for at in range(len(own))]
-    new = [one for one in set(known) if make is not set or one not in own]
-    if isinstance(relation, AddRemoveOne):
-        expected = removed + [[*own, one] for one in new]
-    else:
-        expected = [
-            [*rest, one] for at, rest in enumerate(removed) for one in new if one != own[at]
-        ]
-    assert {bag(rows(one, make)) for one in expected} == {bag(records_of(p.d2)) for p in found}
+    all_there_are = (
+        list(records)
+        for size in range(len(own) + 3)
+        for records in combinations_with_replacement(sorted({*own, *known}), size)
+        if make is not set or len(set(records)) == size
+    )
+    expected = {
+        bag(rows(records, make))
+        for records in all_there_are
+        if distance(own, records, relation) == relation.group
+        and set(Counter(records) - Counter(own)) <= set(known)
+    }
+    assert {bag(records_of(pair.d2)) for pair in found} == expected
 
 
 def bag(records):
@@ -120,15 +139,119 @@ def test_new_records_are_made_to_fit_or_refused():
         list(AddRemoveOne().pairs(frame, [(1000, "new")]))
 
 
-@pytest.mark.parametrize("group", [1, 2])
-@pytest.mark.parametrize("relation", [AddRemoveOne, ReplaceOne])
-def test_neighbours_differ_in_no_more_records_than_their_group(relation, group):
-    """By counting records, of all small datasets."""
-    datasets = [
-        list(records) for size in range(4) for records in combinations_with_replacement("abc", size)
-    ]
-    for d1, d2 in product(datasets, datasets):
-        lost, new = (Counter(d1) - Counter(d2)).total(), (Counter(d2) - Counter(d1)).total()
-        apart = lost + new if relation is AddRemoveOne else lost
-        fits = relation is AddRemoveOne or lost == new
-        assert (relation(group=group).fault(d1, d2) == "") == (fits and 0 < apart <= group)
+@given(small, small, RECORD_RELATIONS)
+def test_neighbours_differ_in_no_more_records_than_their_group(d1, d2, relation):
+    is_near = 0 < distance(d1, d2, relation) <= relation.group
+    assert bool(relation.pair(d1, d2)) == bool(relation.pair(d2, d1)) == is_near
+
+
+@pytest.mark.parametrize(
+    ("relation", "d1", "d2", "difference"),
+    [
+        (AddRemoveOne(), [1, 0], [0], "one record removed"),
+        (AddRemoveOne(), (1,), (2, 1), "one record added"),
+        (AddRemoveOne(), {1}, set(), "one record removed"),
+        (AddRemoveOne(), "ab", "bca", "one record added"),
+        (
+            AddRemoveOne(),
+            {"a": [1, 2], "b": ["x", "y"]},
+            {"a": [2], "b": ["y"]},
+            "one record removed",
+        ),
+        (AddRemoveOne(), [[1], {"a": math.nan}], [{"a": float("nan")}], "one record removed"),
+        (AddRemoveOne(), np.array([1, 2]), np.array([2.0]), "one record removed"),
+        (AddRemoveOne(), np.array([[1, 2]]), np.empty((0, 2)), "one record removed"),
+        (
+            AddRemoveOne(),
+            pd.DataFrame({"a": [1, 2]}),
+            pd.DataFrame({"a": [2]}),
+            "one record removed",
+        ),
+        (ReplaceOne(), [1, 0, 0], [0, 1, 1], "one record replaced"),
+        (ReplaceOne(), {1, 2}, {1, 3}, "one record replaced"),
+        (
+            ReplaceOne(),
+            pd.Series([1.0, math.nan]),
+            pd.Series([2.0, math.nan]),
+            "one record replaced",
+        ),
+        (OneQuery(), [1, 1], [1, 2], "one answer moved by 1"),
+        (OneQuery(), [1, 1.0], [1, 0.5], "one answer moved by 0.5"),
+        (OneQuery(), [4.4], [3.4], "one answer moved by 1"),
+        (OneQuery(), [math.inf, 1], [math.inf, 2], "one answer moved by 1"),
+        (OneQuery(), [np.uint8(0)], [np.uint8(1)], "one answer moved by 1"),
+        (AllQueries(), np.array([1, 1]), np.array([2, 0]), "every answer may move by 1"),
+        (AllQueries(), [1, 1], [1, 2], "every answer may move by 1"),
+        (AnyTwo(), 1, "a", "any two values"),
+        (AnyTwo(), [1], {1}, "any two values"),
+    ],
+)
+def test_how_neighbours_differ(relation, d1, d2, difference):
+    pair = relation.between(d1, d2)
+    assert (pair.d1 is d1, pair.d2 is d2, pair.difference) == (True, True, difference)
+
+
+@pytest.mark.parametrize(
+    ("relation", "d1", "d2", "why"),
+    [
+        (AddRemoveOne(), [1, 0], [2], "2 records only in D and 1 record only in D'"),
+        (AddRemoveOne(), [1, 0], [1, 1], "1 record only in D and 1 record only in D'"),
+        (AddRemoveOne(), [1, 1, 1], [1], "2 records only in D and 0 records only in D'"),
+        (AddRemoveOne(), [1, 0], [0, 1], "they hold the same records"),
+        (AddRemoveOne(), [1, 0], (1,), "one is a list, the other a tuple"),
+        (AddRemoveOne(), 3, 4, "D is of type int, which is no dataset"),
+        (AddRemoveOne(), [1], "", "one is a list, the other a string"),
+        (AddRemoveOne(), [1], b"", "D' is of type bytes, which is no dataset"),
+        (AddRemoveOne(), "ab", "ba", "they hold the same records"),
+        (
+            AddRemoveOne(),
+            {"a": [1], "b": [2, 3]},
+            {},
+            "which is no dataset: its columns have 1 to 2",
+        ),
+        (
+            AddRemoveOne(),
+            {"a": [1]},
+            {"b": []},
+            "columns ['a'], the other a dict of the columns ['b']",
+        ),
+        (AddRemoveOne(), {"a": 1}, {}, "D is of type dict"),
+        (AddRemoveOne(), np.array([[1]]), np.array([]), "records of shape (1,), the other"),
+        (AddRemoveOne(), pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1, 2]}), "columns ['a']"),
+        (AddRemoveOne(), pd.Series([1], name="a"), pd.Series([], name="b"), "Series named 'a'"),
+        (ReplaceOne(), [1, 0], [1], "1 record only in D and 0 records only in D'"),
+        (ReplaceOne(), [1, 0], [2, 3], "2 records only in D and 2 records only in D'"),
+        (ReplaceOne(), [1, 0], [0, 1], "they hold the same records"),
+        (OneQuery(), [1, 1], [2, 2], "2 answers differ"),
+        (OneQuery(), [1, 1], [1, 3], "the answer at index 1 differs by 2"),
+        (OneQuery(), [1], [2, 1], "their lengths are 1 and 2"),
+        (OneQuery(), 1, 2, "D is of type int, which is no vector"),
+        (OneQuery(), {1}, {2}, "D is of type set, which is no vector"),
+        (OneQuery(), [1, "a"], [2, "a"], "D holds 'a', which is no number"),
+        (AllQueries(), [1, math.nan], [2, math.nan], "D holds nan, which is no number"),
+        (AllQueries(), [[1]], [[2]], "D holds [1], which is no number"),
+        (AllQueries(), [1, 5], [2, 7.5], "the answer at index 1 differs by 2.5"),
+        (AllQueries(), [math.inf], [-math.inf], "the answer at index 0 differs by inf"),
+        (OneQuery(), [1, 1.0], (1, 0.5), "one is a list, the other a tuple"),
+        (AddRemoveOne(unit=0), [(7, 1), (7, 2)], [(7, 1)], "record[0]=7 has 2 rows in D and 1"),
+        (AddRemoveOne(unit=0), [(7, 1), (8, 2)], [], "2 units differ: record[0]=7, record[0]=8"),
+        (AddRemoveOne(unit=0), [(7, 1)], [(7, 1)], "they hold the same records"),
+        (AddRemoveOne(unit=0, rows=1), [(7, 1), (7, 1)], [], "in D, record[0]=7 has 2"),
+        (ReplaceOne(unit=0), [(7, 1)], [], "1 unit only in D and 0 units only in D'"),
+        (ReplaceSpecial(), [1, 2], [1], "D has 2 records and D' 1 record"),
+        (ReplaceSpecial(), [1, 2], [1, 3], "1 record only in D and 1 record only in D'"),
+        (ReplaceSpecial(), [1, 2], [None, None], "2 records only in D and 0 records only in D'"),
+        (AddRemoveOne(group=2), [1, 2, 3], [], "3 records only in D and 0 records only in D'"),
+    ],
+)
+def test_what_keeps_inputs_from_being_neighbours(relation, d1, d2, why):
+    assert why in relation.fault(d1, d2)
+
+
+@given(small, small)
+def test_vectors_are_neighbours_by_how_far_answers_move(d1, d2):
+    moved = [abs(a - b) for a, b in zip(d1, d2, strict=False) if a != b]
+    near = len(d1) == len(d2) and bool(moved) and max(moved) <= 1
+    assert bool(AllQueries().pair(d1, d2)) == bool(AllQueries().pair(d2, d1)) == near
+    one = near and len(moved) == 1
+    assert bool(OneQuery().pair(d1, d2)) == bool(OneQuery().pair(d2, d1)) == one

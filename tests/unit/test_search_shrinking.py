@@ -102,10 +102,11 @@ def test_what_is_kept_are_neighbours_that_break_the_claim(
 @given(RECORDS, RECORDS)
 def test_the_parts_of_a_pair(rows1: list[int], rows2: list[int]) -> None:
     cut = PairRecords.of(Pair(rows1, rows2))
-    assert all(rows1[a] == rows2[b] for a, b in cut.common)
-    assert len({a for a, _ in cut.common}) == len({b for _, b in cut.common}) == len(cut.common)
-    only1, only2 = cut.without(cut.common)
-    assert not set(only1) & set(only2)
+    assert all(cut.rows[a] == cut.rows[b] for a, b in cut.common)
+    assert all(a < len(rows1) <= b for a, b in cut.common)
+    assert sorted(at for places in cut.records for at in places) == list(range(len(cut.rows)))
+    apart = cut.without(cut.common)
+    assert not set(apart.rows[: apart.of_d1]) & set(apart.rows[apart.of_d1 :])
 
 
 @given(st.integers(-(10**6), 10**6))
