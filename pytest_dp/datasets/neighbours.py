@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from pytest_dp.datasets.conversion import in_words
+from pytest_dp.datasets.equality import digest
 from pytest_dp.declaration import Neighbors
 
 _OPPOSITE = {"removed": "added", "added": "removed"}
@@ -45,6 +46,11 @@ class Pair:
         if not self.params:
             return self.d1, self.d2
         return WithParams(self.d1, self.params), WithParams(self.d2, self.params)
+
+    @property
+    def content(self) -> frozenset[bytes]:
+        """Equal for pairs of equal inputs, in either order; hashes, as the inputs may be large."""
+        return frozenset(digest((data, dict(self.params))) for data in (self.d1, self.d2))
 
     def reversed(self) -> Pair:
         """D' and D."""

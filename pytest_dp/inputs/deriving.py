@@ -9,7 +9,6 @@ from typing import Any
 
 from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.conversion import joined_as, length, no_dataset
-from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.ordering import in_turn
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.record_relations import AddRemoveOne
@@ -208,7 +207,7 @@ def distinct(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """The pairs that are not those before, nor their mirror images."""
     seen: set[frozenset[bytes]] = set()
     for pair in pairs:
-        content = frozenset((digest(pair.d1), digest(pair.d2)))
+        content = pair.content
         if content not in seen:
             seen.add(content)
             yield pair

@@ -55,15 +55,14 @@ QUIET = settings(
 class Drawn:
     """A value, and the choices it was made from with the constraints of each.
 
-    There are no choices where it was drawn by ``@given``. The whole, if it is known, is that of
-    `start` choices before and these.
+    There are no choices where it was drawn by ``@given``.
     """
 
     value: Any
     choices: tuple[Any, ...] = ()
     constraints: tuple[Mapping[str, Any], ...] = ()
-    start: int = 0
     whole: Part | None = field(default=None, compare=False)
+    """All choices and their parts, if these are known."""
 
 
 @dataclass(slots=True)
@@ -78,6 +77,11 @@ class Part:
     """The one after the last."""
     parts: list[Part] = field(default_factory=list)
     """Those that are in the value."""
+
+    def after(self, start: int) -> Part:
+        """The same part, counted from a choice before it."""
+        inner = [part.after(start) for part in self.parts] if start else self.parts
+        return Part(self.label, self.start - start, self.end - start, inner)
 
 
 class _Corners(HypothesisProvider):
@@ -232,8 +236,7 @@ def _as_drawn(value: Any, data: Any, start: int = 0) -> Drawn:
         value,
         tuple(node.value for node in nodes),
         tuple(node.constraints for node in nodes),
-        start,
-        whole[-1] if whole else None,
+        whole[-1].after(start) if whole else None,
     )
 
 

@@ -7,8 +7,7 @@ known before: they are tried, and the relation decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pytest_dp.datasets import kind_of
@@ -23,42 +22,14 @@ Member = tuple[Part, ...]
 """What belongs to one record: a part, or one of each column."""
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A value with its choices and their parts."""
-
-    value: Any
-    choices: tuple[Any, ...]
-    constraints: tuple[Mapping[str, Any], ...]
-    whole: Part
-
-    def of(self, member: Member) -> tuple[Any, ...]:
-        """The choices of a member."""
-        return tuple(choice for part in member for choice in self.choices[part.start : part.end])
-
-
-def made_of(drawn: Drawn | None) -> Made | None:
-    """What was drawn with the parts of its choices; None where these are not known."""
-    if drawn is None or drawn.whole is None:
-        return None
-    return Made(drawn.value, drawn.choices, drawn.constraints, _shifted(drawn.whole, drawn.start))
-
-
-def _shifted(part: Part, by: int) -> Part:
-    if not by:
-        return part
-    parts = [_shifted(inner, by) for inner in part.parts]
-    return Part(part.label, part.start - by, part.end - by, parts)
-
-
-def cuts(whole: Part, least: int = 2, limit: int = SEVERAL // 2) -> list[list[Member]]:
+def cuts(whole: Part | None, least: int = 2, limit: int = SEVERAL // 2) -> list[list[Member]]:
     """Ways to see a value as members that are made alike, the widest parts first.
 
     Where several rows of parts stand beside each other and are as long, such as columns, the first
     part of each make up one member, and so on.
     """
     ways: list[list[Member]] = []
-    level = [whole]
+    level = [whole] if whole else []
     while level and len(ways) < limit:
         rows = [row for part in level for row in _rows(part) if len(row) >= least]
         sizes = dict.fromkeys(map(len, rows))
@@ -86,7 +57,7 @@ class Edits:
     that agree in a choice, such as rows of a user, go together.
     """
 
-    def __init__(self, made: Made, donor: Made, pick: Pick, *, units: bool = False) -> None:
+    def __init__(self, made: Drawn, donor: Drawn, pick: Pick, *, units: bool = False) -> None:
         self._made, self._donor, self._pick, self._units = made, donor, pick, units
 
     def drop(self) -> Iterator[Choices]:
@@ -165,7 +136,7 @@ class Edits:
             choices[at] += step
         yield choices
 
-    def _members(self, made: Made) -> list[Member]:
+    def _members(self, made: Drawn) -> list[Member]:
         """Members of a value: mostly as many as it has records, if it has some."""
         ways = [_without_end(made, members) for members in cuts(made.whole)]
         if kind_of(made.value) and self._pick(4):
@@ -173,15 +144,15 @@ class Edits:
             ways = [members for members in ways if len(members) == size] or ways
         return ways[self._pick(len(ways))] if ways else []
 
-    def _group(self, made: Made, members: Sequence[Member]) -> list[Member]:
+    def _group(self, made: Drawn, members: Sequence[Member]) -> list[Member]:
         """A member, with those that agree with it in one choice where these go together."""
         chosen = members[self._pick(len(members))]
         if not self._units:
             return [chosen]
-        choices = made.of(chosen)
+        choices = _choices(made, chosen)
         places = [at for at, choice in enumerate(choices) if type(choice) is not bool]
         at = places[self._pick(len(places))] if places else 0
-        return [m for m in members if made.of(m)[at : at + 1] == choices[at : at + 1]]
+        return [m for m in members if _choices(made, m)[at : at + 1] == choices[at : at + 1]]
 
     def _where_agreed(self, at: int) -> list[int]:
         """The places of a choice in all members that agree in it."""
@@ -224,8 +195,13 @@ class Edits:
             yield edited
 
 
-def _without_end(made: Made, members: list[Member]) -> list[Member]:
+def _without_end(made: Drawn, members: list[Member]) -> list[Member]:
     """The members without a last one that is a single choice: it says that the list ends."""
-    last = len(made.of(members[-1]))
-    ends = len(members) > 1 and last == len(members[-1]) < len(made.of(members[0]))
+    last = len(_choices(made, members[-1]))
+    ends = len(members) > 1 and last == len(members[-1]) < len(_choices(made, members[0]))
     return members[:-1] if ends else members
+
+
+def _choices(made: Drawn, member: Member) -> tuple[Any, ...]:
+    """The choices of a member."""
+    return tuple(choice for part in member for choice in made.choices[part.start : part.end])

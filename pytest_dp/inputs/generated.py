@@ -20,7 +20,6 @@ from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, remade, shrunk
 from pytest_dp.inputs.pair_strategies import Pairs, drawing
-from pytest_dp.inputs.sources import Tried, content
 from pytest_dp.limits import CLEARLY, DOZENS, MILLION, POOL, SEVERAL, THOUSAND
 
 
@@ -69,13 +68,13 @@ class Generated:
 
     def _keep(self, drawn: Drawn) -> bool:
         """Remember how a pair was drawn, if it is a new one."""
-        known = content(drawn.value)
+        known = drawn.value.content
         if known in self._drawn or len(known) < 2:
             return False
         self._drawn[known] = drawn
         return True
 
-    def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:  # noqa: ARG002
+    def propose(self, past: object) -> Iterable[Pair]:  # noqa: ARG002
         """Further pairs, one by one; the same whatever was learned."""
         while self._waiting:
             yield self._waiting.pop(0)
@@ -86,7 +85,7 @@ class Generated:
 
         None if none was found, or the pair came from elsewhere.
         """
-        drawn = self._drawn.get(content(pair))
+        drawn = self._drawn.get(pair.content)
         if drawn is None or not self.mutable:
             return None
         others = list(self._drawn.values())
@@ -94,15 +93,15 @@ class Generated:
             made = mutated(self._strategy, drawn, random.choice(others), random, self._constants)
             if made is None:
                 continue
-            digest = content(made.value)
-            if len(digest) == 2 and digest != content(pair):
+            digest = made.value.content
+            if len(digest) == 2 and digest != pair.content:
                 self._drawn.setdefault(digest, made)
                 return cast("Pair", made.value)
         return None
 
     def drawn(self, pair: Pair) -> Drawn | None:
         """How a pair was drawn that came from here; None if that is not known."""
-        drawn = self._drawn.get(content(pair))
+        drawn = self._drawn.get(pair.content)
         return drawn if drawn is not None and drawn.choices and self.mutable else None
 
     def redrawn(self, pair: Pair, changes: Mapping[int, Any]) -> Pair | None:
@@ -112,9 +111,9 @@ class Generated:
             return None
         choices = [changes.get(at, choice) for at, choice in enumerate(drawn.choices)]
         made = remade(self._strategy, choices)
-        if made is None or len(content(made.value)) < 2:
+        if made is None or len(made.value.content) < 2:
             return None
-        self._drawn.setdefault(content(made.value), made)
+        self._drawn.setdefault(made.value.content, made)
         return cast("Pair", made.value)
 
     def shrunk(
@@ -125,7 +124,7 @@ class Generated:
         A pair that did not come from here is returned as it is. `still_fails` says the same of
         equal pairs; its last call may end after the seconds, which are for all of it.
         """
-        drawn = self._drawn.get(content(pair))
+        drawn = self._drawn.get(pair.content)
         if drawn is None or not self.mutable:
             return pair
         backwards = key(drawn.value.d1) != key(pair.d1)
@@ -135,7 +134,7 @@ class Generated:
             what = key((smaller.d1, smaller.d2, dict(smaller.params)))
             if what not in known:
                 turned = smaller.reversed() if backwards else smaller
-                known[what] = len(content(smaller)) == 2 and still_fails(turned)
+                known[what] = len(smaller.content) == 2 and still_fails(turned)
             return known[what]
 
         smallest = shrunk(self._strategy, drawn, fails, seconds)
@@ -148,8 +147,10 @@ def listed_first(listed: Sequence[Pair], drawn: Sequence[Pair]) -> list[Pair]:
     """The same drawn pairs, with one draw of each listed pair in front, whatever its parameters."""
     positions: dict[frozenset[bytes], int] = {}
     for at, pair in enumerate(drawn if listed else ()):
-        positions.setdefault(content(replace(pair, params={})), at)
-    chosen = [positions[digest] for digest in map(content, listed) if digest in positions]
+        positions.setdefault(replace(pair, params={}).content, at)
+    chosen = [
+        positions[digest] for digest in (pair.content for pair in listed) if digest in positions
+    ]
     return [drawn[at] for at in dict.fromkeys([*chosen, *range(len(drawn))])]
 
 

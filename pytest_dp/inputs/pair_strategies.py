@@ -35,7 +35,7 @@ from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import stated_pair
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade, traced
-from pytest_dp.inputs.edits import Edits, made_of
+from pytest_dp.inputs.edits import Edits
 from pytest_dp.limits import DOZENS, HUNDREDS, MILLION, POOL, SEVERAL, THOUSAND
 from pytest_dp.reprs import on_one_line
 
@@ -170,7 +170,7 @@ def _edited(
 ) -> Pair | None:
     """The drawn value with a neighbour, by parts of the donor perhaps; None if no edit gave any."""
     value, parts = (
-        made_of(item if item.whole else remade(datasets, item.choices)) for item in (drawn, donor)
+        item if item.whole else remade(datasets, item.choices) for item in (drawn, donor)
     )
     if value is None or parts is None:
         return None
@@ -189,7 +189,7 @@ def _edited(
             if key(tuple(choices)) in seen:
                 continue
             seen.add(key(tuple(choices)))
-            made = made_of(remade(datasets, choices))
+            made = remade(datasets, choices)
             if made is not None and _pair(single, value.value, made.value):
                 value, done = made, done + 1
                 break

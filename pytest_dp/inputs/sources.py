@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds
@@ -123,7 +122,7 @@ class PairSource:
         self.proposed_by: Counter[str] = Counter()
         """How many by each proposer: its ``name``, or that of its class."""
         self._waiting: list[tuple[Proposer, Iterator[Pair]]] = [(p, iter(())) for p in proposers]
-        self._known = {content(pair) for pair in self.given} if proposers else set()
+        self._known = {pair.content for pair in self.given} if proposers else set()
 
     @property
     def exhausted(self) -> bool:
@@ -148,13 +147,8 @@ class PairSource:
     def _new(self, proposed: Iterator[Pair]) -> Pair | None:
         """The next one that is not known yet."""
         for _, pair in zip(range(THOUSAND), proposed, strict=False):
-            known = content(pair)
+            known = pair.content
             if known not in self._known:
                 self._known.add(known)
                 return pair
         return None
-
-
-def content(pair: Pair) -> frozenset[bytes]:
-    """Equal for pairs of equal inputs, in either order; hashes, as the inputs may be large."""
-    return frozenset(digest((data, dict(pair.params))) for data in (pair.d1, pair.d2))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import z3
 
 from pytest_dp.datasets.relations import Pair, Relation
-from pytest_dp.inputs.sources import content
 from pytest_dp.limits import DOZENS, EQUAL, FEW, HUNDREDS, NOTICED_SECONDS, SEVERAL
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
@@ -88,7 +87,7 @@ class Explorer:
 
         `more` tells whether there is time.
         """
-        self._known |= {content(pair) for pair in pairs}
+        self._known |= {pair.content for pair in pairs}
         self._spans, self._more = spans_of(pairs), more
         chosen = sorted(pairs, key=_distance)[:SEVERAL]
         for seed in (None, 1):
@@ -96,7 +95,7 @@ class Explorer:
             while ahead and self._may_ask():
                 pair = ahead.popleft()
                 for found in self._around(pair, seed):
-                    digest = content(found.pair)
+                    digest = found.pair.content
                     if digest not in self._known and len(digest) > 1:
                         self._known.add(digest)
                         self.answered += 1

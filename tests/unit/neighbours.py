@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from pytest_dp import ClaimError
 from pytest_dp.claim import expand
-from pytest_dp.datasets import key
 from pytest_dp.datasets.relations import RELATIONS
 from pytest_dp.inputs import pairs_of
 
@@ -42,11 +41,6 @@ records = st.one_of(
     st.fixed_dictionaries({"a": st.sampled_from([0, 1, math.nan])}),
 )
 numbers = st.lists(st.integers(-3, 3), max_size=5)
-
-
-def content(pair):
-    """The same for a pair and its mirror image."""
-    return frozenset((key(pair.d1), key(pair.d2)))
 
 
 # Query patterns

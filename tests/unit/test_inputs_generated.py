@@ -21,7 +21,6 @@ from pytest_dp.datasets.relations import RELATIONS, Pair
 from pytest_dp.inputs import drawing, resolved, source_of
 from pytest_dp.inputs.generated import Generated
 from pytest_dp.inputs.pair_strategies import neighbours
-from pytest_dp.inputs.sources import content
 from pytest_dp.limits import DOZENS
 from pytest_dp.strategies import histograms, neighbors
 
@@ -70,7 +69,7 @@ def test_all_pairs_are_neighbours(datasets, relation):
     made = generated(datasets, relation)
     assert len(made.pairs) == DOZENS
     further = list(islice(made.propose([]), 20))
-    assert len({content(pair) for pair in (*made.pairs, *further)}) == DOZENS + 20
+    assert len({pair.content for pair in (*made.pairs, *further)}) == DOZENS + 20
     for pair in (*made.pairs, *further):
         assert RELATIONS[relation]().fault(pair.d1, pair.d2) == ""
         assert pair.difference
@@ -180,7 +179,7 @@ def test_what_a_strategy_asks_of_its_datasets_holds_in_each_pair(datasets, claim
     further = [*islice(made.generated.propose([]), 20)]
     changed = [made.generated.mutated(pair, Random(1)) for pair in made.given]
     small = made.generated.shrunk(made.given[-1], lambda pair: True, 0.1)
-    assert len({content(pair) for pair in (*made.given, *further)}) == DOZENS + 20
+    assert len({pair.content for pair in (*made.given, *further)}) == DOZENS + 20
     for pair in filter(None, (*made.given, *further, *changed, small)):
         assert holds(pair.d1)
         assert holds(pair.d2)
@@ -221,13 +220,13 @@ def test_few_pairs_come_to_an_end():
 
 def test_mutated_pairs_are_neighbours_in_the_strategy():
     made, random = generated(), Random(1)
-    known = set(map(content, made.pairs))
+    known = {pair.content for pair in made.pairs}
     found = [made.mutated(pair, random) for pair in made.pairs for _ in range(3)]
     assert len([pair for pair in found if pair is not None]) > 50
     for pair in filter(None, found):
         assert RELATIONS["add_remove_one"]().fault(pair.d1, pair.d2) == ""
         assert all(0 <= age <= 120 and c in "abcd" for age, c in (*pair.d1, *pair.d2))
-    assert len({content(pair) for pair in filter(None, found)} - known) > 25
+    assert len({pair.content for pair in filter(None, found)} - known) > 25
     again = next(pair for pair in found if pair is not None)
     assert made.mutated(again, random) is not None
     assert made.mutated(again.reversed(), random) is not None
@@ -308,8 +307,8 @@ def test_groups_and_units():
 
 def test_any_two_values():
     made = source(inputs=st.integers(0, 3), neighbors="any_two")
-    assert {content(pair) for pair in made.given} <= {
-        content(Pair(a, b)) for a in range(4) for b in range(a)
+    assert {pair.content for pair in made.given} <= {
+        Pair(a, b).content for a in range(4) for b in range(a)
     }
     assert len(made.given) == 6
 
@@ -401,7 +400,7 @@ def test_parameters_are_drawn_with_the_inputs():
     small = drawer.shrunk(pair, lambda pair: pair.params["k"] > 4, 60.0)
     assert small.params == {"k": 5}
     assert len(small.d1) + len(small.d2) == 1
-    assert content(Pair([1], [], params={"k": 1})) != content(Pair([1], [], params={"k": 2}))
+    assert Pair([1], [], params={"k": 1}).content != Pair([1], [], params={"k": 2}).content
 
 
 def test_parameters_are_drawn_with_given_pairs():
