@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -81,7 +80,7 @@ def representatives(records: Sequence[Any], limit: int) -> list[int]:
     Numbers, dates and the like have extremes; what occurs again and again is a category, a missing
     value too. Columns take turns. Where that is less than half of `limit`, others are added.
     """
-    candidates = dict.fromkeys(in_turn(map(telling, _columns(records))))
+    candidates = dict.fromkeys(in_turn(map(_representative_cells, _columns(records))))
     chosen = dict.fromkeys(islice(candidates, limit))
     for other in range(0, len(records), max(len(records) // limit, 1)):
         if len(chosen) < limit // 2:
@@ -89,18 +88,14 @@ def representatives(records: Sequence[Any], limit: int) -> list[int]:
     return list(chosen)
 
 
-def telling(cells: Sequence[Any]) -> list[int]:
-    """Indices of values that stand for many: what is no number, the extremes, few categories."""
+def _representative_cells(cells: Sequence[Any]) -> list[int]:
     first_index: dict[Hashable, int] = {}
     for index, cell in enumerate(cells):
         first_index.setdefault(key(cell), index)
-    special = map(key, (math.nan, math.inf, -math.inf))
-    ends = [first_index[cell] for cell in special if cell in first_index]
+    ends: list[int] = []
     by_type: dict[type, list[int]] = {}
     for index in first_index.values():
-        if index not in ends:
-            kind = float if is_real(cells[index]) else type(cells[index])
-            by_type.setdefault(kind, []).append(index)
+        by_type.setdefault(float if is_real(cells[index]) else type(cells[index]), []).append(index)
     for cell_type, indices in by_type.items():
         if cell_type is not str and len(indices) > 1:
             with suppress(Exception):  # not everything has an order

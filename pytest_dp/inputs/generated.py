@@ -6,16 +6,17 @@ again, mutated and shrunk as one.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, cast
 
-from pytest_dp.datasets import key, kind_of, records_of
+from pytest_dp.datasets import is_real, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.fields import fields_of
-from pytest_dp.datasets.ordering import in_turn, telling
+from pytest_dp.datasets.ordering import in_turn
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, remade, shrunk
@@ -195,19 +196,29 @@ def ordered(pairs: Sequence[Pair]) -> list[Pair]:
     looks = [_look(pair) for pair in pairs]
     by_size = sorted(range(len(pairs)), key=lambda at: looks[at].size)
     cases: dict[Hashable, int] = {}
-    cells: dict[Hashable, list[tuple[Any, int]]] = {}
+    values: dict[Hashable, dict[Hashable, int]] = {}
+    numbers: dict[Hashable, list[tuple[float, int]]] = {}
     for at in by_size:
         for case in looks[at].cases():
             cases.setdefault(case, at)
         for column, value in looks[at].cells:
-            cells.setdefault(column, []).append((value, at))
-    columns = [
-        [column[index][1] for index in telling([value for value, _ in column])]
-        for column in cells.values()
-    ]
+            values.setdefault(column, {}).setdefault(key(value), at)
+            if is_real(value):
+                numbers.setdefault(column, []).append((value, at))
+    columns = [_column_cases(values[column], numbers.get(column, [])) for column in values]
     chosen = dict.fromkeys([*cases.values(), *in_turn(columns)])
     corners = dict.fromkeys(list(chosen)[: 3 * DOZENS // 4])
     return [pairs[at] for at in corners | dict.fromkeys(range(len(pairs)))]
+
+
+def _column_cases(values: Mapping[Hashable, int], numbers: list[tuple[float, int]]) -> list[int]:
+    """The pairs that show the cases of one column."""
+    special = [key(math.nan), key(math.inf), key(-math.inf)]
+    shown = [values[case] for case in special if case in values]
+    finite = [(value, at) for value, at in numbers if abs(value) < math.inf]
+    if finite:
+        shown += [min(finite)[1], max(finite)[1]]
+    return shown + (list(values.values()) if len(values) <= 2 * SEVERAL else [])
 
 
 def _look(pair: Pair) -> _Look:

@@ -89,10 +89,10 @@ def bag(records):
 
 @pytest.mark.slow
 def test_neighbours_come_one_by_one_extreme_records_first():
-    found = AddRemoveOne().pairs(list(range(100_000)), [-5, 3, 7_000_000])
+    found = AddRemoveOne().pairs(list(range(10_000)), [-5, 3, 7_000_000])
     assert isinstance(next(found), Pair)
     changed = [set(pair.d1) ^ set(pair.d2) for pair in islice(found, 3)]
-    assert changed == [{-5}, {99_999}, {7_000_000}]  # the first one is without 0
+    assert changed == [{-5}, {9_999}, {7_000_000}]  # the first one is without 0
 
 
 @given(st.lists(st.integers(-2, 2), max_size=4), st.sampled_from([OneQuery(), AllQueries()]))
