@@ -61,6 +61,7 @@ def rare(purchases, rng, size, bonus):
 
 
 @pytest.mark.spot(2)
+@pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_other_auditors_look_at_the_pairs_up_front(method):
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": SHOP, "vectorized": "size"}
