@@ -79,23 +79,56 @@ def test_outputs_that_share_nothing_are_not_taken_for_pairs():
     assert np.abs(alone - paired).max() < 0.05
 
 
-def test_a_leak_of_which_each_of_many_numbers_has_a_bit():
-    def draw(d, rng, n):
-        return d + rng.laplace(scale=40, size=(n, 20))
-
-    def exact(outputs):
-        return laplace_odds(outputs, 1 / 40).sum(axis=1)
-
-    odds, exact_odds, _ = compared(draw, exact, 20_000, 1)
-    assert np.corrcoef(odds, exact_odds)[0, 1] > 0.9  # number by number: 0.8
+def few_in_a_range(d, rng, n):
+    hit = rng.random(n) < [0.06, 0.01][d]
+    return np.where(hit, 0.5 + 0.02 * rng.random(n), rng.random(n))
 
 
-def test_a_leak_in_one_of_many_numbers():
-    def draw(d, rng, n):
-        return np.eye(20)[7] * d + rng.laplace(scale=2, size=(n, 20))
+def odds_in_a_range(x):
+    inside = math.log((0.94 * 0.02 + 0.06) / (0.99 * 0.02 + 0.01))
+    return np.where((x >= 0.5) & (x < 0.52), inside, math.log(0.94 / 0.99))
 
-    odds, exact, _ = compared(draw, lambda x: laplace_odds(x[:, 7], 0.5), 20_000, 1)
-    assert np.corrcoef(odds, exact)[0, 1] > 0.95
+
+def lengths(d, rng, n):
+    return [rng.laplace(size=k).tolist() for k in rng.geometric([0.5, 0.4][d], n).tolist()]
+
+
+def odds_of_lengths(outputs):
+    return math.log(0.5 / 0.4) + (np.array(list(map(len, outputs))) - 1) * math.log(0.5 / 0.6)
+
+
+LAWS = {
+    "a bit of the leak in each of many numbers": (
+        lambda d, rng, n: d + rng.laplace(scale=40, size=(n, 20)),
+        lambda x: laplace_odds(x, 1 / 40).sum(axis=1),
+        (20_000, 0.9, 0.8),  # number by number it is a correlation of 0.8
+    ),
+    "one of many numbers": (
+        lambda d, rng, n: np.eye(20)[7] * d + rng.laplace(scale=2, size=(n, 20)),
+        lambda x: laplace_odds(x[:, 7], 0.5),
+        (20_000, 0.95, 0.9),
+    ),
+    "sums, taken apart into differences": (
+        lambda d, rng, n: vectorized.prefix_sum([d] * 10, 0.3, rng, n),
+        lambda x: laplace_odds(np.diff(x, axis=1, prepend=0), 0.3).sum(axis=1),
+        (40_000, 0.9, 0.9),
+    ),
+    "thinly spread over many coordinates": (
+        lambda d, rng, n: 0.1 * d + rng.normal(size=(n, 30)),
+        lambda x: 0.1 * (0.05 - x).sum(axis=1),
+        (20_000, 0.9, 0.8),
+    ),
+    "a narrow range": (few_in_a_range, odds_in_a_range, (10_000, 0.7, 0.5)),
+    "lengths": (lengths, odds_of_lengths, (8_000, 0.8, 0.7)),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_log_odds_against_closed_forms(law):
+    draw, exact, (runs, related, gained) = LAWS[law]
+    odds, truth, first = compared(draw, exact, runs, 5)
+    assert np.corrcoef(odds, truth)[0, 1] > related
+    assert gain(odds, first) > gained * gain(truth, first)
 
 
 @pytest.mark.parametrize("form", [lambda k: k, lambda k: "xyz"[k], lambda k: [None, 2.5, "z"][k]])
@@ -109,26 +142,6 @@ def test_three_outcomes(form):
     model = learned(*both(draw, 40_000, 3))
     odds = model.log_odds(tabulate([form(k) for k in range(3)]))
     np.testing.assert_allclose(odds, exact, atol=0.07)
-
-
-def test_sums_are_taken_apart_into_differences():
-    def draw(d, rng, n):
-        return vectorized.prefix_sum([d] * 10, 0.3, rng, n)
-
-    def exact(x):
-        return laplace_odds(np.diff(x, axis=1, prepend=0), 0.3).sum(axis=1)
-
-    odds, truth, first = compared(draw, exact, 40_000, 5)
-    assert gain(odds, first) > 0.9 * gain(truth, first)
-
-
-def test_a_leak_thinly_spread_over_many_coordinates():
-    def draw(d, rng, n):
-        return 0.1 * d + rng.normal(size=(n, 30))
-
-    odds, exact, first = compared(draw, lambda x: 0.1 * (0.05 - x).sum(axis=1), 20_000, 6)
-    assert np.corrcoef(odds, exact)[0, 1] > 0.9
-    assert gain(odds, first) > 0.8 * gain(exact, first)
 
 
 @pytest.mark.spot(2)
@@ -187,20 +200,6 @@ def test_whatever_is_special_is_learned(leak, classifier):
     special, *plain = model.log_odds(tabulate([LEAKS[leak], *np.linspace(-1.5, 1.6, 8).tolist()]))
     assert special == pytest.approx(math.log(0.3 / 0.1), abs=0.25)
     assert np.mean(plain) == pytest.approx(math.log(0.7 / 0.9), abs=0.15)
-
-
-@pytest.mark.parametrize("classifier", [None, "logistic"])
-def test_the_length_of_longer_outputs_is_learned(classifier):
-    def draw(d, rng, n):
-        lengths = rng.geometric([0.5, 0.4][d], n)
-        return [rng.laplace(size=k).tolist() for k in lengths.tolist()]
-
-    def exact(outputs):
-        lengths = np.array([len(output) for output in outputs])
-        return math.log(0.5 / 0.4) + (lengths - 1) * math.log(0.5 / 0.6)
-
-    odds, truth, first = compared(draw, exact, 8_000, 9, classifier)
-    assert gain(odds, first) > 0.7 * gain(truth, first)
 
 
 # -- Bins ---------------------------------------------------------------------------------------
@@ -262,19 +261,6 @@ def test_few_values_have_a_bin_each():
     assert found.codes(tabulate(values)).tolist() == list(range(7))
     found = bins_of(OUTPUT, tabulate(np.repeat(values, 30)), 20)
     assert found.codes(tabulate(values)).tolist() == [0, 1, 2, 2, 3, 4, 5]
-
-
-def test_a_narrow_range_of_numbers_stands_out():
-    def draw(d, rng, n):
-        hit = rng.random(n) < [0.06, 0.01][d]
-        return np.where(hit, 0.5 + 0.02 * rng.random(n), rng.random(n))
-
-    def exact(x):
-        inside = math.log((0.94 * 0.02 + 0.06) / (0.99 * 0.02 + 0.01))
-        return np.where((x >= 0.5) & (x < 0.52), inside, math.log(0.94 / 0.99))
-
-    odds, truth, first = compared(draw, exact, 10_000, 42)
-    assert gain(odds, first) > 0.5 * gain(truth, first)
 
 
 def test_what_never_varies_has_no_bins():
