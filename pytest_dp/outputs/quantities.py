@@ -98,11 +98,7 @@ def hamming(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
         rows = np.flatnonzero(table.structure == number)
         shared = min(len(structure.places), len(keys))
         at = table.offsets[rows][:, None] + np.arange(shared)
-        with np.errstate(invalid="ignore"):
-            close = np.abs(table.numbers[at] - values[:shared]) <= FLOAT_ERRORS * np.abs(
-                values[:shared]
-            )
-        close |= table.numbers[at] == values[:shared]  # infinite ones
+        close = np.isclose(table.numbers[at], values[:shared], rtol=FLOAT_ERRORS, atol=0.0)
         same = (table.codes[at] == codes[:shared]) & ((codes[:shared] != NUMBER) | close)
         extra = max(len(structure.places), len(keys)) - shared
         distance[rows] = shared - same.sum(axis=1) + extra

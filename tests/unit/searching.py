@@ -15,6 +15,14 @@ from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
 from pytest_dp.privacy import ApproximateDP
 
 
+def best_events(outputs, about=features, eps=1.0, **more):
+    """The most promising events for outputs of which the first half is on D."""
+    table, first = tabulate(outputs), np.arange(len(outputs)) < len(outputs) // 2
+    rank = rank_for(ApproximateDP(eps), 0.0)(len(outputs) // 2)
+    chosen = about(table, [], first)
+    return search(table, first, rank, chosen, **{"limit": 1} | more)
+
+
 def look(one, two, eps=0.5, references=(), most=8):
     """What the search finds for equally many outputs on D and on D'."""
     table = tabulate(joined([one, two]))

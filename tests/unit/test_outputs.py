@@ -7,7 +7,6 @@ import datetime as dt
 import functools
 import math
 import operator
-import statistics
 import threading
 import warnings
 from decimal import Decimal
@@ -222,45 +221,6 @@ def test_events_mean_what_they_say(values, random):
             except (TypeError, IndexError, KeyError, ValueError, ZeroDivisionError):
                 said = False  # an output of which the event does not speak
             assert said == one.event(output), (text, output)
-
-
-# --- features against brute force ---
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.one_of(st.integers(0, 3), st.sampled_from([True, None, "a"])), max_size=5),
-        min_size=1,
-        max_size=12,
-    ),
-    st.lists(st.one_of(st.integers(0, 3), st.sampled_from([True, None, "a"])), max_size=5),
-)
-def test_features_against_brute_force(outputs, reference):
-    def alike(a, b):
-        return type(a) is type(b) and a == b
-
-    table = tabulate(outputs)
-    by_text = {f.text: f for f in features(table, [np.array(reference, dtype=object)])}
-    for text, feature in {**by_text, "len": LEN}.items():
-        numbers, _ = feature.columns(table)
-        for output, got in zip(outputs, numbers, strict=True):
-            of = [x for x in output if type(x) is int]
-            if feature.kind == "hamming":
-                want = sum(not alike(a, b) for a, b in zip(output, reference, strict=False))
-                want += abs(len(output) - len(reference))
-            elif feature.kind == "count":
-                want = sum(alike(x, feature.argument[1]) for x in output)
-            elif feature.kind == "len":
-                want = len(output)
-            elif feature.kind in ("min", "max", "mean"):
-                if not of:
-                    assert np.isnan(got)
-                    continue
-                want = {"min": min, "max": max, "mean": statistics.fmean}[feature.kind](of)
-            else:
-                continue
-            assert got == pytest.approx(want), (text, output)
 
 
 def test_ragged_references_are_no_vectors():

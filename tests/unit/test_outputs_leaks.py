@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from drawing import outputs
-from searching import check, look, planted
+from searching import best_events, check, look, planted
 from zoo import (
     Answer,
     Broken,
@@ -34,12 +34,9 @@ from zoo import (
     Slotted,
 )
 
-from pytest_dp.auditors.pair_state import rank_for
-from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.privacy import ApproximateDP
 
 # --- leaks in what an output is, of which a search for events finds most ---
 
@@ -259,10 +256,7 @@ def test_what_few_quantities_show_is_found(name):
 
     runs = 60
     sides = [outputs(mechanism, runs, data) for data in ([3.27, 1.5, 2.41], [3.27, 1.5])]
-    table, first = tabulate(sides[0] + sides[1]), np.arange(2 * runs) < runs
-    about = all_features(table, [], first)
-    rank = rank_for(ApproximateDP(1.0), 0.0)(runs)
-    [found] = search(table, first, rank, about, limit=1)
+    [found] = best_events(sides[0] + sides[1], all_features)
     assert min(found.c1, found.c2) == 0
     assert max(found.c1, found.c2) > runs * (0.3 if "message" in name else 0.9), str(found.event)
 

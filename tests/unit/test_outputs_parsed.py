@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
+from searching import best_events
 
 from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.auditors.witness import paying
-from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import features
@@ -67,15 +67,16 @@ TEXTS = {
 }
 
 
+def without_characters(*outputs):
+    return [f for f in features(*outputs) if f.kind != "reading of characters"]
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_are_read_as_what_they_are_and_events_are_python(name):
     make, wanted = TEXTS[name]
     r = np.random.default_rng(0)
     outputs = [make(*r.laplace(size=2).tolist(), n) for n in (0, 1) for _ in range(RUNS)]
-    first = np.arange(2 * RUNS) < RUNS
-    about = [f for f in features(tabulate(outputs), [], first) if f.kind != "reading of characters"]
-    rank = rank_for(ApproximateDP(1.0), 0.0)(RUNS)
-    [found] = search(tabulate(outputs), first, rank, about, limit=1)
+    [found] = best_events(outputs, without_characters)
     text = str(found.event)
     assert wanted in text
     for output, inside in zip(outputs, found.event.mask(tabulate(outputs)), strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -13,8 +12,9 @@ from searching import values
 
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.features import all_features, features, float_features
+from pytest_dp.outputs.features import all_features, features, float_features, user_features
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.pickling import cloudpickle
 
 pytestmark = pytest.mark.slow
 
@@ -25,13 +25,24 @@ def texts(found):
 
 # --- sums, positions, differences ---
 
-number = st.one_of(st.integers(-3, 3), st.floats(-5, 5), st.sampled_from([math.inf, -math.inf]))
-leaves = st.one_of(number, st.sampled_from([True, None, "a"]))
+leaves = st.one_of(
+    st.integers(-3, 3), st.floats(-5, 5), st.sampled_from([math.inf, -math.inf, math.nan]),
+    st.sampled_from([True, None, "a"]),
+)  # fmt: skip
+lists = st.lists(leaves, max_size=5)
+
+
+def is_number(x):
+    return type(x) in (int, float)
+
+
+def alike(a, b):
+    return a == b if is_number(a) and is_number(b) else type(a) is type(b) and a == b
 
 
 def position(output, best):
     """Where the largest or smallest number stands, the first of several that are nearly equal."""
-    at = [i for i, x in enumerate(output) if type(x) in (int, float)]
+    at = [i for i, x in enumerate(output) if is_number(x)]
     if not at or any(math.isnan(output[i]) for i in at):
         return next((i for i in at if math.isnan(output[i])), None)
     found = best(output[i] for i in at)
@@ -40,48 +51,64 @@ def position(output, best):
     return next(i for i in at if output[i] == found or abs(output[i] - found) <= room)
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.lists(leaves, max_size=5), min_size=1, max_size=12))
-def test_sums_and_positions_against_brute_force(outputs):
-    for kind in ("sum", "argmax", "argmin"):
-        for output, got in zip(outputs, values(Feature(kind, kind), outputs), strict=True):
-            of = [x for x in output if type(x) in (int, float)]
-            if kind == "sum":
-                want = sum(of) if of else None
-                want = None if want is None or math.isnan(want) else want
-            else:
-                want = position(output, {"argmax": max, "argmin": min}[kind])
-            assert got == (want if want is None else pytest.approx(want)), (kind, output)
+def over_numbers(function):
+    return lambda output, _: function(of) if (of := list(filter(is_number, output))) else None
+
+
+def difference(output, places):
+    i, j = (int(place[7:-1]) for place in places)
+    both = i < len(output) and is_number(output[i]) and is_number(output[j])
+    return output[i] - output[j] if both else None
+
+
+def unlike(output, reference):
+    same = sum(map(alike, output, reference))
+    return max(len(output), len(reference)) - same
+
+
+BY_HAND = {
+    "sum": over_numbers(sum),
+    "mean": over_numbers(lambda of: sum(of) / len(of)),
+    "min": over_numbers(lambda of: math.nan if any(map(math.isnan, of)) else min(of)),
+    "max": over_numbers(lambda of: math.nan if any(map(math.isnan, of)) else max(of)),
+    "argmin": lambda output, _: position(output, min),
+    "argmax": lambda output, _: position(output, max),
+    "len": lambda output, _: len(output),
+    "count": lambda output, level: sum(alike(x, level[1]) for x in output),
+    "difference": difference,
+    "hamming": unlike,
+}
+SUMMARIES = ("sum", "mean", "min", "max", "argmin", "argmax", "len")
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.lists(leaves, max_size=5), min_size=1, max_size=12))
-def test_differences_against_brute_force(outputs):
-    found = [f for f in all_features(tabulate(outputs), []) if f.kind == "difference"]
-    seen = {}
-    for i in range(1, 5):
-        for output in outputs:
-            if len(output) > i and all(type(x) in (int, float) for x in output[i - 1 : i + 1]):
-                seen[f"output[{i}] - output[{i - 1}]"] = i
-    assert texts(found) == list(seen)
-    for feature in found:
-        i = seen[feature.text]
+@given(st.lists(lists, min_size=1, max_size=12), lists)
+def test_quantities_against_brute_force(outputs, reference):
+    found = all_features(tabulate(outputs), [np.array(reference, dtype=object)])
+    differences = [f.argument for f in found if f.kind == "difference"]
+    assert differences == [
+        (f"output[{i}]", f"output[{i - 1}]")
+        for i in range(1, 5)
+        if any(all(map(is_number, o[i - 1 : i + 1])) and len(o) > i for o in outputs)
+    ]
+    for feature in (*found, *(Feature(kind, kind) for kind in SUMMARIES)):
+        if feature.kind not in BY_HAND:
+            continue
+        argument = reference if feature.kind == "hamming" else feature.argument
         for output, got in zip(outputs, values(feature, outputs), strict=True):
-            of = output[i - 1 : i + 1]
-            if len(of) == 2 and all(type(x) in (int, float) for x in of):
-                assert got == pytest.approx(of[1] - of[0], nan_ok=True)
+            want = BY_HAND[feature.kind](output, argument)
+            if want is None or (math.isnan(want) and feature.kind != "difference"):
+                assert got is None, (feature.text, output)
             else:
-                assert got is None
+                assert got == pytest.approx(want, nan_ok=True), (feature.text, output)
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.lists(st.floats(), min_size=1, max_size=4), min_size=1, max_size=6))
-def test_positions_are_those_of_numpy(outputs):
-    arrays = [np.array(output) for output in outputs]
-    for kind, of in (("argmax", max), ("argmin", min)):
-        wanted = [position(output, of) for output in outputs]
-        for given_outputs in (outputs, arrays, [[output, []] for output in outputs]):
-            assert values(Feature(kind, kind), given_outputs) == wanted
+@pytest.mark.parametrize("kind", ["argmin", "argmax"])
+def test_positions_in_arrays_and_beside_other_leaves(kind):
+    outputs = [[1.0, math.nan, 3.0], [2.0, 5.0, 5.0], [math.inf, -math.inf, -math.inf]]
+    wanted = [BY_HAND[kind](output, None) for output in outputs]
+    for same in (outputs, list(map(np.array, outputs)), [[output, []] for output in outputs]):
+        assert values(Feature(kind, kind), same) == wanted
 
 
 def test_positions_do_not_depend_on_last_digits():
@@ -186,9 +213,11 @@ def test_the_search_looks_at_no_more_than_before():
 
 def test_features_pickle():
     table = tabulate([[1.0, 2.0], [4.0, 3.0]])
-    for feature in all_features(table, [[1.0, 2.0]]) + float_features(table):
-        again = pickle.loads(pickle.dumps(feature))
-        assert again == feature
+    local = 3.0
+    of_user = user_features(lambda output: [output[0] + local, len(output)], table)
+    for feature in all_features(table, [[1.0, 2.0]]) + float_features(table) + of_user:
+        again = cloudpickle.loads(cloudpickle.dumps(feature))
+        assert (again.text, again.kind) == (feature.text, feature.kind)
         for one, other in zip(again.columns(table), feature.columns(table), strict=True):
             np.testing.assert_array_equal(one, other)
 

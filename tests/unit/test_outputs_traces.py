@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from searching import best_events
 
 from pytest_dp.attacks.feature_bins import bins_of
-from pytest_dp.auditors.pair_state import rank_for
-from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import leaf
-from pytest_dp.outputs.features import all_features, features
+from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.lattices import grids, remainders
 from pytest_dp.outputs.relations import near_relations, relations
 from pytest_dp.outputs.rounding import comes_alone, recurring
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.privacy import ApproximateDP
 
 pytestmark = pytest.mark.slow
 
@@ -47,11 +45,8 @@ def traces(draw, runs, seed=0):
 
 def best(draw, runs=16, seed=0):
     """The best event for such outputs; it counts 0 on one side, and reads as Python."""
-    outputs, first = sides(draw, runs, seed)
-    table = tabulate(outputs)
-    about = all_features(table, [], first)
-    rank = rank_for(ApproximateDP(1.0), 0.0)(runs)
-    [found] = search(table, first, rank, about, limit=1)
+    outputs, _ = sides(draw, runs, seed)
+    [found] = best_events(outputs, all_features)
     assert (found.c1, found.c2) in ((runs, 0), (0, runs))
     fresh, _ = sides(draw, 200, seed + 1)
     mask = found.event.mask(tabulate(fresh))
@@ -205,22 +200,16 @@ def test_values_that_recur_against_brute_force(counts, share):
         assert found[i] == often
 
 
-def events(table, first, **more):
-    rank = rank_for(ApproximateDP(1.0), 0.0)(len(table) // 2)
-    return search(table, first, rank, features(table, [], first), limit=1, **more)
-
-
 def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
     rng = np.random.default_rng(2)
     outputs = rng.laplace(size=40_000)
     outputs[:5], outputs[20_000:20_006] = 1.25, -3.5
-    table, first = tabulate(outputs), np.arange(40_000) < 20_000
-    column = bins_of(leaf("output"), table, 40)
+    column = bins_of(leaf("output"), tabulate(outputs), 40)
     assert column.atoms.values.tolist() == [-3.5, 1.25]
-    found = events(table, first, rare=True)
+    found = best_events(outputs, rare=True)
     assert [str(one.event) for one in found[1:]] == ["output == 1.25", "output == -3.5"]
     assert [(one.c1, one.c2) for one in found[1:]] == [(5, 0), (0, 6)]
-    assert len(events(table, first)) == 1
+    assert len(best_events(outputs)) == 1
 
 
 def test_a_fine_grid_has_no_values_that_stand_out():
@@ -269,8 +258,7 @@ def test_a_rare_value_has_an_event_where_noise_is_shared():
     one = rng.laplace(size=20_000)
     two = one.copy()
     one[:5], two[:5] = 3.0, 2.0
-    table, first = tabulate(np.concatenate([one, two])), np.arange(40_000) < 20_000
-    found = events(table, first, rare=True)
+    found = best_events(np.concatenate([one, two]), rare=True)
     assert [str(one.event) for one in found[-2:]] == ["output == 3", "output == 2"]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import subprocess
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -16,14 +14,11 @@ from searching import values
 from pytest_dp.errors import ClaimError
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.features import (
-    all_features,
-    float_features,
     user_features,
 )
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.pickling import cloudpickle
 
 
 def total(output):
@@ -173,22 +168,3 @@ def test_a_function_that_raises_is_refused():
     feature = user_features(odd, tabulate([2.0]))[0]
     with pytest.raises(ClaimError, match="raised ZeroDivisionError"):
         feature.columns(tabulate([0.0]))
-
-
-def test_functions_go_to_other_processes(tmp_path):
-    local = 3.0
-    table = tabulate([[1.0, 2.0], [4.0, 0.0]])
-    found = user_features(lambda output: [output[0] + local, len(output)], table)
-    found += all_features(table, []) + float_features(table)
-    (tmp_path / "features").write_bytes(cloudpickle.dumps(found))
-    code = (
-        "import pickle, pathlib, sys\n"
-        "from pytest_dp.outputs.table import tabulate\n"
-        "found = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())\n"
-        "table = tabulate([[9.0], [4.0, 0.0]])\n"
-        "print([f.columns(table)[0].tolist() for f in found])\n"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "features")]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    here = tabulate([[9.0], [4.0, 0.0]])
-    assert printed.strip() == str([f.columns(here)[0].tolist() for f in found])
