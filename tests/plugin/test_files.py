@@ -41,6 +41,7 @@ def test_all_kinds_at_once(stats, workers):
     result.stdout.fnmatch_lines([f"report of the privacy claims: *dp.{kind}" for kind in names])
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
     stats.run("--dp-claims=update", "-k", "good")
     stats.write("test_stats.py", laplace("good", 1.0, STATED.replace("eps=1.0", "eps=2.0")))
@@ -63,6 +64,7 @@ def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
     ]
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_ini_keys_are_relative_to_the_root_and_options_come_on_top(stats):
     stats.ini("dp_report = reports/dp.json\n  reports/DP.HTML")
     stats.run("-k", "good", "--dp-report=other.json")
@@ -80,6 +82,7 @@ def test_a_directory_is_refused_at_the_start(stats):
     )
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
     (stats.root / "file").write_text("in the way")
     result = stats.run("-k", "good", "--dp-report=file/dp.json", "--dp-report=dp.sarif")
@@ -110,6 +113,7 @@ def test_no_report_of_an_earlier_run_stands_while_another_runs(project, workers)
     assert all(file.read_text() != "before" for file in files)
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_a_full_disk_leaves_no_file(stats, monkeypatch):
     (stats.root / "dp.json").write_text("before")
 
@@ -148,8 +152,7 @@ def test_no_verdict_depends_on_what_can_be_written(stats, monkeypatch, way):
     result.stdout.fnmatch_lines([f"*{said[way]}*"])
 
 
-@pytest.mark.spot(6)
-@pytest.mark.slow
+@pytest.mark.usefixtures("no_audits")
 @pytest.mark.parametrize("kind", [*KINDS, "table", "github"])
 def test_one_format_that_fails_costs_nothing_else(stats, monkeypatch, kind):
     def fails(*_, **__):
@@ -171,6 +174,7 @@ def test_one_format_that_fails_costs_nothing_else(stats, monkeypatch, kind):
     assert stats.run("-k", "good", *(f"--dp-report=dp.{each}" for each in KINDS)).ret == 1
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_a_hook_that_fails_costs_nothing_else(stats):
     stats.write("conftest.py", "def pytest_dp_report(): 1 / 0", imports="")
     result = stats.run("--dp-report=dp.json", "-k", "good")
@@ -181,6 +185,7 @@ def test_a_hook_that_fails_costs_nothing_else(stats):
     assert (stats.root / "dp.json").exists()
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_the_hook_gets_the_records(stats):
     stats.write(
         "conftest.py",
@@ -195,6 +200,7 @@ def test_the_hook_gets_the_records(stats):
     result.stdout.fnmatch_lines(["*told good* no violation *", "*told broken* violated *"])
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_properties_in_junit(stats):
     stats.run("-k", "broken", "--junitxml=junit.xml", "-o", "junit_family=xunit1")
     text = (stats.root / "junit.xml").read_text()

@@ -52,11 +52,13 @@ def test_annotations_and_the_summary_of_a_job(shop):
     assert summary.count("\n| ✅ no violation (") == 1
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_a_passing_run_says_so(shop):
     shop.run("backend", "--dp-modules", "-k", "good")
     assert (shop.root / "summary.md").read_text().startswith("## ✅ Privacy: ")
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_a_summary_that_cannot_be_written_does_not_fail_the_run(shop, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(shop.root / "missing" / "summary.md"))
     result = shop.run("backend", "--dp-modules", "-k", "good")
@@ -78,6 +80,7 @@ def test_nothing_of_it_without_claims(project, shop):
     assert not (shop.root / "summary.md").exists()
 
 
+@pytest.mark.usefixtures("no_audits")
 def test_paths_are_seen_from_the_root_of_the_repository_on_gitlab_too(project, monkeypatch):
     project.write("backend/test_stats.py", laplace("broken", 0.2))
     project.write("backend/pytest.ini", "[pytest]\n")

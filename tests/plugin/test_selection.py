@@ -58,7 +58,7 @@ def test_collecting_audits_nothing(mixed):
     assert "privacy claims" not in result.stdout.str()
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("no_audits")
 def test_last_failed(mixed):
     again = ("-p", "no:hypothesispytest", "--lf", "-q")
     mixed.pytester.runpytest_inprocess(*again).assert_outcomes(passed=3, failed=1)
@@ -66,7 +66,7 @@ def test_last_failed(mixed):
     result.assert_outcomes(failed=1)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("no_audits")
 def test_junit(mixed):
     mixed.write("test_b.py", "@dp_claim(eps=-1, pairs=[(0, 1)])", "def bad(d): return 0")
     mixed.run("--junitxml=report.xml")

@@ -111,8 +111,7 @@ def test_verbose_adds_how_each_claim_was_audited_with_the_e_value_of_its_failure
     assert e_value >= 1e6, "refuted at 1 / alpha"
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("_without_blame")
+@pytest.mark.usefixtures("no_audits")
 def test_every_traceback_style_shows_the_headline_and_none_of_our_frames(shop):
     plain = shop.run("-q", "--tb=no")
     plain.stdout.fnmatch_lines(
