@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import bdtrc, chdtrc, gammaln
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.evidence.statdp import log_tail
 from pytest_dp.limits import SEVERAL
 
 MIN_EXPECTED = 4
@@ -51,12 +52,9 @@ def same_in_all_chunks(
 def all_come_before(last: int, hits: int, runs: int) -> float:
     """The probability that none of the `last` runs is a hit, of so many hits in `runs` runs.
 
-    Exact for runs that are exchangeable: C(runs - last, hits) / C(runs, hits).
+    Exact for runs that are exchangeable.
     """
-    if hits > runs - last:
-        return 0.0
-    ways = [gammaln(n + 1) - gammaln(n - hits + 1) for n in (runs - last, runs)]
-    return float(np.exp(ways[0] - ways[1]))
+    return math.exp(log_tail(hits, runs - last, 0, last)) if hits <= runs - last else 0.0
 
 
 def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
@@ -64,19 +62,8 @@ def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
 
     Exact for any two samples of runs that are exchangeable.
     """
-    inside = sum(hits)
-    low, high = max(0, inside - runs[1]), min(inside, runs[0])
-    k = np.arange(low, high + 1)
-
-    def log_choose(n: int, k: Ints) -> Floats:
-        chosen: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-        return chosen
-
-    log_p = log_choose(runs[0], k) + log_choose(runs[1], inside - k)
-    p = np.exp(log_p - log_p.max())
-    p /= p.sum()
-    at = hits[0] - low
-    return float(min(1.0, 2 * min(p[: at + 1].sum(), p[at:].sum())))
+    first, other = zip(hits, runs, strict=True)
+    return min(1.0, 2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first))))
 
 
 def repeats(values: Ints, groups: Ints) -> float:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betaincinv, gammaln, ndtr
+from scipy.special import betaincinv, ndtr
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.bisection import bracket, first_where
@@ -42,6 +42,7 @@ from pytest_dp.limits import (
 )
 from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.guarantees import LARGEST_EPS, HockeyStick
+from pytest_dp.privacy.losses import logs_of_coins
 
 LARGEST_SHIFT = 40.0
 """Derived: standard deviations, beyond which normal scores leave nothing to guess."""
@@ -78,7 +79,7 @@ def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
     """Their logarithms: what is too small for floats is not 0, which would refute and pay all."""
     reached = np.zeros(guesses + 1)
     for eps, delta in sticks:
-        one = _log_pmf(guesses, eps)
+        one = logs_of_coins(eps, guesses)
         above = np.logaddexp.accumulate(one[::-1])[::-1]
         allowed = above[1:]
         if delta:
@@ -89,16 +90,6 @@ def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
     falling: Floats = np.minimum.accumulate(reached)
     falling.flags.writeable = False
     return falling
-
-
-def _log_pmf(guesses: int, eps: float) -> Floats:
-    """Log of the chance of v right guesses, each with ``1 / (1 + exp(-eps))``, for all v."""
-    v = np.arange(guesses + 1)
-    ways = gammaln(guesses + 1) - gammaln(v + 1) - gammaln(guesses - v + 1)
-    log: Floats = (
-        ways - v * math.log1p(math.exp(-eps)) - (guesses - v) * (eps + math.log1p(math.exp(-eps)))
-    )
-    return log
 
 
 def lower(correct: int, guesses: int, canaries: int, guarantee: Guarantee, alpha: float) -> float:
@@ -264,7 +255,7 @@ class Bet:
             worst = reached + np.log(-np.expm1(np.diff(reached, append=-np.inf)))
         middle = float(np.clip(np.sum(np.exp(reached) > 0.5) - 0.5, 1, r - 0.5)) / r
         allowed = math.log(middle) - math.log1p(-middle)
-        ratio = _log_pmf(r, allowed + (self.times - 1) * max(allowed, 1.0)) - worst
+        ratio = logs_of_coins(allowed + (self.times - 1) * max(allowed, 1.0), r) - worst
         rising = np.minimum.accumulate(ratio[::-1])[::-1]
         pays: Floats = rising - np.logaddexp.reduce(rising + worst)
         return pays

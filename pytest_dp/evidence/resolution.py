@@ -13,7 +13,7 @@ from scipy.special import betaincinv, ndtri
 from pytest_dp.arrays import Floats
 from pytest_dp.bisection import smallest_loss
 from pytest_dp.evidence.betting import Record
-from pytest_dp.evidence.event_bets import contingency
+from pytest_dp.evidence.event_bets import all_contingencies
 from pytest_dp.evidence.replay import LEARNING_COST, PlannedBets, coupled, largest_dependence
 from pytest_dp.limits import CLEAR_ERRORS, RARELY, SHOWN_ALPHA
 from pytest_dp.privacy import Guarantee
@@ -74,7 +74,7 @@ def clearest_event(record: Record) -> tuple[float, float]:
     Its probability on the input that makes it likelier, at most one half, which it also is if
     chance explains the event; and how far it held on both together, as in `replay.coupled`.
     """
-    counts = np.concatenate([contingency(joint) for joint in record.joint])
+    counts = all_contingencies(record.joint)
     if not len(counts):
         return 0.5, 0.0
     both, only1, only2, neither = counts.T
@@ -93,7 +93,7 @@ def clearest_event(record: Record) -> tuple[float, float]:
 
 def shown_by_events(record: Record, guarantee: Guarantee) -> float:
     """The largest parameter that an event may show in fact, two standard errors allowed."""
-    counts = np.concatenate([contingency(joint) for joint in record.joint])
+    counts = all_contingencies(record.joint)
     if not len(counts):
         return 0.0
     both, only1, only2, neither = counts.T

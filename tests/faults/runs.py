@@ -101,8 +101,8 @@ FAULTS = (
     Fault(
         "one-tail-for-two",
         "evidence/assumptions.py",
-        "return float(min(1.0, 2 * min(p[: at + 1].sum(), p[at:].sum())))",
-        "return float(min(1.0, min(p[: at + 1].sum(), p[at:].sum())))",
+        "2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first)))",
+        "math.exp(min(log_tail(*first, *other), log_tail(*other, *first)))",
         "Independent runs are refused twice as often as said.",
         "unit/test_evidence_assumptions.py::test_two_samples_are_compared_as_by_fisher",
     ),

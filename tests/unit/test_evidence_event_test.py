@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pytest_dp.evidence import clopper_pearson, region
-from pytest_dp.evidence.boundary import boundary
 from pytest_dp.evidence.counts import Counts
 from pytest_dp.evidence.event_test import ANY_SHARE, event_test
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
@@ -75,7 +74,7 @@ def apart_at(seen, claim, alpha, p1, p2):
     z1 = stats.norm.isf(stats.binom.sf(c1 - 1, n1, p1))
     z2 = stats.norm.isf(stats.binom.cdf(c2, n2, p2))
     plain = (1 - p1) / (n1 * p1), (1 - p2) / (n2 * p2)
-    v1, v2 = plain if claim == PURE else boundary(claim).variances(p1, n1, p2, n2)
+    v1, v2 = plain if claim == PURE else event_test(claim).variances(p1, n1, p2, n2)
     tilt = np.exp(np.minimum(stats.norm.isf(0.99 * alpha) / 6 * np.sqrt(sum(plain)), 0.5))
     return z1, z2, np.sqrt(v1), np.sqrt(v2) * tilt
 
@@ -547,9 +546,8 @@ def test_impossible_arguments_are_refused(call, message, claim):
 @pytest.mark.parametrize("claim", CLAIMS[1:], ids=str)
 def test_variances_are_those_of_the_terms(claim):
     """Where the boundary has no corner, on which the weights depend on the place of a knot."""
-    edge = boundary(claim)
     p1, p2 = np.array([0.15, 0.3, 0.5, 0.9]), np.array([1e-3, 0.01, 0.05, 0.1])
-    first, second = edge.variances(p1, 100, p2, 1_000)
+    first, second = event_test(claim).variances(p1, 100, p2, 1_000)
     floor, step = claim.largest_probability(0.0), 1e-3 * p2
     rise = np.log(
         (claim.largest_probability(p2 + step) - floor)
