@@ -64,10 +64,9 @@ def doubt_about(call: Call, data: Any, deadline: Deadline) -> str:
     called: list[str] = []
     sequence = np.random.SeedSequence(0)
     with interruptible(deadline, None), seeded(sequence, copied.captured) as rng:
-        draw = copied.draw if call.size is None else copied.rows
-        draw(on_copy, 1, rng)
+        copied.one(on_copy, rng)
         with _watched(called):
-            draw(on_copy, 1, rng)
+            copied.one(on_copy, rng)
     if called:
         return f"it calls {called[0]}"
     if any(map(_has_cached, _caches(copied))) or content_of(copied) != before:

@@ -178,13 +178,8 @@ class Smoothed:
     def _run(self, path: Path, data: Callable[[Weighing], Any]) -> Weighed | None:
         smoothing = self.smoothing
         smoothing.start(path)
-        generator = stand_in(smoothing, RNG)
         try:
-            given = data(smoothing.trace)
-            if self._call.size is None:
-                (output,) = self._call.draw(given, 1, generator)
-            else:
-                (output,) = self._call.rows(given, 1, generator)
+            output = self._call.one(data(smoothing.trace), stand_in(smoothing, RNG))
         except (ClaimError, MechanismError) as error:  # as vectorised mechanisms raise
             raise CannotInstrument(str(error).partition("\n")[0]) from None
         if smoothing.abandoned:

@@ -130,6 +130,11 @@ class Call:
             outputs = self._collect(lambda: copy.deepcopy(run_once()), count, before)
         return outputs
 
+    def one(self, data: Any, generator: np.random.Generator) -> Any:
+        """One output; of a vectorised call that is asked for one, unchecked."""
+        (output,) = (self.draw if self.size is None else self.rows)(data, 1, generator)
+        return output
+
     def rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
         """The outputs of one vectorised call, unchecked."""
         return self._draw_vectorized(data, count, self._keywords(generator))

@@ -78,11 +78,7 @@ def run_copy(
     copied = replace(copied, params={**copied.params, **(params or {})}, made=Made())
     if names:
         shadow(copied.mechanism, names)
-    generator = stand_in(instrument, RNG)
-    if call.size is None:
-        (output,) = copied.draw(data, 1, generator)
-    else:
-        (output,) = copied.rows(data, 1, generator)
+    output = copied.one(data, stand_in(instrument, RNG))
     if drawn_past_methods():
         raise CannotInstrument("compiled code draws from its generator")
     return output

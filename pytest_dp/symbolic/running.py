@@ -107,9 +107,7 @@ def traced(
         for function in functions_of(copied.mechanism):
             _take_patterns(function)
         with instrumented(instrument, deadline), functions_of_stand_ins().in_place():
-            generator = stand_in(instrument, RNG)
-            draws = copied.draw if call.size is None else copied.rows
-            (output,) = draws(data, 1, generator)
+            output = copied.one(data, stand_in(instrument, RNG))
     except (CannotCopy, CannotInstrument, ClaimError, MechanismError, OutOfTime):
         return None
     for truth in released(output):

@@ -96,6 +96,7 @@ def rare(x, rng):
     return bool(rng.random() < 0.5)
 
 
+@pytest.mark.usefixtures("_verdict_only")
 def test_what_is_rare_and_enumerated_is_bet_on_until_it_shows():
     result = audit(rare, eps=1.0, pairs=[(0, 1)], seed=2, n_jobs=1)
     assert result.violated  # without enumeration, this audit ends at its margin after 16,046

@@ -329,6 +329,7 @@ def test_a_searched_claim_passes_by_what_is_known_of_proposed_pairs(gate):
     assert (result.verdict, result.strength) == ("no violation", "analytic")
 
 
+@pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     "noise", [lambda rng: 0.4 * cauchy(rng), lambda rng: rng.laplace(scale=0.5)]
 )

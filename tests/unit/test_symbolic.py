@@ -33,6 +33,8 @@ from pytest_dp.symbolic.proposing import Explorer  # noqa: E402
 from pytest_dp.symbolic.texts import Text  # noqa: E402
 from pytest_dp.symbolic.trace import Trace  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("few_pairs")
+
 to_int, to_len = NAMES["int"], NAMES["len"]
 
 
