@@ -54,7 +54,6 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
 
 
 @pytest.fixture
-@pytest.fixture
 def no_audits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, object]]:
     """Verdicts by the names of tests, in place of audits in this process: all are broken but some.
 
