@@ -12,7 +12,7 @@ from pytest_dp.datasets.conversion import kind_of, records_of
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import equality_key, key
 from pytest_dp.datasets.neighbours import Pair, Relation
-from pytest_dp.datasets.ordering import in_turn
+from pytest_dp.datasets.ordering import accepted, distinct, in_turn
 from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import MAX_PAIRS, STEPS
@@ -60,12 +60,7 @@ class Neighbours(OfFunction):
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
         """The dataset with what the function yields, `MAX_PAIRS` at most."""
-        seen = set()
-        for neighbour in self._neighbours_of(dataset):
-            content = key(neighbour)
-            if content not in seen:
-                seen.add(content)
-                yield self._pair(dataset, neighbour)
+        return (self._pair(dataset, other) for other in distinct(self._neighbours_of(dataset)))
 
     def _neighbours_of(self, dataset: Any) -> Iterator[Any]:
         call = f"neighbors={self.called}"
@@ -125,18 +120,11 @@ class Predicate(OfFunction):
             candidates = in_turn(relation.pairs(dataset, offered) for relation in relations)
         else:
             candidates = (Pair(dataset, other) for other in records if key(other) != key(dataset))
-        yield from self.accepted(candidates)
+        return self.accepted(candidates)
 
     def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
         """The pairs that are neighbours, until too many in a row are not."""
-        refused = 0
-        for candidate in pairs:
-            pair = self.pair(candidate.d1, candidate.d2)
-            if pair:
-                refused = 0
-                yield pair
-            elif (refused := refused + 1) == STEPS:
-                return
+        return accepted(pairs, lambda pair: self.pair(pair.d1, pair.d2), STEPS)
 
     def _are_neighbours(self, d1: Any, d2: Any) -> bool:
         call = f"neighbors={self.called}"

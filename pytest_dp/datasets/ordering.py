@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from numbers import Real
@@ -15,6 +15,7 @@ from pytest_dp.datasets.fields import fields_of
 from pytest_dp.limits import DOZENS, SEVERAL
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
@@ -29,6 +30,30 @@ def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
 def _popped(waiting: deque[T]) -> Iterator[T]:
     while waiting:
         yield waiting.popleft()
+
+
+def distinct(
+    items: Iterable[T], by: Callable[[T], Hashable] = key, known: Iterable[Hashable] = ()
+) -> Iterator[T]:
+    """Each of the items once, by its key; none whose key is known."""
+    seen = set(known)
+    for item in items:
+        content = by(item)
+        if content not in seen:
+            seen.add(content)
+            yield item
+
+
+def accepted(items: Iterable[T], accept: Callable[[T], U | None], most: int) -> Iterator[U]:
+    """What is made of the items that are accepted, until so many in a row are not."""
+    refused = 0
+    for item in items:
+        made = accept(item)
+        if made is not None:
+            refused = 0
+            yield made
+        elif (refused := refused + 1) >= most:
+            return
 
 
 def diagonally(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from pytest_dp.datasets.conversion import kind_of, length, no_dataset, null_of, records_of
 from pytest_dp.datasets.equality import equality_key, key
 from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
-from pytest_dp.datasets.ordering import diagonally, in_turn
+from pytest_dp.datasets.ordering import diagonally, distinct, in_turn
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.units import (
     Member,
@@ -173,14 +173,12 @@ class OfRecords(Relation):
         pool = Pool([dataset])
         offered = tuple(map(pool.add, records))
         d1 = pool.dataset(positions)
-        seen = {pool.content(positions)}
-        for moved, steps in self.moves(pool, positions, [offered]):
-            content = pool.content(moved)
-            if content not in seen:
-                seen.add(content)
-                d2 = pool.dataset(moved)
-                if key(d2) != key(d1):  # a new record may turn into one that is there: 1 into 1.0
-                    yield self.pair_of(d1, d2, steps)
+        made = self.moves(pool, positions, [offered])
+        known = [pool.content(positions)]
+        for moved, steps in distinct(made, lambda one: pool.content(one[0]), known):
+            d2 = pool.dataset(moved)
+            if key(d2) != key(d1):  # a new record may turn into one that is there: 1 into 1.0
+                yield self.pair_of(d1, d2, steps)
 
     def moves(
         self, pool: Pool, positions: Positions, sources: Sequence[Positions]

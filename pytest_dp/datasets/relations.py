@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pytest_dp.datasets.conversion import kind_of, rebuilt, records_of
@@ -10,7 +11,7 @@ from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.function_relations import Neighbours, OfFunction, Predicate, of_function
 from pytest_dp.datasets.neighbours import Pair, Relation, WithParams, different_kinds
-from pytest_dp.datasets.ordering import is_real
+from pytest_dp.datasets.ordering import distinct, is_real
 from pytest_dp.datasets.record_relations import AddRemoveOne, OfRecords, ReplaceOne, ReplaceSpecial
 from pytest_dp.datasets.types import type_of
 from pytest_dp.declaration import Queries, Values
@@ -65,17 +66,14 @@ class OfQueries(Relation):
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
         answers = records_of(dataset)
         d1 = rebuilt(dataset, answers)
-        seen = {key(d1)}
-        for steps in self._steps(len(answers)):
-            moved = [answer + step for answer, step in zip(answers, steps, strict=True)]
-            try:
-                d2 = rebuilt(dataset, moved)
-            except ClaimError:  # such as -1 in an array of unsigned integers
-                continue
-            pair = None if key(d2) in seen else self.pair(d1, d2)  # not always: inf + 1 is inf
-            if pair:
-                seen.add(key(d2))
-                yield pair
+
+        def moved() -> Iterator[Any]:
+            for steps in self._steps(len(answers)):
+                with suppress(ClaimError):  # such as -1 in an array of unsigned integers
+                    yield rebuilt(dataset, [a + b for a, b in zip(answers, steps, strict=True)])
+
+        pairs = (self.pair(d1, d2) for d2 in distinct(moved(), known=[key(d1)]))
+        return filter(None, pairs)  # not always: inf + 1 is inf
 
     def _steps(self, n: int) -> Iterator[list[int]]:
         """By what the answers of a neighbour differ, for each one."""
@@ -154,11 +152,8 @@ class AnyTwo(Relation):
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         """The value with each of the other values in `records`."""
-        seen = {key(dataset)}
-        for value in records:
-            if key(value) not in seen:
-                seen.add(key(value))
-                yield Pair(dataset, value, "any two values")
+        others = distinct(records, known=[key(dataset)])
+        return (Pair(dataset, value, "any two values") for value in others)
 
 
 RELATIONS: dict[str, type[Relation]] = {

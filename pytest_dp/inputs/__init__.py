@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, islice
 from numbers import Integral
@@ -11,7 +11,8 @@ from typing import Any
 
 from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise, fitting
-from pytest_dp.datasets import describe, ends_first, key
+from pytest_dp.datasets import describe, ends_first
+from pytest_dp.datasets.ordering import distinct
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
@@ -164,10 +165,7 @@ def _patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
 
 def _values(values: Values) -> Iterator[Pair]:
     """Any two of the values; those with the extreme ones first."""
-    different: dict[Hashable, Any] = {}
-    for option in values.options:
-        different.setdefault(key(option), option)
-    options = list(different.values())
+    options = list(distinct(values.options))
     if len(options) < 2:
         raise ClaimError(
             f"{describe(values)} holds {'one value' if options else 'no value'}. Write at least "

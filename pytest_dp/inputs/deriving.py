@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, islice
 from typing import Any
 
 from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.conversion import joined_as, length, no_dataset
-from pytest_dp.datasets.ordering import in_turn
+from pytest_dp.datasets.ordering import accepted, distinct, in_turn
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.record_relations import AddRemoveOne
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate, Relation
@@ -120,17 +120,14 @@ def _inside(
     in_a_row: int = MANY,
 ) -> Iterator[Pair]:
     """The pairs inside the claim; others are put aside, until there are too many in a row."""
-    refused = 0
-    for pair in pairs:
+
+    def accept(pair: Pair) -> Pair | None:
         what = beyond(pair)
-        if not what:
-            refused = 0
-            yield pair
-            continue
-        outside.append(replace(pair, beyond=what))
-        refused += 1
-        if refused == in_a_row:
-            return
+        if what:
+            outside.append(replace(pair, beyond=what))
+        return None if what else pair
+
+    return accepted(pairs, accept, in_a_row)
 
 
 def leading(pairs: Iterator[Pair]) -> Derived:
@@ -189,7 +186,7 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     if isinstance(relation, Predicate):
         both = (Pair(a, b) for a, b in combinations(examples, 2) if key(a) != key(b))
         ways.insert(0, relation.accepted(both))
-    pairs = islice(distinct(in_turn(ways)), MAX_PAIRS)
+    pairs = islice(distinct(in_turn(ways), lambda pair: pair.content), MAX_PAIRS)
     tables = [data for data in examples if kind_of(data)]
     if not isinstance(relation, Predicate) or len(tables) < len(examples):
         return _not_empty(leading(pairs), examples, relation)
@@ -201,16 +198,6 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
         stated = (replace(pair, beyond="") for pair in outside)
         return _not_empty(leading(stated), examples, relation)
     return replace(inside, rest=chain(inside.rest, outside), bounds=bounds)
-
-
-def distinct(pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """The pairs that are not those before, nor their mirror images."""
-    seen: set[frozenset[bytes]] = set()
-    for pair in pairs:
-        content = pair.content
-        if content not in seen:
-            seen.add(content)
-            yield pair
 
 
 def _size(example: Any) -> int:

@@ -10,13 +10,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from random import Random
 from typing import Any, cast
 
 from pytest_dp.datasets import is_real, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.fields import fields_of
-from pytest_dp.datasets.ordering import in_turn
+from pytest_dp.datasets.ordering import accepted, in_turn
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, remade, shrunk
@@ -57,15 +58,15 @@ class Generated:
 
     def _new(self, drawn: Iterator[Drawn | None]) -> Iterator[Pair]:
         """Pairs that were not drawn before, until many draws in a row give none."""
-        in_a_row = 0
-        while in_a_row < THOUSAND:
-            pair = drawing(drawn, self._said)
-            if pair is not None and self._keep(pair):
-                in_a_row = 0
-                yield pair.value
-            else:
-                in_a_row += 1
-                self._rejected += 1
+
+        def accept(one: Drawn | None) -> Pair | None:
+            if one is not None and self._keep(one):
+                return cast("Pair", one.value)
+            self._rejected += 1
+            return None
+
+        endless = (drawing(drawn, self._said) for _ in count())
+        return accepted(endless, accept, THOUSAND)
 
     def _keep(self, drawn: Drawn) -> bool:
         """Remember how a pair was drawn, if it is a new one."""

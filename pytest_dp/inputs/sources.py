@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from pytest_dp.datasets.ordering import accepted
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds
@@ -84,18 +85,16 @@ def checked(
 
     `inside` tells whether it speaks of D and D'; None where it does of all neighbours.
     """
-    refused = 0
-    for pair in pairs:
+
+    def accept(pair: Pair) -> Pair | None:
         try:
             fits = inside is None or inside(pair.d1, pair.d2)
             fits = fits and (relation is None or not relation.fault(pair.d1, pair.d2))
         except ClaimError:  # such as records that nobody owns, under unit=
-            fits = False
-        refused = 0 if fits else refused + 1
-        if fits:
-            yield pair
-        elif refused >= THOUSAND:
-            return
+            return None
+        return pair if fits else None
+
+    return accepted(pairs, accept, THOUSAND)
 
 
 class PairSource:

@@ -20,6 +20,7 @@ from pytest_dp.datasets import key, rebuilt, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.equality import equality_key
 from pytest_dp.datasets.fields import columns_of, fields_of, with_known
+from pytest_dp.datasets.ordering import distinct
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
@@ -66,7 +67,7 @@ class Space:
         datasets = sorted(map(records_of, examples), key=len)
         self._relation, self._like = relation, max(examples, key=length)
         free = relation.of is Queries
-        self.records = list({key(record): record for record in chain(*datasets)}.values())
+        self.records = list(distinct(chain(*datasets)))
         cells = columns_of(self.records)
         self._columns = {at: column_of(list(cells[at].values()), free=free) for at in cells}
         self._names = list(self._columns)
