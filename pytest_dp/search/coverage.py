@@ -24,24 +24,12 @@ FREE_TOOLS = (4, 3)
 """Tools of `sys.monitoring` that are not reserved for others: given by Python."""
 
 
-class Tracer:
-    """Records the steps of runs.
-
-    `steps` are those executed inside of the last `tracing`; None if they could not be traced.
-    """
-
-    def __init__(self) -> None:
-        self.steps: set[Step] | None = None
-
-    @contextmanager
-    def tracing(self) -> Iterator[None]:
-        """Record what is executed inside; other tracers go on tracing."""
-        self.steps = None
-        watch = _monitored if hasattr(sys, "monitoring") else _traced
-        steps: set[Step] = set()
-        with watched_collections() as collecting, watch(steps, collecting) as watched:
-            yield
-        self.steps = steps if watched else None
+@contextmanager
+def covered(steps: set[Step]) -> Iterator[bool]:
+    """Add the steps that are executed inside; whether they can be traced. Other tracers go on."""
+    watch = _monitored if hasattr(sys, "monitoring") else _traced
+    with watched_collections() as collecting, watch(steps, collecting) as watched:
+        yield watched
 
 
 @contextmanager

@@ -232,9 +232,9 @@ class Sieve:
         for pair in pairs:
             rank = KNOWN if screen.blind else screen.rank(pair)
             self._dry = 0 if rank is not None and rank < KNOWN else self._dry + 1
-            if self._dry > patience(screen) and screen.sees:
+            if self._dry > patience(screen) and screen.observer.sees:
                 return
-            if rank is not None and (rank < KNOWN or not screen.sees or self._is_due()):
+            if rank is not None and (rank < KNOWN or not screen.observer.sees or self._is_due()):
                 yield pair
 
     def _is_due(self) -> bool:

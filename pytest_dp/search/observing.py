@@ -31,7 +31,7 @@ from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.streams import Purpose, stream
-from pytest_dp.search.coverage import Step, Tracer
+from pytest_dp.search.coverage import Step, covered
 
 T = TypeVar("T")
 
@@ -97,7 +97,6 @@ class Observer:
     def __init__(self, call: Call, seed: int, clock: Clock) -> None:
         self._clock, self._sequence = clock, stream(seed, Purpose.OBSERVE)
         self._observations: dict[Any, Observation | None] = {}
-        self._tracer = Tracer()
         self._quickest, self._waits = math.inf, False
         self.call: Call | None = None
         try:
@@ -129,18 +128,17 @@ class Observer:
         copies, outputs = Input(data), []
         steps: set[Step] = set()
         with Runs(self._sequence, 2, self.call.captured, frozenset()) as streams:
-            if is_too_large(data, lambda smaller: self._run(Input(smaller), streams, 0)):
+            if is_too_large(data, lambda smaller: self._run(Input(smaller), streams, 0, set())):
                 return None
             for number in range(2):
                 started = clocks.seconds()
                 try:
-                    outputs.append(self._run(copies, streams, number))
+                    outputs.append(self._run(copies, streams, number, steps))
                 except OutOfTime:
                     return None
                 except (ClaimError, MechanismError) as error:
                     outputs.append(Raised(type(error).__name__, "", ""))
                 self._quickest = min(self._quickest, clocks.seconds() - started)
-                steps |= self._tracer.steps or set()
         raised = [isinstance(output, Raised) for output in outputs]
         numbers = [_numbers(output) for output in outputs]
         forms = frozenset(map(_form, outputs))
@@ -151,8 +149,8 @@ class Observer:
         noise = tuple(float(f"{distance:.3g}") for distance in apart[:SEVERAL])
         return Observation(frozenset(steps), forms, noise, numbers[0], float(np.mean(apart)))
 
-    def _run(self, data: Input, streams: Runs, number: int) -> Any:
-        """An output, on the stream of this number.
+    def _run(self, data: Input, streams: Runs, number: int, steps: set[Step]) -> Any:
+        """An output, on the stream of this number; what it took to come to it is added to `steps`.
 
         Raises OutOfTime if it takes too long, by the processor's clock as far as the mechanism does
         not wait.
@@ -163,7 +161,7 @@ class Observer:
             before = clocks.processor_seconds()
             try:
                 streams.restart(number)
-                return self._run_within(seconds * times, data.fresh(), streams.rng)
+                return self._run_within(seconds * times, data.fresh(), streams.rng, steps)
             except OutOfTime:
                 is_slow = clocks.processor_seconds() - before >= 0.8 * seconds
                 if is_slow or self._waits or self._clock.remaining < seconds:
@@ -171,17 +169,23 @@ class Observer:
         self._waits = True  # the mechanism itself waits, as for an answer: no further attempts
         raise OutOfTime
 
-    def _run_within(self, seconds: float, data: Any, generator: np.random.Generator) -> Any:
-        call = self.call
+    def _run_within(
+        self, seconds: float, data: Any, generator: np.random.Generator, steps: set[Step]
+    ) -> Any:
+        call, taken = self.call, set[Step]()
         assert call is not None
         with (
             np.errstate(all="ignore"),
             interruptible(Deadline(seconds), None),
-            self._tracer.tracing(),
+            covered(taken),
         ):
-            if call.size is None:
-                return call.draw(data, 1, generator)[0]
-            return call.rows(data, 2, generator)[0]
+            draws = (
+                call.draw(data, 1, generator)
+                if call.size is None
+                else call.rows(data, 2, generator)
+            )
+        steps |= taken
+        return draws[0]
 
 
 def _form(output: Any) -> tuple[str, Any]:

@@ -59,11 +59,6 @@ class Screen:
         """Whether nothing more can be observed."""
         return self.observer.blind
 
-    @property
-    def sees(self) -> bool:
-        """Whether the mechanism can be observed, given time."""
-        return self.observer.sees
-
     def rank(self, pair: Pair) -> int | None:
         """How new a pair is: 0 is the newest, KNOWN not at all; None if it must not be proposed."""
         d1, d2 = pair.inputs

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from pytest_dp.search.coverage import Tracer
+from pytest_dp.search.coverage import covered
 
 
 def gated(x):
@@ -22,11 +22,11 @@ class Finalized:
 
 
 def steps_of(x):
-    tracer = Tracer()
-    with tracer.tracing():
+    steps = set()
+    with covered(steps) as watched:
         gated(x)
         json.dumps([x])
-    return tracer.steps
+    return steps if watched else None
 
 
 def test_ways_differ_by_branches_on_one_line():
@@ -40,7 +40,7 @@ def test_only_code_of_the_project_is_followed():
 
 
 def test_garbage_that_is_collected_meanwhile_is_no_part_of_it():
-    tracer, garbage = Tracer(), Finalized()
+    steps, garbage = set(), Finalized()
     garbage.itself = garbage
     del garbage
     phases = []
@@ -51,24 +51,24 @@ def test_garbage_that_is_collected_meanwhile_is_no_part_of_it():
 
     gc.callbacks.append(of_others)
     try:
-        with tracer.tracing():
+        with covered(steps):
             gc.collect()
             gated(3)
         assert phases[:2] == ["start", "stop"]
         assert gc.callbacks[-1] is of_others
     finally:
         gc.callbacks.remove(of_others)
-    assert tracer.steps == steps_of(3)
+    assert steps == steps_of(3)
 
 
 def test_other_threads_are_no_part_of_it():
-    tracer = Tracer()
-    with tracer.tracing():
+    steps = set()
+    with covered(steps):
         other = threading.Thread(target=gated, args=(8,))
         other.start()
         other.join()
         gated(3)
-    assert tracer.steps == steps_of(3)
+    assert steps == steps_of(3)
 
 
 @pytest.mark.skipif(hasattr(sys, "monitoring"), reason="monitoring has room for several")
@@ -92,7 +92,7 @@ def test_another_tracer_is_left_alone():
 
 def test_nothing_is_left_behind():
     before = sys.gettrace()
-    with pytest.raises(KeyError), Tracer().tracing():
+    with pytest.raises(KeyError), covered(set()):
         raise KeyError
     assert sys.gettrace() is before
     if hasattr(sys, "monitoring"):
