@@ -70,24 +70,6 @@ def test_equal_for_equal_outputs_and_no_others(outputs):
         assert (found == found[row]).tolist() == alike
 
 
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(outputs_of_any_kind, st.randoms(use_true_random=False))
-def test_the_same_in_any_table(outputs, random):
-    whole = hashes(tabulate(outputs))
-    order = list(range(len(outputs)))
-    random.shuffle(order)
-    shuffled = hashes(tabulate([outputs[i] for i in order]))
-    np.testing.assert_array_equal(shuffled, whole[order])
-    cut = random.randint(0, len(outputs))
-    parts = [hashes(tabulate(part)) for part in (outputs[:cut], outputs[cut:])]
-    np.testing.assert_array_equal(np.concatenate(parts), whole)
-    for output, want in zip(outputs, whole, strict=True):
-        assert hashes(tabulate([output])).tolist() == [want]
-    mask = np.array([random.random() < 0.5 for _ in outputs])
-    np.testing.assert_array_equal(hashes(tabulate(outputs).rows(mask)), whole[mask])
-
-
 def test_the_same_for_the_same_values():
     different_nan = np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)
     for alike in (

@@ -82,6 +82,10 @@ def sometimes(r, other, p=0.2):
     return other if r.random() < p else float(r.normal())
 
 
+def of_type(r, make):
+    return make(float(r.normal()))
+
+
 FAMILIES = {
     "categories": (bits, 0.5, 0.8, ["output.count("]),
     "lengths": (lambda r, m: ["a", "b"] * int(r.poisson(m)), 2, 4, ["len(output)"]),
@@ -105,6 +109,16 @@ FAMILIES = {
         lambda r, p: [*bits(r, 0.5, 77), *bits(r, p, 1), *bits(r, 0.5, 72)], 0.5, 0, ["output[77]"],
     ),
     "key": (keys, 0.1, 0.9, ["output"]),
+    "text of a number": (of_type, lambda x: x, str, [""]),
+    "number in a list": (of_type, lambda x: [x], lambda x: x, [""]),
+    "dict or None": (of_type, lambda x: {"a": x}, lambda x: None, [""]),
+    "array or list": (of_type, lambda x: np.array([x]), lambda x: [x], [""]),
+    "named tuple or tuple": (of_type, lambda x: Point(x, 1), lambda x: (x, 1), [""]),
+    "objects": (of_type, lambda x: Plain(), lambda x: Broken(), [""]),
+    "texts of objects": (of_type, lambda x: Readable(1), lambda x: Readable(2), [""]),
+    "members": (of_type, lambda x: Colour.RED, lambda x: Colour.BLUE, [""]),
+    "true or 1": (of_type, lambda x: True, lambda x: 1, [""]),
+    "generator or function": (of_type, lambda x: (i for i in "ab"), lambda x: lambda: 3, [""]),
 }  # fmt: skip
 
 
@@ -259,28 +273,6 @@ def test_what_few_quantities_show_is_found(name):
     [found] = best_events(sides[0] + sides[1], all_features)
     assert min(found.c1, found.c2) == 0
     assert max(found.c1, found.c2) > runs * (0.3 if "message" in name else 0.9), str(found.event)
-
-
-# --- types that say nothing else ---
-
-
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [
-        (lambda x: x, lambda x: str(x)),
-        (lambda x: [x], lambda x: x),
-        (lambda x: {"a": x}, lambda x: None),
-        (lambda x: np.array([x]), lambda x: [x]),
-        (lambda x: Point(x, 1), lambda x: (x, 1)),
-        (lambda x: Plain(), lambda x: Broken()),
-        (lambda x: Readable(1), lambda x: Readable(2)),
-        (lambda x: Colour.RED, lambda x: Colour.BLUE),
-        (lambda x: True, lambda x: 1),
-        (lambda x: (i for i in "ab"), lambda x: lambda: 3),
-    ],
-)
-def test_types(r, one, two):
-    planted([one(float(x)) for x in r.normal(size=N)], [two(float(x)) for x in r.normal(size=N)])
 
 
 @pytest.mark.spot(3)
