@@ -26,7 +26,7 @@ from benchmarks import cases, mechanisms
 from benchmarks.common import table
 from benchmarks.leaky import fresh, right, statistics, unseen
 from pytest_dp import audit
-from pytest_dp.results.blame import Blame
+from pytest_dp.results.outcome import Blame
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "example_project"

@@ -27,7 +27,7 @@ _HOME = {
     "membership_risk": "risks",
     "LossEstimate": "estimating",
     "AuditResult": "auditors.result",
-    "Blame": "results.blame",
+    "Blame": "results.outcome",
     "Counterexample": "results.result",
     "RenyiDP": "privacy",
     "PrivacyProfile": "privacy",
@@ -117,7 +117,7 @@ if TYPE_CHECKING:
     from pytest_dp.privacy import PrivacyProfile, RenyiDP, TradeOff
     from pytest_dp.profiles import load_profile, register_profile
     from pytest_dp.ranges import between
-    from pytest_dp.results.blame import Blame
+    from pytest_dp.results.outcome import Blame
     from pytest_dp.results.result import Counterexample
     from pytest_dp.risk_declaration import risk_claim, riskiest
     from pytest_dp.risks import MembershipRisk, membership_risk

@@ -37,7 +37,7 @@ from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.report import numbers
 from pytest_dp.reprs import on_one_line
-from pytest_dp.results.estimate import Estimate, Mode
+from pytest_dp.results.outcome import Estimate, Mode
 from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.chunks import Input

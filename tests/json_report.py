@@ -16,10 +16,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pytest_dp.report.record import VERSION, Record, Witness
-from pytest_dp.results.blame import Blame
-from pytest_dp.results.estimate import Estimate
+from pytest_dp.results.outcome import Blame, Estimate, Risk
 from pytest_dp.results.result import Result
-from pytest_dp.results.risk import Risk
 
 ROOT = Path(__file__).parents[1]
 SCHEMA, PAGE = ROOT / "pytest_dp/report/record.schema.json", ROOT / "docs/reference/json.md"

@@ -24,8 +24,8 @@ from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import BLAME_SECONDS, MOMENT, QUIET_SECONDS
 from pytest_dp.methods import Method, OneRun
 from pytest_dp.reprs import on_one_line
-from pytest_dp.results.blame import Blame
 from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.outcome import Blame
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
 from pytest_dp.sampling.sampler import Progress

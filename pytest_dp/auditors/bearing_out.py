@@ -37,7 +37,7 @@ from pytest_dp.limits import (
     THOUSAND,
 )
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.results.estimate import Estimate
+from pytest_dp.results.outcome import Estimate
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
 LEAST_RUNS = 40

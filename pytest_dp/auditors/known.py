@@ -25,7 +25,7 @@ from pytest_dp.known.enumerating import TOO_SLOW, enumerated
 from pytest_dp.limits import EQUAL, MANY, MOMENT, REFUTED, SEARCH_TIME, SEVERAL, STEP_TIME, THOUSAND
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.results.estimate import Estimate, Mode
+from pytest_dp.results.outcome import Estimate, Mode
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.sampler import Draw

@@ -38,8 +38,8 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.results.outcome import Risk
 from pytest_dp.results.result import Verdict
-from pytest_dp.results.risk import Risk
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.sampler import Draw

@@ -20,15 +20,13 @@ from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.missing_noise import coarse, no_noise, presence, seeded
 from pytest_dp.blame.more_noise import by_more_noise
 from pytest_dp.blame.parting import control_flow, draw_counts
-from pytest_dp.blame.runs import Runs, TooLong
+from pytest_dp.blame.runs import ENDS, Runs
 from pytest_dp.blame.source import function_at, written_budget
 from pytest_dp.limits import EQUAL, FEW, NEARLY_EQUAL
 from pytest_dp.privacy.guarantees import Guarantee
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.results.blame import Blame
+from pytest_dp.results.outcome import Blame
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.deadline import Deadline
 
 
 def blamed(
@@ -47,7 +45,7 @@ def blamed(
     shown relative to it.
     """
     lines: list[Blame] = []
-    with suppress(CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError):
+    with suppress(*ENDS):
         budget = written_budget(call.mechanism, call.params, claim.claimed)
         for finding in _findings(Runs(call, pair, Deadline(seconds)), claim, event, lower):
             if finding.certain or not _as_written(finding, budget, claim, lower):

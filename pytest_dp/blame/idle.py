@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from pytest_dp.blame.runs import Runs, TooLong, changed
+from pytest_dp.blame.runs import ENDS, Runs, changed
 from pytest_dp.datasets import kind_of, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.differences import ABSENT, Change, changes, record_of
@@ -21,10 +21,8 @@ from pytest_dp.datasets.neighbours import Pair
 from pytest_dp.datasets.pool import Pool
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import SEVERAL, STEPS, THOUSAND, TRIAL_RUNS
-from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.deadline import Deadline
 
 
 def idle_fields(
@@ -35,7 +33,7 @@ def idle_fields(
     Of a record that was replaced they got the values that it has in D'; of one that only D or D'
     has, those of another record, there or in `examples`.
     """
-    with suppress(CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError):
+    with suppress(*ENDS):
         return tuple(_idle(call, pair, examples, Deadline(seconds)))
     return ()
 

@@ -18,8 +18,10 @@ from pytest_dp.outputs.parsed import TEXTS, opened, renamed
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.text_features import NUMBERS_IN
 from pytest_dp.randomness.requests import Site
+from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.randomness.tape import Draw, Replaced, Replacement, Seeded, Tape
 from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import run_instrumented
 from pytest_dp.whose_code import is_project_file
@@ -47,6 +49,10 @@ BELOW_ONE = 1 - 2.0**-53
 
 class TooLong(Exception):  # noqa: N818  a way out, not an error
     """An output has too many leaves to look at them one by one."""
+
+
+ENDS = (CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError)
+"""What ends a look at a mechanism, so that nothing is told."""
 
 
 @dataclass(frozen=True)

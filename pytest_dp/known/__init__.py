@@ -12,7 +12,7 @@ from pytest_dp.attacks.binning import Binning
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.results.estimate import Mode
+from pytest_dp.results.outcome import Mode
 
 Excess = tuple[float, tuple[float, float], float, Binning | None]
 """ε, the probabilities of a set of outputs on D and D', by what they exceed the claim, and the set;

@@ -26,7 +26,7 @@ from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.privacy.profiles import LARGEST
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import counted
-from pytest_dp.results.estimate import Mode
+from pytest_dp.results.outcome import Mode
 
 NO_EQUALITY = "output without value equality"
 

@@ -20,7 +20,7 @@ from pytest_dp.known.profiles import Profile, eps_at, gaussian, profile
 from pytest_dp.limits import EQUAL, NEARLY_EQUAL, STEPS, THOUSAND
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.results.estimate import Mode
+from pytest_dp.results.outcome import Mode
 from pytest_dp.sampling.deadline import Deadline
 
 __all__ = ["PairInClosedForm", "checked", "compare", "outcomes_of"]

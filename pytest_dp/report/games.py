@@ -6,7 +6,7 @@ from pytest_dp.limits import SEVERAL
 from pytest_dp.report import numbers
 from pytest_dp.report.pair import field
 from pytest_dp.reprs import counted
-from pytest_dp.results.risk import Risk
+from pytest_dp.results.outcome import Risk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -179,11 +179,6 @@ def one_in(alpha: float) -> str:
     return f"1 in {int(1 / _decimal(alpha)):,}"
 
 
-def probability_of_error(alpha: float) -> str:
-    """``1e-06`` or ``0.05``: alpha as people write it."""
-    return f"{float(alpha):g}"
-
-
 @_of_any
 def seconds(value: float, compact: bool = False) -> str:
     """``0.8 s``, ``2 min 5 s``; `compact` keeps to seconds, for tables."""

@@ -18,8 +18,7 @@ from pytest_dp.report import numbers
 from pytest_dp.report.headline import headline
 from pytest_dp.report.reproducing import command
 from pytest_dp.report.violation import counterexample, violation
-from pytest_dp.results.estimate import Estimate
-from pytest_dp.results.outcome import Outcome, Strength
+from pytest_dp.results.outcome import Estimate, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import finite, made, plain
 

@@ -10,7 +10,7 @@ from pytest_dp.report import numbers
 from pytest_dp.report.games import told
 from pytest_dp.report.pair import field
 from pytest_dp.report.record import Record
-from pytest_dp.results.estimate import Estimate
+from pytest_dp.results.outcome import Estimate
 
 
 def proven(record: Record) -> float:
@@ -102,8 +102,8 @@ def _rare_leaks(record: Record) -> str:
 def _method(record: Record) -> str:
     if not record.method:
         return ""
-    risk = "" if record.alpha is None else numbers.probability_of_error(record.alpha)
-    return f"{record.method}, alpha {risk} (chance of a false alarm)"
+    alpha = "" if record.alpha is None else f"{record.alpha:g}"
+    return f"{record.method}, alpha {alpha} (chance of a false alarm)"
 
 
 def _p_value(record: Record) -> str:

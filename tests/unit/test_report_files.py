@@ -26,8 +26,7 @@ from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record
 from pytest_dp.report.table import outcome, table
 from pytest_dp.report.text import verbose
-from pytest_dp.results.blame import Blame
-from pytest_dp.results.estimate import Estimate
+from pytest_dp.results.outcome import Blame, Estimate
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
 from pytest_dp.results.plain import Unbounded, made, plain
 

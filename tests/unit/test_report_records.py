@@ -18,7 +18,7 @@ from pytest_dp.report import github
 from pytest_dp.report.record import Record
 from pytest_dp.report.table import cells, heads, legend, outcome, table, total
 from pytest_dp.report.text import estimated, facts, verbose
-from pytest_dp.results.estimate import Estimate
+from pytest_dp.results.outcome import Estimate
 
 TABLE = """\
                             would  a leak

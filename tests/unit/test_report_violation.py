@@ -18,8 +18,7 @@ from pytest_dp.report.record import Record
 from pytest_dp.report.table import table
 from pytest_dp.report.text import verbose
 from pytest_dp.report.violation import violation
-from pytest_dp.results.blame import Blame
-from pytest_dp.results.risk import Risk
+from pytest_dp.results.outcome import Blame, Risk
 
 STATDP = replace(BROKEN, method="statdp", p_value=2.7e-212, e_value=None, bet_samples=None)
 
