@@ -78,6 +78,8 @@ def test_all_that_there_is_is_drawn_and_nothing_else():
         "Telling D from D'",
         "Bets against the claim",
     ]
+    for one in ({"attack": ()}, {"event": None}):
+        assert "Telling D from D'" in [d.heading for d in drawings(told(replace(PICTURES, **one)))]
     assert drawings(told(Pictures())) == []
 
 

