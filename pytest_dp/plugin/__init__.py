@@ -335,5 +335,5 @@ def pytest_unconfigure() -> None:
     for name in ("profiles", "records.code"):
         if f"pytest_dp.{name}" in sys.modules:
             sys.modules[f"pytest_dp.{name}"].forget()
-    if "pytest_dp.sampling.processes" in sys.modules:
-        sys.modules["pytest_dp.sampling.processes"].stop()
+    if "pytest_dp.sampling.workers" in sys.modules:
+        sys.modules["pytest_dp.sampling.workers"].stop()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
 from typing import Any, TypeVar
@@ -39,20 +39,51 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The outputs of a chunk, the time it took, and whether the mechanism changed its input.
+class Summary:
+    """What is known of a chunk when its outputs are gone."""
 
-    Of a shared vectorised chunk also a digest of the noise, to be the same on every input. `runs`
-    counts those whose outputs were only looked at, too.
-    """
-
-    outputs: Outputs
-    seconds: float
     runs: int
+    """With those whose outputs were only looked at."""
+    seconds: float
+    """Inside the mechanism."""
     changed_input: bool = False
     noise: bytes | None = None
+    """Of a shared vectorised chunk: a digest, to be the same on every input."""
     unseeded: bool = False
     """Whether outputs vary, and no generator within reach was drawn from."""
+    worked: int = 0
+    """Runs that returned; none in an array, like `raised`."""
+    raised: int = 0
+    streak: int = 0
+    """Runs at the end that raised."""
+    last: Raised | None = None
+    """The last output, if it raised."""
+    kind: str = ""
+    """Of an array: whether it holds numbers, truths, texts or objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The outputs of a chunk, and what is told of it."""
+
+    outputs: Outputs
+    told: Summary
+
+
+_KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
+
+
+def done(outputs: Outputs, told: Summary) -> Done:
+    """A chunk with these outputs, and what they tell of it."""
+    if isinstance(outputs, np.ndarray):
+        return Done(outputs, replace(told, kind=_KINDS.get(outputs.dtype.kind, "objects")))
+    if Raised not in set(map(type, outputs)):
+        return Done(outputs, replace(told, worked=len(outputs)))
+    raised = [isinstance(output, Raised) for output in outputs]
+    streak = sum(1 for _ in takewhile(bool, reversed(raised)))
+    worked, last = len(outputs) - sum(raised), outputs[-1] if streak else None
+    told = replace(told, worked=worked, raised=sum(raised), streak=streak, last=last)
+    return Done(outputs, told)
 
 
 LEAF_BYTES = 32
@@ -188,54 +219,6 @@ def jobs_of(
     return jobs
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What is known of a chunk when its outputs are gone."""
-
-    runs: int
-    """With those whose outputs were only looked at."""
-    seconds: float
-    """Inside the mechanism."""
-    changed_input: bool
-    worked: int = 0
-    """Runs that returned; none in an array, like `raised`."""
-    raised: int = 0
-    streak: int = 0
-    """Runs at the end that raised."""
-    last: Raised | None = None
-    """The last output, if it raised."""
-    noise: bytes | None = None
-    """Of a shared vectorised chunk: a digest, to be the same on every input."""
-    kind: str = ""
-    """Of an array: whether it holds numbers, truths, texts or objects."""
-    unseeded: bool = False
-    """As of `Done`."""
-
-
-_KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
-
-
-def summarised(done: Done) -> Summary:
-    """The summary of a chunk."""
-    outputs = done.outputs
-    cost = done.runs, done.seconds, done.changed_input
-    if isinstance(outputs, np.ndarray):
-        kind = _KINDS.get(outputs.dtype.kind, "objects")
-        return Summary(*cost, noise=done.noise, kind=kind, unseeded=done.unseeded)
-    if Raised not in set(map(type, outputs)):
-        return Summary(*cost, len(outputs), noise=done.noise, unseeded=done.unseeded)
-    raised = [isinstance(output, Raised) for output in outputs]
-    streak = sum(1 for _ in takewhile(bool, reversed(raised)))
-    return Summary(
-        *cost,
-        worked=len(outputs) - sum(raised),
-        raised=sum(raised),
-        streak=streak,
-        last=outputs[-1] if streak else None,
-        unseeded=done.unseeded,
-    )
-
-
 def measured(
     ran: Iterator[Done],
     groups: list[Group],
@@ -250,8 +233,8 @@ def measured(
     """
     for group in groups:
         parts: list[Outputs] = []
-        for done in islice(ran, len(group)):
-            heed(done)
-            parts.append(done.outputs)
+        for each in islice(ran, len(group)):
+            heed(each)
+            parts.append(each.outputs)
         outputs = joined(parts)
         yield within(deadline.to_the_last(), partial(function, outputs))

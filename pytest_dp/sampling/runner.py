@@ -9,7 +9,7 @@ from pytest_dp import clocks
 from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.outputs.outcome import all_equal
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import Chunk, Done, Input
+from pytest_dp.sampling.chunks import Chunk, Done, Input, Summary, done
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.generators import seeded, states
 from pytest_dp.sampling.per_run import CannotCouple, draw_per_run
@@ -45,22 +45,28 @@ class Runner:
         unchecked: list[tuple[Chunk, Done]] = []
         runs, spent, since = 0, 0.0, 0.0
         for chunk in chunks:
-            done = runner.attempt(call, dataset, chunk, deadline)
-            unchecked.append((chunk, done))
-            runs, spent, since = runs + chunk.count, spent + done.seconds, since + done.seconds
+            ran = runner.attempt(call, dataset, chunk, deadline)
+            unchecked.append((chunk, ran))
+            seconds, changed = ran.told.seconds, ran.told.changed_input
+            runs, spent, since = runs + chunk.count, spent + seconds, since + seconds
             runner = replace(runner, seconds_a_run=spent / runs)
             if not runner.copies:
                 seldom = SEARCH_TIME * since < dataset.cost and chunk is not chunks[-1]
-                if seldom and not done.changed_input:
+                if seldom and not changed:
                     continue
-                if done.changed_input or not dataset.unchanged():  # none of these can be trusted
+                if changed or not dataset.unchanged():  # none of these can be trusted
                     runner = replace(runner, copies=True)
                     again = [runner.once(call, dataset, c, deadline) for c, _ in unchecked]
                     unchecked = [
-                        (c, replace(new, runs=old.runs + new.runs))
+                        (
+                            c,
+                            replace(
+                                new, told=replace(new.told, runs=old.told.runs + new.told.runs)
+                            ),
+                        )
                         for (c, old), new in zip(unchecked, again, strict=True)
                     ]
-            yield from (done for _, done in unchecked)
+            yield from (ran for _, ran in unchecked)
             unchecked, since = [], 0.0
 
     def attempt(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Done:
@@ -71,7 +77,7 @@ class Runner:
         except CannotCouple:
             if self.copies or dataset.unchanged():
                 raise
-            return Done([], 0.0, call.made.runs - made, changed_input=True)
+            return Done([], Summary(call.made.runs - made, 0.0, changed_input=True))
 
     def once(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Done:
         """A chunk, whatever becomes of the input."""
@@ -96,4 +102,5 @@ class Runner:
                 seconds = clocks.seconds() - started
                 untouched = states(generator, call.captured) == before
                 unseeded = untouched and not all_equal(outputs)
-        return Done(outputs, seconds, call.made.runs - made, self.copies, noise, unseeded)
+        told = Summary(call.made.runs - made, seconds, self.copies, noise, unseeded)
+        return done(outputs, told)

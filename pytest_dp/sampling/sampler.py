@@ -35,7 +35,6 @@ from pytest_dp.sampling.chunks import (
     grouped,
     jobs_of,
     measured,
-    summarised,
 )
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
@@ -221,7 +220,7 @@ class Sampler(Subject):
         running = iter(chunks)
 
         def heed(done: Done) -> None:
-            self._account(dataset, next(running), summarised(done))
+            self._account(dataset, next(running), done.told)
 
         ran = self.runner.run(self.call, dataset, chunks, deadline)
         return list(measured(ran, groups, function, heed, deadline))
@@ -245,11 +244,11 @@ class Sampler(Subject):
                     comparison.check(shared.trial)
                 chunks = chain.from_iterable(groups)
                 # A job may end early.
-                ran = list(zip(chunks, shared.summaries, shared.fingerprints, strict=False))
+                ran = list(zip(chunks, shared.chunks, strict=False))
                 seen = partial(comparison.was_seen, replayable=self.replayable)
-                if any(seen(fingerprint, chunk) for chunk, _, fingerprint in ran):
+                if any(seen(fingerprint, chunk) for chunk, (_, fingerprint) in ran):
                     raise CannotShare(OUT_OF_REACH)
-                for chunk, summary, _ in ran:
+                for chunk, (summary, _) in ran:
                     self._account(works[index][0], chunk, summary)
                 if shared.error is not None:
                     raise shared.error

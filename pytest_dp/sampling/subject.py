@@ -288,7 +288,7 @@ class Subject:
         with suppress(CannotCopy):
             call, (dataset,) = self._copied(dataset)
         done = self.runner.once(call, dataset, Chunk(1, key), deadline)
-        self._count(1, done.seconds)
+        self._count(1, done.told.seconds)
         return done.outputs[0]
 
     def forked(

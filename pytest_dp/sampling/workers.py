@@ -1,4 +1,4 @@
-"""Work in other processes, through joblib."""
+"""Work in other processes, through joblib, which are kept from one audit to the next."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import joblib
+from joblib.externals.loky import reusable_executor
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
 from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.reprs import shown
-from pytest_dp.sampling import processes
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import (
     Chunk,
@@ -34,7 +34,6 @@ from pytest_dp.sampling.chunks import (
     Summary,
     Work,
     measured,
-    summarised,
 )
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
@@ -116,9 +115,7 @@ class Shared:
 
     trial: Trial | None
     """None if it could not be run."""
-    summaries: list[Summary]
-    fingerprints: list[Fingerprint]
-    """One of every chunk, like these."""
+    chunks: list[tuple[Summary, Fingerprint]]
     values: list[Any]
     """What the function said of every group."""
     error: Exception | None = None
@@ -163,21 +160,21 @@ def share_out(
 
 def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[bytes]:
     """What comes back of jobs, in their order; what goes wrong there, as an error of ours."""
-    while processes.STARTING:
-        parallel, started = processes.STARTING.pop()
+    while _STARTING:
+        parallel, started = _STARTING.pop()
         parallel.timeout = _patience(deadline)
         with contextlib.suppress(Exception):  # they may have been ended meanwhile: there are others
             list(started)
     try:
-        parallel = processes.parallel(n_jobs)
+        parallel = _parallel(n_jobs)
         parallel.timeout = _patience(deadline)
-        for sent in processes.called(parallel, work):
+        for sent in _called(parallel, work):
             yield sent
             parallel.timeout = _patience(deadline)  # for the next job
     except (TimeoutError, multiprocessing.TimeoutError):
         raise OutOfTime("(in a worker process, in compiled code or in an import)") from None
     except KeyboardInterrupt:
-        processes.stop()
+        stop()
         raise
     except Exception as error:  # of the backend: errors of jobs are sent back
         if isinstance(error, OSError) and not isinstance(error, ConnectionError):  # a full disk
@@ -195,13 +192,63 @@ def _patience(deadline: Deadline) -> float:
     return max(deadline.to_the_last(), 0.1) + HUNG_SECONDS
 
 
+_STARTING: list[tuple[joblib.Parallel, Iterator[None]]] = []
+"""Processes that are starting up: joblib would kill them if what comes back were dropped."""
+_KEPT: list[tuple[Any, int, joblib.Parallel]] = []
+"""At most one pool of processes that joblib would otherwise start for every call."""
+_OURS: list[Any] = []
+"""The executor that joblib has started for us; in that of others, users have work."""
+
+
+def _parallel(n_jobs: int) -> joblib.Parallel:
+    """The processes of the backend in use: results come one by one where it knows how to."""
+    try:
+        return joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
+    except ValueError:  # joblib refuses: backends that gather results also start for every call
+        backend = joblib.parallel.get_active_backend()[0]
+    if not any(kept is backend and size == n_jobs for kept, size, _ in _KEPT):
+        _close()
+        pool = joblib.Parallel(n_jobs, batch_size=1).__enter__()
+        _KEPT.append((backend, n_jobs, pool))
+    return _KEPT[0][-1]
+
+
+def _close() -> None:
+    while _KEPT:
+        with contextlib.suppress(Exception):
+            _KEPT.pop()[-1].__exit__(None, None, None)
+
+
+def _called(pool: joblib.Parallel, work: Iterator[Any]) -> Any:
+    """What joblib returns, with its executor as ours if there was none before."""
+    before = reusable_executor._executor  # noqa: SLF001  asking for one would start one
+    results = pool(work)
+    if before is not reusable_executor._executor:  # noqa: SLF001
+        _OURS[:] = [reusable_executor._executor]  # noqa: SLF001
+    return results
+
+
 def start(n_jobs: int) -> None:
     """Start so many processes, which meanwhile load what they need."""
-    processes.start(n_jobs, _ready)
+    if not _STARTING:
+        job = joblib.delayed(_ready)
+        with contextlib.suppress(OSError):  # said where they are needed
+            pool = _parallel(n_jobs)
+            if pool.return_generator:
+                _STARTING.append((pool, _called(pool, (job() for _ in range(n_jobs)))))
 
 
 def _ready() -> None:
     """In a worker, which has loaded this module to get here."""
+
+
+def stop() -> None:
+    """End the worker processes that were started here, if there are any."""
+    _close()
+    executor = reusable_executor._executor  # noqa: SLF001
+    if executor is not None and executor in _OURS:
+        with contextlib.suppress(Exception):
+            executor.shutdown(wait=True, kill_workers=True)
 
 
 _LOADED: dict[bytes, tuple[Call, Trial]] = {}
@@ -226,16 +273,14 @@ def _run_job(
     now = clocks.since_1970()
     deadline = Deadline(until[0] - now, until[1] - now, allowed)
     trial: Trial | None = None
-    summaries: list[Summary] = []
-    fingerprints: list[Fingerprint] = []
+    told: list[tuple[Summary, Fingerprint]] = []
     values: list[Any] = []
 
     def heed(done: Done) -> None:
-        summaries.append(summarised(done))
-        fingerprints.append(fingerprint(done.outputs))
+        told.append((done.told, fingerprint(done.outputs)))
 
     if deadline.to_the_last() < 0:  # what hung before would hang again
-        return _pickled(Shared(None, [], [], [], OutOfTime()))
+        return _pickled(Shared(None, [], [], OutOfTime()))
     try:
         with watched(deadline):
             call, trial = _loaded(order, deadline)
@@ -243,12 +288,12 @@ def _run_job(
             chunks = list(itertools.chain.from_iterable(groups))
             ran = order.runner.run(call, dataset, chunks, deadline)
             values.extend(measured(ran, groups, function, heed, deadline))
-        return _pickled(Shared(trial, summaries, fingerprints, values))
+        return _pickled(Shared(trial, told, values))
     except CannotShare as reason:
-        return _pickled(Shared(trial, summaries, fingerprints, [], reason))
+        return _pickled(Shared(trial, told, [], reason))
     except Exception as error:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-        return _sent_error(Shared(trial, summaries, fingerprints, values, error))
+        return _sent_error(Shared(trial, told, values, error))
 
 
 def _sent_error(shared: Shared) -> bytes:

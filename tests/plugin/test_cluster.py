@@ -13,7 +13,7 @@ import pytest
 
 from pytest_dp import Sequential, audit, queries
 from pytest_dp.plugin.backend import RETRIED
-from pytest_dp.sampling import processes, sampler
+from pytest_dp.sampling import sampler, workers
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def cluster(request):
         register_ray()
         with joblib.parallel_config("ray", **RETRIED):
             yield lambda: {1}
-            processes.stop()
+            workers.stop()
         ray.shutdown()
         return
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from pytest_dp.evidence import region
-from pytest_dp.sampling import processes, sampler
+from pytest_dp.sampling import sampler, workers
 
 pytest.register_assert_rewrite("coupling", "searching")
 
@@ -26,7 +26,7 @@ def coarse(monkeypatch):
 @pytest.fixture(scope="module")
 def stop_workers():
     yield
-    processes.stop()
+    workers.stop()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import same
-from pytest_dp.sampling import processes
+from pytest_dp.sampling import workers
 from pytest_dp.sampling.chunks import Chunk, Input, cut, jobs_of
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw
@@ -341,11 +341,11 @@ def test_a_hang_in_a_worker_is_interrupted():
 
 
 def test_an_executor_of_somebody_else_goes_on():
-    processes.stop()
-    processes._OURS.clear()
+    workers.stop()
+    workers._OURS.clear()
     executor = get_reusable_executor(max_workers=1)
     try:
-        processes.stop()
+        workers.stop()
         assert executor.submit(abs, -3).result(60) == 3
     finally:
         executor.shutdown(wait=True, kill_workers=True)
@@ -365,7 +365,7 @@ def test_a_worker_that_hangs_at_import_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     import hangs_at_import
 
-    processes.stop()  # others would not know where the module is
+    workers.stop()  # others would not know where the module is
     started = time.monotonic()
     with pytest.raises(OutOfTime) as caught:
         drawn(lambda data, rng: hangs_at_import.scale() * rng.random(), seconds=8.0)
