@@ -26,6 +26,17 @@ def _without_blame(monkeypatch):
 
 
 @pytest.fixture
+def _by_samples(monkeypatch):
+    """Nothing is known without a sample, for tests of what samples show.
+
+    To enumerate outcomes takes most of the time of a short audit.
+    """
+    from pytest_dp.auditors.known import Known
+
+    monkeypatch.setattr("pytest_dp.auditors.sequential.known_of", lambda _: Known())
+
+
+@pytest.fixture
 def few_pairs(monkeypatch):
     """Strategies are drawn from less often before an audit: most of its time, where it is short."""
     monkeypatch.setattr("pytest_dp.inputs.generated.POOL", 30)

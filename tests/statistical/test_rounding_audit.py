@@ -20,7 +20,7 @@ DATA = {"neighbors": "add_remove_one", "inputs": [SHORT, LONG]}
 FINE = {"neighbors": "add_remove_one", "inputs": [[3.27, 1.5, 2.41]]}
 
 
-pytestmark = pytest.mark.usefixtures("_without_blame")
+pytestmark = pytest.mark.usefixtures("_without_blame", "_by_samples")
 
 
 def tenths(records, rng, size):
