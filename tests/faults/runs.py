@@ -6,6 +6,7 @@ from faults import Fault
 
 STREAMS = "unit/test_sampling_streams.py::"
 DEADLINES = "unit/test_sampling_deadlines.py::"
+MEASURE = "unit/test_sampling_measure.py::"
 
 SYMBOLIC = "unit/test_symbolic.py::"
 
@@ -40,7 +41,7 @@ FAULTS = (
         "return [Chunk(runs, (*draw.key, i), draw.shared)",
         "return [Chunk(runs, (*draw.key, 0), draw.shared)",
         "All chunks of a draw, in whichever worker, repeat the first one's outputs.",
-        STREAMS + "test_chunks_cover_a_draw_with_distinct_keys",
+        MEASURE + "test_chunks_and_groups_are_small_and_cover_a_draw_in_order",
     ),
     Fault(
         "seed-whatever-the-code",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawing import draws_of, measure, sampler, scalar, warm
+from drawing import at_work, draws_of, measure, sampler, scalar, warm
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import CHUNK
@@ -69,15 +69,19 @@ def test_no_draws():
     assert len(some.draw(draws_of(given, 0), Deadline(60))[0]) == 0
 
 
-@pytest.mark.parametrize("vectorized", [False, True])
-@pytest.mark.parametrize("count", [1, 5, 16, 500, 8_192, 10_001, 65_536, 1_000_000])
-def test_groups_are_small_and_cover_a_draw_in_order(count, vectorized):
-    chunks = cut(Chunk(count, (2, 0)), vectorized)
+@pytest.mark.parametrize(("vectorized", "slow"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 16, 33, 63, 500, 8_192, 10_001, 1_000_000])
+def test_chunks_and_groups_are_small_and_cover_a_draw_in_order(count, vectorized, slow):
+    """None has one run alone, in which it could not be seen that all return the same object."""
+    chunks = cut(Chunk(count, (2, 0)), vectorized, slow=slow)
+    assert sum(chunk.count for chunk in chunks) == count
+    assert len({chunk.key for chunk in chunks}) == len(chunks)
+    assert count == 1 or min(chunk.count for chunk in chunks) > 1
     groups = grouped(chunks, vectorized)
     assert [chunk for group in groups for chunk in group] == chunks
     runs = [sum(chunk.count for chunk in group) for group in groups]
     assert max(runs) <= (max(8 * CHUNK, chunks[0].count))
-    assert vectorized or len(groups) >= min(-(-count // (CHUNK // 8)), 16) // 2
+    assert vectorized or slow or len(groups) >= min(-(-count // (CHUNK // 8)), 16) // 2
     if count == 1_000_000 and not vectorized:
         assert runs[0] == 8 * CHUNK
 
@@ -207,20 +211,6 @@ def test_a_function_that_cannot_be_pickled_is_used_in_one_process():
 
 
 # --- deadlines ---
-
-
-def at_work():
-    """Processor time of the worker processes, and how many there are."""
-    ticks = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-            command = (path.parent / "cmdline").read_text()
-        except OSError:
-            continue
-        if fields[1] == str(os.getpid()) and "popen_loky" in command:
-            ticks.append(int(fields[11]) + int(fields[12]))
-    return sum(ticks), len(ticks)
 
 
 def test_out_of_time_leaves_no_worker_at_work():

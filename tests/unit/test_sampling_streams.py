@@ -21,7 +21,7 @@ from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
 import pytest_dp
 from pytest_dp.sampling import generators
-from pytest_dp.sampling.chunks import Chunk, Input, cut
+from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.generators import seeded
@@ -212,14 +212,6 @@ def test_spawned_children_of_the_injected_generator_are_independent_of_other_pie
     drawn = outputs(spawns, 60) + outputs(spawns, 60, key=(1, 1, 0)) + outputs(spawns, 60, key=(1,))
     values = [x for output in drawn for x in output]
     assert len(set(values)) == len(values)
-
-
-@pytest.mark.parametrize("vectorized", [False, True])
-@pytest.mark.parametrize("count", [1, 5, 63, 64, 500, 10_001, 100_000])
-def test_chunks_cover_a_draw_with_distinct_keys(count, vectorized):
-    chunks = cut(Chunk(count, (2, 0, 1)), vectorized)
-    assert sum(chunk.count for chunk in chunks) == count
-    assert len({chunk.key for chunk in chunks}) == len(chunks)
 
 
 def test_no_two_purposes_share_random_numbers():
