@@ -11,12 +11,19 @@ import pytest_dp
 HEAVY = ("numpy", "scipy", "pytest", "_pytest", "hypothesis", "joblib", "pandas")
 
 
-def test_production_code_imports_nothing_heavy(python):
+def test_production_code_loads_nothing_heavy(python):
     loaded = python(
         """
         import sys
         before = set(sys.modules)
-        from pytest_dp import dp_claim, queries, values
+        from pytest_dp import (
+            add_remove_one, dp_claim, queries, replace_one, replace_special, values
+        )
+        @dp_claim(eps=-1, epsilon=3, inputs=queries(5))
+        @dp_claim(eps=1.0, inputs=values([0, 1]), params={"a": [1, 2]})
+        def f(x): return x
+        assert f.__name__ == "f" and f(3) == 3
+        add_remove_one(unit="user_id", rows=3), replace_one(), replace_special(0)
         print(*sorted(set(sys.modules) - before))
         """
     ).split()
@@ -26,26 +33,28 @@ def test_production_code_imports_nothing_heavy(python):
     assert len(loaded) < 10
 
 
-def test_declaring_a_claim_loads_nothing_more(python):
-    code = """
-    import sys
-    from pytest_dp import dp_claim, queries, values
-    before = set(sys.modules)
-    @dp_claim(eps=-1, epsilon=3, inputs=queries(5))
-    @dp_claim(eps=1.0, inputs=values([0, 1]), params={"a": [1, 2]})
-    def f(x): return x
-    assert f.__name__ == "f" and f(3) == 3
-    print(*set(sys.modules) - before)
-    """
-    assert python(code) == ""
+GUARANTEES = """
+from pytest_dp import DPSniper, PrivacyProfile, RenyiDP, TradeOff
+DPSniper(c=2), RenyiDP("?"), PrivacyProfile(None), TradeOff(3)
+"""
+CLAIM = """
+from pytest_dp import DPSniper
+from pytest_dp.claim import expand
+expand({"eps": 1.0, "pairs": [(0, 1)], "method": DPSniper(classifier="mlp")})
+"""
 
 
-def test_an_audit_loads_no_library_that_only_some_searches_need(python):
-    code = """
-    import sys, pytest_dp.auditors.sequential
-    print(*{"scipy.optimize", "z3", "sklearn"} & set(sys.modules))
-    """
-    assert python(code) == ""
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        (GUARANTEES, {"numpy", "scipy", "pytest", "hypothesis"}),
+        (CLAIM, {"numpy", "sklearn"}),
+        ("import pytest_dp.auditors.sequential", {"scipy.optimize", "z3", "sklearn"}),
+    ],
+    ids=["guarantees", "claim", "audit"],
+)
+def test_what_only_some_need_is_not_loaded(python, code, unwanted):
+    assert python(f"{code}\nimport sys\nprint(*{unwanted!r} & set(sys.modules))") == ""
 
 
 @pytest.mark.slow
