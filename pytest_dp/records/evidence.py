@@ -18,7 +18,8 @@ import math
 import pickle
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class Run:
     """As in `Evidence`."""
     alpha: float
     """At which the claim was tested."""
-    reached: float = -math.inf
+    reached: float | None = None
     """If it refuted the claim: logarithm of the e-value of it and of the runs before it."""
 
 
@@ -101,19 +102,12 @@ class Store:
         file = place / f"{seed}.json"
         try:
             before = self._run_in(file) if file.exists() else None
-            if file.exists() and (before is None or not reached > before.reached):
+            if file.exists() and (before is None or not reached > _reached(before)):
                 return
-            content = {
-                "version": VERSION,
-                "claim": claim,
-                "identity": identity,
-                "seed": seed,
-                "started": clocks.now().isoformat(timespec="seconds"),
-                "samples": (before or of_run).samples,
-                "alpha": alpha,
-                "log_e_values": list((before or of_run).log_e_values),
-                **({"reached": reached} if math.isfinite(reached) else {}),
-            }
+            now, shown = clocks.now().isoformat(timespec="seconds"), before or of_run
+            about = claim, identity, seed, now, shown.samples, shown.log_e_values, alpha
+            content = {"version": VERSION, **asdict(Run(*about))}
+            content["reached"] = reached if math.isfinite(reached) else None
             self.prepare(place)
             write_whole(file, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
         except Exception as error:  # a folder that cannot be written, a full disk
@@ -178,31 +172,33 @@ class Store:
     def _learned(self, place: Path, seed: str) -> tuple[Any, ...]:
         """What other runs have learned; nothing where this one's random numbers are among them."""
         try:
-            content = pickle.loads((place / _LEARNED).read_bytes())  # a cache of our own
-            usable = content["version"] == VERSION and seed not in content["seeds"]
-            return tuple(content["learned"]) if usable else ()
+            seeds, learned = _learned_in(place)
+            return () if seed in seeds else tuple(learned)
         except FileNotFoundError:
             return ()
         except Exception as error:  # damaged, or of classes that are gone
             self.problems.append(f"{place / _LEARNED} is left out: {type(error).__name__}: {error}")
             return ()
 
-    def _learned_from(self, place: Path) -> set[str]:
-        try:
-            return set(pickle.loads((place / _LEARNED).read_bytes())["seeds"])
-        except Exception:  # then nothing was taken from it either
-            return set()
-
     def _keep_learned(self, place: Path, of_run: Evidence) -> None:
         try:
             # At least of those that it has learned from, if only through others.
-            seeds = {file.stem for file in place.glob("*.json")} | self._learned_from(place)
+            seeds = {file.stem for file in place.glob("*.json")}
+            with suppress(Exception):  # then nothing was taken from it either
+                seeds |= set(_learned_in(place)[0])
             content = {"version": VERSION, "seeds": sorted(seeds), "learned": of_run.learned}
             write_whole(place / _LEARNED, pickle.dumps(content))
         except Exception as error:  # a full disk, or models that cannot be pickled
             self.problems.append(
                 f"{place / _LEARNED} could not be written, so the next run begins anew: {error}"
             )
+
+
+def _learned_in(place: Path) -> tuple[list[str], Sequence[Any]]:
+    """The seeds that something was learned from, and what; none of another version."""
+    content = pickle.loads((place / _LEARNED).read_bytes())  # a cache of our own
+    same = content["version"] == VERSION
+    return content["seeds"], content["learned"] if same else ()
 
 
 def _file_name(claim: str) -> str:
@@ -236,33 +232,28 @@ def at_most(runs: Sequence[Run]) -> Evidence:
     Ville's inequality, its largest value does so as seldom as its last.
     """
     everything = total(runs)
-    peak = max((run.reached for run in runs), default=-math.inf)
+    peak = max(map(_reached, runs), default=-math.inf)
     if not everything.log_e_values or peak <= everything.log_e_value:
         return everything
     return replace(everything, log_e_values=(*everything.log_e_values[:-1], peak))
 
 
+def _reached(run: Run) -> float:
+    return -math.inf if run.reached is None else run.reached
+
+
 def _read(file: Path) -> Run:
     """One run; raises ValueError if the file is damaged, or of a newer version."""
     content = json.loads(file.read_text(encoding="utf-8"))
-    version = content.get("version") if isinstance(content, dict) else None
+    version = content.pop("version", None) if isinstance(content, dict) else None
     if version != VERSION:
         raise ValueError(f"its version is {version!r}, and this pytest-dp reads {VERSION}")
     try:
-        run = Run(
-            claim=str(content["claim"]),
-            identity=str(content["identity"]),
-            seed=str(content["seed"]),
-            started=str(content["started"]),
-            samples=int(content["samples"]),
-            log_e_values=tuple(map(float, content["log_e_values"])),
-            alpha=float(content["alpha"]),
-            reached=float(content.get("reached", -math.inf)),
-        )
+        run = Run(**content | {"log_e_values": tuple(map(float, content["log_e_values"]))})
+        numbers = *run.log_e_values, run.samples, run.alpha, run.reached or 0.0
+        sound = all(map(math.isfinite, numbers)) and len(numbers) > 3
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"it is damaged: {error!r}") from None
-    values = run.log_e_values
-    finite = all(map(math.isfinite, values)) and run.reached < math.inf
-    if run.seed != file.stem or not values or not finite:
+    if run.seed != file.stem or not sound:
         raise ValueError("it is damaged: its seed or its values are none")
     return run
