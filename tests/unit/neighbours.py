@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import strategies as st
@@ -10,13 +11,20 @@ from hypothesis import strategies as st
 from pytest_dp import ClaimError
 from pytest_dp.claim import expand
 from pytest_dp.datasets.relations import RELATIONS
-from pytest_dp.inputs import pairs_of
+from pytest_dp.inputs import pairs_of, resolved, source_of
 
 ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
 
 
 def pairs(root=None, **keywords):
     return pairs_of(expand({"eps": 1.0, **keywords})[0].promise, root)
+
+
+def source(root=None, *, notes=None, beyond=True, **keywords):
+    """Where the pairs of a claim come from."""
+    claim = expand({"eps": 1.0, **keywords})[0]
+    claim = replace(claim, promise=resolved(claim.promise, root))
+    return source_of(claim, 1, "inputs=...", notes=notes, beyond=beyond)
 
 
 def fault(d1, d2, relation):

@@ -14,13 +14,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from neighbours import ADD_REMOVE, REPLACE, fault, numbers, pairs, plain, records, refusal
+from neighbours import ADD_REMOVE, REPLACE, fault, numbers, pairs, plain, records, refusal, source
 
 from pytest_dp import ClaimError, add_remove_one
-from pytest_dp.claim import expand
 from pytest_dp.datasets import ends_first, key
 from pytest_dp.datasets.ordering import representatives
-from pytest_dp.inputs import MAX_PAIRS, Pair, describe, source_of
+from pytest_dp.inputs import MAX_PAIRS, Pair, describe
 
 
 def test_a_pair_and_its_mirror_image_are_one():
@@ -85,10 +84,9 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
     )
     for neighbors in (ADD_REMOVE, add_remove_one(unit="user", rows=3)):
         notes = []
-        claim = expand({"eps": 1.0, "inputs": [frame], "neighbors": neighbors})[0]
-        source = source_of(claim, 1, "inputs", notes=notes)
-        part, whole = source.given[0].d1, source.given[-1].d1
-        assert [len(pair.d1) for pair in source.given] == [len(part)] * 8 + [900] * 4
+        of = source(inputs=[frame], neighbors=neighbors, notes=notes)
+        part, whole = of.given[0].d1, of.given[-1].d1
+        assert [len(pair.d1) for pair in of.given] == [len(part)] * 8 + [900] * 4
         assert len(part) <= 24
         assert (part.dtypes == frame.dtypes).all()
         assert {-5, 40} == set(part["age"])
@@ -100,7 +98,7 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
         assert f"8 pairs of few records come first ({len(part)} of 900: extremes" in note
         assert "4 of the whole" in note
         # What is left is proposed one by one.
-        more = [source.more([]) for _ in range(5)]
+        more = [of.more([]) for _ in range(5)]
         assert {len(pair.d1) for pair in more} == {900}
         assert not any(pair.beyond for pair in more)
 
@@ -108,18 +106,16 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
 def test_many_pairs_of_small_examples_are_given_in_part():
     notes = []
     examples = [[number] * 3 + [number + 1] for number in range(10)]
-    claim = expand({"eps": 1.0, "inputs": examples, "neighbors": ADD_REMOVE})[0]
-    source = source_of(claim, 1, "inputs", notes=notes)
+    of = source(inputs=examples, neighbors=ADD_REMOVE, notes=notes)
     found = pairs(inputs=examples, neighbors=ADD_REMOVE)
-    assert list(source.given) == found[:64]
+    assert list(of.given) == found[:64]
     assert len(found) > 64
     assert notes == [
         "of the pairs that follow from the inputs, 64 come first; the others are tried while there "
         "is time"
     ]
-    assert source.more([]) == found[64]
-    (claim,) = expand({"eps": 1.0, "inputs": [[1]], "neighbors": ADD_REMOVE})
-    few = source_of(claim, 1, "inputs", notes=notes)
+    assert of.more([]) == found[64]
+    few = source(inputs=[[1]], neighbors=ADD_REMOVE, notes=notes)
     assert few.more([]).beyond == "twice the record 1 (they have it once at most)"
     assert len(notes) == 1
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+import neighbours
 import numpy as np
 import pandas as pd
 import pytest
 
 from pytest_dp import ClaimError, queries
-from pytest_dp.claim import expand
 from pytest_dp.datasets.relations import Pair
-from pytest_dp.inputs import source_of
 from pytest_dp.inputs.examples import Examples
 from pytest_dp.keywords import read_one
 
@@ -27,8 +26,7 @@ class Visit:
 
 
 def source(inputs, neighbors=ADD, **keywords):
-    (claim,) = expand({"eps": 1.0, "inputs": inputs, "neighbors": neighbors, **keywords})
-    return source_of(claim, 1, "inputs")
+    return neighbours.source(inputs=inputs, neighbors=neighbors, **keywords)
 
 
 def rest(of):
@@ -159,8 +157,7 @@ def test_pairs_inside_come_first_and_others_say_what_is_beyond():
     of = source([[1, 0, 1]])
     assert sorted(pair.d2 for pair in of.given) == [[0, 1], [1, 0], [1, 1]]
     assert all(pair.beyond for pair in rest(of))
-    (claim,) = expand({"eps": 1.0, "inputs": [[1, 0, 1]], "neighbors": ADD})
-    assert not rest(source_of(claim, 1, "inputs", beyond=False))
+    assert not rest(source([[1, 0, 1]], beyond=False))
 
 
 def test_records_of_a_single_example_replace_each_other():
@@ -207,8 +204,7 @@ def test_null_records_are_inside():
 
 
 def test_only_patterns_of_queries_are_inside():
-    (claim,) = expand({"eps": 1.0, "inputs": queries(2), "neighbors": "all_queries"})
-    bounds = source_of(claim, 1, "inputs").bounds
+    bounds = source(queries(2), "all_queries").bounds
     assert bounds.beyond(Pair([2, 1], [1, 1])) == ""
     assert bounds.beyond(Pair([9, 1], [8, 1])) == "the answers [9, 1] (the patterns have 0 to 2)"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from itertools import islice
 from random import Random
 
@@ -13,12 +12,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
+from neighbours import source
 
 from pytest_dp import ClaimError, add_remove_one, audit, queries, replace_special
-from pytest_dp.claim import expand
 from pytest_dp.datasets import key
 from pytest_dp.datasets.relations import RELATIONS, Pair
-from pytest_dp.inputs import drawing, resolved, source_of
+from pytest_dp.inputs import drawing
 from pytest_dp.inputs.generated import Generated
 from pytest_dp.inputs.pair_strategies import neighbours
 from pytest_dp.limits import DOZENS
@@ -40,11 +39,6 @@ PATIENTS = st.lists(st.tuples(st.integers(0, 120), st.sampled_from("abcd")))
 def generated(datasets=PATIENTS, relation="add_remove_one", seed=1):
     pairs = neighbours(datasets, RELATIONS[relation](), seed, "inputs=...")
     return Generated(pairs, seed, "inputs=...")
-
-
-def source(root=None, **keywords):
-    claim = expand({"eps": 1.0, **keywords})[0]
-    return source_of(replace(claim, promise=resolved(claim.promise, root)), 1, "inputs=...")
 
 
 def refusal(root=None, **keywords):
