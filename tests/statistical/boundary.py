@@ -69,9 +69,10 @@ def audited(mechanism, eps=1.0, seed=1, **more):
 
 
 def run(name, claimed, true, seed, **more):
-    """Of the pairs that follow from the claim, without a search."""
+    """Of the pairs that follow from the claim, without a search unless one is asked for."""
     mechanism, params, inputs = AT_THEIR_CLAIM[name]
-    return audited(mechanism, claimed, seed, params=params(true), search=(), **{**inputs, **more})
+    keywords = {"params": params(true), "search": (), **inputs, **more}
+    return audited(mechanism, claimed, seed, **keywords)
 
 
 def consistent(result):

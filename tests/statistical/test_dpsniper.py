@@ -268,20 +268,6 @@ def refusing(monkeypatch, first):
     monkeypatch.setattr(Sampler, "measure", refuse)
 
 
-def test_what_proves_unfit_in_the_test_is_counted_again_at_the_alpha_that_is_left(monkeypatch):
-    refusing(monkeypatch, Purpose.PAIRED_TEST)
-    result = run("laplace", 0.3, 1.0, 1, alpha=0.1)
-    assert "counted again without shared random numbers, as it remembers" in result.notes
-    found = result.counterexample
-    assert found.both is None
-    (c1, c2), (n1, n2) = found.counts, found.runs
-    left = (1 - PAIRED_SHARE) * 0.1
-    alphas = (left, ATTACK_SHARE * left, (1 - ATTACK_SHARE) * left)  # of one thing counted, or two
-    lower = event_test(ApproximateDP(0.3)).lower
-    assert found.lower in [lower(Counts(c1, n1, c2, n2), alpha) for alpha in alphas]
-    assert consistent(result)
-
-
 def test_what_proves_unfit_in_the_search_is_searched_again(monkeypatch):
     refusing(monkeypatch, Purpose.SEARCH)
     result = run("laplace", 0.3, 1.0, 1, alpha=0.1)

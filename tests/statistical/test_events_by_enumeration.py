@@ -12,7 +12,7 @@ from pytest_dp.evidence import clopper_pearson, region
 from pytest_dp.evidence.counts import Counts
 from pytest_dp.evidence.event_test import event_test
 from pytest_dp.evidence.proofs import CLASSICAL, PUBLISHED
-from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP, ZeroConcentratedDP
+from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 
 CLAIMS = [
     ApproximateDP(0.5),
@@ -242,18 +242,3 @@ def test_simulated_misses_of_pairs_at_large_counts(claim):
 
 
 # broken claims
-
-
-@pytest.mark.parametrize("claim", [*CLAIMS, PrivacyProfile(GaussianDP(0.8).delta_at)], ids=str)
-def test_broken_claims_are_rejected(claim):
-    """Twice what is claimed, at 10,000 runs and alpha = 1e-6; once what is claimed is not."""
-    runs, p2 = 10_000, 0.2
-    for factor, broken in ((2.0, True), (1.0, False)):
-        p1 = float(claim.times(factor).largest_probability(p2)) * (1 - 1e-9)
-        if p1 < 1.2 * float(claim.largest_probability(p2)) and broken:
-            continue
-        c1, c2 = round(runs * p1), round(runs * p2)
-        both = round(0.9 * c2)
-        for seen in (Counts(c1, runs, c2, runs), Counts.of_pairs(both, c1 - both, c2 - both, runs)):
-            assert (event_test(claim).p_value(seen, 1e-6) <= 1e-6) == broken
-        assert (event_test(claim).lower(Counts(c1, runs, c2, runs), 1e-6) > claim.claimed) == broken

@@ -87,11 +87,6 @@ def test_equal_decimals_are_equal(mechanism):
     assert not audited(mechanism, TWO_PAIRS, **OFTEN).violated
 
 
-@pytest.mark.nightly
-def test_of_many_pairs_too():
-    assert not audited(tenths, DATA, 2_500, search=()).violated
-
-
 @pytest.mark.spot(2)
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_for_the_other_methods_too(method):

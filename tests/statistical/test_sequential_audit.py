@@ -99,18 +99,3 @@ def test_a_loss_that_grows_with_the_length_is_said_to_do_so():
     result = audit(total, eps=1.0, inputs=queries(2, 8), **common)
     assert result.violated
     assert any("grows with the length" in said for said in result.counterexample.diagnosis)
-
-
-@pytest.mark.nightly
-def test_one_bad_pair_among_many_is_found():
-    def spends(records, rng, size):
-        scale = 0.2 if sum(records) == 77 else 1.0
-        return len(records) + rng.laplace(scale=scale, size=size)
-
-    pairs = [([i, i], [i]) for i in range(100)]
-    pairs[63] = ([77, 0], [77])
-    common = {"pairs": pairs, "vectorized": "size", "seed": 4, "n_jobs": 1}
-    result = audit(spends, eps=1.0, **common)
-    assert result.violated
-    assert {str(result.counterexample.d1), str(result.counterexample.d2)} == {"[77, 0]", "[77]"}
-    assert result.bet_samples < 60_000

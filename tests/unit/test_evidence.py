@@ -16,11 +16,11 @@ pytestmark = pytest.mark.slow
 EPSILONS = (0.0, 1e-12, 1e-3, 0.1, 0.7, 1.5, 5.0, 30.0, 800.0)
 
 
-def quantile_of_tails(c1: int, c2: int, runs: int, eps: float) -> float:
+def quantile_of_tails(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     """The definition: ten times the 10 % quantile of the tail over the thinnings."""
     kept = np.arange(c1 + 1)
     weights = stats.binom.pmf(kept, c1, math.exp(-eps))
-    tails = stats.hypergeom.sf(kept - 1, 2 * runs, runs, kept + c2)
+    tails = stats.hypergeom.sf(kept - 1, n1 + n2, n1, kept + c2)
     order = np.argsort(tails, stable=True)
     enough = np.cumsum(weights[order]) >= 0.1
     return min(1.0, 10.0 * float(tails[order][np.argmax(enough)]))
@@ -29,13 +29,13 @@ def quantile_of_tails(c1: int, c2: int, runs: int, eps: float) -> float:
 # p-value
 
 
-@pytest.mark.parametrize("runs", [1, 2, 3, 5, 9])
-def test_p_value_is_the_quantile_of_the_tails(runs):
+@pytest.mark.parametrize(("n1", "n2"), [(1, 1), (2, 2), (3, 8), (8, 3), (9, 9)])
+def test_p_value_is_the_quantile_of_the_tails(n1, n2):
     for eps in EPSILONS:
-        for c1 in range(runs + 1):
-            for c2 in range(runs + 1):
-                truth = quantile_of_tails(c1, c2, runs, eps)
-                p = statdp.p_value(c1, runs, c2, runs, eps)
+        for c1 in range(n1 + 1):
+            for c2 in range(n2 + 1):
+                truth = quantile_of_tails(c1, n1, c2, n2, eps)
+                p = statdp.p_value(c1, n1, c2, n2, eps)
                 assert truth * (1 - 1e-14) <= p <= truth * (1 + 1e-11), (c1, c2, eps)
 
 
@@ -43,14 +43,14 @@ def test_p_value_at_moderate_counts_never_falls_below_the_truth():
     rng = np.random.default_rng(3)
     checked = 0
     while checked < 80:
-        runs = int(rng.integers(30, 3_000))
-        c1 = int(rng.integers(0, runs + 1))
-        c2 = int(rng.integers(0, min(runs, 2 * c1 + 2) + 1))
+        n1, n2 = rng.integers(30, 3_000, 2).tolist()
+        c1 = int(rng.integers(0, n1 + 1))
+        c2 = int(rng.integers(0, min(n2, 2 * c1 + 2) + 1))
         eps = float(rng.exponential())
-        truth = quantile_of_tails(c1, c2, runs, eps)
+        truth = quantile_of_tails(c1, n1, c2, n2, eps)
         if truth > 1e-290:
-            p = statdp.p_value(c1, runs, c2, runs, eps)
-            assert truth * (1 - 1e-12) <= p <= truth * (1 + 1e-8), (c1, c2, runs, eps)
+            p = statdp.p_value(c1, n1, c2, n2, eps)
+            assert truth * (1 - 1e-12) <= p <= truth * (1 + 1e-8), (c1, n1, c2, n2, eps)
             checked += 1
 
 

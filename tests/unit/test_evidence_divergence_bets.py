@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from pytest_dp.evidence.attack_bets import OPTIMISM_PER_PARAMETER, SHARPNESS, against_sticks
-from pytest_dp.evidence.betting import RUNGS, Ledger, Record
+from pytest_dp.evidence.betting import Ledger, Record
 from pytest_dp.evidence.divergence_bets import (
     DivergenceBet,
     against_divergences,
@@ -131,21 +131,6 @@ def test_scores_that_say_nothing_are_taken_for_nothing():
     ratios, _ = log_ratios(joint, np.arange(10.0))
     assert np.abs(ratios[1]).max() < 0.2
     assert np.abs(log_ratios(joint, np.zeros(10))[0][1]).max() < 1e-9
-
-
-@pytest.mark.parametrize(
-    "claim", [GaussianDP(0.268), ZeroConcentratedDP(0.0359), RenyiDP(((8.0, 0.287),))]
-)
-def test_the_claim_is_the_highest_rung(claim):
-    ledger = Ledger(claim, 1e-6)
-    assert ledger.rungs == pytest.approx(claim.claimed * RUNGS)
-    ledger.highest[:] = 14
-    assert ledger.refuted
-    assert ledger.lower == pytest.approx(claim.claimed)
-    ledger.highest[-1] = 3
-    assert not ledger.refuted
-    assert ledger.lower == pytest.approx(0.95 * claim.claimed)
-    assert ledger.p_value == pytest.approx(math.exp(-3))
 
 
 def pairs_taken(claim, cuts, shift, seed, coupled=False):
