@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from pytest_dp.arrays import Floats
-from pytest_dp.attacks.membership import RAISED, Shown, learn, shown_of
+from pytest_dp.attacks.membership import RAISED, learn, shown_of
+from pytest_dp.auditors.membership import seen_of
 from pytest_dp.checks import whole
 from pytest_dp.claim import Arguments, expand
 from pytest_dp.datasets.equality import key
@@ -334,21 +335,14 @@ def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Ar
             raise MechanismError(f"{sampler.name} raised in all runs. The first:\n{some[0].trace}")
         shown = shown_of(example, data, targets, seed, score, features)
         draws = [Draw(item, plan.runs, (Purpose.SEARCH, at)) for at, item in enumerate(items)]
-        seen = [_seen(sampler, draw, shown, at, deadline) for at, draw in enumerate(draws)]
+        seen = seen_of(sampler, shown, draws, deadline)
     labels = () if shown is None else (*shown.labels, RAISED)
     found = []
     for at in range(len(targets)):
-        sides = [seen[0] if shown is None else seen[0][:, at], seen[at + 1]][::sign]
+        both = seen[0], seen[at + 1]
+        sides = (both if shown is None else (both[0][:, at], both[1][:, 0]))[::sign]
         found.append(_crossed_over(sides[0], sides[1], labels, classifier, seed))
     return found
-
-
-def _seen(sampler: Sampler, draw: Draw, shown: Shown | None, at: int, deadline: Deadline) -> Any:
-    if shown is None:
-        return list(sampler.draw([draw], deadline)[0])
-    look = shown.only(at - 1) if at else shown
-    table = np.concatenate(sampler.measure([draw], look, deadline)[0])
-    return table[:, 0] if at else table
 
 
 def _crossed_over(

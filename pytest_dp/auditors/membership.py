@@ -41,8 +41,8 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.results.outcome import Risk
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.sampler import Draw
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.sampler import Draw, Sampler
 from pytest_dp.sampling.streams import Purpose
 
 FIRST = SEVERAL // 2
@@ -244,22 +244,17 @@ class _Games:
             )
         sampler.note("returned the same value in all runs, with each record and without")
 
-    def _drawn(self, size: int, deadline: Any) -> list[Any]:
+    def _drawn(self, size: int, deadline: Deadline) -> list[Any]:
         """What attacks see of a new batch: on the data for all games, then for each its own."""
         sampler = self.context.sampler
         self.batch += 1
         draws = [
             Draw(item, size, (Purpose.BET, at, self.batch)) for at, item in enumerate(self.inputs)
         ]
+        drawn = seen_of(sampler, self.shown, draws, deadline)
         if self.shown is None:
-            drawn = [list(outputs) for outputs in sampler.draw(draws, deadline)]
             return [[drawn[0]] * len(self.games), *([outputs] for outputs in drawn[1:])]
-        rows = []
-        for at, draw in enumerate(draws):
-            look = self.shown if at == 0 else self.shown.only(at - 1)
-            (parts,) = sampler.measure([draw], look, deadline)
-            rows.append(np.moveaxis(np.concatenate(parts), 1, 0))
-        return rows
+        return [np.moveaxis(table, 1, 0) for table in drawn]
 
     def _play(self, rows: list[Any]) -> None:
         for at, game in enumerate(self.games):
@@ -268,6 +263,22 @@ class _Games:
         settings = self.context.settings
         for game in self.games:
             game.relearn(self.labels, settings.method.classifier, self.context.seed)
+
+
+def seen_of(
+    sampler: Sampler, shown: Shown | None, draws: list[Draw], deadline: Deadline
+) -> list[Any]:
+    """What attacks see of outputs: of the first draw for all games, of the others each its own.
+
+    Tables with a column for each game; the outputs themselves where nothing is `shown` of them.
+    """
+    if shown is None:
+        return [list(outputs) for outputs in sampler.draw(draws, deadline)]
+    looks = [shown, *map(shown.only, range(len(draws) - 1))]
+    measured = (
+        sampler.measure([draw], look, deadline) for draw, look in zip(draws, looks, strict=True)
+    )
+    return [np.concatenate(parts) for (parts,) in measured]
 
 
 def _concluded(context: Context, games: _Games) -> AuditResult:

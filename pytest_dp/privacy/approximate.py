@@ -120,18 +120,8 @@ class ApproximateDP(Guarantee):
         )
 
     @property
-    def label(self) -> str:
-        return str(self).replace(", ", "-")
-
-    @property
     def largest_ratio(self) -> float | None:
         return None if self.delta else self.eps
-
-    def written(self, number: str) -> str:
-        return f"eps = {number}" + (f", delta = {self.delta:g}" if self.delta else "")
-
-    def __str__(self) -> str:
-        return f"eps={self.eps!r}" + (f", delta={self.delta!r}" if self.delta else "")
 
 
 def pure_to_renyi(eps: float, order: float) -> float:

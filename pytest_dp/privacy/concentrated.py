@@ -111,13 +111,6 @@ class ZeroConcentratedDP(Curve):
             )
         return replace(self, rho=self.rho * k * k)
 
-    @property
-    def label(self) -> str:
-        return str(self).replace(", ", "-")
-
-    def __str__(self) -> str:
-        return f"rho={self.rho!r}" + (f", delta={self.delta!r}" if self.delta else "")
-
 
 def renyi_to_delta(order: float, bound: float, eps: float) -> float:
     """The delta beside eps that follows from a bound on one Rényi divergence, rounded up.
@@ -201,10 +194,6 @@ class GaussianDP(WithoutEps):
 
     def group(self, k: int) -> GaussianDP:
         return GaussianDP(self.mu * k)
-
-    @property
-    def label(self) -> str:
-        return f"mu={self.mu!r}"
 
 
 def _log_normal(x: float) -> float:

@@ -167,9 +167,9 @@ class Guarantee(ABC):
         """
 
     @property
-    @abstractmethod
     def label(self) -> str:
         """As in the ids of tests: ``eps=1.0-delta=1e-05``."""
+        return str(self).replace(", ", "-")
 
     @property
     def _in_words(self) -> tuple[str, str]:
@@ -178,7 +178,9 @@ class Guarantee(ABC):
 
     def written(self, number: str) -> str:
         """The claim as text, with its parameter as a number: ``eps = 1.0``."""
-        return self.label if self.parameter == "scale" else self.equal(number)
+        if self.parameter == "scale":
+            return self.label
+        return self.equal(number) + (f", delta = {self.delta:g}" if self.delta else "")
 
     def at_least(self, number: str) -> str:
         """A lower bound on the parameter, in the language of the claim: ``eps >= 1.3``."""
@@ -208,7 +210,8 @@ class Guarantee(ABC):
 
     def __str__(self) -> str:
         """As keywords of a claim: ``eps=1.0, delta=1e-05``."""
-        return self.label
+        beside = f", delta={self.delta!r}" if self.delta else ""
+        return f"{self.parameter}={self.claimed!r}{beside}"
 
 
 def as_given(like: Number, values: Floats) -> Number:

@@ -89,9 +89,5 @@ class AttackAUC(WithoutEps):
             )
         return self
 
-    @property
-    def label(self) -> str:
-        return f"auc={self.auc}"
-
     def true(self, number: str) -> str:
         return f"an attack of auc {number}"

@@ -13,9 +13,6 @@ from benchmarks.exact_random import compare, compiled, known, program
 from pytest_dp import audit
 from pytest_dp.randomness.stand_ins import CannotInstrument
 
-ALPHA = 0.05
-QUIET = {"n_jobs": 1, "max_samples": 1_500, "alpha": ALPHA}
-
 
 def response(x, rng, eps):
     p = 1 / (1 + math.exp(-eps))
