@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -101,14 +102,10 @@ def _last(record: Any) -> tuple[Any, Any]:
 
 
 def _drawn(strategy: Any, seed: int) -> list[Any]:
-    from pytest_dp.inputs.drawing import draws  # Hypothesis is loaded by now
-    from pytest_dp.inputs.pair_strategies import drawing
+    from pytest_dp.inputs.pair_strategies import values_drawn  # Hypothesis is loaded by now
 
-    drawn, values = draws(strategy, seed), list[Any]()
-    for _ in range(2 * THOUSAND):
-        one = drawing(drawn, "canaries")
-        if one is not None:
-            values.append(one.value)
-        if len(values) == THOUSAND:
-            return values
+    drawn = values_drawn(strategy, seed, "canaries", 2 * THOUSAND)
+    values = list(islice(drawn, THOUSAND))
+    if len(values) == THOUSAND:
+        return values
     raise ClaimError(f"canaries: the strategy gave {len(values):,} of {THOUSAND:,} records.")

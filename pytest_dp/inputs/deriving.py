@@ -36,6 +36,9 @@ class Derived:
 
 def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
     """A pair that the claim states, checked; errors say where."""
+    pair = Pair(d1, d2) if relation is None else relation.between(d1, d2)
+    if isinstance(pair, Pair) and isinstance(relation, OfRecords):  # and so other records
+        return pair
     both = f"D = {describe(d1)} and D' = {describe(d2)}"
     if key(d1) == key(d2):
         raise ClaimError(
@@ -43,10 +46,8 @@ def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair
             "could tell them apart. Write two inputs that differ, such as "
             f"{(relation or AddRemoveOne()).example}."
         )
-    if relation is None:
-        return Pair(d1, d2)
-    pair = relation.between(d1, d2)
     if isinstance(pair, str):
+        assert relation is not None  # or nothing would be asked
         raise ClaimError(
             f"{where} is not a pair of neighbours under {relation}: {both}; {pair}. Required: "
             f"{relation.required}, such as {relation.example}. Correct the pair, or leave "

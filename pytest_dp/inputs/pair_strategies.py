@@ -222,12 +222,7 @@ def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
     """How long the datasets of a strategy are, in words."""
     lengths: list[int] = []
     records, last = 0, None
-    drawn = draws(datasets, seed)
-    for _ in range(THOUSAND):
-        dataset = drawing(drawn, said)
-        if dataset is None:
-            continue
-        last = dataset.value
+    for last in values_drawn(datasets, seed, said, THOUSAND):
         lengths.append(length(last))
         records += lengths[-1]
         if len(lengths) >= (POOL // 2 if records <= MILLION // 10 else SEVERAL):
@@ -273,3 +268,10 @@ def drawing(drawn: Iterator[Drawn | None], said: str) -> Drawn | None:
             f"{said}: the strategy raised {type(error).__name__}: {on_one_line(str(error), 200)}. "
             "Correct it, or the functions that it calls."
         ) from error
+
+
+def values_drawn(strategy: SearchStrategy[Any], seed: int, said: str, most: int) -> Iterator[Any]:
+    """What a number of draws give, where the strategy does not reject."""
+    drawn = draws(strategy, seed)
+    tried = (drawing(drawn, said) for _ in range(most))
+    return (one.value for one in tried if one is not None)
