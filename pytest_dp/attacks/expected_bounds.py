@@ -63,9 +63,7 @@ def choice_of(
     together = None if both is None else np.array([both])
     up = expected_bounds(Searched(counts1, n1, counts2, n2, together), plan)
     down = expected_bounds(Searched(counts2, n2, counts1, n1, together), plan)
-    if (up.expected[0], c1 * n2) >= (down.expected[0], c2 * n1):
-        return up.choice(0, 1, math.nan)
-    return down.choice(0, -1, math.nan)
+    return best_of(up, down, np.array([math.nan]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +75,19 @@ class ExpectedBounds:
     p2: Floats
     coupled: Bools
 
-    def choice(self, k: int, sign: int, threshold: float) -> Choice:
-        return Choice(
-            sign,
-            threshold,
-            float(self.p1[k]),
-            float(self.p2[k]),
-            float(self.expected[k]),
-            bool(self.coupled[k]),
-        )
+
+def best_of(up: ExpectedBounds, down: ExpectedBounds, at: Floats) -> Choice:
+    """The best of many events, or of their counterparts that point to D', with thresholds `at`.
+
+    Where no bound is to be expected yet, it is the likelier one.
+    """
+    found = []
+    for sign, side in ((1, up), (-1, down)):
+        k = int(np.argmax(side.expected))
+        found.append((float(side.expected[k]), float(side.p1[k]), sign, k, side))
+    expected, p1, sign, k, side = max(found, key=lambda one: one[:3])
+    threshold, p2 = sign * float(at[k]), float(side.p2[k])
+    return Choice(sign, threshold, p1, p2, expected, bool(side.coupled[k]))
 
 
 @dataclass(frozen=True, slots=True)

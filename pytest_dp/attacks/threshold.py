@@ -23,6 +23,7 @@ from pytest_dp.attacks.expected_bounds import (
     Hints,
     PlannedTest,
     Searched,
+    best_of,
     expected_bounds,
 )
 from pytest_dp.attacks.scores import Attack
@@ -75,16 +76,11 @@ def best_cut(
     modelled = _log_ratio(above[2], above[3]), _log_ratio(below[3], below[2])
     both = None if lower is None else _above(lower)
     neither = None if both is None else total1 - above[0] - above[1] + both
-    hints = [Hints(expected, learned) for expected in modelled]
-    bounds = [
-        expected_bounds(Searched(above[0], total1, above[1], total2, both), plan, hints[0]),
-        expected_bounds(Searched(below[1], total2, below[0], total1, neither), plan, hints[1]),
-    ]
-    best = [int(np.argmax(side.expected)) for side in bounds]
-    up, down = (float(side.expected[k]) for side, k in zip(bounds, best, strict=True))
-    if up >= down:
-        return bounds[0].choice(best[0], 1, float(cuts.at[best[0]]))
-    return bounds[1].choice(best[1], -1, -float(cuts.at[best[1]]))
+    hints = [Hints(losses, learned) for losses in modelled]
+    up = Searched(above[0], total1, above[1], total2, both)
+    down = Searched(below[1], total2, below[0], total1, neither)
+    bounds = expected_bounds(up, plan, hints[0]), expected_bounds(down, plan, hints[1])
+    return best_of(*bounds, cuts.at)
 
 
 def _log_ratio(p1: Floats, p2: Floats) -> Floats:

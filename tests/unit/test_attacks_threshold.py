@@ -289,6 +289,9 @@ def test_the_bound_to_expect_of_an_event(claim):
         assert choice.expected > 0.3 * float(claim.shown_by(c1 / n, c2 / n))
         assert choice_of(c1, n, c2, n, plan(500_000, 1e-3, claim)).expected > choice.expected
         assert choice_of(c1, n, c2, n, ahead, both=c2).expected >= choice.expected
+        if claim in (PURE, GaussianDP(0.5)):  # the scale of rough bounds
+            rough = float(rough_bounds(np.array([c1]), np.array([c2]), n, ahead)[0])
+            assert rough == pytest.approx(choice.expected, rel=0.25, abs=0.1)
     assert choice_of(3_000, n, 3_000, n, ahead).expected <= 0
 
 
