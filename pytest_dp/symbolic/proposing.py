@@ -51,6 +51,20 @@ class _Runs:
         facts = [fact for since, fact in trace.facts if since <= at]
         return facts + [branch.taken for branch in trace.branches[:at]]
 
+    @property
+    def facts(self) -> list[Any]:
+        """What inputs have to fulfil, whichever way the runs go."""
+        return [*self.stage.facts, *(fact for _, fact in (*self.d1.facts, *self.d2.facts))]
+
+    @property
+    def moved(self) -> list[tuple[Any, Any]]:
+        """Formulas of the outputs on both sides; none if there are none for all numbers."""
+        d1, d2 = self.d1.outputs, self.d2.outputs
+        if len(d1) != len(d2) or not any(map(is_symbolic, (*d1, *d2))):
+            return []
+        both = [(term(a), term(b)) for a, b in zip(d1, d2, strict=True) if a is not b]
+        return [] if any(a is None or b is None for a, b in both) else both
+
 
 class Explorer:
     """Asks for pairs that part at each branch, and for pairs that both go its other way.
@@ -123,7 +137,7 @@ class Explorer:
             return []
         self._met["noise"] += 1
         total = z3.Sum([z3.If(scale < 0, -scale, scale) for scale in scales])
-        model = self._questions.least([*runs.stage.facts, *_facts(runs)], total)
+        model = self._questions.least(runs.facts, total)
         if model is None:
             return []
         self._quiet = runs.stage.params_in(total, model)
@@ -136,14 +150,11 @@ class Explorer:
         With the noise as it is, that is where the loss is largest. Values stay within what the
         claim's pairs span.
         """
-        moved = _moved(runs)
+        moved = runs.moved
         if not moved or self._met["far"] >= DOZENS:
             return
         self._met["far"] += 1
-        path = [
-            *runs.before(runs.d1, len(runs.d1.branches)),
-            *runs.before(runs.d2, len(runs.d2.branches)),
-        ]
+        path = [part for run in (runs.d1, runs.d2) for part in runs.before(run, len(run.branches))]
         inside = [*runs.stage.facts, *runs.stage.within(self._spans), *map(closed, path)]
         far = self._questions.farthest(inside, moved)
         if far is None or far <= self._far * (1 + EQUAL):
@@ -191,8 +202,7 @@ class Explorer:
         return stage
 
     def _answers(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
-        known = runs.stage.known
-        yield from self._arguments(runs, known)
+        yield from self._arguments(runs)
         other = {branch.key: at for at, branch in enumerate(runs.d2.branches)}
         for at, branch in enumerate(runs.d1.branches):
             matched = other.get(branch.key)
@@ -201,57 +211,41 @@ class Explorer:
             before = alone if matched is None else alone + runs.before(runs.d2, matched)
             found = False
             for kind, condition in _wanted(branch, twin):
-                model = self._ask((branch.place, kind, branch.held), runs, before, condition, known)
+                model = self._ask((branch.place, kind, branch.held), runs, before, condition)
                 if model is not None:
                     found = True
                     yield kind, branch.place, model
             if not found and twin is not None:  # D and D' part before, such as in a sort
                 key = branch.place, "alone", branch.held
-                model = self._ask(key, runs, alone, branch.other, known)
+                model = self._ask(key, runs, alone, branch.other)
                 if model is not None:
                     yield "alone", branch.place, model
 
     def _may_ask(self) -> bool:
         return self.asked < HUNDREDS and self._more()
 
-    def _ask(
-        self, key: tuple[Any, ...], runs: _Runs, before: list[Any], condition: Any, known: list[Any]
-    ) -> Any:
+    def _ask(self, key: tuple[Any, ...], runs: _Runs, before: list[Any], condition: Any) -> Any:
         if self._met[key] >= FEW or not self._may_ask():
             return None
         self.asked += 1
-        model = self._questions.any([*runs.stage.facts, *before, condition], known)
+        model = self._questions.any([*runs.stage.facts, *before, condition], runs.stage.known)
         self._met[key] += model is not None
         self._met[(*key, "asked")] += 1
         if self._met[(*key, "asked")] >= DOZENS:
             self._met[key] = FEW
         return model
 
-    def _arguments(self, runs: _Runs, known: list[Any]) -> Iterator[tuple[str, Place, Any]]:
+    def _arguments(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
         """Values for which as many branches as possible part."""
-        facts = [*runs.stage.facts, *_facts(runs)]
         other = {branch.key: branch for branch in runs.d2.branches}
         both = [(branch, other[branch.key]) for branch in runs.d1.branches if branch.key in other]
         enough = SEVERAL if runs.stage.params else FEW
         if both and self._met["most"] < enough:
             self._met["most"] += 1
             parting = [z3.Xor(a.condition, b.condition) for a, b in both]
-            model = self._questions.most(facts, parting, known)
+            model = self._questions.most(runs.facts, parting, runs.stage.known)
             if model is not None:
                 yield "most", both[0][0].place, model
-
-
-def _moved(runs: _Runs) -> list[tuple[Any, Any]]:
-    """Formulas of the outputs on both sides; none if there are none for all numbers."""
-    d1, d2 = runs.d1.outputs, runs.d2.outputs
-    if len(d1) != len(d2) or not any(map(is_symbolic, (*d1, *d2))):
-        return []
-    both = [(term(a), term(b)) for a, b in zip(d1, d2, strict=True) if a is not b]
-    return [] if any(a is None or b is None for a, b in both) else both
-
-
-def _facts(runs: _Runs) -> list[Any]:
-    return [fact for _, fact in (*runs.d1.facts, *runs.d2.facts)]
 
 
 def _wanted(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
