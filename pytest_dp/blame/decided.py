@@ -210,8 +210,9 @@ def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     parts = sorted(_decided(runs, claim), key=lambda part: -part.loss)
     parts = parts if is_pure(claim) else parts[:1]  # losses of other claims do not add up
     loss = sum(part.loss for part in parts)
-    said = f"a loss of {format_number(loss)}"
-    excess = more_than_claimed(loss, claim, said if is_pure(claim) else claim.at_least(said[10:]))
+    number = format_number(loss)
+    said = f"a loss of {number}" if is_pure(claim) else claim.at_least(number)
+    excess = more_than_claimed(loss, claim, "an infinite loss" if math.isinf(loss) else said)
     if excess is None:
         return
     worst, *others = parts

@@ -133,11 +133,9 @@ def _row(number: int, record: Record, above: Sequence[str]) -> str:
         f"{_text(cell)}</td>"
         for head, value, cell in zip(above, values, cells(record), strict=True)
     )
-    alarm, is_good, _ = _rank(record)
-    rank = 2 * alarm + is_good
     return (
         f'<tr data-status="{record.status}" data-claim="claim-{number}">'
-        f'<td class="dp-verdict dp-{_style(record)}" data-value="{rank}">'
+        f'<td class="dp-verdict dp-{_style(record)}" data-value="{number}">'
         f"{_text(_verdict(record))}</td>"
         f'<th scope="row"><a href="#claim-{number}">{_name(record.name)}</a><br>'
         f'<span class="dp-soft">{_text(record.place)}</span></th>{figures}</tr>\n'

@@ -147,6 +147,22 @@ FAULTS = (
         "unit/test_blame_idle.py::test_they_change_nothing_together",
     ),
     Fault(
+        "losses-beside-delta-added-up",
+        "blame/decided.py",
+        "parts = parts if is_pure(claim) else parts[:1]",
+        "parts = parts if claim else parts[:1]",
+        "Where a delta is claimed, a line is said to lose what several lines lose together.",
+        "unit/test_blame.py::test_what_one_draw_decides_in_the_words_of_the_claim",
+    ),
+    Fault(
+        "joint-outputs-told-one-by-one",
+        "blame/decided.py",
+        "place not in runs.differing)[:SEVERAL])",
+        "place not in runs.differing)[:1])",
+        "One draw that decides several outputs is said to lose no more than one of these.",
+        "unit/test_blame.py::test_the_line_is_named[one_threshold]",
+    ),
+    Fault(
         "records-mixed-inside-a-claim",
         "search/shrinking.py",
         "if not mixes and len(columns) > 1:",

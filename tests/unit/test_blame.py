@@ -267,7 +267,11 @@ def noise_for_each(data, rng):
     return max(rng.laplace(scale=9) for _ in data)  # here
 
 
-@case("shared noise", "and 2 more are False, True, ... with probability 0.6321 on D", MOVED)
+@case(
+    "shared noise",
+    "False, True, ... with probability 0.6321 on D and 0.0 on D': an infinite",
+    MOVED,
+)
 def one_threshold(data, rng):
     limit = 4 + rng.laplace()  # here
     return [x > limit for x in data]
@@ -547,6 +551,18 @@ def test_gaussian_noise_in_the_words_of_the_claim(claim, said):
     (one,) = look(gaussian, claim=claim)
     assert said in one.message
     assert look(gaussian, claim=ZeroConcentratedDP(2.0)) == ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        (ApproximateDP(0.3, 1e-6), "0.8161 on D and 0.5 on D': eps >= 1.0 for 0.3 claimed"),
+        (GaussianDP(0.3), "0.8161 on D and 0.5 on D': mu >= 0.9005 for 0.3 claimed"),
+    ],
+)
+def test_what_one_draw_decides_in_the_words_of_the_claim(claim, said):
+    one, *_ = look(above_limit, MOVED, claim)  # losses of several draws do not add up there
+    assert said in one.message
 
 
 GRADIENTS = np.array([[3.0, -4.0, 1.0], [0.2, 0.1, 0.0]])

@@ -138,6 +138,10 @@ def test_what_kind_of_leak(condition, beginning):
     assert said(condition)[0].startswith(beginning)
 
 
+def test_of_what_is_no_part_of_the_output_nothing_else_is_told():
+    assert said(Equals(LEN, 3.0), searched=([[1.0] * 3] * 9, [1.0] * 9))[0].startswith("The length")
+
+
 def test_what_is_missing_or_of_another_type_is_told_of_both_inputs():
     number, nan = {"rome": 1.5}, {"rome": math.nan}
     missing = said(Equals(leaf("output['rome']"), math.nan), searched=([nan] * 9, [number] * 9))

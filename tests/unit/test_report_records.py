@@ -126,7 +126,12 @@ def test_a_violation_beyond_the_examples_is_told_as_such():
     row = replace(rows()[0], outside="0 (they have 18 to 90)")
     lines = [line for line, _ in table([row])]
     assert "  beyond your examples: 0 (they have 18 to 90)" in lines
-    assert not any("not fail" in line for line in lines)
+    told = " ".join(lines)
+    assert "beyond your examples: broken on inputs that they do not give" in told
+    assert "Nothing fails for it." not in told
+    passed = replace(rows()[1], beyond=replace(row, status="beyond"))
+    assert legend([passed])[-2].endswith("Nothing fails for it.")
+    assert not any("beyond" in said for said in legend([rows()[1]]))
 
 
 def test_a_violated_row_never_reads_as_kept():
