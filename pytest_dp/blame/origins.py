@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.blame.findings import Finding, format_number
-from pytest_dp.blame.runs import LENGTH, Leaf, Runs
+from pytest_dp.blame.runs import Leaf, Runs
 from pytest_dp.blame.source import added, deciding, part_of
 from pytest_dp.limits import MANY, STEPS
 from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
@@ -96,8 +96,7 @@ def lines_with(runs: Runs, side: int, place: str, value: Leaf | None, noise: int
     For the output's length, lengths of containers are compared. Of a statement over several lines,
     it is the line of its part.
     """
-    has = _has_length if place == LENGTH else _has_order if _is_order(value) else _has
-    settings, last = _settings(runs, side, has, value, noise)
+    settings, last = _settings(runs, side, _has, value, noise)
     lines = [line for line, name in settings if name != _RETURNED or len(settings) == 1]
     return [part_of(line, place) for line in lines or last]
 
@@ -127,7 +126,13 @@ def _settings(
 
 
 def _has(variable: Any, value: Leaf | None) -> bool:
-    """Whether a variable is a value, or contains it."""
+    """Whether a variable is a value, or contains it; or has such a length, or order of keys."""
+    kind, said = value if isinstance(value, tuple) and len(value) == 2 else ("", None)
+    if kind == "length":
+        sized = isinstance(variable, list | tuple | dict | set | np.ndarray)
+        return sized and getattr(variable, "ndim", 1) > 0 and len(variable) == said
+    if kind == "order":
+        return isinstance(variable, dict) and ", ".join(map(repr, variable)) == said
     if isinstance(variable, np.ndarray):
         variable = variable.reshape(-1)[:MANY].tolist() if variable.dtype.kind in "iuf" else ()
     members = variable.values() if isinstance(variable, dict) else variable
@@ -144,20 +149,6 @@ def _is(variable: Any, value: Leaf | None) -> bool:
     table = tabulate([variable])
     is_category = len(table.codes) == 1 and table.codes[0] != NUMBER
     return is_category and tuple(next(iter(table.levels))) == value
-
-
-def _has_length(variable: Any, value: Leaf | None) -> bool:
-    if isinstance(variable, np.ndarray):
-        return variable.ndim > 0 and ("length", len(variable)) == value
-    return isinstance(variable, list | tuple | dict | set) and ("length", len(variable)) == value
-
-
-def _is_order(value: Leaf | None) -> bool:
-    return isinstance(value, tuple) and value[0] == "order"
-
-
-def _has_order(variable: Any, value: Leaf | None) -> bool:
-    return isinstance(variable, dict) and ("order", ", ".join(map(repr, variable))) == value
 
 
 @contextmanager
