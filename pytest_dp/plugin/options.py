@@ -23,7 +23,7 @@ def configure(config: pytest.Config) -> None:
     profile = profile_of(config)
     if profile.values:
         config.stash[PROFILE] = profile.name
-    asked_for = {**profile.values, **_of_file(config), **_of_options(config)}
+    _of_run(config)  # values that make no sense are said now
     given = getattr(config, "workerinput", {})
     backend = given.get("dp_backend") or asked(config, "backend")
     if backend:
@@ -33,7 +33,9 @@ def configure(config: pytest.Config) -> None:
         config.option.dp_backend = cluster.backend
         if asked(config, "jobs") is None:
             config.option.dp_jobs = str(cluster.processes)
-    seed = asked_for.get("seed")
+    seed = asked(config, "seed")
+    if seed is None:
+        seed = profile.values.get("seed")
     if seed == "random":
         # An xdist worker is given the seed of the run.
         seed = given.get("dp_seed") or secrets.randbits(32)
