@@ -236,25 +236,23 @@ def _shown_fields(game: Game, known: list[PairState], played: Game) -> dict[str,
     if tested is not None and distance is not None:
         tested = replace(tested, share=tested.share * (1 - ALPHA_SHARE))
     bounded = [] if tested is None else held_out.bounds(context, tested)
+    shown = held_out.shown(bounded, context.guarantee.claimed) if bounded else None
     if bounded:
         outcome["strongest"] = held_out.described(bounded[0], witness)
         outcome["loss"] = bounded[0].loss
     if violated:
         with contextlib.suppress(OutOfTime):
-            example = _counterexample(game, best, bounded, bet)
+            example = _counterexample(game, best, shown, bet)
             longer = _length_note(game) if game is played else ""
             diagnosis = (*example.diagnosis, longer) if longer else example.diagnosis
             outcome["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
         outcome["lower"] = max([outcome["lower"], *(bound.lower for bound in bounded)])
-    outcome["pictures"] = _pictures(game, best, bounded, outcome.get("counterexample"))
+    outcome["pictures"] = _pictures(best, shown, outcome.get("counterexample"))
     return outcome
 
 
-def _pictures(
-    game: Game, best: Strongest, bounded: list[Bound], example: Counterexample | None
-) -> Pictures:
+def _pictures(best: Strongest, shown: Bound | None, example: Counterexample | None) -> Pictures:
     """What there is to draw of the strongest attack, and of the event that breaks the claim."""
-    shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
     pictures = pictures_of(shown, best.tested, violated=example is not None)
     joint = best.state.record.joint
     return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
@@ -298,10 +296,9 @@ def _note_searched(game: Game) -> None:
         game.context.sampler.note(note)
 
 
-def _counterexample(game: Game, best: Strongest, bounded: list[Bound], bet: int) -> Counterexample:
+def _counterexample(game: Game, best: Strongest, shown: Bound | None, bet: int) -> Counterexample:
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
-    shown = held_out.shown(bounded, game.context.guarantee.claimed) if bounded else None
     seen = partial(seen_before, best.state, witness, pairs=bet)
     show = partial(held_out.counterexample, game.context, game.pool, witness, shown, seen)
     return within(game.context.to_conclude(), show)

@@ -46,14 +46,6 @@ random numbers are really shared: at most 5 %, and what is rounded up, from whic
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """How often an event came among outputs that are not held out, and among how many of them."""
-
-    counts: tuple[int, int]
-    runs: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Tested:
     """What was counted on held-out samples."""
 
@@ -248,7 +240,7 @@ def counterexample(
     pool: Pool,
     witness: Witness,
     bound: Bound | None,
-    seen: Callable[[Any], Seen] | None = None,
+    seen: Callable[[Any], Counts] | None = None,
 ) -> Counterexample:
     """The counterexample that the counts give.
 
@@ -261,18 +253,17 @@ def counterexample(
     kind, counts = bound.kind, bound.counts
     event: Any = getattr(witness, kind)
     before = None if seen is None else seen(event)
-    runs = counts.n1, counts.n2
     searched = [pool.last[i] for i in witness.sides]
     readable = witness.event if kind == "event" else None
-    known = (counts.c1, counts.c2), runs
-    if before is not None and not counts.c2 and before.counts[1]:
-        known = before.counts, before.runs  # a few held-out runs are no reason to say "never"
+    known = counts
+    if before is not None and before.c2 and not counts.c2:
+        known = before  # a few held-out runs are no reason to say "never"
     return Counterexample(
         d1=witness.pair.d1,
         d2=witness.pair.d2,
         event=event,
-        counts=(counts.c1, counts.c2),
-        runs=runs,
+        counts=counts.hits,
+        runs=counts.runs,
         intervals=bound.intervals,
         p_value=bound.shown_p_value(),
         lower=bound.lower,
@@ -280,10 +271,12 @@ def counterexample(
         delta_lower=bound.delta_lower,
         difference=witness.pair.difference,
         params=witness.pair.params,
-        diagnosis=diagnose(readable, *known, context.guarantee, searched) if all(known[1]) else (),
+        diagnosis=diagnose(readable, known.hits, known.runs, context.guarantee, searched)
+        if all(known.runs)
+        else (),
         attack=witness.attack,
         examples=witness.examples if kind != "event" else ((), ()),
         both=counts.both,
-        bet_counts=None if before is None else before.counts,
+        bet_counts=None if before is None else before.hits,
         bet_runs=None if before is None else before.runs,
     )

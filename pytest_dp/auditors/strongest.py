@@ -32,6 +32,7 @@ from pytest_dp.auditors.witness import (
     with_examples,
     witness_of,
 )
+from pytest_dp.evidence.counts import Counts
 from pytest_dp.evidence.divergence_bets import best_bet
 from pytest_dp.evidence.event_bets import event_growth
 from pytest_dp.evidence.event_test import event_test
@@ -274,14 +275,14 @@ def count_divergence(
     )
 
 
-def seen_before(state: PairState, witness: Witness, event: Any, pairs: int) -> held_out.Seen:
+def seen_before(state: PairState, witness: Witness, event: Any, pairs: int) -> Counts:
     """How often an event came among the first `pairs` outputs on either input."""
     table, on_d = state.outputs.table()
     inside = event.mask(table)
     inside &= np.arange(len(on_d)) % state.outputs.pairs < pairs
     sides = likelier_first(witness.sign, on_d, ~on_d)
     c1, c2 = (int(np.sum(inside & side)) for side in sides)
-    return held_out.Seen((c1, c2), (pairs, pairs))
+    return Counts(c1, pairs, c2, pairs)
 
 
 def shorter(states: list[PairState], worst: PairState) -> list[PairState]:

@@ -34,6 +34,16 @@ class Counts:
         return self.c1, self.n1, self.c2, self.n2
 
     @property
+    def hits(self) -> tuple[int, int]:
+        """Outputs in the event, on the likelier input and on the other."""
+        return self.c1, self.c2
+
+    @property
+    def runs(self) -> tuple[int, int]:
+        """All outputs, on either."""
+        return self.n1, self.n2
+
+    @property
     def only1(self) -> int:
         """Pairs with only the output on the likelier input in the event."""
         return self.c1 - (self.both or 0)
