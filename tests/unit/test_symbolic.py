@@ -337,12 +337,16 @@ def test_a_mechanism_without_branches_asks_nothing():
     assert (pairs, explorer.asked) == ([], 0)
 
 
-def test_what_becomes_concrete_is_told():
-    def noisy(names, rng):
-        return sum("a" in name.split("-") for name in names) + rng.laplace()
-
-    _, explorer = proposed(noisy, 1, inputs=NAMES_OF, neighbors="add_remove_one")
-    assert any("str.split" in note for note in explorer.notes())
+@pytest.mark.parametrize(
+    ("noisy", "lost"),
+    [
+        (lambda names, rng: sum("a" in name.split("-") for name in names), "str.split"),
+        (lambda names, rng: rng.standard_gamma(1 + NAMES["len"](names[0])), "rng.standard_gamma"),
+    ],
+)
+def test_what_becomes_concrete_is_told(noisy, lost):
+    _, explorer = proposed(noisy, 1, inputs=[["a-b"]], neighbors="add_remove_one")
+    assert any(lost in note for note in explorer.notes())
 
 
 @dataclass(frozen=True)
