@@ -20,6 +20,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(project, few_pairs, mistake):

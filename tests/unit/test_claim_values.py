@@ -177,6 +177,12 @@ def of(**keywords):
             "neighbors",
         ),
         (
+            {"eps": 1.0, "neighbors": "replace_one", "inputs": [[1], [2]]},
+            {"eps": 1.0, "neighbors": "replace_one", "inputs": [[1]]},
+            "inputs 2 examples, among them [2] -> 1 example",
+            "inputs",
+        ),
+        (
             {"rho": 0.1, "neighbors": "replace_one"},
             {"guarantee": RenyiDP({2: 0.3}), "neighbors": "replace_one"},
             "promise rho=0.1 -> guarantee=RenyiDP({2: 0.3})",

@@ -25,6 +25,7 @@ from pytest_dp import (
     Sequential,
     TradeOff,
     add_remove_one,
+    dp_claim,
     riskiest,
     writing,
 )
@@ -190,6 +191,7 @@ def group(size, *records):
     return {"neighbors": add_remove_one(group=size), "inputs": [list(records)]}
 
 
+PART = dp_claim(eps=0.5, pairs=[(0, 1)])(mechanism)
 COMPARED = [
     ({"eps": 1.0}, {"eps": 1}, []),
     ({"eps": 1.0}, {"eps": 0.5}, [STRONGER]),
@@ -226,6 +228,11 @@ COMPARED = [
     ({"eps": 1.0, "features": abs}, {"eps": 1.0, "features": len}, [OTHER]),
     ({"eps": 1.0, "params": {"k": 1}}, {"eps": 1.0, "params": {"k": 2}}, [OTHER]),
     ({"eps": 1.0, "params": {"k": 1}}, {"eps": 1.0}, [OTHER]),
+    ({"eps": 1.0}, {"eps": 1.0, "composes": [PART]}, [STRONGER]),
+    ({"eps": 1.0, "composes": [PART]}, {"eps": 1.0}, [WEAKER]),
+    ({"eps": 1.0, "composes": [PART]}, {"eps": 1.0, "composes": {PART: 2}}, [OTHER]),
+    ({"eps": 1.0, "at_least": "fair"}, {"eps": 1.0, "at_least": "weak"}, [WEAKER]),
+    ({"eps": 1.0}, {"eps": 1.0, "at_least": "weak"}, [STRONGER]),
     ({"eps": 1.0}, {"eps": 1.0, "neighbors": "any_two"}, [STRONGER]),
     ({"eps": 1.0, "inputs": values([0, 1])}, {"eps": 1.0, "inputs": values([1, 0, 2])}, [STRONGER]),
 ]
