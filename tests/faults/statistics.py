@@ -232,6 +232,14 @@ FAULTS = (
         EVENTS + "test_p_value_passes_alpha_where_the_bound_is",
     ),
     Fault(
+        "luck-for-ill-luck",
+        "evidence/proofs.py",
+        "low, high = _off(p1, n1, -1), _off(p2, n2, 1)",
+        "low, high = _off(p1, n1, 1), _off(p2, n2, -1)",
+        "A pass says that it would have caught what lucky audits catch.",
+        PROOFS + "test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times",
+    ),
+    Fault(
         "half-turned-around",
         "evidence/counts.py",
         "return Counts(self.c2, self.n2, self.c1, self.n1, self.both)",
