@@ -246,6 +246,16 @@ def test_what_pairs_would_have_shown_follows_the_claim_and_their_number():
     assert 0.5 < caught(0.5, times=16) < caught(0.5, times=4) < caught(0.5)
 
 
+@pytest.mark.parametrize(("both", "together", "attained"), [(None, None, 1.0), (500, 1.0, 0.95)])
+def test_the_resolution_is_where_unlucky_counts_just_refute(both, together, attained):
+    """Of pairs, an attack that a search has found is taken to miss some of the loss."""
+    n, claim = 2_000, ApproximateDP(0.5)
+    at = attained * SHARP.resolution(Counts(1_000, n, 500, n, both), claim, 0.05)
+    for share, refuted in ((0.98, False), (1.005, True)):
+        seen = unlucky(0.5, n, 0.5 * math.exp(-share * at), n, together)
+        assert SHARP.refutes(seen, claim, 0.05) == refuted
+
+
 @pytest.mark.spot(3)
 @pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
