@@ -51,6 +51,7 @@ def test_a_leak_around_a_threshold_that_the_patterns_do_not_reach_is_caught(mech
 def test_numbers_of_records_are_moved_within_the_examples(width, violated):
     inputs = [[0.0, 1.4, 0.7], [2.0, 0.3]]
     keywords = {"params": {"width": [width]}, "neighbors": "add_remove_one", "beyond": "fail"}
+    keywords |= {"max_samples": 8_000}
     result = audit(clipped_sum, eps=1.2, inputs=inputs, **keywords)
     assert result.violated == violated
     if violated:

@@ -1,4 +1,4 @@
-"""Tables of thousands of rows: noise for a row where a user has several is found."""
+"""Tables of a thousand rows: noise for a row where a user has several is found."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from pytest_dp import add_remove_one, audit
 
-USERS = np.random.default_rng(0).integers(0, 1_000, 2_500)
-VISITS = pd.DataFrame({"user_id": USERS, "paid": np.arange(2_500) % 97, "city": ["a", "b"] * 1_250})
+USERS = np.random.default_rng(0).integers(0, 400, 1_000)
+VISITS = pd.DataFrame({"user_id": USERS, "paid": np.arange(1_000) % 97, "city": ["a", "b"] * 500})
 MOST = int(VISITS["user_id"].value_counts().max())
 CLAIM = {"eps": 1.0, "inputs": [VISITS]}
 BY_USER = add_remove_one(unit="user_id")
@@ -43,4 +43,4 @@ def test_noise_for_users_reaches_the_margin_on_the_pairs_tried():
     )
     assert result.verdict == "no violation"
     assert result.resolution <= 2.0
-    assert "of 2,500: extremes of each column, one of each category" in str(result.notes)
+    assert "of 1,000: extremes of each column, one of each category" in str(result.notes)
