@@ -80,7 +80,6 @@ def _code_of(callback: object) -> CodeType | None:
 
 
 T = TypeVar("T")
-Ring = Callable[[int, FrameType | None], None]
 
 _HOUSE = str(Path(__file__).parent.parent) + os.sep
 
@@ -193,7 +192,7 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
     if not _alarm_is_free():
         yield
         return
-    with watched_collections() as collecting, _alarm(deadline, collecting):
+    with _alarm(deadline, in_runs=True):
         entered, on_interrupt = clocks.seconds(), _signal.getsignal(signal.SIGINT)
         try:
             yield
@@ -203,52 +202,6 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
                 _signal.signal(signal.SIGINT, on_interrupt)  # writes down what the old one holds
             is_hung = not up.computing and _is_hung(up, entered, deadline, seconds_a_run)
             raise OutOfTime(up.stack if is_hung else "") from None
-
-
-@contextmanager
-def _alarm(deadline: Deadline, collecting: Callable[[], bool]) -> Iterator[None]:
-    """An alarm that rings once the deadline has passed, and raises `_TimeUp` in what it interrupts.
-
-    It rings again every second, should the mechanism swallow everything that is raised in it.
-    """
-    rings, watch = 0, _Watch(deadline)
-
-    def ring(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        nonlocal rings
-        up = _TimeUp(frame, collecting=collecting())
-        if not up.inside and not watch.hangs(up):  # between runs the deadline is seen anyway
-            return
-        if up.delicate:
-            signal.setitimer(signal.ITIMER_REAL, 0.01, 1.0)
-            return
-        rings += 1
-        if rings > 1 and up.inside:
-            _raise_again(up, frame)
-        raise up
-
-    tracer = sys.gettrace()
-    try:
-        with _ringing(ring, deadline.to_the_last(), 1.0):
-            yield
-    finally:
-        if rings > 1:
-            sys.settrace(tracer)
-
-
-@contextmanager
-def _ringing(ring: Ring, seconds: float, again: float) -> Iterator[None]:
-    """An alarm of ours; one of ours that was set before rings on afterwards."""
-    earlier = signal.signal(signal.SIGALRM, ring)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), again)
-    entered = clocks.seconds()
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, earlier)
-        if left:
-            left -= clocks.seconds() - entered
-            signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3), interval)
 
 
 @contextmanager
@@ -262,20 +215,54 @@ def watched(deadline: Deadline) -> Iterator[None]:
     if not _alarm_is_free():
         yield
         return
-    watch = _Watch(deadline)
-
-    def ring(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        up = _TimeUp(frame, collecting=collecting())
-        if watch.hangs(up) and not up.delicate:
-            raise up
-
-    start, again = deadline.to_the_last() - 1.5 * watch.long, max(0.2 * watch.long, 0.02)
-    with watched_collections() as collecting, _ringing(ring, start, again):
+    with _alarm(deadline, in_runs=False):
         try:
             yield
         except _TimeUp as up:
             signal.setitimer(signal.ITIMER_REAL, 0)
             raise OutOfTime(up.stack) from None
+
+
+@contextmanager
+def _alarm(deadline: Deadline, *, in_runs: bool) -> Iterator[None]:
+    """An alarm that raises `_TimeUp` in what it interrupts; one of ours from before rings on after.
+
+    That is what hangs beyond the deadline, and any run or computation if it is for those. It rings
+    again, should the mechanism swallow everything that is raised in it.
+    """
+    rings, watch = 0, _Watch(deadline)
+    seconds, again = deadline.to_the_last(), 1.0
+    if not in_runs:  # early, to see since when a call goes on
+        seconds, again = seconds - 1.5 * watch.long, max(0.2 * watch.long, 0.02)
+
+    def ring(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal rings
+        up = _TimeUp(frame, collecting=collecting())
+        in_one = in_runs and up.inside
+        if not in_one and not watch.hangs(up):  # between runs the deadline is seen anyway
+            return
+        if up.delicate:
+            signal.setitimer(signal.ITIMER_REAL, 0.01, again)
+            return
+        rings += 1
+        if rings > 1 and in_one:
+            _raise_again(up, frame)
+        raise up
+
+    tracer, entered = sys.gettrace(), clocks.seconds()
+    with watched_collections() as collecting:
+        earlier = signal.signal(signal.SIGALRM, ring)
+        left, interval = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), again)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, earlier)
+            if left:
+                left -= clocks.seconds() - entered
+                signal.setitimer(signal.ITIMER_REAL, max(left, 1e-3), interval)
+            if rings > 1:
+                sys.settrace(tracer)
 
 
 class _Watch:
