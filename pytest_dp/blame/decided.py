@@ -227,10 +227,12 @@ def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
 def _decided(runs: Runs, claim: Guarantee) -> Iterator[_Decided]:
     """The leaves that each random number alone decides on both inputs, where some differ."""
     here, there = runs.both(0)
+    reaching = [runs.lines_of(place) for place in runs.differing if place not in WHOLE]
+    alone = set().union(*(lines for lines in reaching if len(lines) == 1))
     elements = [
         (key, index)
         for key, draw in here.keyed.items()
-        if key in there.keyed and place_of(draw.stack) in runs.lines_of_differing
+        if key in there.keyed and place_of(draw.stack) in alone
         for index in indices(draw)
     ]
     if len(elements) > DOZENS:
