@@ -170,6 +170,11 @@ def responses(data, rng):
     return [bit if rng.random() < 0.9 else not bit for bit in bits]  # here
 
 
+@case("too little noise", "output is False with probability 0.1839 on D and 0.8161 on D': a loss")
+def flag(data, rng):
+    return len(data) + rng.laplace(scale=0.5) > 3.5  # here
+
+
 @case("too little noise", "with output[1] and output[3], a loss of 3.0 for 1.0", MOVED)
 def above_limit(data, rng):
     out = []

@@ -115,6 +115,7 @@ def test_a_result_gives_its_record():
     fields_of = BROKEN.to_dict()
     assert json.loads(BROKEN.to_json()) == fields_of
     jsonschema.validate(document(claims=[fields_of]), SCHEMA)
+    assert (fields_of["nodeid"], fields_of["name"]) == (COUNT, "noisy_count[eps=1.0]")
     assert fields_of["witness"]["counts"] == [10_012, 1_351]
     assert fields_of["log10_e_value"] == pytest.approx(9.632, abs=1e-3)
 
