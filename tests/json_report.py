@@ -15,13 +15,15 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from pytest_dp.report.record import VERSION, Record, Witness
+from pytest_dp.report.files import Document
+from pytest_dp.report.record import Record, Witness
 from pytest_dp.results.outcome import Blame, Estimate, Risk
 from pytest_dp.results.result import Result
 
 ROOT = Path(__file__).parents[1]
 SCHEMA, PAGE = ROOT / "pytest_dp/report/record.schema.json", ROOT / "docs/reference/json.md"
-TABLES = {"Claims": Record, "Witness": Witness, "Blame": Blame, "Estimate": Estimate, "Risk": Risk}
+TABLES = {"Document": Document, "Claims": Record}
+TABLES |= {kind.__name__: kind for kind in (Witness, Blame, Estimate, Risk)}
 PLAIN = {str: "string", bool: "boolean", float: "number"}
 
 
@@ -88,19 +90,7 @@ def schema() -> dict[str, Any]:
             "away or changes its meaning; what is new may come in any version. Numbers that are "
             "infinite, or not known, are null."
         ),
-        "type": "object",
-        "required": ["version", "created", "versions", "claims"],
-        "additionalProperties": False,
-        "properties": {
-            "version": {"const": VERSION},
-            "created": {"type": "string", "format": "date-time"},
-            "versions": {
-                "type": "object",
-                "additionalProperties": {"type": "string"},
-                "description": "Python and the packages that ran.",
-            },
-            "claims": {"type": "array", "items": {"$ref": "#/$defs/claim"}},
-        },
+        **described(Document),
         "$defs": {"claim": described(Record)},
     }
 

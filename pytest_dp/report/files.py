@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pytest_dp import __version__, clocks
 from pytest_dp.errors import ClaimError
 from pytest_dp.report.alarms import code_quality, sarif
 from pytest_dp.report.html import page
 from pytest_dp.report.record import VERSION, Record
+from pytest_dp.results.plain import plain
 
 PACKAGES = ("pytest-dp", "pytest", "numpy", "scipy")
 
@@ -31,14 +32,26 @@ def versions() -> dict[str, str]:
     return numbers
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON report, which `pytest_dp/report/record.schema.json` describes."""
+
+    version: Annotated[int, {"const": VERSION}]
+    """It grows when a field is taken away, or means something else. Fields may be added in any
+    version."""
+    created: Annotated[str, {"format": "date-time"}]
+    """Date and time, with its zone."""
+    versions: dict[str, str]
+    """Python and the packages that ran."""
+    claims: tuple[Record, ...]
+    """One for each claim that was audited or should have been."""
+
+
 def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
-    """The document that `pytest_dp/report/record.schema.json` describes."""
-    document = {
-        "version": VERSION,
-        "created": (created or clocks.now()).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "claims": [replace(record, pictures=None).as_dict() for record in records],
-    }
+    """The document of a run."""
+    time = (created or clocks.now()).isoformat(timespec="seconds")
+    document = plain(Document(VERSION, time, versions(), ()))
+    document["claims"] = [replace(record, pictures=None).as_dict() for record in records]
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 

@@ -53,7 +53,6 @@ def test_the_schema_and_the_page_are_what_the_annotations_say():
     assert json_report.schema() == SCHEMA, again
     page = json_report.PAGE.read_text()
     assert json_report.page(page) == page, again
-    assert all(f"| `{field}` |" in page for field in SCHEMA["properties"])
 
 
 @dataclass(frozen=True, kw_only=True)
