@@ -167,7 +167,7 @@ def _neighbors(name: str, value: Any) -> Relation:
     if isinstance(value, str):
         return RELATIONS[choice(name, value, RELATIONS)]()
     if isinstance(value, Neighbors):
-        return _of_records(value)
+        return _with_more(value)
     uncalled = getattr(value, "__module__", "") == Neighbors.__module__  # such as add_remove_one
     if callable(value) and not isinstance(value, type) and not uncalled:
         return of_function(value)
@@ -181,7 +181,7 @@ def _neighbors(name: str, value: Any) -> Relation:
     )
 
 
-def _of_records(value: Neighbors) -> Relation:
+def _with_more(value: Neighbors) -> Relation:
     said = {name: given for name, given in value.said.items() if given is not None}
     record = said.pop("record", None)
     if "rows" in said and "unit" not in said:
@@ -189,7 +189,7 @@ def _of_records(value: Neighbors) -> Relation:
             f"{value} needs unit=: what owns these rows. Write for example "
             f"{value.name}(unit='user_id', rows={said['rows']!r})."
         )
-    read = {name: _OF_RECORDS[name](name, given) for name, given in said.items()}
+    read = {name: _OF_RELATIONS[name](name, given) for name, given in said.items()}
     null = {} if record is None else {"null": replace_special(record)}
     return RELATIONS[value.name](**read, **null)
 
@@ -263,4 +263,5 @@ _OF_PROMISES: Mapping[str, Check] = {
     "vectorized": partial(_parameter, true_means="size"),
     "rng": _parameter,
 }
-_OF_RECORDS: Mapping[str, Check] = {"unit": _unit, "rows": whole, "group": whole}
+_OF_RELATIONS: Mapping[str, Check] = {"unit": _unit, "rows": whole, "group": whole}
+"""What may be said of relations beside their names."""

@@ -25,6 +25,7 @@ __all__ = [
     "AnyTwo",
     "Neighbours",
     "OfFunction",
+    "OfQueries",
     "OfRecords",
     "OneQuery",
     "Pair",
@@ -38,7 +39,7 @@ __all__ = [
 
 
 class OfQueries(Relation):
-    """Vectors of the answers of counting queries."""
+    """Vectors of the answers of counting queries, each of which moves by at most 1."""
 
     __slots__ = ()
     of = Queries

@@ -13,7 +13,7 @@ from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise, fitting
 from pytest_dp.datasets import describe, ends_first
 from pytest_dp.datasets.ordering import distinct
-from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Relation
+from pytest_dp.datasets.relations import OfFunction, OfQueries, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import Derived, by_function, derived, leading, stated_pair
@@ -132,8 +132,10 @@ def _listed_or_derived(promise: Promise) -> Derived:
 def _queries(queries: Queries, relation: Relation) -> list[Pair]:
     """The patterns of Table 1 of Ding et al. 2018 that are neighbours, in its order.
 
-    For lengths at which none are: the neighbours of a vector of ones.
+    For lengths at which none are, and relations by which answers may move by other than 1: the
+    neighbours of a vector of ones.
     """
+    moves_by_one = isinstance(relation, OfQueries)
     pairs: dict[frozenset[tuple[int, ...]], Pair] = {}
     for length in queries.lengths:
         if not isinstance(length, Integral) or isinstance(length, bool) or length < 1:
@@ -141,7 +143,8 @@ def _queries(queries: Queries, relation: Relation) -> list[Pair]:
                 f"Invalid length {describe(length)} in {describe(queries)}. "
                 "Allowed: whole numbers above 0, such as queries(5, 10)."
             )
-        fitting = [pair for two in _patterns(int(length)) if (pair := relation.pair(*two))]
+        patterns = _patterns(int(length)) if moves_by_one else ()
+        fitting = [pair for two in patterns if (pair := relation.pair(*two))]
         for pair in fitting or relation.pairs([1] * int(length)):
             pairs.setdefault(frozenset((tuple(pair.d1), tuple(pair.d2))), pair)
     if not pairs:

@@ -173,8 +173,8 @@ def _neighbors_text(given: Mapping[str, Any], _: object) -> str:
     """As a keyword of a claim."""
     if not given:
         return "not stated"
-    said = {name: given[name] for name in ("record", "unit", "rows") if name in given}
-    name = given.get("neighbors")
+    said = {name: given[name] for name in ("record", "unit", "rows", *given) if name in given}
+    name = said.pop("neighbors", None)
     return f"neighbors={Neighbors(str(name), **said) if said else repr(name)}"
 
 

@@ -26,14 +26,16 @@ from pytest_dp.records.code import digest, source_digest
 from pytest_dp.records.texts import brief, text_of, with_code
 from pytest_dp.reprs import counted
 from pytest_dp.risk_declaration import Riskiest
-from pytest_dp.settings import Settings
+from pytest_dp.settings import FIELDS, Settings
 
 Entry = dict[str, Any]
 
 ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
 """Effort that an entry names in any case; of the rest, what is not usual."""
+SOMETIMES = sorted(
+    name for name, field in FIELDS.items() if not field.of_runs and name not in ALWAYS
+)
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
-SOMETIMES = ("at_least", "beyond", "features", "floating_point", "search")
 
 
 def entry(
