@@ -92,7 +92,7 @@ def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
     assert (stats.root / "dp.sarif").exists()
 
 
-KINDS = ("json", "sarif", "gitlab.json", "html")
+KINDS = tuple(ending.removeprefix(".") for ending in files.FORMATS)
 
 
 @pytest.mark.spot(2)
