@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.feature_bins import cuts_between
+from pytest_dp.attacks.feature_bins import quantiles
 from pytest_dp.attacks.scores import scores
 from pytest_dp.limits import FEW
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Extract
-from pytest_dp.outputs.rounding import Clusters, Outcomes
+from pytest_dp.outputs.rounding import Outcomes
 from pytest_dp.outputs.table import Table, tabulate
 
 BinNumbers = npt.NDArray[np.uint8]
@@ -84,8 +84,12 @@ class Reader:
 
 def cuts_of(odds: Floats, max_cuts: int) -> Floats:
     """Cut points for scores: between all values if they are few, else even and far into tails."""
-    values, counts = np.unique(odds, return_counts=True)
-    return cuts_between(Clusters(values, np.stack([values, values])), counts, max_cuts, FEW)
+    values = np.unique(odds)
+    if len(values) <= max_cuts:
+        return np.asarray(values[:-1] / 2 + values[1:] / 2)
+    half = max_cuts // 2
+    at = quantiles(len(odds), half, max_cuts - half - 1, FEW)
+    return np.unique(np.sort(odds)[at]) - 5e-10  # scores are rounded to 1e-9
 
 
 def joint_counts(bins1: BinNumbers, bins2: BinNumbers, width: int) -> Ints:

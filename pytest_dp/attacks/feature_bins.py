@@ -111,35 +111,36 @@ def bins_of(
     sample = numbers[::stride][is_number[::stride]]
     different, counts = clusters(*np.unique(sample, return_counts=True), room(feature, table))
     values = different.values
-    atoms = different.part(np.zeros(0, np.int64))
-    if len(values) > min(max_bins, MANY):
+    cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
+    if len(values) <= min(max_bins, MANY):
+        cuts = between(different.ends[1][:-1], different.ends[0][1:])
+    elif len(values):
         often = recurring(counts, 0.001)
         if often.sum() > MANY:  # of many values of one sort those that stand out
             often = recurring(counts, 1.0)
         if often.sum() > MANY:
             often[:] = False
         atoms = different.part(often)
-        different, counts = different.part(~often), counts[~often]
-    cuts = cuts_between(different, counts, min(max_bins, MANY) + 1, 10)
+        cuts = _cuts(different.part(~often), counts[~often], max_bins)
     categories = _categories(kinds, table)
     varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
     return FeatureBins(feature, cuts, atoms, categories) if varied else None
 
 
-def cuts_between(values: Clusters, counts: Ints, most: int, least: float) -> Floats:
-    """Cut points between all values if they are few, else at quantiles.
-
-    Half of these are even, half of them ever farther out in the tails, with `least` values beyond
-    the last.
-    """
-    above = np.arange(1, len(counts))
-    if len(counts) > most:
-        ends, n = np.cumsum(counts), int(counts.sum())
-        levels = quantile_levels(n, most // 2, most - most // 2 - 1, least)
-        at = np.clip((levels * n).astype(np.int64), 1, max(n - 1, 1))
-        above = np.unique(np.searchsorted(ends, at, side="right"))
-        above = above[(above > 0) & (above < len(counts))]
+def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
+    """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
+    ordered = np.repeat(np.arange(len(counts)), counts)
+    if not len(ordered):
+        return np.zeros(0)
+    above = np.unique(ordered[quantiles(len(ordered), max_bins // 2, max_bins - max_bins // 2, 10)])
+    above = above[above > 0]
     return between(values.ends[1][above - 1], values.ends[0][above])
+
+
+def quantiles(n: int, even: int, far_out: int, least: float) -> Ints:
+    """Positions in so many sorted values, by `quantile_levels`."""
+    at = (quantile_levels(n, even, far_out, least) * n).astype(np.int64)
+    return np.unique(np.clip(at, min(1, n - 1), n - 1))
 
 
 def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:

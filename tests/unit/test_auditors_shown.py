@@ -53,8 +53,7 @@ def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
 
 
 def test_events_are_as_round_as_they_can_be_without_proving_less():
-    round_ones = 0
-    for seed in range(4):
+    for seed in range(2):
         result = audit(
             lambda d, rng: sum(d) + rng.laplace(scale=0.5),
             eps=1.0,
@@ -62,11 +61,8 @@ def test_events_are_as_round_as_they_can_be_without_proving_less():
             seed=seed,
             n_jobs=1,
         )
-        found = result.counterexample
-        if str(found.event) in ("output < 1.0", "output >= 2.0"):
-            round_ones += 1
-            assert "about 2 times the claim" in found.diagnosis[0]
-    assert round_ones >= 3, "what was searched may prove more of another one"
+        assert str(result.counterexample.event) in ("output < 1.0", "output >= 2.0")
+        assert "about 2 times the claim" in result.counterexample.diagnosis[0]
 
 
 def test_a_closer_look_leaves_the_samples_that_confirm_a_violation():

@@ -234,10 +234,7 @@ def test_a_violation_has_all_pictures(method, pair):
         assert pictures.wealth[-1][1] == pytest.approx(math.log10(result.e_value), abs=2e-3)
         assert pictures.wealth[-1][0] == result.bet_samples
         curve = zip(*sorted(pictures.attack), strict=True)  # of cuts of a score
-        # Both rates of the curve are off by the luck of the runs that were bet on.
-        luck = [3 * math.sqrt(p * (1 - p) / (result.bet_samples / 2)) for p in (c2 / n2, c1 / n1)]
-        low, high = np.interp(c2 / n2 + luck[0] * np.array([1, -1]), *curve)
-        assert low - luck[1] <= negatives[1] <= high + luck[1]
+        assert np.interp(positives[1], *curve) == pytest.approx(negatives[1], abs=0.1)
 
 
 def test_a_pass_has_its_wealth_and_its_strongest_attack():
