@@ -244,8 +244,7 @@ class _Classical(Proof):
     def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
         if guarantee.largest_ratio is None:
             return SHARP.refutes(likelier_first(counts), guarantee, alpha / 2)
-        log_p = statdp.log_p_value_both(*counts.four, guarantee.claimed)
-        return counts.c1 * counts.n2 > counts.c2 * counts.n1 and log_p <= math.log(alpha / 2)
+        return statdp.log_p_value_both(*counts.four, guarantee.claimed) <= math.log(alpha / 2)
 
 
 def likelier_first(counts: Counts) -> Counts:
