@@ -99,4 +99,4 @@ def test_what_remains_without_noise():
 
 def test_blame_knows_its_scale():
     draw = Draw(0, Request(RNG, "triangular", (-3, 0, 5), {}), (), 0.0)
-    assert noise_of(draw, None) == Noise(Law(TRIANGULAR, 3 / 8), 8, 0)
+    assert noise_of(draw, None) == Noise(Law(TRIANGULAR, 3 / 8), 8, -3, 0)
