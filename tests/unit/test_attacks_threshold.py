@@ -289,10 +289,14 @@ def test_the_bound_to_expect_of_an_event(claim):
         assert choice.expected > 0.3 * float(claim.shown_by(c1 / n, c2 / n))
         assert choice_of(c1, n, c2, n, plan(500_000, 1e-3, claim)).expected > choice.expected
         assert choice_of(c1, n, c2, n, ahead, both=c2).expected >= choice.expected
-        if claim in (PURE, GaussianDP(0.5)):  # the scale of rough bounds
-            rough = float(rough_bounds(np.array([c1]), np.array([c2]), n, ahead)[0])
-            assert rough == pytest.approx(choice.expected, rel=0.25, abs=0.1)
     assert choice_of(3_000, n, 3_000, n, ahead).expected <= 0
+
+
+@pytest.mark.parametrize(("c1", "c2"), [(500, 100), (100, 500), (30, 3), (4_000, 3_000)])
+def test_rough_bounds_are_about_those_to_expect(c1, c2):
+    expected = choice_of(c1, 10_000, c2, 10_000, plan(50_000, 1e-3)).expected
+    rough = rough_bounds(np.array([c1]), np.array([c2]), 10_000, plan(50_000, 1e-3))[0]
+    assert rough == pytest.approx(expected, abs=0.25 * abs(expected) + 0.1)
 
 
 @pytest.mark.spot(2)
