@@ -109,7 +109,6 @@ def one_number(records, eps, rng, size):
         (Sequential(coupled=False), one_number, COUNTS),
         (Sequential(), ten_bins, {"inputs": queries(2)}),
     ],
-    ids=str,
 )
 def test_a_loss_at_the_resolution_is_caught(method, mechanism, inputs):
     """Also where no event has the whole loss.

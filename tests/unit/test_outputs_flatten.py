@@ -67,7 +67,7 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("output", "leaves"), EXAMPLES, ids=repr)
+@pytest.mark.parametrize(("output", "leaves"), EXAMPLES)
 def test_where_leaves_stand(output, leaves):
     table = tabulate([output])
     stands = zip(table.numbers.tolist(), named(table), strict=True)
