@@ -38,6 +38,16 @@ def test_the_index_lists_every_proof():
     assert sorted(re.findall(r"\(([\w-]+\.md)\)", index)) == [page.name for page in PROOFS]
 
 
+def test_pages_about_the_code_use_words_of_it():
+    files = [file for folder in ("pytest_dp", "tests") for file in (ROOT / folder).rglob("*.py")]
+    known = {"test_adding_", *(file.stem for file in files)}
+    known.update(*(re.findall(r"\w+", file.read_text()) for file in files))
+    for page in ("architecture.md", "extending.md", "proofs/*.md"):
+        text = "".join(file.read_text() for file in (ROOT / "docs").glob(page))
+        named = " ".join(re.findall(r"`([^`\n]+)`", text))
+        assert set(re.findall(r"[A-Za-z_]\w+", named)) <= known, page
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
     for path, anchor in links(page):
