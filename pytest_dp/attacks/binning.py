@@ -15,7 +15,7 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.limits import FEW
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Extract
-from pytest_dp.outputs.rounding import Outcomes
+from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
 
 BinNumbers = npt.NDArray[np.uint8]
@@ -51,7 +51,7 @@ class ByScore:
 class ByEvent:
     """Whether an output is in an event, or one of some."""
 
-    event: Event | Outcomes
+    event: Event | WholeOutputs
 
     @property
     def width(self) -> int:

@@ -20,7 +20,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
     Clusters,
-    Outcomes,
+    WholeOutputs,
     between,
     clusters,
     recurring,
@@ -77,22 +77,22 @@ class FeatureBins:
         return codes
 
 
-Column = FeatureBins | Outcomes
+Column = FeatureBins | WholeOutputs
 
 
 def output_categories(
     table: Table, max_outputs: int, min_each: float, *, exact: bool = False
-) -> Outcomes | None:
+) -> WholeOutputs | None:
     """Whole outputs as categories; None if more than `max_outputs` differ, or they are too rare.
 
     That is, less than `min_each` of each on average. `exact` says that numbers which are equal but
     for rounding are different ones.
     """
     if len(table) > 4_000:
-        probe = Outcomes.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
+        probe = WholeOutputs.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
         if len(probe.marks) > min(max_outputs, 1_000):
             return None
-    outputs = Outcomes.of(table, exact=exact)
+    outputs = WholeOutputs.of(table, exact=exact)
     if len(outputs.marks) > max_outputs or len(outputs.marks) * min_each > len(table):
         return None
     return outputs

@@ -43,9 +43,8 @@ def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
 
     Validity is exact for every number of runs. So is the tail, up to an upward allowance for
     rounding (relative 1e-13 at a hundred runs, 5e-8 at half a million). The quantile rule is
-    conservative:
-    at the boundary of the claim, fewer than `alpha` of the tests reject. Below about 1e-308 the
-    p-value loses its digits and stays at 5e-324; `log_p_value` does not.
+    conservative: at the boundary of the claim, fewer than `alpha` of the tests reject. Below about
+    1e-308 the p-value loses its digits and stays at 5e-324; `log_p_value` does not.
     """
     return max(math.exp(log_p_value(c1, n1, c2, n2, eps)), SMALLEST_FLOAT)
 
@@ -55,7 +54,7 @@ def log_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     check_count("c1", c1, n1)
     check_count("c2", c2, n2)
     check_eps(eps)
-    surviving = upper_count(c1, eps, THINNING_SHARE)
+    surviving = upper_count(c1, eps)
     return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))
 
 
@@ -126,10 +125,10 @@ def log_tail(t: int, n1: int, c2: int, n2: int) -> float:
     return min(0.0, float(logsumexp(terms)) + rounding)
 
 
-def upper_count(c1: int, eps: float, share: float) -> int:
-    """The largest t with `P(T >= t) >= share` for `T ~ Bin(c1, exp(-eps))`."""
+def upper_count(c1: int, eps: float) -> int:
+    """The largest t with `P(T >= t) >= THINNING_SHARE` for `T ~ Bin(c1, exp(-eps))`."""
     keep = math.exp(-eps)
-    needed = share * (1 + 1e-9)  # rounded against the test
+    needed = THINNING_SHARE * (1 + 1e-9)  # rounded against the test
     if keep == 1.0:
         return c1
 

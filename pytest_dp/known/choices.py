@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from pytest_dp.known.domains import Domain, Draw, Evenly, domain_of
+from pytest_dp.known.domains import Domain, Evenly, LazyDraw, domain_of
 from pytest_dp.known.lazy import Lazy
 from pytest_dp.known.paths import Path, Weight
 from pytest_dp.limits import MANY, NEGLIGIBLE, SEVERAL
@@ -67,7 +67,7 @@ class Choices(Instrument):
         return bytes(self.choose([Fraction(1, 256)] * 256) for _ in range(count))
 
 
-class OpenDraw(Draw):
+class OpenDraw(LazyDraw):
     """A draw of a run: the interval of its domain, by numbers, that is still possible.
 
     If what is asked is open, the draw is split: there is a branch for each part.

@@ -55,7 +55,7 @@ UNIFORM = Evenly(0, 1 << BITS, 2.0**-BITS)
 
 
 @dataclass(frozen=True, slots=True)
-class Smooth:
+class ByLaw:
     """Floats, with the masses of a law that has a density."""
 
     law: Law
@@ -95,14 +95,14 @@ class Smooth:
         return min(high, stop - 1)
 
 
-Domain = Evenly | Smooth
+Domain = Evenly | ByLaw
 """Values, the probability of those from one number up to another, times a constant, and a number
 that has about half of it on either side."""
 
 
 def domain_of(law: Law) -> Domain:
     """The values of draws with a density."""
-    return UNIFORM if law.family is laws.UNIFORM else Smooth(law)
+    return UNIFORM if law.family is laws.UNIFORM else ByLaw(law)
 
 
 def float_of(number: int) -> float:
@@ -117,7 +117,7 @@ def number_of(value: float) -> int:
     return bits if value >= 0 else -bits
 
 
-class Draw:
+class LazyDraw:
     """A draw of a run, as far as functions of it ask for it; `instrument` is what answered it."""
 
     __slots__ = ("domain", "instrument")

@@ -20,7 +20,7 @@ from pytest_dp.limits import EQUAL, FLOAT_ERRORS
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.rounding import Outcomes
+from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.privacy.profiles import LARGEST
@@ -232,7 +232,7 @@ class EnumeratedPair:
             excess = delta - stick.delta
             if excess > EQUAL * (1 + stick.delta):
                 masses = float(way.p[worst].sum()), float(way.q[worst].sum())
-                binning = ByEvent(Outcomes(tuple(np.sort(way.marks[worst]).tolist())))
+                binning = ByEvent(WholeOutputs(tuple(np.sort(way.marks[worst]).tolist())))
                 yield stick.eps, masses, excess, binning
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:

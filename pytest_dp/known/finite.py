@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.known.domains import Draw, Evenly, Smooth, float_of, number_of
+from pytest_dp.known.domains import ByLaw, Evenly, LazyDraw, float_of, number_of
 from pytest_dp.known.monotone import is_draw
 from pytest_dp.known.trace import (
     EVERYWHERE,
@@ -181,14 +181,14 @@ def joined(trace: Trace, function: Callable[..., Any], *numbers: Finite) -> Any:
     return Finite(trace, cuts, tuple(map(function, *values))).simple()
 
 
-class TracedDraw(Draw):
+class TracedDraw(LazyDraw):
     """A draw of a trace, for functions of it: their comparisons are numbers with few values."""
 
     __slots__ = ("_number", "_trace")
 
     def __init__(self, trace: Trace, number: int) -> None:
         law = trace.laws[number]
-        super().__init__(Evenly(0, 0) if law.lattice else Smooth(law), trace.instrument)
+        super().__init__(Evenly(0, 0) if law.lattice else ByLaw(law), trace.instrument)
         self._trace, self._number = trace, number
 
     def possible(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.known.domains import Draw
+from pytest_dp.known.domains import LazyDraw
 from pytest_dp.known.monotone import UNARY, applied, elementwise, of_draws, unary
 from pytest_dp.known.trace import Traced, operators
 from pytest_dp.limits import MAX_WORK
@@ -45,7 +45,7 @@ class Lazy:
     _is_draw = True
 
     def __init__(
-        self, draw: Draw, function: Function = _identity, *, discrete: bool = False
+        self, draw: LazyDraw, function: Function = _identity, *, discrete: bool = False
     ) -> None:
         self._draw, self._function, self.discrete = draw, function, discrete
 

@@ -34,8 +34,8 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
     NO_ROOM,
-    Outcomes,
     Room,
+    WholeOutputs,
     clusters,
     recurring,
     room,
@@ -272,7 +272,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
     if table.is_extract:  # an output that is gone cannot be written down
         return []
-    known = Outcomes.of(table, exact=exact)
+    known = WholeOutputs.of(table, exact=exact)
     size = len(known.marks)
     if size > min(HUNDREDS, max(8, len(table) // 8)):
         return []
@@ -301,7 +301,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     return blocks
 
 
-def one_of(table: Table, rows: Sequence[int], outcomes: Outcomes) -> OneOf:
+def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
     """That an output is one of these outcomes, which stand in these rows of the table."""
     outputs = [table.raw[row] for row in rows]
     plain = [o.tolist() if isinstance(o, np.ndarray | np.generic) else o for o in outputs]

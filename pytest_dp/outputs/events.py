@@ -11,7 +11,7 @@ from pytest_dp.arrays import Bools
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, written
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.rounding import Outcomes
+from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.wording import about, negated, of_test, plain, shown_as, where
 
@@ -140,7 +140,7 @@ class Is:
 class OneOf:
     """The whole output is one of a few."""
 
-    outcomes: Outcomes
+    outcomes: WholeOutputs
     texts: tuple[str, ...]
     """The outputs as Python would print them."""
     by_repr: bool = False

@@ -120,11 +120,6 @@ class Clusters:
             farthest = np.maximum(self.ends[1] - self.values, self.values - self.ends[0])
         return np.asarray(np.nan_to_num(farthest), np.float64)  # of infinities
 
-    def reach_of(self, number: float) -> float:
-        """The same for a number that may be one of the values."""
-        at = int(self.index(np.array([number]))[0])
-        return float(self.reach[at]) if at >= 0 else 0.0
-
     def index(self, numbers: Floats) -> Ints:
         """The position of the value that each number equals; -1 if there is none."""
         if not len(self.values):
@@ -203,7 +198,7 @@ def merged(table: Table, near: Merging) -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class WholeOutputs:
     """Some whole outputs, told by their hashes."""
 
     marks: tuple[int, ...]

@@ -45,10 +45,10 @@ class Axis:
         return [k * step for k in range(lowest, highest + 1)]
 
 
-def svg(height: float, title: str, parts: Iterable[str], width: float = WIDTH) -> str:
+def svg(height: float, title: str, parts: Iterable[str]) -> str:
     """A picture with a title for those who cannot see it."""
     return (
-        f'<svg class="dp-picture" role="img" viewBox="0 0 {_n(width)} {_n(height)}">'
+        f'<svg class="dp-picture" role="img" viewBox="0 0 {_n(WIDTH)} {_n(height)}">'
         f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pytest_dp.results.plain import Share, Unbounded
+from pytest_dp.results.plain import MaybeInfinite, Share
 
 Mode = Literal["exact", "analytic", "numerical", "sampled"]
 Strength = Literal["", "exact", "analytic", "strong", "fair", "weak", "blind"]
@@ -52,7 +52,7 @@ class Blame:
 class Estimate:
     """A value of the claim's parameter on some pairs of inputs."""
 
-    value: Unbounded
+    value: MaybeInfinite
     """In nats, where the parameter is an eps; infinite where no value holds."""
     error: float
     """By how much it may be off; infinite where no bound is known, as of one that is searched for.

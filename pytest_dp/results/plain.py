@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 T = TypeVar("T")
 Share = Annotated[float, {"minimum": 0, "maximum": 1}]
 """A probability, and what the JSON Schema says of it."""
-Unbounded = Annotated[float, {"type": ["number", "null"]}]
+MaybeInfinite = Annotated[float, {"type": ["number", "null"]}]
 """A number that may be infinite."""
 
 

@@ -20,7 +20,7 @@ from pytest_dp.outputs.features import features
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation
-from pytest_dp.outputs.rounding import Outcomes
+from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 
@@ -118,7 +118,7 @@ SOME = Between(OUTPUT, low=1.0)
 
 def of(output):
     table = tabulate([output])
-    return one_of(table, [0], Outcomes.of(table))
+    return one_of(table, [0], WholeOutputs.of(table))
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from pytest_dp.report.table import outcome, table
 from pytest_dp.report.text import verbose
 from pytest_dp.results.outcome import Blame, Estimate
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
-from pytest_dp.results.plain import Unbounded, made, plain
+from pytest_dp.results.plain import MaybeInfinite, made, plain
 
 SCHEMA = json.loads(json_report.SCHEMA.read_text())
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -59,7 +59,7 @@ def test_the_schema_and_the_page_are_what_the_annotations_say():
 class More(Record):
     """A record that says more."""
 
-    reach: tuple[Unbounded, ...] | None = None
+    reach: tuple[MaybeInfinite, ...] | None = None
     """How far, or None."""
 
 
