@@ -30,7 +30,6 @@ import struct
 import sys
 import threading
 import time
-import types
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -177,10 +176,6 @@ def _by_clock(clock: Callable[[], float], leaks: Callable[[float], Any]) -> Mech
 
 
 # --- counters and whatever is kept ---
-
-
-def _box(value: Any) -> types.SimpleNamespace:
-    return types.SimpleNamespace(value=value)
 
 
 class _Counting:

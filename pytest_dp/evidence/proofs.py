@@ -21,7 +21,7 @@ from pytest_dp.privacy import Guarantee
 SPREAD = 2.326 / math.sqrt(2)
 """Standard errors that either of two frequencies is taken to be off: by chance, less than 1 % of
 all counts show less. It is the normal quantile of 99 %, shared by two errors."""
-ATTAINED = 0.95
+ATTAINED_IN_PAIRS = 0.95
 """Share of the mechanism's true loss that the attack found by a search is taken to have, where
 outputs are counted in pairs with the same random numbers. Such pairs leave the test so little doubt
 that what the search misses counts; elsewhere the doubt is larger, and the share is taken to be 1.
@@ -139,7 +139,7 @@ class Proof(ABC):
         fail.
         """
         half = min(counts.c1 / counts.n1, 0.5)
-        share = self.attained if counts.both is None else ATTAINED
+        share = self.attained if counts.both is None else ATTAINED_IN_PAIRS
         together = None if counts.both is None else _together(counts)
 
         def chances(loss: float) -> tuple[float, float]:

@@ -28,6 +28,7 @@ from pytest_dp.claim import Arguments, Promise
 from pytest_dp.records.code import digest, of_modules
 from pytest_dp.records.texts import text_of
 from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.plain import finite
 from pytest_dp.writing import write_whole
 
 VERSION = 1
@@ -107,7 +108,7 @@ class Store:
             now, shown = clocks.now().isoformat(timespec="seconds"), before or of_run
             about = claim, identity, seed, now, shown.samples, shown.log_e_values, alpha
             content = {"version": VERSION, **asdict(Run(*about))}
-            content["reached"] = reached if math.isfinite(reached) else None
+            content["reached"] = finite(reached)
             self.prepare(place)
             write_whole(file, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
         except Exception as error:  # a folder that cannot be written, a full disk

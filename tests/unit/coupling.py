@@ -62,10 +62,6 @@ def legacy_gauss(data):
     return sum(data) + np.random.normal()
 
 
-class Held(Owner):
-    """A generator in an object, in a class that workers get by value."""
-
-
 def vectorized(mechanism, **keywords):
     return Pair(mechanism, vectorized="size", **keywords)
 

@@ -15,7 +15,6 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 
 ROWS = [{"who": f"u{i}", "spent": i, "city": "ab"[i % 2], "age": 30} for i in range(6)]
-NAMES = list(ROWS[0])
 OTHER = [*ROWS[:3], {"who": "x", "spent": 50, "city": "z", "age": 31}, *ROWS[4:]]
 
 

@@ -10,17 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_dp.datasets import records_of
 from pytest_dp.datasets.relations import AddRemoveOne, AllQueries, OneQuery, Pair, ReplaceOne
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.search.shrinking import PairRecords, shrunk, simpler_numbers
 
 RECORDS = st.lists(st.integers(-50, 50), max_size=8)
 HUGE = 10**400
-
-
-def shown(pair: Pair) -> tuple[list[Any], list[Any]]:
-    return list(records_of(pair.d1)), list(records_of(pair.d2))
 
 
 def test_records_that_do_not_matter_are_left_out() -> None:
