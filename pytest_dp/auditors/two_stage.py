@@ -107,9 +107,11 @@ def _concluded(game: Game, witness: Witness, tested: Tested, proof: Proof) -> Au
     """What the counts of a witness prove, and what they would have shown."""
     context, c = game.context, game.context.method.c
     guarantee, claimed = context.guarantee, context.guarantee.claimed
+    # Proofs pay for looking both ways themselves: they are to get counts as the search turned them.
+    bounds = held_out.bounds(context, tested, proof)
     if proof.both_ways and any(n.c2 * n.n1 > n.c1 * n.n2 for n in tested.counted.values()):
         witness, tested = replace(witness, sign=-witness.sign), tested.swapped()
-    bounds = held_out.bounds(context, tested, proof)
+        bounds = [replace(bound, counts=bound.counts.swapped) for bound in bounds]
     best, shown = bounds[0], held_out.shown(bounds, claimed)
     p_value = min(b.p_value * context.alpha / (b.alpha * proof.tests) for b in bounds)
     lower, loss = max(best.lower, 0.0), best.loss

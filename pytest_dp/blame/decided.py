@@ -207,9 +207,14 @@ class _Decided:
 
 def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     """Leaves that are decided by one random number each, and lose too much together."""
-    parts = sorted(_decided(runs, claim), key=lambda part: -part.loss)
-    parts = parts if is_pure(claim) else parts[:1]  # losses of other claims do not add up
-    loss = sum(part.loss for part in parts)
+    ways = [
+        sorted(way, key=lambda part: -part.loss) for way in zip(*_decided(runs, claim), strict=True)
+    ]
+    if not is_pure(claim):  # losses of other claims do not add up
+        ways = [way[:1] for way in ways]
+    # What is likelier on D is not lost together with what is likelier on D'.
+    parts = max(ways, key=_total, default=[])
+    loss = _total(parts)
     number = format_number(loss)
     said = f"a loss of {number}" if is_pure(claim) else claim.at_least(number)
     excess = more_than_claimed(loss, claim, "an infinite loss" if math.isinf(loss) else said)
@@ -224,8 +229,22 @@ def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     yield from origins(runs, worst.draw, worst.places[0], scale, loss=loss)
 
 
-def _decided(runs: Runs, claim: Guarantee) -> Iterator[_Decided]:
-    """The leaves that each random number alone decides on both inputs, where some differ."""
+def _total(parts: Sequence[_Decided]) -> float:
+    return sum(part.loss for part in parts)
+
+
+def _loss(claim: Guarantee, p: float, q: float) -> float:
+    """By leaves with these probabilities; of other claims than eps alone, by all others too."""
+    if is_pure(claim):
+        return 0.0 if p <= q else math.log(p / q) if q else math.inf
+    return float(claim.shown_by(p, q))
+
+
+def _decided(runs: Runs, claim: Guarantee) -> Iterator[list[_Decided]]:
+    """The leaves that each random number alone decides on both inputs, where some differ.
+
+    By what tells most of D in them, and by what tells most of D'.
+    """
     here, there = runs.both(0)
     reaching = [runs.lines_of(place) for place in runs.differing if place not in WHOLE]
     alone = set().union(*(lines for lines in reaching if len(lines) == 1))
@@ -252,11 +271,11 @@ def _decided(runs: Runs, claim: Guarantee) -> Iterator[_Decided]:
         p, q = (one.probabilities(chosen) for one in pair)
         if p and q and not set(chosen).isdisjoint(runs.differing):
             shares = {leaves: (p.get(leaves, 0.0), q.get(leaves, 0.0)) for leaves in p | q}
-            losses = {
-                v: max(claim.shown_by(*s), claim.shown_by(*s[::-1])) for v, s in shares.items()
-            }
-            worst = max(losses, key=losses.__getitem__)
             key, index = pair[0].element
-            draw = here.keyed[key]
-            found = float(losses[worst]), chosen, worst, shares[worst], draw, noise_of(draw, index)
-            yield _Decided(*found)
+            draw, ways = here.keyed[key], []
+            for way in (1, -1):
+                losses = {leaves: _loss(claim, *s[::way]) for leaves, s in shares.items()}
+                worst = max(losses, key=losses.__getitem__)
+                about = chosen, worst, shares[worst], draw, noise_of(draw, index)
+                ways.append(_Decided(losses[worst], *about))
+            yield ways

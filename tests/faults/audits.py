@@ -89,6 +89,15 @@ FAULTS = (
         WIRING + "test_all_that_is_shown_spends_alpha_once",
     ),
     Fault(
+        "one-way-proof-turned-by-its-counts",
+        "auditors/two_stage.py",
+        "held_out.bounds(context, tested, proof)",
+        "held_out.bounds(context, max(tested, tested.swapped(), key=lambda one: "
+        "next(iter(one.counted.values())).c1), proof)",
+        "StatDP spends one and a half times its alpha.",
+        WIRING + "test_proofs_get_counts_as_the_search_turned_them",
+    ),
+    Fault(
         "red-at-the-claim",
         "auditors/two_stage.py",
         "violated = lower > claimed",

@@ -149,10 +149,18 @@ FAULTS = (
     Fault(
         "losses-beside-delta-added-up",
         "blame/decided.py",
-        "parts = parts if is_pure(claim) else parts[:1]",
-        "parts = parts if claim else parts[:1]",
+        "if not is_pure(claim):",
+        "if False:",
         "Where a delta is claimed, a line is said to lose what several lines lose together.",
         "unit/test_blame.py::test_what_one_draw_decides_in_the_words_of_the_claim",
+    ),
+    Fault(
+        "both-directions-lost-at-once",
+        "blame/decided.py",
+        "_loss(claim, *s[::way])",
+        "max(map(partial(_loss, claim), s, s[::-1]))",
+        "Two draws that tell D and D' are said to lose more together than any output tells.",
+        "unit/test_blame.py::test_what_tells_d_is_not_lost_with_what_tells_the_other",
     ),
     Fault(
         "joint-outputs-told-one-by-one",

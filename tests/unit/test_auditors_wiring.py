@@ -16,7 +16,7 @@ from pytest_dp.auditors import concluding, dpfinder, held_out, sequential
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.evidence.counts import Counts
-from pytest_dp.evidence.proofs import SHARP, Bound
+from pytest_dp.evidence.proofs import CLASSICAL, SHARP, Bound
 from pytest_dp.limits import COUPLED_SHARE, PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
@@ -203,6 +203,24 @@ def test_a_bound_at_the_claim_does_not_break_it(monkeypatch, lower, red):
     result = quick(laplace, eps=1.0, method="dpsniper")
     assert result.violated == red
     assert (result.p_value <= result.alpha) == red
+
+
+def test_proofs_get_counts_as_the_search_turned_them(monkeypatch):
+    """Which input is called first is not by the counts that are tested: half of a proof is one way.
+
+    Nothing tells these inputs apart, so that either is the likelier one in about half of all tests.
+    """
+    turned, proved = [], type(CLASSICAL).proved
+
+    def noted(self, counts, *rest):
+        turned.append(counts.c1 < counts.c2)
+        return proved(self, counts, *rest)
+
+    monkeypatch.setattr(type(CLASSICAL), "proved", noted)
+    coin = {"mechanism": lambda _, rng: rng.random() < 0.5, "eps": 0.1, "method": "statdp"}
+    for seed in range(8):
+        audit(**coin, pairs=[([1], [])], max_samples=500, n_jobs=1, seed=seed)
+    assert 0 < sum(turned) < 8
 
 
 def test_what_is_kept_from_run_to_run_is_no_violation():

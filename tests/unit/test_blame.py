@@ -158,7 +158,7 @@ def array_of_entries(data, rng):
     return out
 
 
-@case("too far apart", "output is 0.0 with probability 0.1192 on D and 0.8808 on D'")
+@case("too far apart", "output is 1.0 with probability 0.8808 on D and 0.1192 on D'")
 def weighted(data, rng):
     weights = np.exp(2.0 * np.array([sum(data) < 18, sum(data) >= 18]))
     return int(rng.choice(2, p=weights / weights.sum()))  # here
@@ -170,7 +170,7 @@ def responses(data, rng):
     return [bit if rng.random() < 0.9 else not bit for bit in bits]  # here
 
 
-@case("too little noise", "output is False with probability 0.1839 on D and 0.8161 on D': a loss")
+@case("too little noise", "output is True with probability 0.8161 on D and 0.1839 on D': a loss")
 def flag(data, rng):
     return len(data) + rng.laplace(scale=0.5) > 3.5  # here
 
@@ -568,6 +568,18 @@ def test_gaussian_noise_in_the_words_of_the_claim(claim, said):
 def test_what_one_draw_decides_in_the_words_of_the_claim(claim, said):
     one, *_ = look(above_limit, MOVED, claim)  # losses of several draws do not add up there
     assert said in one.message
+
+
+def test_what_tells_d_is_not_lost_with_what_tells_the_other():
+    def biased(data, rng):
+        first = rng.random() < (0.5 if len(data) > 3 else 0.2)
+        second = rng.random() < (0.2 if len(data) > 3 else 0.5)
+        return [first, second]
+
+    (one,) = look(biased)
+    loss = math.log(0.5 / 0.2) + math.log(0.8 / 0.5)
+    assert f"a loss of {loss:.4g} for 1.0 claimed" in one.message
+    assert look(biased, claim=ApproximateDP(1.5)) == ()  # below twice the larger one
 
 
 GRADIENTS = np.array([[3.0, -4.0, 1.0], [0.2, 0.1, 0.0]])
