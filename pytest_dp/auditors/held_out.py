@@ -218,15 +218,10 @@ def bounds(context: Context, tested: Tested, proof: Proof = SHARP) -> list[Bound
 
 def described(bound: Bound, witness: Witness) -> str:
     """The event or attack with its counts."""
-    counts, loss, what = bound.counts, bound.loss, getattr(witness, bound.kind)
-    parameter = bound.guarantee.parameter
-    name, unit = "a loss" if parameter in ("eps", "scale") else parameter, ""
-    if parameter == "scale":
-        unit = " times the claim"
-    return (
-        f"{what}: {counts.c1:,} of {counts.n1:,} against {counts.c2:,} of {counts.n2:,}, "
-        f"{name} of {loss[0]:.3g} to {loss[1]:.3g}{unit}"
-    )
+    c1, n1, c2, n2 = bound.counts.four
+    loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
+    what = getattr(witness, bound.kind)
+    return f"{what}: {c1:,} of {n1:,} against {c2:,} of {n2:,}, {loss}"
 
 
 def shown(proved: list[Bound], claimed: float) -> Bound:

@@ -199,6 +199,12 @@ class Guarantee(ABC):
         name, behind = self._in_words
         return f"{number}{behind}" if name == "loss" else f"a true {name} of {number}{behind}"
 
+    def spanning(self, low: str, high: str) -> str:
+        """Where the parameter lies by an event: ``a loss of 0.9 to 1.3``, ``mu of 0.9 to 1.3``."""
+        name, behind = self._in_words
+        name = "a loss" if self.parameter in ("eps", "scale") else name
+        return f"{name} of {low} to {high}{behind}"
+
     def _compared(self, sign: str, number: str) -> str:
         name, behind = self._in_words
         return f"{name} {sign} {number}{behind}"

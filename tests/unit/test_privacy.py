@@ -395,6 +395,9 @@ def test_words():
     assert ZeroConcentratedDP(1.0).more_than("1.0") == "rho > 1.0"
     assert GaussianDP(1.0).true("1.3") == "a true mu of 1.3"
     assert EVERY["rdp"].at_least("0.7") == "eps >= 0.7 at order 8"
+    assert EVERY["rdp"].spanning("0.7", "0.9") == "eps of 0.7 to 0.9 at order 8"
+    assert ApproximateDP(1.0).spanning("0.7", "0.9") == "a loss of 0.7 to 0.9"
+    assert EVERY["profile"].spanning("1", "2") == "a loss of 1 to 2 times the claim"
     assert EVERY["profile"].at_least("1.4") == "loss >= 1.4 times the claim"
     assert EVERY["rdp of several"].true("1.4") == "1.4 times the claim"
 
