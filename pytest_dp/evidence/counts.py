@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pytest_dp.evidence.validation import check_count
 
@@ -52,11 +52,6 @@ class Counts:
     def only2(self) -> int:
         """Pairs with only the output on the other input in the event."""
         return self.c2 - (self.both or 0)
-
-    @property
-    def apart(self) -> Counts:
-        """The same counts without the pairs."""
-        return replace(self, both=None)
 
     @property
     def swapped(self) -> Counts:

@@ -35,11 +35,6 @@ class Draw:
     value: Any
     """A copy of the answer; for methods that work in place, of what they changed."""
 
-    @property
-    def site(self) -> Site:
-        """The line that draws."""
-        return self.stack[0]
-
 
 @dataclass(frozen=True, slots=True)
 class Seeded:

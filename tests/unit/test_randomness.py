@@ -101,7 +101,7 @@ def test_every_source_is_seen_and_repeats_and_can_be_replaced(mechanism):
     assert output == draw.value
     assert run(mechanism, Tape(1)) == output
     assert run(mechanism, Tape(2)) != output
-    assert draw.site.file == __file__
+    assert draw.stack[0].file == __file__
     again = run(
         mechanism, Tape(1, lambda _: lambda draw, other: other.of(draw.request, draw.stack))
     )
