@@ -78,7 +78,10 @@ class KnownPair(Protocol):
 def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
     """The parameter of a guarantee on a pair, and its error; CannotInstrument if unknown."""
     if guarantee.parameter == "eps":
-        return known.eps_at(guarantee.delta)
+        value, error = known.eps_at(guarantee.delta)
+        if guarantee.delta and value > guarantee.claimed:  # a leak of delta may round to more
+            value, error = known.eps_at(guarantee.delta * (1 + EQUAL))
+        return value, error
     if known.mu is None or guarantee.delta or guarantee.parameter not in {"mu", "rho"}:
         raise CannotInstrument(f"a claim of {guarantee.parameter}")
     value = known.mu if guarantee.parameter == "mu" else known.mu**2 / 2

@@ -48,6 +48,8 @@ def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
         return isinstance(stronger, AttackAUC) and stronger.auc <= weaker.auc
     if not isinstance(weaker, ApproximateDP | RenyiDP | ZeroConcentratedDP | GaussianDP):
         return False
+    if weaker.delta and isinstance(weaker, ApproximateDP):  # that of a sum may be off by more
+        return stronger.delta_at(weaker.eps) <= weaker.delta * (1 + ROUNDED)
     try:
         needed = smallest(weaker, [(stronger, 1)])
     except ClaimError:

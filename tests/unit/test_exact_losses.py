@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from exact import loss, probabilities
 
+from pytest_dp import audit
 from pytest_dp.known.enumerated import delta_of, eps_at, grouped, pair_probabilities
 from pytest_dp.privacy import HockeyStick
 
@@ -91,6 +92,16 @@ def test_an_outcome_of_one_input_alone():
     # From 0 to 1, (0.5 - delta) / 0.495 and (1 - delta) / 0.99 are the candidates.
     known = loss(mechanism, 0, 1, delta=0.0100001)
     assert known.upper == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_leak_of_just_delta_is_within_the_claim():
+    """Though the share of the floats below 0.05 is more than 0.05 by an ulp."""
+
+    def leaks(x, rng):
+        return x if rng.random() < 0.05 else None
+
+    result = audit(leaks, eps=0.5, delta=0.05, pairs=[(0, 1)], n_jobs=1, seed=1, max_samples=2_000)
+    assert (result.strength, result.estimate.value) == ("exact", 0.0)
 
 
 # --- mechanisms in the ways in which people write them ---

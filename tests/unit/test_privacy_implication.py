@@ -77,3 +77,14 @@ def test_of_one_notion_the_parameter_decides(given):
 )
 def test_between_notions(given, asked, follows):
     assert implies(guarantee(given), guarantee(asked)) == follows
+
+
+def test_what_nearly_follows_does_not():
+    """A trade-off function composes to within half a percent, which is no leave to lose that."""
+
+    def pure(eps):
+        return TradeOff(lambda x: max(0.0, 1 - math.exp(eps) * x, math.exp(-eps) * (1 - x)))
+
+    asked = guarantee({"eps": 1.0, "delta": 1e-5})
+    assert implies(pure(1.0), asked)
+    assert not implies(pure(1.002), asked)
