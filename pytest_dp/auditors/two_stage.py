@@ -23,7 +23,7 @@ from pytest_dp.evidence.proofs import Proof
 from pytest_dp.evidence.resolution import told_apart, would_show
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import HOPE_UNSEEN, NO_LOSS, RARELY, THOUSAND
+from pytest_dp.limits import NO_LOSS, RARELY, THOUSAND
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
@@ -136,7 +136,7 @@ def _concluded(game: Game, witness: Witness, tested: Tested, proof: Proof) -> Au
                 "smaller c, or leave it out",
                 hinders=True,
             )
-    if not violated and loss[1] < HOPE_UNSEEN * claimed:
+    if not violated and loss[1] < claimed / 2:
         context.sampler.note(
             f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of "
             f"{guarantee.written(f'{claimed:g}')}: more noise than needed, or a weak search"
