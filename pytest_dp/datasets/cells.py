@@ -52,9 +52,13 @@ def _fields(record: Any, names: Sequence[Any] | None) -> dict[Hashable, Any]:
 
 
 def _array(column: Any) -> npt.NDArray[Any]:
-    array = np.asarray(column)
+    try:
+        array = np.asarray(column)
+    except ValueError:  # lists that are not as long
+        array = np.empty(())
     if array.dtype.kind in "biuf" and array.ndim == 1:
         return array.astype(np.float64)
-    objects = np.empty(len(array), object)
-    objects[:] = list(column)
+    objects = np.empty(len(column), object)
+    for at, value in enumerate(column):  # each a value, though it may be a list
+        objects[at] = value
     return objects

@@ -56,6 +56,13 @@ def test_what_is_no_table_has_no_columns(other):
     assert cells_of(other) is None
 
 
+def test_a_list_in_a_record_is_one_value():
+    for lists in ([[2, 3], [5]], [[2, 3], [5, 6]]):
+        cells = cells_of([[1, lists[0]], [4, lists[1]]])
+        assert list(cells[0]) == [1.0, 4.0]
+        assert list(cells[1]) == lists
+
+
 def test_records_that_are_far_and_rare_come_first():
     rng = np.random.default_rng(0)
     usual = rng.normal(size=(200, 3))
