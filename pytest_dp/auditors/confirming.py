@@ -275,7 +275,8 @@ def _apart(
     """Outputs of processes that share nothing any more of what all of them draw from.
 
     While something is the same in all of them, it may be a coin that each has thrown once and
-    keeps: there are so many that they fall alike with chance alpha at most.
+    keeps: there are so many that fair ones fall alike with chance alpha at most. Of coins that
+    seldom show their other side, that chance is larger.
     """
     outputs, enough = Copies(), max(SEVERAL, 1 + math.ceil(-math.log2(context.alpha)))
     while len(outputs) < SEVERAL or (len(outputs) < enough and _has_constants(outputs, event)):
