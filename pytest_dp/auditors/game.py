@@ -136,7 +136,9 @@ class Game:
             self._learn(state, deadline)
         edge = self._proposed_edge(state)
         if state.binnings:
-            edge = max(edge, hope(state.record, self.context.guarantee))
+            # To look where a better model may find more costs wealth, but for games without stakes.
+            learned = math.inf if self.share else state.learned
+            edge = max(edge, hope(state.record, self.context.guarantee, learned))
         state.hope = edge
 
     def _next_pair(self) -> PairState | None:

@@ -272,9 +272,13 @@ def edge(record: Record, guarantee: Guarantee) -> float:
     return suspicion(record, guarantee) / math.sqrt(max(_pairs(record), 1))
 
 
-def hope(record: Record, guarantee: Guarantee) -> float:
-    """The edge that a pair might have, in standard deviations of a payoff."""
-    return edge(record, guarantee) + HOPE_ERRORS / math.sqrt(max(_pairs(record), 1))
+def hope(record: Record, guarantee: Guarantee, learned: float = math.inf) -> float:
+    """The edge that a pair might have, in standard deviations of a payoff.
+
+    A model that is learned from few outputs may miss an edge that is a standard error of theirs.
+    """
+    unsure = HOPE_ERRORS / math.sqrt(max(_pairs(record), 1))
+    return edge(record, guarantee) + unsure + 1 / math.sqrt(learned)
 
 
 def _pairs(record: Record) -> float:

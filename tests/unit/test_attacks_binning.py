@@ -82,6 +82,9 @@ def test_hope_is_for_pairs_that_look_worse_or_are_unknown():
     # Where nothing is gained, what is hardly known comes first.
     at_the_claim = hope(record(3_297, 2_000, 10_000), claim)
     assert hope(record(55, 50, 180), claim) > at_the_claim
+    by_learned = [hope(record(55, 50, 180), claim, learned) for learned in (24, 180, np.inf)]
+    assert by_learned == sorted(by_learned, reverse=True)
+    assert by_learned[0] == pytest.approx(by_learned[2] + 24**-0.5)
 
 
 def test_numbers_of_long_lists_take_more_room_than_those_of_arrays():
