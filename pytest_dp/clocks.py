@@ -28,11 +28,48 @@ _clock = _second(_time)
 _START = float(_clock.time()) - float(_clock.perf_counter())
 """When the clock was at 0, in seconds since 1970: by the time at which this module is loaded, which
 is when pytest starts."""
+WALL_FACTOR = 4.0
+"""Seconds that may pass for a second of effort.
+
+With less, a busy machine cuts audits off; with more, code that waits keeps everybody waiting.
+"""
+_ELSEWHERE = [0.0]
+"""Processor seconds of other processes."""
 
 
 def seconds() -> float:
     """Seconds that pass, from some point in time on."""
     return float(_clock.perf_counter())
+
+
+def process_seconds() -> float:
+    """Processor seconds of this process, and of others that have worked for it."""
+    return float(_clock.process_time()) + _ELSEWHERE[0]
+
+
+def add_process_seconds(seconds: float) -> None:
+    """Count the processor seconds of another process, which has worked for this one."""
+    _ELSEWHERE[0] += seconds
+
+
+class Stopwatch:
+    """The effort since it was made: processor seconds, and a quarter of the time that has passed.
+
+    The larger of the two, so that code that waits has an end as well. Of `processes` that work at
+    the same time, each counts as much as this one.
+    """
+
+    def __init__(self, processes: int = 1) -> None:
+        self._processes, self._processor, self._wall = processes, process_seconds(), seconds()
+
+    def spent(self) -> float:
+        """Return the seconds of effort."""
+        computed = (process_seconds() - self._processor) * self._processes
+        return max(computed, self.passed() / WALL_FACTOR)
+
+    def passed(self) -> float:
+        """Return the seconds that have passed."""
+        return seconds() - self._wall
 
 
 def processor_seconds() -> float:

@@ -14,7 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.arrays import Bools
-from pytest_dp.limits import KEPT_RANK, SELDOM
+from pytest_dp.datasets import describe
+from pytest_dp.limits import KEPT_RANK, SELDOM, SHORT_TEXT
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.feature import Feature
@@ -22,10 +23,14 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.lattices import Remainder
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.relations import Relation
+from pytest_dp.outputs.relations import Relation, without_noise
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
+from pytest_dp.results.result import Counterexample
 
+MAX_COMPARED = 128
+"""How many numbers of an output are compared with each other. With more, a failure of a mechanism
+with a long output takes longer; noise that only later numbers share goes unnoticed."""
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
@@ -67,6 +72,19 @@ def _simpler(condition: Between) -> Iterator[Between]:
                 yield replace(shape, low=low, high=high)
 
 
+def in_one_sentence(example: Counterexample) -> str:
+    """D, D', S and how often it came, where a violation could not be confirmed."""
+    counts, runs = example.counts, example.runs
+    if not any(runs) and example.bet_counts is not None and example.bet_runs is not None:
+        counts, runs = example.bet_counts, example.bet_runs
+    (c1, c2), (n1, n2) = counts, runs
+    d1, d2 = (describe(data, SHORT_TEXT) for data in (example.d1, example.d2))
+    return (
+        f"It was seen on D = {d1} and D' = {d2}: S = {{{example.event}}} came in {c1:,} of {n1:,} "
+        f"runs on D, and in {c2:,} of {n2:,} on D'"
+    )
+
+
 def diagnose(
     event: Event | None,
     counts: tuple[int, int],
@@ -98,7 +116,10 @@ def _sentences(
         )
         return
     leak = None if event is None else _leak(event)
-    if leak:
+    shared = _shared_noise(searched) if len(searched) == 2 else ""
+    if shared:
+        yield shared
+    elif leak:
         if event is not None and len(searched) == 2:
             yield from _told_apart(event, searched)
         yield leak
@@ -114,6 +135,17 @@ def _sentences(
         )
     elif guarantee.largest_ratio is not None:
         yield from _multiple(counts, runs, guarantee.largest_ratio)
+
+
+def _shared_noise(searched: Sequence[Table]) -> str:
+    """Say which numbers of the outputs have the same noise, if any have; empty if none do."""
+    on_d, on_d2 = searched
+    places = [place for place in on_d.places if place in set(on_d2.places)][:MAX_COMPARED]
+    sides = [[table.leaf(place)[0] for place in places] for table in searched]
+    if not places:
+        return ""
+    shared = without_noise(places, *(np.stack(side, axis=1) for side in sides))
+    return f"{shared}. Draw new noise for each number." if shared else ""
 
 
 def _told_apart(event: Event, searched: Sequence[Table]) -> Iterator[str]:

@@ -348,8 +348,8 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         Probability of a false alarm.
     max_samples : int, optional
         Effort: runs of the mechanism in all.
-    max_seconds : float, optional
-        Effort: seconds for the audit.
+    max_seconds : float or None, optional
+        Effort: processor seconds of the audit and its workers, or None; 4 times as many may pass.
     margin : float or None, optional
         An audit of a claim that stands ends as soon as it would have caught noise that is so many
         times too small; under pure eps, a true loss of so many times the claim. By default 1.25;
@@ -365,15 +365,15 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         the classifier sees of an output. By default it follows from the outputs. Not for StatDP.
     search : optional
         What proposes further pairs of neighbouring inputs beside those of `inputs`: any of
-        ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code),
-        ``"symbolic"`` (inputs that z3 finds for the branches of the code; the extra ``z3``) and
-        ``"mutation"`` (of inputs that take new branches, or look promising), or objects with
-        ``propose(past)``, or a list of these. By default all that are installed; ``()`` for none.
-        Only if it is asked for, ``"gradient"`` (numbers moved along the gradient of the loss).
+        ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code)
+        and ``"mutation"`` (of inputs that take new branches, or look promising), which are the
+        default; ``"symbolic"`` (inputs that z3 finds for the branches of the code; the extra
+        ``z3``), ``"gradient"`` (numbers moved along the gradient of the loss), objects with
+        ``propose(past)``, or a list of these; ``()`` for none.
         Pairs given by `pairs` are not added to. For the sequential auditor.
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
-    at_least : {"inconclusive", "weak", "fair", "strong", "analytic", "exact"}, optional
+    at_least : {"inconclusive", "weak", "fair", "strong", "aligned", "analytic", "exact"}, optional
         The lowest grade that does not fail the test, unless the run asks for a higher one.
     beyond : {"tell", "fail", "off"}, optional
         What becomes of a violation on inputs beyond what `inputs` gives: of a record that is in no

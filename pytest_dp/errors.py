@@ -29,6 +29,12 @@ class MechanismError(PytestDPError, RuntimeError):
     __module__ = "pytest_dp"
 
 
+class DependentRuns(MechanismError):  # noqa: N818  a MechanismError to users
+    """What an audit saw of a mechanism is no evidence, as runs depend on earlier ones."""
+
+    __module__ = "pytest_dp"
+
+
 class CannotRun(MechanismError):  # noqa: N818  a MechanismError to users
     """What a mechanism is made of cannot be run: a program is missing, a service does not answer.
 

@@ -16,7 +16,6 @@ from pytest_dp import clocks
 from pytest_dp.auditors import audit
 from pytest_dp.claim import expand
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.evidence.clopper_pearson import delta_lower
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
 from pytest_dp.known import KnownPair
@@ -33,6 +32,10 @@ from pytest_dp.limits import (
     RUNS,
     SHOWN_ALPHA,
 )
+from pytest_dp.oracles.aligned_pair import REPLAYS_OF_LARGEST
+from pytest_dp.oracles.alignment import align
+from pytest_dp.oracles.checking import NotAligned
+from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.report import numbers
@@ -44,6 +47,7 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.settings import seed_of
+from pytest_dp.statistics.clopper_pearson import delta_lower
 
 REFUSALS = (
     *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
@@ -82,10 +86,14 @@ class LossEstimate(Estimate):
         Where it is largest.
     reason : str
         Why it is by samples, if it is; else empty.
+    at_most : float
+        Of a sampled value: what the loss is at most on these pairs, by alignments of draws that
+        replays agree with; infinite where there is none.
     """
 
     pair: tuple[Any, Any] = (None, None)
     reason: str = ""
+    at_most: float = math.inf
     _deltas: tuple[DeltaBounds, ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -102,6 +110,8 @@ class LossEstimate(Estimate):
             return f"eps >= {self.value:.3g}"
         if self.mode == "sampled":
             low, high = self.value - self.error, self.value + self.error
+            if math.isfinite(self.at_most):
+                return f"eps at most {self.at_most:.3g} by alignment, at least {low:.3g} by runs"
             return f"eps = {self.value:.3g}, from {low:.3g} to {high:.3g}"
         return f"eps = {numbers.known(self.value, self.error)}"
 
@@ -117,7 +127,8 @@ class LossEstimate(Estimate):
         -------
         lower, upper : float
             Sure but for rounding of floats; of an estimate by samples, the lower one holds with the
-            confidence of the estimate. Of one by samples or by a search, the upper one is 1.
+            confidence of the estimate. Of one by samples or by a search, the upper one is 1, unless
+            an alignment of draws bounds the loss.
 
         Raises
         ------
@@ -142,7 +153,8 @@ def estimate(
 
     Where all outcomes can be enumerated, or outputs are sums of draws of known laws, the loss is
     known without a sample. Otherwise it is estimated: an attack is learned on some samples, and
-    counted on others. That value is approximate, and a bound from below only.
+    counted on others. That value is approximate, and a bound from below only; where a shift of the
+    draws makes up for the difference of the inputs, `at_most` is a bound from above.
 
     Parameters
     ----------
@@ -210,7 +222,33 @@ def estimate(
     try:
         return _known(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
     except REFUSALS as reason:
-        return _sampled(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
+        found = _sampled(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
+    bounds = _bounds_by_alignment(call, [pair.inputs for pair in pairs], Deadline(seconds))
+    at_most = max((bound.eps_at(0.0) for bound in bounds), default=math.inf)
+    if not bounds or found.value - found.error > at_most:
+        return found
+    (counted,), aligned = found._deltas, [bound.delta_at for bound in bounds]  # noqa: SLF001
+    deltas: DeltaBounds = lambda eps: (counted(eps)[0], max(at(eps) for at in aligned))  # noqa: E731
+    return replace(found, at_most=at_most, _deltas=(deltas,))
+
+
+def _bounds_by_alignment(
+    call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline
+) -> list[LossBound]:
+    """Return bounds on the losses on all pairs; none if there is no alignment on one of them.
+
+    The best alignment is looked for, whatever it loses.
+    """
+    if call.size is not None:
+        return []
+    bounds = []
+    try:
+        for pair in pairs:
+            found = align(call, pair, lambda _: False, REPLAYS_OF_LARGEST, deadline)
+            bounds.append(found.bound)
+    except (NotAligned, *REFUSALS):
+        return []
+    return bounds
 
 
 def _known(
@@ -259,14 +297,13 @@ def _held_against_real_runs(
     refuted = REFUTED + math.log(sum(len(of_input) for _, of_input in checks.values()))
     left, raised = len(checks), True
     for data, of_input in checks.values():
-        share, started = deadline.remaining() / (left + 1), clocks.seconds()
+        share, started = deadline.remaining() / (left + 1), clocks.Stopwatch()
         outputs = [*_real_outputs(call, data, FEW, 0, deadline)]
-        slow = (clocks.seconds() - started) * RUNS > 2 * FEW * QUIET_SECONDS
+        slow = started.spent() * RUNS > 2 * FEW * QUIET_SECONDS
         if slow:  # few runs: so what each of them does has to follow from its draws
             _replay(call, data, *of_input[0], deadline)
         while not slow and (
-            len(outputs) < RUNS // 2
-            or (len(outputs) < 2 * RUNS and clocks.seconds() - started < share)
+            len(outputs) < RUNS // 2 or (len(outputs) < 2 * RUNS and started.spent() < share)
         ):
             outputs += _real_outputs(call, data, RUNS // 2, len(outputs), deadline)
         if any(of_pair.evidence_against(side, outputs) >= refuted for of_pair, side in of_input):
@@ -336,7 +373,7 @@ def _sampled(
     deltas = (partial(_counted_delta, example, keywords["alpha"]),)
     high = max(high, low)
     middle = (low + high) / 2 if math.isfinite(high) else low
-    return LossEstimate(middle, high - middle, "sampled", pair, reason, deltas)
+    return LossEstimate(middle, high - middle, "sampled", pair, reason, _deltas=deltas)
 
 
 def _counted_delta(example: Counterexample | None, alpha: float, eps: float) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,9 +145,17 @@ def own(name: str) -> Profile:
     return _OWN.get(name, Profile(name))
 
 
-def forget() -> None:
-    """Unload what `load_profile` chose: a run of pytest is over."""
-    _loaded.clear()
+def in_use() -> tuple[dict[str, Profile], list[str]]:
+    """Return the profiles by their names, and what `load_profile` was given last."""
+    return dict(_PROFILES), list(_loaded)
+
+
+def forget(before: tuple[Mapping[str, Profile], Sequence[str]] | None = None) -> None:
+    """Restore what `in_use` gave before a run of pytest, or what pytest-dp itself registers."""
+    profiles, loaded = before or (_OWN, ())
+    _PROFILES.clear()
+    _PROFILES.update(profiles)
+    _loaded[:] = loaded
 
 
 def in_ci() -> bool:
@@ -164,6 +172,6 @@ _loaded: list[str] = []
 
 register_profile("default")
 register_profile("dev", margin=1.5, max_seconds=20, changed=True)
-register_profile("ci")  # today's defaults; a name for what a project wants to differ there
+register_profile("ci", at_least="weak")  # where nobody reads warnings
 register_profile("nightly", margin=None, seed="random", accumulate=True)
 _OWN = dict(_PROFILES)

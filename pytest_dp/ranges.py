@@ -20,8 +20,8 @@ class Between:
 def between(low: float, high: float) -> Between:
     """Any number from `low` to `high`, for an argument in ``params=``: whole ones if both are.
 
-    The claim is for all of them. The ends are tried first; where z3 is installed, the search
-    chooses what makes the noise least, and lets D and D' part at as many branches as possible.
+    The claim is for all of them. The ends are tried first; ``search="symbolic"`` chooses what makes
+    the noise least, and lets D and D' part at as many branches as possible.
 
     Parameters
     ----------

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.faults import noting_faults
 from pytest_dp.limits import MANY, THOUSAND
 from pytest_dp.whose_code import is_installed, is_library, is_project_file, root_of
 
@@ -47,7 +48,7 @@ def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any,
             if not (is_near or foreign):
                 continue
             yield value, place
-            with suppress(Exception):  # such as of an attribute that is computed, and cannot be
+            with noting_faults("looking for what a mechanism reaches"):  # as of computed attributes
                 inside = list(islice(_inside(value, place, foreign), left[is_near]))
                 left[is_near] -= sum(not _is_value(member) for member, _ in inside)
                 (near if is_near else far).extend(inside)

@@ -9,12 +9,17 @@ import re
 from typing import Any
 
 
-def shown(value: Any) -> str:
-    """The repr of any object, without an address; a placeholder where it has none."""
+def repr_of(value: Any) -> str:
+    """Return the repr of any object; a placeholder with its type where that fails."""
     try:
-        return without_addresses(repr(value))
+        return repr(value)
     except Exception:
         return f"<{type(value).__name__}>"
+
+
+def shown(value: Any) -> str:
+    """Return the repr of any object without an address; a placeholder where it has none."""
+    return without_addresses(repr_of(value))
 
 
 def without_addresses(text: str) -> str:

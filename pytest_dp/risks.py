@@ -19,8 +19,6 @@ from pytest_dp.claim import Arguments, expand
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError, MechanismError, invalid
-from pytest_dp.evidence import clopper_pearson
-from pytest_dp.evidence.auc import area
 from pytest_dp.inputs import resolved
 from pytest_dp.inputs.resolving import resolve_data
 from pytest_dp.inputs.targets import Target
@@ -35,6 +33,8 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw, Sampler
 from pytest_dp.sampling.streams import Purpose, claim_seed
 from pytest_dp.settings import seed_of
+from pytest_dp.statistics import clopper_pearson
+from pytest_dp.statistics.auc import area
 
 Areas = tuple[float, float]
 """An AUC and its standard error."""

@@ -13,14 +13,23 @@ from pytest_dp.checks import Check, between, choice, flag, function, probability
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.methods import METHODS, SEQUENTIAL, Membership, Method, read_method
 
-SEARCHES = ("patterns", "constants", "symbolic", "mutation")
-"""What searches for further pairs of inputs by default; the third where z3 is installed."""
-MORE_SEARCHES = ("gradient",)
-"""What searches only if it is asked for: it takes seconds, and numbers to move."""
+SEARCHES = ("patterns", "constants", "mutation")
+"""What searches for further pairs of inputs by default."""
+MORE_SEARCHES = ("symbolic", "gradient")
+"""What searches only if it is asked for: it takes seconds, and z3 or numbers to move."""
 BEYOND = ("off", "tell", "fail")
 """What may become of violations beyond what a claim gives, in a rising order."""
-GRADES = ("inconclusive", "weak", "fair", "strong", "analytic", "exact")
+GRADES = ("inconclusive", "weak", "fair", "strong", "aligned", "analytic", "exact")
 """What an audit that finds no violation may be worth, in a rising order."""
+VECTORIZED_SAMPLES = 10_000_000
+"""Outputs at most where a call gives many: they cost as much time as 400,000 calls at most. With
+fewer, noise that is a little too small for a small delta is missed; with more, claims that stand
+take longer than `max_seconds`."""
+NO_LIMIT = 1e9
+"""Seconds of an audit that has no limit, some thirty years.
+
+A number, so that shares of it, timers and JSON know what to do; a smaller one might be reached.
+"""
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 
@@ -34,9 +43,10 @@ class Settings:
     alpha : float
         Probability of a false alarm, per claim.
     max_samples : int
-        Runs of the mechanism in all.
+        Runs of the mechanism in all; by default more where one call gives many outputs
+        (`settings_for`).
     max_seconds : float
-        Seconds for one audit.
+        Processor seconds for one audit, and a quarter of the time that may pass.
     margin : float
         Times the claim: a loss so large would have been caught when an audit of a claim that stands
         ends. 1.0 is never reached.
@@ -87,6 +97,19 @@ class Settings:
 
 
 NAMES = tuple(field.name for field in fields(Settings))
+
+
+def settings_for(*given: Mapping[str, Any], vectorized: bool) -> Settings:
+    """Return the defaults with others on top, the last the topmost.
+
+    A mechanism that gives many outputs a call may run `VECTORIZED_SAMPLES` times where none of them
+    says otherwise.
+    """
+    settings = Settings().over(*given)
+    is_open = not any("max_samples" in layer for layer in given)
+    if vectorized and is_open and settings.method.name == SEQUENTIAL.name:
+        return replace(settings, max_samples=VECTORIZED_SAMPLES)
+    return settings
 
 
 def _margin(without: str) -> Check:
@@ -182,7 +205,10 @@ class Field(NamedTuple):
 FIELDS: Mapping[str, Field] = {
     "alpha": Field(probability("1e-6"), _number),
     "max_samples": Field(partial(whole, allowed=" above 0, such as 400_000"), _whole_number),
-    "max_seconds": Field(between(0, math.inf, "a number of seconds above 0, such as 60"), _number),
+    "max_seconds": Field(
+        between(0, math.inf, "a number of seconds above 0, such as 60, or None for no limit"),
+        lambda text: NO_LIMIT if text.lower() == "none" else _number(text),
+    ),
     "margin": Field(_margin("None"), _margin_in_options, ("sequential", "membership")),
     "method": Field(read_method, str),
     "features": Field(
@@ -204,9 +230,12 @@ FIELDS: Mapping[str, Field] = {
 
 
 def read_field(name: str, value: Any) -> Any:
-    """The value of a field; None if it leaves the choice open. A margin of None is no margin."""
+    """The value of a field; None if it leaves the choice open.
+
+    A margin of None is no margin, and a time of None no limit.
+    """
     if value is None:
-        return NO_MARGIN if name == "margin" else None
+        return {"margin": NO_MARGIN, "max_seconds": NO_LIMIT}.get(name)
     return FIELDS[name].check(name, value)
 
 

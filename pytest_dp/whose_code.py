@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_OURS = str(Path(__file__).parent)
-_STANDARD = str(Path(functools.__file__).parent)
+OURS = str(Path(__file__).parent) + os.sep
+"""With this, the name of each file of this package begins."""
+_STANDARD = str(Path(functools.__file__).parent) + os.sep
 _QUIET = {"numpy", "scipy", "pandas", "sklearn", "joblib", "hypothesis"}
 _QUIET |= {"pytest", "_pytest", "pytest_dp"}
 """Packages that keep neither noise nor constants of a mechanism."""
@@ -40,7 +42,7 @@ def _is_in_site(file: str) -> bool:
 @functools.cache
 def is_project_file(file: str) -> bool:
     """Whether the code in a file is of the project, by the file's name."""
-    return not (_is_in_site(file) or file.startswith((_OURS, _STANDARD, "<frozen")))
+    return not (_is_in_site(file) or file.startswith((OURS, _STANDARD, "<frozen")))
 
 
 def is_project_space(space: Mapping[str, Any]) -> bool:

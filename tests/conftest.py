@@ -2,17 +2,40 @@
 
 import ctypes
 import gc
+import os
 import sys
 from collections import Counter
 from contextlib import suppress
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+
+from pytest_dp.profiles import _CI_VARIABLES
 
 pytest_plugins = ["pytester"]
 
-# The same examples every time, and no wall-clock limits: a red build means something.
-settings.register_profile("tests", deadline=None, derandomize=True, max_examples=50)
+OF_THE_MACHINE = ("BUILD_NUMBER", "PYTEST_ADDOPTS", "FORCE_COLOR", "NO_COLOR", "PY_COLORS")
+"""Variables of the environment, besides those of CI, by which pytest and pytest-dp print or select
+something else. Without the removal, a test passes at a desk and fails in CI.
+"""
+PREFIXES_OF_CI = ("GITHUB_", "CI_")
+"""How names of further variables begin that CI sets: of the job, the branch, the workspace."""
+
+for _name in {*os.environ}:
+    if _name in {*_CI_VARIABLES, *OF_THE_MACHINE} or _name.startswith(PREFIXES_OF_CI):
+        del os.environ[_name]
+
+os.environ["PYTEST_DP_RAISE_FAULTS"] = "1"  # which a user's run would only note
+
+# The same examples every time, and no limits by the clock: a red build means something.
+settings.register_profile(
+    "tests",
+    settings.get_profile("default"),
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("tests")
 
 

@@ -20,12 +20,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from faults import ROOT, Fault, audits, known, results, runs, statistics
+from faults import ROOT, Fault, auditing, audits, known, oracles, results, runs, statistics
 
 FAULTS: tuple[Fault, ...] = (
     *statistics.FAULTS,
+    *auditing.FAULTS,
     *audits.FAULTS,
     *known.FAULTS,
+    *oracles.FAULTS,
     *runs.FAULTS,
     *results.FAULTS,
 )

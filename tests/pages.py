@@ -9,7 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTATION = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PAGES = [*DOCUMENTATION, ROOT / "CONTRIBUTING.md", ROOT / "example_project/README.md"]
+PAGES = [
+    *DOCUMENTATION,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    ROOT / "example_project/README.md",
+]
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[\w ]+): (?P<about>.*?) -->\n)?"
     r"^```(?P<language>\w*)\n(?P<text>.*?)^```$",
@@ -28,9 +33,7 @@ class Block:
     language, text : str
     mark, about : str
         What a comment right above says: ``<!-- not run: the reason -->``,
-        ``<!-- sample: the page that it is taken from -->``, or
-        ``<!-- printed: by the block above -->``;
-        empty without one.
+        or where an output comes from (`shown`); empty without one.
     """
 
     where: str
@@ -48,7 +51,7 @@ class Block:
 
 def name(page: Path) -> str:
     """A page as seen from the root."""
-    return page.relative_to(ROOT).as_posix()
+    return (page.relative_to(ROOT) if page.is_relative_to(ROOT) else page).as_posix()
 
 
 def blocks(page: Path) -> list[Block]:

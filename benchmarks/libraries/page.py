@@ -1,7 +1,9 @@
 """`docs/libraries.md`, from the reports that `make libraries` has written to a directory.
 
-Exit status 1 if a claim is broken that no pack knows of, or an audit has failed; or if a count by
-hand does not confirm a violation.
+A violation is shown with its public issue, which its pack names. One that is not public is counted,
+without its name, and nothing in its pack tells it from other claims: SECURITY.md says how it is
+reported. Exit status 1 if an audit has failed, or if a count by hand does not confirm a public
+violation.
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ Made by `make libraries`, which installs each library in an environment of its o
 its objects [say of themselves](how-to/third-party.md#a-table-of-claims). The claims are in
 `benchmarks/libraries/`. An audit had {effort}, unless its claim gives it more. A pass is no proof:
 [its grade](explanation/what-a-pass-means.md) says what it would have seen.
+"""
+HIDDEN = """
+{claims} more claims, of {packages} of these packages, are violated. They are named here once they
+are public, as [SECURITY.md](https://github.com/pytest-dp/pytest-dp/blob/main/SECURITY.md) says.
 """
 
 
@@ -49,17 +55,48 @@ def label(record: dict[str, Any]) -> str:
     return str(re.findall(r"\[(.*)\]", record["name"])[0])
 
 
-def section(pack: str, folder: Path) -> tuple[str, bool]:
-    """What was found in a library, and whether that is as expected and confirmed."""
+def reasons_in(source: str) -> dict[str, str]:
+    """Return the reason for which each claim of a pack is expected to fail, by its label."""
+    tree, reasons = ast.parse(source), dict[str, str]()
+
+    def reason_in(node: ast.AST) -> str:
+        names = (reasons.get(part.id, "") for part in ast.walk(node) if isinstance(part, ast.Name))
+        written = re.findall(r"reason='(.*?)'", ast.unparse(node))
+        return next(filter(None, (*written, *names)), "")
+
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            reasons[node.targets[0].id] = reason_in(node.value)
+    entries = (
+        (key.value, reason_in(value))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Dict)
+        for key, value in zip(node.keys, node.values, strict=True)
+        if isinstance(key, ast.Constant) and isinstance(value, ast.Call)
+    )
+    return {str(label): reason for label, reason in entries if reason}
+
+
+def is_public(reason: str) -> bool:
+    """Return whether a reason names an issue: ``"opendp/opendp#2922"``."""
+    return re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", reason) is not None
+
+
+def section(pack: str, folder: Path) -> tuple[str, bool, int]:
+    """Return what was found in a library, whether that is as expected, and what is not shown.
+
+    The first is without violations that are not public, the last is how many these are.
+    """
     report = json.loads((folder / f"{pack}.json").read_text())
     file = folder / f"{pack}_counts.json"
     counts = json.loads(file.read_text()) if file.exists() else {}
     source = (Path(__file__).parent / f"{pack}.py").read_text()
     required = ", ".join(re.findall(r"^# requirements: (.*)", source, re.MULTILINE)[0].split())
-    reasons = re.findall(r'reason="(.*?)"', source)
-    known = f"Known: {reasons[0]}." if reasons and "#" in reasons[0] else "Not reported yet."
-    records = report["claims"]
-    broken = [r for r in records if r["status"] == "violated"]
+    reasons = reasons_in(source)
+    found = [r for r in report["claims"] if r["status"] == "violated"]
+    hidden = [r for r in found if not is_public(reasons.get(label(r), ""))]
+    records = [r for r in report["claims"] if r not in hidden]
+    broken = [r for r in found if r not in hidden]
     versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
     seconds = sum(r["seconds"] for r in records)
     promise = ast.get_docstring(ast.parse(source))
@@ -70,17 +107,22 @@ def section(pack: str, folder: Path) -> tuple[str, bool]:
     for r in records:
         row = [label(r), f"`{r['claim']}`", outcome(r), f"{r['samples']:,}", f"{r['seconds']:.1f}"]
         text += f"| {' | '.join(row)} |\n"
-    shown = [violation(r, counts.get(label(r)), known) for r in broken]
+    shown = [violation(r, counts.get(label(r)), f"Known: {reasons[label(r)]}.") for r in broken]
     confirmed = all(r["expected"] and counts.get(label(r), {}).get("broken") for r in broken)
-    return "\n".join([text, *shown]), confirmed and all(r["status"] != "error" for r in records)
+    fine = confirmed and all(r["status"] != "error" for r in records)
+    return "\n".join([text, *shown]), fine, len(hidden)
 
 
 def main() -> None:
     folder, effort, *packs = Path(sys.argv[1]), *sys.argv[2:]
     sections = [section(pack, folder) for pack in packs]
-    page = HEAD.format(effort=effort) + "".join(text for text, _ in sections)
+    hidden = [count for _, _, count in sections if count]
+    page = HEAD.format(effort=effort)
+    if hidden:
+        page += HIDDEN.format(claims=sum(hidden), packages=len(hidden))
+    page += "".join(text for text, _, _ in sections)
     (ROOT / "docs/libraries.md").write_text(page.rstrip() + "\n")
-    sys.exit(not all(fine for _, fine in sections))
+    sys.exit(not all(fine for _, fine, _ in sections))
 
 
 if __name__ == "__main__":

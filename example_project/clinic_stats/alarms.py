@@ -13,7 +13,7 @@ EPS_ALARM = 1.0
     neighbors="all_queries",
     inputs=queries(10),
     params={"beds": 1},
-    max_samples=150_000,  # catches 1.7 in seconds; 400,000 runs would catch 1.5
+    max_samples=150_000,  # detects 1.7 in seconds; 400,000 runs would detect 1.5
 )
 def first_overload(
     patients_per_day: Iterable[int], beds: int, rng: np.random.Generator

@@ -11,6 +11,7 @@ from pytest_dp.privacy import gdp_to_eps
 
 CLIP = 1.0  # largest norm of a patient's gradient
 NOISE = 2.0  # standard deviation, in multiples of CLIP
+LARGEST = 100.0  # what a feature may be at most; they are standardised
 LEARNING_RATE = 4.0
 PATIENTS_A_YEAR = 20_000  # about: how many there were this year is private
 STEPS = 4
@@ -43,7 +44,8 @@ def sgd_step(
     patients: np.ndarray, weights: np.ndarray, rng: np.random.Generator, size: int | None = None
 ) -> np.ndarray:
     """The weights after a step on all patients; with `size`, after so many independent steps."""
-    features, came_back = patients[:, :-1], patients[:, -1]
+    known = np.clip(np.nan_to_num(patients), -LARGEST, LARGEST)  # what is missing counts as zero
+    features, came_back = known[:, :-1], known[:, -1]
     predicted = 1 / (1 + np.exp(-features @ weights))
     gradients = (predicted - came_back)[:, None] * features
     norms = np.linalg.norm(gradients, axis=1, keepdims=True)

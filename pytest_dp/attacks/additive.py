@@ -23,10 +23,10 @@ import numpy.typing as npt
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.cholesky import inverse_root, times
 from pytest_dp.attacks.feature_bins import BinCodes, Column, bins_of, output_categories, row_share
-from pytest_dp.evidence.regression import expit
 from pytest_dp.limits import DOZENS, FEW, MILLION, POOL, POOLING
 from pytest_dp.outputs.feature import PLACE_KINDS, Feature
 from pytest_dp.outputs.table import Table
+from pytest_dp.statistics.regression import expit
 
 HELD_OUT_EVERY = 5
 """One output in so many is held out, and decides whether `PLACE_KINDS` are left out: where many

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import CAUTIOUS, MOSTLY, SMALL_SHARE
 from pytest_dp.privacy import Guarantee
+from pytest_dp.statistics.event_test import event_test
 
 T = TypeVar("T")
 

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.evidence.regression import quantile_levels
 from pytest_dp.limits import HUNDREDS, MANY, MILLION
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
@@ -27,6 +26,7 @@ from pytest_dp.outputs.rounding import (
     room,
 )
 from pytest_dp.outputs.table import Table
+from pytest_dp.statistics.regression import quantile_levels
 
 BinCodes = npt.NDArray[np.integer]
 

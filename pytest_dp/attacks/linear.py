@@ -17,11 +17,11 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.errors import ClaimError
-from pytest_dp.evidence.regression import expit, logit
 from pytest_dp.limits import EQUAL, FAR, MANY, ROUNDED, STANDS_OUT
 from pytest_dp.outputs.feature import SPECIAL, Feature, told
 from pytest_dp.outputs.leaves import NUMBER, Category
 from pytest_dp.outputs.table import Table
+from pytest_dp.statistics.regression import expit, logit
 
 
 @dataclass(frozen=True, slots=True)

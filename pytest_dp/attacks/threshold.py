@@ -27,7 +27,7 @@ from pytest_dp.attacks.expected_bounds import (
     expected_bounds,
 )
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.evidence.regression import expit, logistic
+from pytest_dp.statistics.regression import expit, logistic
 
 
 @dataclass(frozen=True, slots=True)

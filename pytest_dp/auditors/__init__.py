@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
 from inspect import Signature, signature
@@ -13,11 +13,16 @@ from typing import Any
 from pytest_dp import clocks
 from pytest_dp.auditors.confirming import confirmed
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.fresh_runs import refuted_by_fresh_runs
 from pytest_dp.auditors.past import NOTHING, Past, note_of
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise, expand
+from pytest_dp.datasets.conversion import kind_of, rebuilt
+from pytest_dp.datasets.record_relations import OfRecords
 from pytest_dp.declaration import dp_claim
-from pytest_dp.errors import ClaimError, MechanismError, invalid
+from pytest_dp.errors import ClaimError, DependentRuns, MechanismError, invalid
+from pytest_dp.faults import described, note_fault, noted
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.canaries import check_relation
 from pytest_dp.inputs.sources import PairSource
@@ -27,11 +32,17 @@ from pytest_dp.reprs import on_one_line
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.outcome import Blame
 from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
+from pytest_dp.sampling.deadline import (
+    Deadline,
+    OutOfTime,
+    ended_if_native,
+    watched,
+    within,
+)
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.search import constants_of, searched
-from pytest_dp.settings import Settings, seed_of, unused
+from pytest_dp.settings import Settings, seed_of, settings_for, unused
 
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
@@ -93,7 +104,9 @@ def audit(
     seed = seed_of(seed)
     if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs < 1):
         raise invalid("n_jobs", n_jobs, "Allowed: a whole number, 1 or more.")
-    settings = Settings(seed=seed, jobs=n_jobs).over(claims[0].effort)
+    vectorized = claims[0].arguments.vectorized is not None
+    settings = settings_for(claims[0].effort, vectorized=vectorized)
+    settings = replace(settings, seed=seed, jobs=n_jobs)
     name = f"{getattr(mechanism, '__qualname__', type(mechanism).__qualname__)}[{claims[0].label}]"
     return run(claims[0], mechanism, settings, name)
 
@@ -137,6 +150,19 @@ def run(
     past: Past = NOTHING,
 ) -> AuditResult:
     """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
+    with ended_if_native(name, settings.max_seconds):
+        return _run(claim, mechanism, settings, name, root, progress, past)
+
+
+def _run(
+    claim: Claim,
+    mechanism: Callable[..., Any],
+    settings: Settings,
+    name: str,
+    root: Path | None,
+    progress: Progress | None,
+    past: Past,
+) -> AuditResult:
     call = prepare(mechanism, claim.arguments)
     seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
     where = "pairs" if claim.promise.inputs is None else "inputs"
@@ -151,6 +177,10 @@ def run(
         _check_method(settings.method, promise)
         in_code = constants_of(call.mechanism, call.params) if search and settings.search else ()
         constants = [constant.value for constant in in_code]
+        if search and settings.search and is_strategy(promise.inputs):
+            from pytest_dp.search.matching import matching_texts  # loads Hypothesis
+
+            constants += matching_texts(call.mechanism, call.params, seed)
         remembered = past.pairs(promise)
         if remembered:
             notes.append(
@@ -162,6 +192,8 @@ def run(
         source = searched(source, promise, call, settings) if search else source
         return audited, source, past.evidence(promise, seed)
 
+    audit_by = auditor(settings.method.name)  # before the watch: what it imports takes a while
+    watch = clocks.Stopwatch()
     try:
         claim, source, earlier = within(settings.max_seconds, prepared)
     except OutOfTime:
@@ -170,10 +202,8 @@ def run(
             "function that yields inputs or neighbours may go on without end, but has to yield "
             "some; it is asked for a few hundred at most."
         ) from None
-    audit_by = auditor(
-        settings.method.name
-    )  # before the clock starts: what it imports takes a while
     context = Context(claim, call, source, settings, name, progress, earlier)
+    context.count_from(watch)
     for note in notes:
         context.sampler.note(note)
     if earlier is not None and earlier.runs:
@@ -184,15 +214,29 @@ def run(
     with closing(context.sampler):
         try:
             with watched(context.deadline):
-                result = confirmed(context, audit_by(context))
+                result = _confirm(context, audit_by)
                 if result.beyond is not None:
                     result = _with_confirmed_beyond(context, result)
-                if isinstance(result.beyond, AuditResult):
-                    return replace(result, beyond=_with_blame(context, result.beyond, root))
-                return _with_blame(context, result, root) if result.violated else result
+                return _explained(context, result, root)
         except OutOfTime as out:
             context.refuse_hung(out)
             raise
+
+
+def _confirm(context: Context, audit_by: Callable[[Context], AuditResult]) -> AuditResult:
+    """Return the result; fresh runs alone count where those of the audit depend on each other."""
+    found: list[AuditResult] = []
+    try:
+        found.append(audit_by(context))
+        return confirmed(context, found[0])
+    except DependentRuns:
+        pair = context.broken or context.pairs[0]
+        if context.broken is None and found and (shown := found[0].counterexample):
+            pair = Pair(shown.d1, shown.d2, shown.difference, params=shown.params)
+        result = None if context.only_told(pair) else refuted_by_fresh_runs(context, pair)
+        if result is None:
+            raise
+        return result
 
 
 def _with_confirmed_beyond(context: Context, result: AuditResult) -> AuditResult:
@@ -210,6 +254,25 @@ def _with_confirmed_beyond(context: Context, result: AuditResult) -> AuditResult
     return replace(result, beyond=None, notes=(*result.notes, note))
 
 
+def _explained(context: Context, result: AuditResult, root: Path | None) -> AuditResult:
+    """Return the result with the lines to blame, and with notes on faults of this package."""
+    if isinstance(result.beyond, AuditResult):
+        result = replace(result, beyond=_with_blame(context, result.beyond, root))
+    elif result.violated:
+        result = _with_blame(context, result, root)
+    return replace(result, notes=(*result.notes, *noted()))
+
+
+def _with_nobody(context: Context, example: Any) -> list[tuple[Any, Any]]:
+    """The empty dataset, twice, where the claim speaks of it."""
+    relation = context.claim.promise.relation
+    if not isinstance(relation, OfRecords) or relation.keeps_length or not kind_of(example):
+        return []
+    nobody = rebuilt(example, [])
+    is_inside = not relation.name.startswith("replace") and context.source.bounds.holds(nobody)
+    return [(nobody, nobody)] if is_inside else []
+
+
 def _with_blame(context: Context, result: AuditResult, root: Path | None) -> AuditResult:
     """The result, with the lines at which the mechanism leaks on the counterexample's inputs."""
     example = result.counterexample
@@ -223,13 +286,20 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
     call = context.call
     blame: tuple[Blame, ...] = ()
     idle: tuple[Any, ...] = ()
-    left = Deadline(max(context.to_conclude(), min(QUIET_SECONDS, context.before_the_limit())))
-    with suppress(Exception):  # such as of an output that cannot be compared; the violation stands
+    left = Deadline(max(context.to_tell(), min(QUIET_SECONDS, context.before_the_limit())))
+    notes = result.notes
+    try:
         seconds = min(BLAME_SECONDS, left.remaining())
         about = context.guarantee, result.lower, example.event
-        blame = blamed(call, pair.inputs, *about, seconds, root)
+        others = [given.inputs for given in context.source.pairs if not given.beyond]
+        others += _with_nobody(context, example.d1) if not example.params else []
+        blame = blamed(call, pair.inputs, *about, seconds, root, others)
         seconds = min(BLAME_SECONDS, max(left.remaining(), MOMENT))
         idle = idle_fields(call, pair, examples, seconds)
+    except Exception as error:  # such as of an output that cannot be compared; the violation stands
+        work = "looking for the lines that leak"
+        note_fault(error, work)
+        notes = (*notes, described(error, work))
     example = replace(example, idle=idle)
     seconds = clocks.seconds() - context.started
-    return replace(result, blame=blame, counterexample=example, seconds=seconds)
+    return replace(result, blame=blame, counterexample=example, seconds=seconds, notes=notes)

@@ -12,10 +12,8 @@ from typing import Any
 from pytest_dp.arrays import Outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.paired_outputs import PairedOutputs
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.datasets import describe, kind_of, records_of
-from pytest_dp.evidence.betting import suspicion
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource, Tried
 from pytest_dp.limits import (
@@ -28,7 +26,9 @@ from pytest_dp.limits import (
     TOTAL_ROOM,
 )
 from pytest_dp.outputs.outcome import all_equal, all_raised
+from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.privacy import Guarantee
+from pytest_dp.statistics.ledger import suspicion
 
 
 class Bandit:
@@ -139,7 +139,7 @@ def heed_refusal(context: Context, bandit: Bandit, state: PairState) -> None:
     if any(raised) and bandit.is_proposed(state):
         state.refused = bandit.source.generated is None
     elif any(raised) and not all(raised):
-        state.refused = _says_that_it_is_empty(context, data, sides[at])
+        state.refused = says_that_it_is_empty(context, data, sides[at])
     given = bandit.seen[: bandit.claimed]
     if bandit.all_seen and all(seen.refused for seen in given):
         for seen in given:
@@ -152,8 +152,8 @@ def heed_refusal(context: Context, bandit: Bandit, state: PairState) -> None:
         )
 
 
-def _says_that_it_is_empty(context: Context, data: Any, outputs: Outputs) -> bool:
-    """Whether an error that the mechanism states itself, always the same, is about no records."""
+def says_that_it_is_empty(context: Context, data: Any, outputs: Outputs) -> bool:
+    """Return whether a mechanism always raises the same error of its own on an empty dataset."""
     examples = context.claim.promise.inputs
     if not isinstance(examples, list | tuple) or not kind_of(data) or records_of(data):
         return False

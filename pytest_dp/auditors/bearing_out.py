@@ -17,6 +17,7 @@ from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, estimate_of, hold_against
 from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.checks import is_strategy
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.doubts import content_of, doubt_about
 from pytest_dp.known.in_closed_form import PairInClosedForm, outcomes_of
@@ -33,9 +34,9 @@ from pytest_dp.limits import (
     RUNS,
     SEARCH_TIME,
     SHOWN_ALPHA,
-    STEPS,
     THOUSAND,
 )
+from pytest_dp.oracles.aligned_pair import AlignedPair
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -44,6 +45,15 @@ LEAST_RUNS = 40
 """Given: fewer say next to nothing of what a mechanism does now and then."""
 REAL_RUNS = 5 * THOUSAND
 """Given: a law that is wrong in one run of a hundred is seen in so many."""
+MAX_OF_UNKNOWN = 10_000
+"""Pairs of outputs on proposed pairs without a known loss, where those of the claim have one.
+With more, audits with a known loss take longer; with fewer, violations on such pairs go unseen."""
+SHARE_OF_UNKNOWN = 0.25
+"""The same, as a share of all that may be drawn. With more, little is left of a small effort to
+count what was found; with less, small efforts see less on such pairs."""
+
+RELIABLE = ("exact", "analytic", "aligned")
+"""Ways to know a loss that a pass may rest on."""
 
 
 class BearingOut:
@@ -59,6 +69,7 @@ class BearingOut:
         self.context, self.known, self._bandit = context, known, bandit
         self.runs = 0
         self.against = ""
+        self._of_largest: PairState | None = None
         self._losses: dict[int, tuple[float, float] | None] = {}
         self._replayed: dict[int, int] = {}  # runs, by the input that was looked over
         self._calls: set[tuple[int, int]] = set()  # vectorised ones, replayed by their size
@@ -91,16 +102,17 @@ class BearingOut:
     def unknown(self) -> list[PairState]:
         """Pairs on which it is not known, of those that were proposed, while they lack outputs.
 
-        Together they get as many as those that the claim gives, or some thousand if these are few;
-        and more if they look broken.
+        Together they get as many as those that the claim gives, or a share of all that may be drawn
+        if these are few; and more if they look broken.
         """
         bandit = self._bandit
         unknown = [state for state in bandit.accepted if not self.is_known(state)]
         drawn = sum(state.drawn for state in unknown)
         given = sum(state.drawn for state in bandit.states[: bandit.claimed])
+        most = self.context.max_samples / 2
         return (
             unknown
-            if drawn < max(given, STEPS // 2)
+            if drawn < max(given, min(MAX_OF_UNKNOWN, SHARE_OF_UNKNOWN * most))
             else list(filter(bandit.looks_broken, unknown))
         )
 
@@ -111,7 +123,7 @@ class BearingOut:
             known, loss = self.known.pairs[number], None
             with suppress(CannotInstrument, Exception):  # such as of numbers beyond floats
                 value, error = parameter_of(known, self.context.guarantee)
-                if error <= NEARLY_EQUAL * max(value, 1.0) and known.mode in ("exact", "analytic"):
+                if error <= NEARLY_EQUAL * max(value, 1.0) and known.mode in RELIABLE:
                     loss = value, error
             self._losses[number] = loss
         return self._losses[number]
@@ -120,19 +132,39 @@ class BearingOut:
     def is_within(self) -> bool:
         """Whether the loss is known on all pairs that the claim gives, and nowhere exceeds it."""
         given = self._bandit.states[: self._bandit.claimed]
-        return all(map(self.is_known, given)) and not self._exceeds
+        return all(map(self.is_known, given)) and not self.exceeds
 
     @property
-    def _exceeds(self) -> bool:
-        """Whether a known loss is larger than the claim."""
+    def exceeds(self) -> bool:
+        """Whether a known loss is larger than the claim: then a violation may still be found."""
         value, error = self.loss or (0.0, 0.0)
         return value > self.context.guarantee.claimed * (1 + EQUAL) + error
+
+    def _is_screened(self) -> bool:
+        """Whether enough pairs were screened, and the one that moves most is known, or may be yet.
+
+        Where the claim lists its pairs, or gives patterns of queries, all pairs are looked at.
+        """
+        promise, screened = self.context.claim.promise, self.context.screened
+        if not (is_strategy(promise.inputs) or isinstance(promise.inputs, list | tuple)):
+            return True
+        if not screened.is_enough:
+            return False
+        if not screened.largest or not screened.movements[0].loss:
+            return True
+        if self._of_largest is None:
+            content = screened.pairs[0].content
+            same = (s for s in self._bandit.states if s.pair.content == content)
+            self._of_largest = next(same, None)
+        if self._of_largest is None:
+            return not self._bandit.source.exhausted
+        return self._of_largest.refused or self.is_known(self._of_largest)
 
     def _is_doubted(self) -> bool:
         """Whether traced runs may be misleading, by a look at each input that is new."""
         if self.against or self._seconds <= 0:
             return True
-        started = clocks.seconds()
+        started = clocks.Stopwatch()
         deadline = Deadline(self._seconds)
         try:
             self.against = self._looked_over(deadline)
@@ -140,7 +172,7 @@ class BearingOut:
             self.against = "its runs take too long to be looked at"
         except (CannotInstrument, Exception) as error:  # the mechanism's own, or of its copies
             self.against = str(error) or type(error).__name__
-        self._seconds -= clocks.seconds() - started
+        self._seconds -= started.spent()
         return bool(self.against)
 
     def _looked_over(self, deadline: Deadline) -> str:
@@ -159,7 +191,8 @@ class BearingOut:
             doubted = not (slow and self._replayed)
             if doubted and (doubt := doubt_about(self.context.call, data, deadline)):
                 return doubt
-            outcomes, done = self._outcomes(data, deadline), 0
+            done = self._replays_of(data)
+            outcomes = None if done else self._outcomes(data, deadline)
             if outcomes is not None:
                 done = replayed(self.context.call, data, outcomes, runs, deadline)
                 self.context.sampler.looked += done
@@ -192,17 +225,27 @@ class BearingOut:
         except CannotInstrument:
             return None
 
+    def _replays_of(self, data: Any) -> int:
+        """Replays on an input by which an alignment was checked."""
+        known = [
+            self.known.pairs[state.number]
+            for state in self._states
+            if state.number in self.known.pairs and any(data is own for own in state.pair.inputs)
+        ]
+        return sum(pair.replays for pair in known if isinstance(pair, AlignedPair))
+
     @property
     def wanted(self) -> int:
         """Pairs of outputs that are enough on each pair that the claim gives; 0 if no number is."""
-        if not self.is_within or self._is_doubted():
+        if not self.is_within or not self._is_screened() or self._is_doubted():
             return 0
         runs, vectorised = self._runs, self.context.call.size is not None
         if not min(self._replayed.values()) and (vectorised or runs < THOUSAND):
             return 0  # rows of one call may depend on each other
         given = self._bandit.states[: self._bandit.claimed]
         replays = {at: self._replayed.get(at, 0) for state in given for at, _ in _inputs(state)}
-        missing = runs if vectorised else runs - sum(replays.values())
+        # an input that was replayed less often than others is checked by as many real runs more
+        missing = runs if vectorised else runs - len(replays) * min(replays.values())
         return max(missing // (2 * len(given)), DOZENS // 2)
 
     @property
@@ -259,14 +302,14 @@ class BearingOut:
         Raises CannotInstrument as `_looked_over`.
         """
         call, pool, deadline = self.context.call, self._bandit.pool, Deadline(self._seconds)
-        started = clocks.seconds()
+        started = clocks.Stopwatch()
         for number, data in zip((state.input1, state.input2), state.pair.inputs, strict=True):
             real = self.context.sampler.calls.get(pool.inputs[number], set())
             new = {size for size in real if (number, size) not in self._calls}
             if new and (outcomes := self._outcomes(data, deadline)) is not None:
                 replayed(call, data, outcomes, sum(new), deadline, new)
                 self._calls |= {(number, size) for size in new}
-        self._seconds -= clocks.seconds() - started
+        self._seconds -= started.spent()
 
     @property
     def estimate(self) -> Estimate:
@@ -287,20 +330,35 @@ class BearingOut:
 
     def is_suspect(self) -> bool:
         """Whether the loss is larger than the claim, by all that is known and that runs show."""
-        if not self._exceeds or self._is_doubted():
+        if not self.exceeds or self._is_doubted():
             return False
         if self.known.by_rounding and not self.context.settings.floating_point:
             return False
         self._hold(state for state in self._states if state.drawn and self.is_known(state))
         return not self.against
 
+    def suspects(self) -> list[PairState]:
+        """Return the pairs inside the claim whose known loss is the largest, if that breaks it."""
+        if not self.is_suspect():
+            return []
+        inside = (state for state in self._states if not self.context.only_told(state.pair))
+        losses = {state.number: self._loss_on(state.number) or (0.0, 0.0) for state in inside}
+        largest = max(losses.values())[0]
+        return [s for s in self._states if losses.get(s.number, (0.0, 0.0))[0] >= largest]
+
     @property
     def suspicion(self) -> str:
         """That the loss is larger than the claim, and what to do about it."""
-        known, guarantee = self.estimate, self.context.guarantee
+        known, context = self.estimate, self.context
+        guarantee = context.guarantee
+        numbers = [state.number for state in self.suspects()]
+        ways = [self.known.proposal(at, guarantee, context.alpha, math.inf) for at in numbers]
+        runs = min((2 * way.needed for way in ways if way), default=0)
+        enough = f" (about {float(f'{runs:.2g}'):,.0f} runs on one pair would do)" if runs else ""
         return (
             f"suspect: {known.mode} {guarantee.equal(f'{known.value:.3g}')}, above the claim of "
-            f"{guarantee.claimed:g}, and too few runs to show it: raise max_samples or max_seconds"
+            f"{guarantee.claimed:g}, and too few runs to show it: raise max_samples or "
+            f"max_seconds{enough}"
         )
 
 

@@ -15,41 +15,48 @@ from typing import Any, TypeVar
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
+from pytest_dp.auditors.lateness import note_if_late
+from pytest_dp.auditors.moving import movement_sentence
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
-from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
+from pytest_dp.auditors.pool import (
+    blind,
+    cannot_be_read,
+    nearly_empty,
+    never_varies,
+    note_left_out,
+)
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.shrinking import smallest
 from pytest_dp.auditors.stopping import (
     Caught,
+    note_of_far_below,
     should_tell,
     tells_apart,
 )
 from pytest_dp.auditors.strongest import (
     Strongest,
     count_divergence,
-    grows,
-    length_of,
     seen_before,
-    shorter,
     strongest,
 )
+from pytest_dp.counterexample import in_one_sentence
+from pytest_dp.datasets import describe
 from pytest_dp.errors import MechanismError
-from pytest_dp.evidence.proofs import Bound
-from pytest_dp.evidence.resolution import DELTAS
 from pytest_dp.limits import (
     ALPHA_SHARE,
-    LONG_DATASET,
     RESERVE,
-    RUNS,
+    SHORT_TEXT,
     SHOWN_OUTPUTS,
     THOUSAND,
 )
-from pytest_dp.report import numbers
 from pytest_dp.reprs import counted
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
+from pytest_dp.sensitivity.unreached import in_words
+from pytest_dp.statistics.proofs import Bound
+from pytest_dp.statistics.resolution import DELTAS
 
 T = TypeVar("T")
 
@@ -69,7 +76,7 @@ def conclude(game: Game, derived: Known) -> AuditResult:
     bets = _bets(game)
     known = [state for state in game.seen if state.binnings and not context.only_told(state.pair)]
     if not known:
-        _note_if_late(game)
+        note_if_late(game)
         return context.result("inconclusive", **bets)
     violated = game.refuted
     claimed = game.bandit.claimed
@@ -78,11 +85,11 @@ def conclude(game: Game, derived: Known) -> AuditResult:
         shown = _refuted_fields(game, known)
     else:
         _note_searched(game)
-        shown = (
-            {"lower": game.ledger.lower}
-            if game.bearing_out.runs
-            else _shown_fields(game, known, game)
-        )
+        bets["unreached"] = _unreached(game)
+        shown = {"lower": game.ledger.lower}
+        if not game.bearing_out.runs:
+            suspects = game.bearing_out.suspects()
+            shown = _shown_fields(game, [s for s in known if s in suspects] or known, game)
     bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
     # last, as it may take some of the samples that are left
     if game.bearing_out.runs and not violated:
@@ -94,26 +101,33 @@ def conclude(game: Game, derived: Known) -> AuditResult:
         known_loss = bets["estimate"]
         if known_loss is not None and shown["lower"] > known_loss.value + known_loss.error:
             bets["estimate"], bets["not_exact"] = None, OTHER_OUTPUTS
-    _note_if_late(game)
+    note_if_late(game)
+    seen = shown.pop("seen", "")
+    if (advice := derived.cheaper_claim(context.guarantee)) and not game.bearing_out.runs:
+        context.sampler.note(advice)
     if not violated and not game.bearing_out.runs:
         bets |= _of_delta(game, caught)
         if (loss := bets["estimate"]) is not None and loss.pairs == claimed:
             bets["may_lose"] = None  # as it is known
-    verdict: Verdict = "violated" if violated else _not_refuted(game, known, caught.if_kept, bets)
+        elif caught.is_far_below(context.guarantee) and not _are_alike(game, known):
+            bets["far_below"] = caught.now
+    verdict: Verdict = (
+        "violated" if violated else _not_refuted(game, known, caught.if_kept, bets, seen)
+    )
     return context.result(
         verdict,
         p_value=context.agreeing(min(game.p_value, 1.0), violated),
-        resolution=_resolution(game, caught.at, blind=bool(bets.get("blind"))),
+        resolution=_resolution(game, caught.at, bets),
         **bets,
         **shown,
     )
 
 
-def _resolution(game: Game, caught: float, *, blind: bool) -> float:
+def _resolution(game: Game, caught: float, bets: dict[str, Any]) -> float:
     """What would have been caught, or in its place the loss itself where it is known."""
     if game.bearing_out.runs and not game.refuted:
         return game.bearing_out.estimate.value
-    return math.inf if blind else caught
+    return math.inf if bets.get("blind") or "far_below" in bets else caught
 
 
 def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
@@ -170,9 +184,11 @@ def _bets(game: Game) -> dict[str, Any]:
 
 
 def _not_refuted(
-    game: Game, known: list[PairState], caught: float, bets: dict[str, Any]
+    game: Game, known: list[PairState], caught: float, bets: dict[str, Any], seen: str
 ) -> Verdict:
     """The verdict on a claim that stands, with notes on what it is worth.
+
+    `seen` is the sentence on where a claim is suspect.
 
     It is inconclusive if no violation would have been caught, if nothing tells inputs apart, which
     is told in `bets`, and if outputs never vary: then nothing else is worth telling, and no
@@ -186,17 +202,31 @@ def _not_refuted(
         return "no violation"
     if game.bearing_out.is_suspect():
         bets["estimate"] = game.bearing_out.estimate
-        context.sampler.note(game.bearing_out.suspicion, hinders=True)
+        seen = seen or _place_of(game.bearing_out.suspects()[0])
+        advice = game.known.cheaper_claim(context.guarantee)
+        said = ". ".join(part for part in (game.bearing_out.suspicion, seen, advice) if part)
+        context.sampler.note(said, hinders=True, first=True)
         return "inconclusive"
     bets["blind"] = _is_blind(game, known, caught, estimated=bets["estimate"] is not None)
     if bets["blind"] or math.isinf(caught):
         return "inconclusive"
+    if "far_below" in bets:
+        said = note_of_far_below(context.guarantee, bets["far_below"], nearly_empty(game.pool))
+        context.sampler.note(said, hinders=True)
+        return "no violation"
+    if (loss := bets["estimate"]) is not None and loss.pairs == game.bandit.claimed:
+        _note_not_relied_on(game)
     margin, now = context.settings.margin, bets.get("may_lose") or context.guarantee.claimed
     if game.satisfied and context.guarantee.noise_below(now) <= margin:
         context.sampler.note(
             f"stopped at the margin: noise {margin:g} times too small would have been caught"
         )
     return "no violation"
+
+
+def _place_of(state: PairState) -> str:
+    d1, d2 = (describe(data, SHORT_TEXT) for data in (state.pair.d1, state.pair.d2))
+    return f"That is the loss on D = {d1} and D' = {d2}"
 
 
 def _of_delta(game: Game, caught: Caught) -> dict[str, Any]:
@@ -240,12 +270,13 @@ def _shown_fields(game: Game, known: list[PairState], played: Game) -> dict[str,
     if bounded:
         outcome["strongest"] = held_out.described(bounded[0], witness)
         outcome["loss"] = bounded[0].loss
+    if not game.refuted and best.state in game.bearing_out.suspects():
+        with contextlib.suppress(OutOfTime):
+            outcome["seen"] = in_one_sentence(_counterexample(game, best, shown, bet))
     if violated:
         with contextlib.suppress(OutOfTime):
             example = _counterexample(game, best, shown, bet)
-            longer = _length_note(game) if game is played else ""
-            diagnosis = (*example.diagnosis, longer) if longer else example.diagnosis
-            outcome["counterexample"] = replace(example, divergence=distance, diagnosis=diagnosis)
+            outcome["counterexample"] = replace(example, divergence=distance)
         outcome["lower"] = max([outcome["lower"], *(bound.lower for bound in bounded)])
     outcome["pictures"] = _pictures(best, shown, outcome.get("counterexample"))
     return outcome
@@ -267,22 +298,38 @@ def _is_blind(game: Game, known: list[PairState], caught: float, *, estimated: b
     sampler = game.context.sampler
     if tells_apart(known):
         return False
-    if not cannot_be_read(game.pool) and all(state.outputs.alike() for state in known):
+    if _are_alike(game, known):
         sampler.note(NO_DIFFERENCE, hinders=True)
     elif not should_tell(known, game.context.guarantee):
         if math.isfinite(caught):
             sampler.note(TOO_FEW, hinders=True)
     elif not estimated:
-        sampler.note(BLIND, hinders=True)
+        sampler.note(blind(game.pool), hinders=True)
         return True
     return False
 
 
+def _note_not_relied_on(game: Game) -> None:
+    """Say why the grade of a pass rests on samples, though the loss was computed on its pairs."""
+    why = game.bearing_out.against or "real runs did not bear it out on all pairs that were tried"
+    game.context.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
+
+
+def _are_alike(game: Game, known: list[PairState]) -> bool:
+    """Whether both inputs always gave the same outputs, with the same random numbers."""
+    return not cannot_be_read(game.pool) and all(state.outputs.alike() for state in known)
+
+
 def _note_origin(game: Game, broken: PairState, shown: PairState) -> None:
-    """Where the pair comes from that broke the claim, if it holds what the claim does not give."""
+    """Note where the pair comes from that broke the claim, if it was proposed by what it shows."""
+    same = broken.pair is shown.pair
+    which = "this pair" if same else "the pair that this one was made smaller from"
+    screened = game.context.screened
+    is_largest = screened.screened > 1 and broken.pair.content == screened.pairs[0].content
+    if is_largest and not movement_sentence(screened, game.context.guarantee):  # which says more
+        over = f"largest of {screened.screened:,} pairs"
+        game.context.sampler.note(f"on {which}, one record moves the answer farthest: {over}")
     if broken.pair.origin:
-        same = broken.pair is shown.pair
-        which = "this pair" if same else "the pair that this one was made smaller from"
         game.context.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
 
 
@@ -296,61 +343,21 @@ def _note_searched(game: Game) -> None:
         game.context.sampler.note(note)
 
 
+def _unreached(game: Game) -> tuple[str, ...]:
+    """Return places in the mechanism's code that no input reached, with a note."""
+    places = game.bandit.source.screener.unreached()
+    if places:
+        advice = "give an input that reaches " + ("them" if len(places) > 1 else "it")
+        game.context.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
+    return tuple(map(str, places))
+
+
 def _counterexample(game: Game, best: Strongest, shown: Bound | None, bet: int) -> Counterexample:
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     seen = partial(seen_before, best.state, witness, pairs=bet)
     show = partial(held_out.counterexample, game.context, game.pool, witness, shown, seen)
     return within(game.context.to_conclude(), show)
-
-
-def _note_if_late(game: Game) -> None:
-    context = game.context
-    if game.late and context.told is not None and context.before_the_limit() > 0:
-        context.sampler.note(
-            "the seconds in which a violation is told were over before all was counted: this "
-            "machine is slow, or busy; run it again to see more"
-        )
-    elif game.late:
-        context.sampler.note(
-            f"stopped after max_seconds={context.settings.max_seconds:g}, with "
-            f"{context.sampler.runs:,} of {context.max_samples:,} samples"
-        )
-        needed = game.margin.runs_needed
-        if context.sampler.runs < needed / 4:
-            about = round(needed, 1 - len(str(needed)))
-            takes = numbers.seconds(about * (context.sampler.seconds_a_run or 0.0))
-            refusal = game.known.refusal
-            traced = f"No loss was found by tracing a few runs ({refusal}). " if refusal else ""
-            context.sampler.note(
-                f"the margin takes about {about:,} runs, {takes} of work in one process. {traced}"
-                f"What may help: {_quicker(game)}"
-            )
-
-
-def _quicker(game: Game) -> str:
-    """What makes audits of such a mechanism quicker."""
-    longest = max((length_of(state) or 0 for state in game.seen), default=0)
-    ways = {
-        "vectorized=, if one call can give many outputs": game.context.call.size is None,
-        f"inputs of fewer than {longest:,} records": longest > LONG_DATASET,
-        "composes=, if parts of it have claims of their own": True,
-        "a larger max_seconds, for runs at night": True,
-    }
-    return "; ".join(way for way, is_apt in ways.items() if is_apt)
-
-
-def _length_note(game: Game) -> str:
-    """Whether inputs that are shorter lose less, by a few more samples; empty if not."""
-    known = [state for state in game.seen if state.binnings]
-    worst = max(known, key=lambda state: state.earned)
-    others = shorter(known, worst)
-    try:
-        for state in (worst, *others) if others else ():
-            game.look_closer(state, 2 * RUNS)
-    except OutOfTime:  # it was only to say more
-        return ""
-    return grows(others, worst)
 
 
 def _in_time(game: Game, compute: Callable[[], T]) -> T | None:
@@ -375,4 +382,10 @@ def _strongest(game: Game, known: list[PairState]) -> Strongest | None:
     left = game.context.max_samples
     if game.satisfied:
         left = max(SHOWN_OUTPUTS, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
-    return strongest(game.context, game.pool, known, game.refuted, left)
+    if not game.refuted and game.ledger_beyond.refuted:  # which has a counterexample to count
+        left = min(left, game.context.to_test // 2)
+    found = strongest(game.context, game.pool, known, game.refuted, left)
+    if found is None and not game.refuted and known[0] in game.bearing_out.suspects():
+        # by what was bet on
+        found = strongest(game.context, game.pool, known, refuted=True, max_runs=left)
+    return found

@@ -13,7 +13,8 @@ from pytest_dp import clocks
 from pytest_dp.attacks.expected_bounds import PlannedTest
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim
-from pytest_dp.errors import MechanismError
+from pytest_dp.datasets import describe
+from pytest_dp.errors import DependentRuns, MechanismError
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
@@ -28,11 +29,15 @@ from pytest_dp.limits import (
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
+from pytest_dp.results.screened import Screened
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Progress, Sampler
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings
+
+MAX_SHOWN_INPUT = 120
+"""Characters of an input in the description of a pair. Longer ones hide how D and D' differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +79,19 @@ def pace_of(guarantee: Guarantee, method: str = "sequential") -> Pace:
     return OF_RARE_EVENTS if guarantee.largest_ratio is None else OF_RATIOS
 
 
+PLANNED_SHARE = 0.5
+"""Share of the time for which runs are planned: on a busy machine they take longer. A larger one
+cuts audits off; a smaller one leaves time unused."""
+
+
 class Context:
     """One claim to audit: the mechanism, its inputs, and the effort allowed.
 
     `earlier` is evidence of runs of the same audit with other random numbers; None if nobody
-    collects it. Once the claim was refuted, `broken` is the pair on which it was, and what is found
-    has to be told by `told`.
+    collects it. `screened` is how far the answer moves on many pairs, once that is known. Once the
+    claim was refuted, `broken` is the pair on which it was, and `told` is when the violation should
+    be reported. Work on it is planned to end by then; what takes longer than it seemed is
+    interrupted only at the end of `max_seconds`.
     """
 
     def __init__(
@@ -100,14 +112,21 @@ class Context:
         seed = settings.seed
         self.seed = claim_seed(name, call.mechanism) if seed is None else seed
         self.alpha, self.max_samples = settings.alpha, settings.max_samples
-        self.deadline = Deadline(settings.max_seconds)
+        self.count_from(clocks.Stopwatch())
         self.started = clocks.seconds()
         # Where xdist has shared out the cores already, one process each.
         n_jobs = settings.jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())
         explicit = settings.jobs is not None and n_jobs > 1
         self.sampler = Sampler(call, self.seed, n_jobs, explicit, progress)
+        self.screened = Screened()
         self.broken: Pair | None = None
         self.told: Deadline | None = None
+
+    def count_from(self, watch: clocks.Stopwatch) -> None:
+        """Count the effort of the audit from when a stopwatch was started."""
+        seconds = self.settings.max_seconds
+        self.deadline = Deadline(seconds, watch=watch)
+        self._end = Deadline((1 + STEP_TIME) * seconds, watch=watch)
 
     @property
     def call(self) -> Call:
@@ -143,23 +162,24 @@ class Context:
     def affordable(self) -> float:
         """Runs that fit into the time that is left, with a margin."""
         cost = self.sampler.seconds_a_run or 0.0
-        # Half of the time: on a busy machine runs take longer, and workers help less.
-        speed = 1 + 0.6 * (self.sampler.n_jobs - 1) if cost * self.max_samples > 5 else 1.0
-        return math.inf if cost == 0 else 0.5 * speed * max(self.deadline.remaining(), 0) / cost
+        left = self.deadline.remaining()
+        if self.told is not None:
+            left = min(left, self.told.remaining() - self.seconds_to_confirm(self.told.allowed))
+        return math.inf if cost == 0 else PLANNED_SHARE * max(left, 0) / cost
 
     def plan(self, runs: float) -> PlannedTest:
         """A test of the claim with so many samples."""
         return PlannedTest(self.guarantee, runs, self.alpha)
 
     def refuted(self) -> None:
-        """Tell soon of a claim that is refuted: all that is left to do gets a part of the time.
+        """Plan to tell soon of a claim that is refuted: in a share of the time that was spent.
 
-        That is a share of what was spent, and at least a few seconds. Runs that confirm the
-        violation come first, so that the `deadline` of everything else leaves them time.
+        That is a few seconds at least. The counterexample may take all that is left of max_seconds,
+        but for the runs that confirm it, should it need them.
         """
-        spent = clocks.seconds() - self.started
-        left = min(max(TOLD_SECONDS, TIME_SHARE * spent), self.to_conclude())
-        self.told, self.deadline = Deadline(left), Deadline(left - self.seconds_to_confirm(left))
+        spent, left = self._end.spent(), self.to_conclude()
+        self.told = Deadline(min(max(TOLD_SECONDS, TIME_SHARE * spent), left))
+        self.deadline = Deadline(left - self.seconds_to_confirm(left))
 
     def seconds_to_confirm(self, left: float) -> float:
         """Of the seconds `left`, those that copies which start afresh may take."""
@@ -167,15 +187,28 @@ class Context:
         fewest, most = 2 * SEVERAL * cost, 2 * HUNDREDS * cost
         return min(most, max(fewest, LONG_STEP_TIME * left))
 
+    def to_tell(self) -> float:
+        """Seconds left for what is worth no longer wait than planned for a violation's report."""
+        return self.to_conclude() if self.told is None else self.told.remaining()
+
+    @property
+    def planned_to_tell(self) -> float:
+        """Seconds in which a violation is reported, however many of them are left."""
+        return self.to_conclude() if self.told is None else self.told.allowed
+
     def to_conclude(self) -> float:
         """Seconds left to show a verdict that is known already."""
-        if self.told is not None:
-            return self.told.remaining()
-        return self.deadline.remaining() + STEP_TIME * self.settings.max_seconds
+        return self._end.remaining()
+
+    def allow_more(self, seconds: float) -> None:
+        """Give what is left to do of a refuted claim more time, as far as `max_seconds` allows."""
+        if self.told is not None and seconds > 0:
+            left = self.told.remaining()
+            self.told = Deadline(max(left, min(left + seconds, self.before_the_limit())))
 
     def before_the_limit(self) -> float:
         """Seconds left of max_seconds, however much of them the verdict took."""
-        return float(self.settings.max_seconds - (clocks.seconds() - self.started))
+        return float(self.settings.max_seconds - self._end.spent())
 
     def runs_within(self, seconds: float, wanted: int) -> int:
         """`wanted` runs, or about as many as take so long in one process.
@@ -190,9 +223,12 @@ class Context:
     def limit_to_time(self) -> None:
         """Plan for fewer samples if the mechanism is too slow for all of them.
 
-        By powers of two: small differences in speed should not change what is done.
+        By powers of two, and by the quickest run so far: neither small differences in speed nor the
+        first calls, which are slow, should change what is done.
         """
-        affordable = self.sampler.runs + self.affordable()
+        quickest = self.sampler.quickest_run
+        left = PLANNED_SHARE * max(self.deadline.remaining(), 0)
+        affordable = self.sampler.runs + (left / quickest if quickest else math.inf)
         if affordable < self.max_samples:
             planned = 2 ** math.floor(math.log2(max(affordable, 2)))
             self.max_samples = min(self.max_samples, planned)
@@ -210,7 +246,7 @@ class Context:
     @property
     def a_run(self) -> str:
         """What a run takes, for people: ``2.1 ms``, ``0.3 s``."""
-        cost = self.sampler.seconds_a_run or 0.0
+        cost = self.sampler.time_a_run or 0.0
         return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
 
     def refuse_hung(self, out: OutOfTime) -> None:
@@ -221,9 +257,9 @@ class Context:
                 f"max_seconds={self.settings.max_seconds:g}. It was here:\n{out.stack}"
             ) from None
 
-    def not_iid(self, event: str, shares: tuple[float, ...]) -> MechanismError:
+    def not_iid(self, event: str, shares: tuple[float, ...]) -> DependentRuns:
         shown = ", ".join(f"{100 * share:.0f} %" for share in shares[:6])
-        return MechanismError(
+        return DependentRuns(
             f"{self.short_name}: its runs are not independent, so there is no verdict on privacy. "
             f"On one input, {event} held in {shown}, ... of the runs, stretch by stretch: more "
             "than chance explains. A vectorised mechanism must draw all of its noise anew for "
@@ -255,5 +291,20 @@ class Context:
             notes=tuple(self.sampler.notes),
             hindrances=tuple(self.sampler.hindrances),
             earlier_runs=self.earlier.runs,
+            **_screened_fields(self.screened),
             **{**defaults, **outcome},
         )
+
+
+def _screened_fields(screened: Screened) -> dict[str, Any]:
+    """Return what a result says of the pairs that were screened."""
+    if not screened.largest:
+        return {"screened": screened.screened}
+    largest = screened.largest[0]
+    d1, d2 = (describe(data, MAX_SHOWN_INPUT) for data in (largest.pair.d1, largest.pair.d2))
+    difference = f" ({largest.pair.difference})" if largest.pair.difference else ""
+    return {
+        "screened": screened.screened,
+        "largest_movement": largest.movement.loss,
+        "largest_pair": f"D = {d1}, D' = {d2}{difference}",
+    }

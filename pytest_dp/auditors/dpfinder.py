@@ -27,7 +27,6 @@ from pytest_dp.auditors.statdp import suspect
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.datasets import describe
-from pytest_dp.evidence.proofs import SHARP
 from pytest_dp.inputs import Pair
 from pytest_dp.known.smoothed import Output
 from pytest_dp.limits import (
@@ -48,6 +47,7 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.search.families import families_of
 from pytest_dp.search.gradient import MIN_SHARE, Gradients, gradients_of
+from pytest_dp.statistics.proofs import SHARP
 
 LOOKED_AT = 2 * THOUSAND
 """Outputs on either input that show how to say which output it is. Derived: an output of a
@@ -92,10 +92,12 @@ def audit(context: Context) -> AuditResult:
     all_samples, all_time = context.max_samples, context.deadline
     context.max_samples = all_samples // 2
     context.deadline = all_time.sooner(LONG_STEP_TIME)
-    result = _audited(context, inside, 1 - ALPHA_SHARE, context.pairs)
+    try:
+        result = _audited(context, inside, 1 - ALPHA_SHARE, context.pairs)
+    finally:
+        context.max_samples, context.deadline = all_samples, all_time
     if result.violated:
         return result
-    context.max_samples, context.deadline = all_samples, all_time
     said = len(context.sampler.notes)
     told = _audited(context, beyond, ALPHA_SHARE)
     if not told.violated:

@@ -5,7 +5,7 @@ event beside the attack. Both are counted once, on held-out samples (`held_out`)
 the search is Algorithm 2 of the paper: equal effort for all pairs, in both directions.
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds are those of
-`pytest_dp.evidence.event_test`; with a fixed `c` those of the paper, two Clopper-Pearson bounds.
+`pytest_dp.statistics.event_test`; with a fixed `c` those of the paper, two Clopper-Pearson bounds.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.strongest import most_promising
 from pytest_dp.auditors.two_stage import left_to_test, search_then_test
 from pytest_dp.auditors.witness import Witness, with_examples
-from pytest_dp.evidence.event_test import event_test
-from pytest_dp.evidence.proofs import PUBLISHED, SHARP
 from pytest_dp.limits import ENOUGH, SAMPLES_SHARE
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
+from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.proofs import PUBLISHED, SHARP
 
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what is spent before the last step: given by the paper."""

@@ -2,7 +2,7 @@
 
 Each batch is drawn for one pair, which a `bandit` picks, after the bets on it are made: by what the
 batches before have taught (`states`). Wealth that reaches 1 / alpha refutes the claim
-(`pytest_dp.evidence.betting`).
+(`pytest_dp.statistics.ledger`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pytest_dp.auditors.pair_state import PairState, hope, joints_of, learn, mak
 from pytest_dp.auditors.past import learned_by, remind
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.stopping import Margin
-from pytest_dp.evidence.betting import Ledger
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
     DOZENS,
@@ -41,6 +40,7 @@ from pytest_dp.outputs.table import concatenated
 from pytest_dp.outputs.targeted import target_of
 from pytest_dp.results.evidence import Evidence, e_value
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
+from pytest_dp.statistics.ledger import Ledger
 
 OF_THE_MISSING = 0.5
 """Of the outputs that should do to win, the share that a batch takes where that is less than it
@@ -116,6 +116,18 @@ class Game:
                 self.satisfied = True
                 return
 
+    def rest_on_what_is_known(self) -> None:
+        """Let a pass rest on the known loss where effort ended in bets on pairs without one."""
+        bearing_out = self.bearing_out
+        broken = any(
+            self.bandit.looks_broken(state)
+            for state in self.bandit.accepted
+            if state.binnings and not self.context.only_told(state.pair)
+        )
+        if not (self.refuted or self.satisfied or broken) and bearing_out.is_enough():
+            self.satisfied = True
+            bearing_out.rest()
+
     def _go_on(self, state: PairState, size: int, deadline: Deadline) -> None:
         """Draw, bet and learn; where the loss is known, learn once, from half of what is drawn."""
         bearing_out = self.bearing_out
@@ -173,7 +185,7 @@ class Game:
 
     @property
     def _may_end_at_margin(self) -> bool:
-        if not self.share or self._has_open_proposals:
+        if not self.share or self._has_open_proposals or self.bearing_out.exceeds:
             return False
         return not (
             self.bearing_out.wanted and self.bandit.source.exhausted
@@ -199,7 +211,7 @@ class Game:
             left = min(left, allowed - self.learning)
             if self.learning >= allowed:
                 return
-        started = clocks.seconds()
+        started = clocks.Stopwatch()
         try:
             within(left, partial(learn, self.context, state))
         except OutOfTime:
@@ -207,7 +219,7 @@ class Game:
                 raise
             return  # the binnings that there are will do
         finally:
-            self.learning += clocks.seconds() - started
+            self.learning += started.spent()
         if state.coupled and self.ledger.prefers_apart(state.record):
             state.draw_apart()
 
@@ -335,13 +347,15 @@ class Game:
     def _bet(self, state: PairState, size: int, deadline: Deadline) -> None:
         if not self.share:  # nothing is at stake
             new = self.draw(state, size, deadline)
-            state.record.joint = list(map(np.add, state.record.joint, new))
+            state.record = state.record.with_batch(new)
             return
         ledger = self.ledger_of(state)
         before = ledger.log_e_value
         cash = float(max(self.bandit.claimed, state.number + 1))
-        wager = ledger.wager(state.record, cash)
-        ledger.settle(wager, state.record, lambda: self.draw(state, size, deadline))
+        portfolio = ledger.stake(state.record, cash)
+        batch = self.draw(state, size, deadline)  # after the bets on it are fixed
+        ledger.settle(portfolio, batch)
+        state.record = state.record.with_batch(batch)
         state.earned += ledger.log_e_value - before
         self.trail.append((2 * self.drawn, math.log(self.share) + self.ledger.log_e_value))
         self.bandit.inside_only |= ledger is not self.ledger and ledger.refuted

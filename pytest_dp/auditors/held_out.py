@@ -25,20 +25,21 @@ from pytest_dp.attacks.bars import Bars, bars_of
 from pytest_dp.attacks.expected_bounds import first_share
 from pytest_dp.attacks.tally import Hits, Tally
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.paired_outputs import first_pairs
+from pytest_dp.auditors.moving import movement_sentence
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose
-from pytest_dp.evidence import assumptions
-from pytest_dp.evidence.counts import NO_COUNTS, Counts
-from pytest_dp.evidence.proofs import SHARP, Bound, Proof
 from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS, SHOWN_OUTPUTS
+from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.results.pictures import Histogram
 from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose, stream
+from pytest_dp.statistics import assumptions
+from pytest_dp.statistics.counts import NO_COUNTS, Counts
+from pytest_dp.statistics.proofs import SHARP, Bound, Proof
 
 RESERVED_FOR_RERUNS = 0.06
 """Share of the runs in pairs that is set aside for those which are run again on a copy, to see that
@@ -253,22 +254,18 @@ def counterexample(
     known = counts
     if before is not None and before.c2 and not counts.c2:
         known = before  # a few held-out runs are no reason to say "never"
+    about: tuple[str, ...] = ()
+    if all(known.runs):
+        about = diagnose(readable, known.hits, known.runs, context.guarantee, searched)
+    moves = "" if witness.pair.beyond else movement_sentence(context.screened, context.guarantee)
     return Counterexample(
         d1=witness.pair.d1,
         d2=witness.pair.d2,
         event=event,
-        counts=counts.hits,
-        runs=counts.runs,
-        intervals=bound.intervals,
-        p_value=bound.shown_p_value(),
-        lower=bound.lower,
-        eps_clopper_pearson=bound.eps_clopper_pearson,
-        delta_lower=bound.delta_lower,
+        **bound.counterexample_fields(),
         difference=witness.pair.difference,
         params=witness.pair.params,
-        diagnosis=diagnose(readable, known.hits, known.runs, context.guarantee, searched)
-        if all(known.runs)
-        else (),
+        diagnosis=(*about, *([moves] if moves else [])),
         attack=witness.attack,
         examples=witness.examples if kind != "event" else ((), ()),
         both=counts.both,

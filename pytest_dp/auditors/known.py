@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,14 +21,36 @@ from pytest_dp.inputs import Pair
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.enumerated import EnumeratedPair
 from pytest_dp.known.enumerating import TOO_SLOW, enumerated
-from pytest_dp.limits import EQUAL, MANY, MOMENT, REFUTED, SEARCH_TIME, SEVERAL, STEP_TIME, THOUSAND
-from pytest_dp.privacy import Guarantee
+from pytest_dp.limits import (
+    EQUAL,
+    MANY,
+    MOMENT,
+    REFUTED,
+    SEARCH_TIME,
+    SEVERAL,
+    SHOWN_ALPHA,
+    STEP_TIME,
+    THOUSAND,
+)
+from pytest_dp.oracles.aligned_pair import (
+    REPLAYS_OF_LARGEST,
+    AlignedPair,
+    aligned_pair,
+    replays_of_each,
+)
+from pytest_dp.oracles.checking import Memory
+from pytest_dp.privacy import Guarantee, gaussian_sigma
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Estimate, Mode
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
+
+ALIGNING_TIME = 0.5
+"""Share of the time after which a search for alignments is given up, which ends long before unless
+runs are slow. With more, slow mechanisms without one have less time for bets."""
+TOO_SLOW_TO_ALIGN = "its runs take too long to be replayed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +78,7 @@ class Deriving:
         compare: Callable[[Any, Any, Deadline], KnownPair],
     ) -> None:
         self._law_of, self._compare = law_of, compare
-        self._laws: dict[object, Any] = {}
+        self._laws: dict[object, tuple[Any, Any]] = {}
 
     def pair(self, pair: Pair, deadline: Deadline) -> KnownPair:
         """What is known of a pair; raises CannotInstrument, or what the mechanism raises."""
@@ -67,9 +88,9 @@ class Deriving:
     def _law(self, data: Any, deadline: Deadline) -> Any:
         frozen = Input(data).frozen
         key = id(data) if frozen is None else frozen
-        if key not in self._laws:
-            self._laws[key] = self._law_of(data, deadline)
-        return self._laws[key]
+        if key not in self._laws:  # with the data, of which no other object may get the id
+            self._laws[key] = data, self._law_of(data, deadline)
+        return self._laws[key][1]
 
 
 @dataclass(slots=True)
@@ -83,16 +104,40 @@ class Known:
     pairs: dict[int, KnownPair] = field(default_factory=dict)
     refusal: str = ""
     deriving: Deriving | None = None
+    alignments: Deriving | None = None
+    """Bounds on losses, where `deriving` has none."""
     seconds: float = 0.0
+    seconds_to_align: float = 0.0
 
     def add(self, number: int, pair: Pair) -> None:
         """Derive what can be known of one more pair, in the same way as of those before."""
-        if self.deriving is None or number in self.pairs or self.seconds <= 0:
-            return
-        started = clocks.seconds()
-        with suppress(CannotInstrument, Exception):  # what only proposes breaks no audit
-            self.pairs[number] = self.deriving.pair(pair, Deadline(self.seconds))
-        self.seconds -= clocks.seconds() - started
+        if number not in self.pairs and self.deriving is not None and self.seconds > 0:
+            started = clocks.Stopwatch()
+            self._derive(number, pair, self.deriving, self.seconds)
+            self.seconds -= started.spent()
+        if number not in self.pairs:
+            self.align(number, pair)
+
+    def align(self, number: int, pair: Pair) -> str:
+        """Bound the loss on a pair by an alignment; return why there is none, if so."""
+        if self.alignments is None:
+            return ""
+        if self.seconds_to_align <= 0:
+            return TOO_SLOW_TO_ALIGN
+        started = clocks.Stopwatch()
+        reason = self._derive(number, pair, self.alignments, self.seconds_to_align)
+        self.seconds_to_align -= started.spent()
+        return reason
+
+    def _derive(self, number: int, pair: Pair, deriving: Deriving, seconds: float) -> str:
+        """Derive what is known of a pair; return why nothing is, if so."""
+        try:
+            self.pairs[number] = deriving.pair(pair, Deadline(seconds))
+        except OutOfTime:
+            return TOO_SLOW_TO_ALIGN
+        except (CannotInstrument, Exception) as error:  # what only proposes breaks no audit
+            return str(error) or type(error).__name__
+        return ""
 
     def proposal(
         self, number: int, guarantee: Guarantee, alpha: float, max_pairs: float
@@ -147,6 +192,14 @@ class Known:
             return None, "a loss above the claim that the bets do not confirm"
         return estimate_of(known, value, error), ""
 
+    def cheaper_claim(self, guarantee: Guarantee) -> str:
+        """Return which mu= to claim in place of eps and delta; empty for other claims or noise."""
+        if not (guarantee.delta and guarantee.eps and any(p.mu for p in self.pairs.values())):
+            return ""
+        mu = math.floor(1000 / gaussian_sigma(guarantee.eps, guarantee.delta)) / 1000
+        said = f"claim mu={mu:g}: it asks the same of Gaussian noise, and takes fewer runs"
+        return said if mu else ""
+
     @property
     def by_rounding(self) -> bool:
         """Whether on some pair outputs count as different that differ by rounding alone."""
@@ -170,12 +223,20 @@ def hold_against(known: KnownPair, sides: tuple[Outputs, Outputs]) -> None:
             raise CannotInstrument(OTHER_OUTPUTS)
 
 
+_BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "analytic", "aligned", "numerical", "sampled")
+
+
 def estimate_of(
     known: Sequence[KnownPair], value: float, error: float, runs: int = 0, unseen: float = 0.0
 ) -> Estimate:
     """A loss on some pairs, known by the one that knows least, and of the most outcomes."""
-    mode: Mode = next((pair.mode for pair in known if pair.mode != "exact"), "exact")
+    mode: Mode = max((pair.mode for pair in known), key=_BY_KNOWLEDGE.index)
     basis = max((pair.basis for pair in known), key=lambda text: (len(text), text))
+    aligned = [pair.alignment for pair in known if isinstance(pair, AlignedPair)]
+    if aligned:
+        basis = f"{sum(each.replays for each in aligned):,} replays"
+        replays = min(each.from_laws for each in aligned) // 2  # in one direction, on one pair
+        unseen = -math.expm1(math.log(SHOWN_ALPHA) / replays)
     return Estimate(
         float(value), error, mode, pairs=len(known), basis=basis, runs=runs, unseen=unseen
     )
@@ -184,7 +245,8 @@ def estimate_of(
 def known_of(context: Context) -> Known:
     """Derive what can be known of the claim's first pairs, until time is up.
 
-    Outcomes are enumerated as far as they can be; where none can, draws are traced.
+    Outcomes are enumerated as far as they can be; where none can, draws are traced, and where they
+    cannot be, aligned.
     """
     if context.sampler.quickest_run > MOMENT:  # too slow for many ways
         return _traced(context, TOO_SLOW)
@@ -200,7 +262,31 @@ def known_of(context: Context) -> Known:
         return known
     if not isinstance(reason, CannotInstrument):  # the mechanism's own error
         return replace(known, refusal=f"{type(reason).__name__}: {reason}")
-    return replace(known, refusal=str(reason)) if known.pairs else _traced(context, str(reason))
+    known = replace(known, refusal=str(reason)) if known.pairs else _traced(context, str(reason))
+    return _with_alignments(context, known)
+
+
+def _with_alignments(context: Context, known: Known) -> Known:
+    """Return what is known with bounds by alignments on pairs of which nothing else is."""
+    largest = {pair.content for pair in (*context.pairs[:1], *context.screened.pairs[:1])}
+    given, memory = context.pairs[: 2 * SEVERAL], Memory()
+    of_others = replays_of_each(len(given))
+
+    def compare(on_d: Any, on_d2: Any, deadline: Deadline) -> KnownPair:
+        is_largest = Pair(on_d, on_d2).content in largest
+        replays = REPLAYS_OF_LARGEST if is_largest else of_others
+        return aligned_pair(
+            context.call, (on_d, on_d2), context.guarantee, replays, deadline, memory
+        )
+
+    known = replace(known, alignments=Deriving(lambda data, _: data, compare))
+    known.seconds_to_align = ALIGNING_TIME * context.settings.max_seconds
+    for number, pair in enumerate(given):
+        reason = "" if number in known.pairs else known.align(number, pair)
+        if reason:
+            refusal = f"{known.refusal}; {reason}" if known.refusal else reason
+            return replace(known, refusal=refusal, alignments=None)
+    return known
 
 
 def _traced(context: Context, refusal: str) -> Known:

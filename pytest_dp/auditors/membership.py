@@ -2,7 +2,7 @@
 
 All games share the outputs on the data itself; each has outputs on the data without its record.
 An attack scores them that has learned from earlier ones only, and the next batch is bet on
-(`pytest_dp.evidence.auc`). Each record has its share of alpha.
+(`pytest_dp.statistics.auc`). Each record has its share of alpha.
 
 Source: Krco, Guepin, Meeus, Kulynych, de Montjoye, "Lost in the Averages: Reassessing
 Record-Specific Privacy Risk Evaluation", 2024 (the model-seeded game).
@@ -23,7 +23,6 @@ from pytest_dp.datasets import describe_record
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.equality import equality_key
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.evidence.auc import AreaBets, area, resolution
 from pytest_dp.inputs.targets import Target
 from pytest_dp.limits import (
     FEW,
@@ -44,6 +43,7 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw, Sampler
 from pytest_dp.sampling.streams import Purpose
+from pytest_dp.statistics.auc import AreaBets, area, resolution
 
 FIRST = SEVERAL // 2
 """Pairs of outputs in a batch, at least."""

@@ -3,7 +3,7 @@
 A score says of each canary how much the output looks as if it was in. The largest scores are
 guessed to be in, the smallest to be out, and the rest is left open; how many of each is decided
 before anything is run. Of one run, how many guesses are right has a p-value; several are bet on
-(`pytest_dp.evidence.one_run`), each with coins of its own, until the claim is refuted.
+(`pytest_dp.statistics.one_run`), each with coins of its own, until the claim is refuted.
 
 Source: Steinke, Nasr, Jagielski, "Privacy Auditing with One (1) Training Run", NeurIPS 2023.
 """
@@ -21,8 +21,6 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.bisection import smallest
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.evidence import clopper_pearson
-from pytest_dp.evidence import one_run as evidence
 from pytest_dp.inputs.canaries import Canaries
 from pytest_dp.limits import CLEARLY, FAR, NO_LOSS, SHOWN_ALPHA
 from pytest_dp.methods import OneRun
@@ -33,6 +31,8 @@ from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.streams import Purpose, stream
+from pytest_dp.statistics import clopper_pearson
+from pytest_dp.statistics import one_run as evidence
 
 NO_BETTER = (
     "the scores tell canaries that are in from those that are out no better than coins may: write "

@@ -9,7 +9,7 @@ flatter. All of this is past; the next batch is drawn after the bets on it are m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,30 +19,31 @@ from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks import Posterior, check_by_itself, fit, quantities
 from pytest_dp.attacks.binning import (
     Binning,
-    BinNumbers,
     ByEvent,
     ByScore,
     cuts_of,
     joint_counts,
 )
 from pytest_dp.attacks.scores import scores
+from pytest_dp.auditing.detector import count_pairs, mean_scores, with_values
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.paired_outputs import PairedOutputs, first_pairs
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.evidence.betting import Record, suspicion
-from pytest_dp.evidence.event_bets import event_growth, independent
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import HUNDREDS, OUTPUTS_PER_QUANTITY
-from pytest_dp.outputs.event_search import Rank, search
+from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.feature import Feature, leaf
+from pytest_dp.outputs.feature import UNREADABLE, Feature, leaf
 from pytest_dp.outputs.features import affordable, user_features
 from pytest_dp.outputs.hashed import Template, fitting
+from pytest_dp.outputs.indexed import given_index
+from pytest_dp.outputs.paired_outputs import PairedOutputs, first_pairs
 from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.targeted import Targeted
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.sampler import Draw
+from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.ledger import Record, suspicion
 
 MAX_EVENTS = 2
 """Readable events that each half of the samples proposes, beside rare ones. Each takes a share of
@@ -51,14 +52,6 @@ and others no later. Measured."""
 HOPE_ERRORS = 1.5
 """Standard errors by which a pair of inputs may be better than it looks: larger values try more
 pairs, smaller ones stay with the best so far (as in a bandit). Measured."""
-LUCK = 8.0
-"""Log wealth that choosing the best of many events afterwards gives to a claim that holds. It ranks
-events only: with 0, StatDP takes no more samples, but bets miss what the last digit of a number
-says. Measured."""
-TIE_WEIGHT = 1e-6
-"""Weight of log wealth where so few outputs were seen that no bound says anything: it only breaks
-ties. StatDP takes as many samples without it; but the best event of a dozen outputs,
-from which the first bets come, is then missed. Measured."""
 
 
 @dataclass(slots=True, eq=False)
@@ -110,8 +103,7 @@ class PairState:
 
     def draw_apart(self) -> None:
         """Draw independently from now on, and turn the record into that of independent draws."""
-        self.coupled, self.record.apart = False, True
-        self.record.joint = list(map(independent, self.record.joint))
+        self.coupled, self.record = False, self.record.as_independent()
 
 
 def learn(context: Context, state: PairState) -> None:
@@ -134,18 +126,18 @@ def learn(context: Context, state: PairState) -> None:
             by_event = ByEvent(event)
             if by_event not in binnings:
                 binnings.append(by_event)
-                joint.append(_joint_counts(by_event.bins(unseen), on_d[held_out], 2))
+                joint.append(count_pairs(by_event.bins(unseen), on_d[held_out], 2))
     if state.proposed is not None:
         binnings.append(state.proposed)
-        joint.append(_joint_counts(state.proposed.bins(table), on_d, state.proposed.width))
+        joint.append(count_pairs(state.proposed.bins(table), on_d, state.proposed.width))
     model = learned_model(context, state)
     final = scores(model, table)
     for half in (lower, ~lower):
-        odds[half] = rescaled(odds[half], final[half])
+        odds[half] = with_values(odds[half], final[half])
     by_score = ByScore(model, cuts_of(odds, context.pace.bins))
     bins = np.searchsorted(by_score.cuts, odds).astype(np.uint8)
-    joint.insert(0, _joint_counts(bins, on_d, by_score.width))
-    record = Record(joint, not state.coupled, _mean_scores(odds, bins, by_score.cuts))
+    joint.insert(0, count_pairs(bins, on_d, by_score.width))
+    record = Record(joint, mean_scores(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
     state.binnings, state.record, state.learned = (by_score, *binnings), record, outputs.pairs
 
@@ -173,6 +165,7 @@ def quantities_of(
     about = about + [
         Feature(str(fits), "hash", fits) for fits in fitting(state.hashed, table, on_d)
     ]
+    about += [Feature(str(one), "given an index", one) for one in given_index(table, on_d, paired)]
     wanted = state.target
     return about + user_features(wanted, table, wanted.labels) if wanted is not None else about
 
@@ -187,28 +180,6 @@ def make_room(context: Context, state: PairState) -> None:
     state.outputs.keep_only(list(dict.fromkeys(about)))
 
 
-def rescaled(odds: Floats, scale: Floats) -> Floats:
-    """Scores with the ranks of `odds` and the values of `scale`, the scores of another model."""
-    inverse, counts = np.unique(odds, return_inverse=True, return_counts=True)[1:]
-    middle = np.cumsum(counts) - (counts + 1) // 2  # equal scores stay equal
-    mapped: Floats = np.sort(scale)[middle[inverse]]
-    return mapped
-
-
-def _mean_scores(odds: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
-    """The mean score of the outputs in each bin; of an empty bin, a cut beside it."""
-    width = len(cuts) + 1
-    sizes = np.bincount(bins, minlength=width)
-    mean = np.bincount(bins, odds, width) / np.maximum(sizes, 1)
-    if len(cuts):
-        mean = np.where(sizes > 0, mean, cuts[np.maximum(np.arange(width) - 1, 0)])
-    return mean
-
-
-def _joint_counts(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
-    return joint_counts(bins[on_d], bins[~on_d], width).astype(np.float64)
-
-
 def _model(
     context: Context, state: PairState, table: Table, on_d: Bools, max_pairs: int, paired: int
 ) -> tuple[Posterior, list[Feature]]:
@@ -221,41 +192,10 @@ def _model(
 
 def _events(context: Context, table: Table, on_d: Bools, about: list[Feature]) -> list[Event]:
     table, on_d = first_pairs(table, on_d, context.pace.learned_from)
-    about = [feature for feature in about if feature.kind != "bit"]
+    about = [feature for feature in about if feature.kind not in UNREADABLE]
     rank = rank_for(context.guarantee, rarest=0.0)(len(on_d) // 2)
     ranked = search(table, on_d, rank, about, MAX_EVENTS, rare=True)
     return [candidate.event for candidate in ranked]
-
-
-def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Rank]:
-    """How suspicious counts are; above 0 if they exceed the claim by more than luck explains.
-
-    Up there it is what the best bet on the event would have earned, which orders events as the
-    p-value does by which the paper ranks them. Below, events that came out on top by luck would
-    beat those that can prove something, so it is how far a cautious bound on the loss stays from
-    the claim.
-
-    Events have to come at least five times. On D' their probability is `rarest` or more if the
-    claim is used up: the paper's filter, by default.
-    """
-    sticks = guarantee.hockey_sticks
-
-    def of_runs(runs: int) -> Rank:
-        fewest = max(5.0, runs * min(stick.largest_probability(rarest) for stick in sticks))
-
-        def rank(c1: Ints, c2: Ints) -> Floats:
-            high, low = np.maximum(c1, c2), np.minimum(c1, c2)
-            score = event_growth(high, low, runs, sticks)
-            excess = score - LUCK
-            seldom, often = np.maximum(high - 4 * np.sqrt(high), 0.1), low + 4 * np.sqrt(low) + 4.0
-            allowed = np.min([stick.largest_probability(often, runs) for stick in sticks], axis=0)
-            short = np.minimum(np.log(seldom / allowed), 0.0)
-            ranks = np.where(excess > 0, excess, short - 1.0 + TIE_WEIGHT * score)
-            return np.where(c1 + c2 >= min(fewest, runs), ranks, -np.inf)
-
-        return rank
-
-    return of_runs
 
 
 def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:
@@ -269,7 +209,7 @@ def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[I
 
 def edge(record: Record, guarantee: Guarantee) -> float:
     """The edge that a pair has shown, in standard deviations of a payoff."""
-    return suspicion(record, guarantee) / math.sqrt(max(_pairs(record), 1))
+    return suspicion(record, guarantee) / math.sqrt(max(record.pairs, 1))
 
 
 def hope(record: Record, guarantee: Guarantee, learned: float = math.inf) -> float:
@@ -277,10 +217,5 @@ def hope(record: Record, guarantee: Guarantee, learned: float = math.inf) -> flo
 
     A model that is learned from few outputs may miss an edge that is a standard error of theirs.
     """
-    unsure = HOPE_ERRORS / math.sqrt(max(_pairs(record), 1))
+    unsure = HOPE_ERRORS / math.sqrt(max(record.pairs, 1))
     return edge(record, guarantee) + unsure + 1 / math.sqrt(learned)
-
-
-def _pairs(record: Record) -> float:
-    """Pairs of outputs that a record has counted."""
-    return float(record.joint[0].sum()) if record.joint else 0.0

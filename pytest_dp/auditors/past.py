@@ -11,9 +11,10 @@ from pytest_dp.attacks.binning import Binning
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import key
 from pytest_dp.datasets.relations import Pair
-from pytest_dp.evidence.betting import Record
+from pytest_dp.faults import note_fault
 from pytest_dp.reprs import without_addresses
 from pytest_dp.results.evidence import Evidence, e_value
+from pytest_dp.statistics.ledger import Record
 
 if TYPE_CHECKING:
     from pytest_dp.auditors.pair_state import PairState
@@ -72,7 +73,8 @@ def pair_digest(pair: Pair) -> str:
     """The same for equal inputs, in every process; empty where that cannot be known."""
     try:
         inside = _stable_repr((key(pair.d1), key(pair.d2), key(dict(pair.params))))
-    except Exception:  # records are the user's objects: their repr may raise
+    except Exception as error:  # records are the user's objects: their repr may raise
+        note_fault(error, "identifying a pair")
         return ""
     hides = without_addresses(inside) != inside  # what an object holds
     return "" if hides else hashlib.sha256(inside.encode("utf-8", "backslashreplace")).hexdigest()

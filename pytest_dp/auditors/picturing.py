@@ -12,9 +12,9 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.auditors.held_out import Tested
-from pytest_dp.evidence.proofs import Bound
 from pytest_dp.limits import HUNDREDS
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
+from pytest_dp.statistics.proofs import Bound
 
 
 def wealth_of(trail: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:

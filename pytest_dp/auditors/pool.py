@@ -5,18 +5,20 @@ Pairs that share an input share its position. Nothing that was drawn here may be
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 from pytest_dp.arrays import joined
 from pytest_dp.auditors.context import Context
 from pytest_dp.datasets import describe
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import THOUSAND
+from pytest_dp.limits import MOSTLY, THOUSAND
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.iterators import was_cut
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.reprs import on_one_line
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.sampler import used_up
 
@@ -24,6 +26,10 @@ BLIND = (
     "nothing that was tried tells the two inputs of any pair apart, so a leak may have gone "
     "unseen: say with features= what outputs tell of inputs, name pairs that differ by more, or "
     "raise max_samples"
+)
+LARGER_GROUPS = (
+    "no group was large enough to be released, so nothing was seen. Give inputs= in which groups "
+    "are larger than the threshold"
 )
 
 
@@ -108,15 +114,47 @@ def never_varies(context: Context, pool: Pool) -> bool:
     if pool.varies or pool.runs < 2:
         return False
     if not unreadable:
-        hint = (
-            "is a return missing?"
-            if _first_outputs(pool).raw[0] is None
-            else "missing noise, a fixed seed or a cache?"
-        )
-        context.sampler.note(
-            f"returned the same value in all {pool.runs:,} runs: {hint}", hinders=True
-        )
+        context.sampler.note(_constant(pool), hinders=True)
     return True
+
+
+def _constant(pool: Pool) -> str:
+    """What outputs that never vary may mean, and what to do."""
+    value = _first_outputs(pool).raw[0]
+    if empty := _empty_output(pool):
+        return f"{empty} in all {pool.runs:,} runs: {LARGER_GROUPS}"
+    hint = "is a return missing?" if value is None else "missing noise, a fixed seed or a cache?"
+    return f"returned the same value in all {pool.runs:,} runs: {hint}"
+
+
+def blind(pool: Pool) -> str:
+    """What it may mean that nothing tells inputs apart, and what to do."""
+    return nearly_empty(pool) or BLIND
+
+
+def nearly_empty(pool: Pool) -> str:
+    """That nearly all outputs were empty, and what to do; empty if they were not."""
+    empty = _empty_output(pool)
+    return f"{empty} in nearly all runs: {LARGER_GROUPS}" if empty else ""
+
+
+def _empty_output(pool: Pool) -> str:
+    """That nearly all of some outputs on each input were empty, with one; empty if not."""
+    found = ""
+    for which, last in pool.last.items():
+        table = pool.first[which] if last.is_extract else last
+        empty = [output for output in table.raw if _is_empty(output)]
+        if len(empty) < MOSTLY * max(len(table), 1):
+            return ""
+        found = f"returned an empty answer ({on_one_line(empty[0])})"
+    return found
+
+
+def _is_empty(output: Any) -> bool:
+    """Whether an output is a container, a table or a text with nothing in it."""
+    if isinstance(output, dict) and output:
+        return all(map(_is_empty, output.values()))
+    return isinstance(output, Sized) and not len(output)
 
 
 def cannot_be_read(pool: Pool) -> str:

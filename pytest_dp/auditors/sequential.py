@@ -1,7 +1,7 @@
 """Betting: search and test on the same samples, until the claim is refuted or effort runs out.
 
 A `game` bets batch by batch; wealth that reaches 1 / alpha refutes the claim
-(`pytest_dp.evidence.betting`). What was found is then counted once more on held-out samples, to be
+(`pytest_dp.statistics.ledger`). What was found is then counted once more on held-out samples, to be
 shown (`concluding`).
 
 Where the mechanism's random numbers can be set, both outputs of a pair are drawn with the same
@@ -12,6 +12,7 @@ Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (
 
 from __future__ import annotations
 
+from pytest_dp.auditors import beside
 from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
@@ -34,10 +35,15 @@ def audit(context: Context) -> AuditResult:
     Raises ClaimError if the user's classifier or features cannot be used on the mechanism's
     outputs, and MechanismError if every run of the mechanism raises, or if it hangs.
     """
+    if beside.is_asked_for():
+        return beside.audit(context)
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
     except OutOfTime as out:
         context.refuse_hung(out)
+    context.screened = screened = context.source.screener.screen()
+    if screened.note and not screened.screened:
+        context.sampler.note(f"pairs were not screened by runs without noise, as {screened.note}")
     known = known_of(context)
     context.sampler.looked += 2 * TRIAL_RUNS  # which were traced
     if not context.method.coupled:
@@ -58,4 +64,5 @@ def _play_and_conclude(game: Game, known: Known) -> AuditResult:
     except OutOfTime as out:
         game.context.refuse_hung(out)
         game.late = True
+    game.rest_on_what_is_known()
     return with_what_is_beyond(game, conclude(game, known))

@@ -55,7 +55,7 @@ class _Search:
         self.least_hope = 0.5 * edge(winner.record, context.guarantee)
         # What it leaves has to do for as many runs as the proof took, which show what it is worth.
         to_count = max(HUNDREDS, 2 * winner.drawn) * (context.sampler.seconds_a_run or 0.0)
-        left = context.deadline.remaining()
+        left = context.to_tell() - context.seconds_to_confirm(context.to_tell())
         self.deadline = Deadline(min(LONG_STEP_TIME * left, left - to_count))
         left = max(context.max_samples - context.sampler.runs, 0)
         self.max_runs = context.sampler.runs + SAMPLES_SHARE * left

@@ -7,8 +7,8 @@ samples only, and the one event is tested once, on samples that nobody has looke
 is valid whatever the search did.
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
-Algorithms 1 to 4; the p-value is that of `pytest_dp.evidence.statdp`. For claims of more than ε,
-which the paper does not have, it is that of `pytest_dp.evidence.event_test`.
+Algorithms 1 to 4; the p-value is that of `pytest_dp.statistics.statdp`. For claims of more than ε,
+which the paper does not have, it is that of `pytest_dp.statistics.event_test`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.expected_bounds import apart, likelier_first
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
-from pytest_dp.auditors.pair_state import PairState, rank_for
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
-from pytest_dp.evidence.event_test import event_test
-from pytest_dp.evidence.proofs import CLASSICAL
 from pytest_dp.limits import ENOUGH, MIN_COUNTED, NEARLY_HALF, THOUSAND
 from pytest_dp.outputs.event_search import RankedEvent, search
 from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import Table
 from pytest_dp.sampling.deadline import OutOfTime
+from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.proofs import CLASSICAL
 
 DECISIVE = 30.0
 """Log wealth beyond luck, of the best bet on an event, at which the search is over: larger values

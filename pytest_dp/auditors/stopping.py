@@ -7,7 +7,7 @@ looking for a violation, and what is said about a claim that stands; never that 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,23 +16,6 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.paired_outputs import first_pairs
-from pytest_dp.evidence.betting import Ledger, suspicion
-from pytest_dp.evidence.event_bets import all_contingencies
-from pytest_dp.evidence.losing_now import may_lose, would_lose
-from pytest_dp.evidence.replay import PlannedBets, shapes_of, smallest_scale, wealth_for
-from pytest_dp.evidence.resolution import (
-    DELTAS,
-    LITTLE,
-    OTHER_PAIRS_SHARE,
-    SEEN,
-    clearest_event,
-    rarest_leak,
-    smallest_event,
-    told_apart,
-    would_show,
-)
-from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
 from pytest_dp.limits import (
     CHECK_GROWTH,
     CLEAR_ERRORS,
@@ -45,14 +28,37 @@ from pytest_dp.limits import (
     THOUSAND,
 )
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
+from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.rounding import comes_alone
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
+from pytest_dp.report import numbers
+from pytest_dp.statistics.event_bets import all_contingencies
+from pytest_dp.statistics.ledger import Ledger, suspicion
+from pytest_dp.statistics.losing_now import may_lose, would_lose
+from pytest_dp.statistics.replay import PlannedBets, shapes_of, smallest_scale, wealth_for
+from pytest_dp.statistics.resolution import (
+    DELTAS,
+    LITTLE,
+    OTHER_PAIRS_SHARE,
+    SEEN,
+    clearest_event,
+    rarest_leak,
+    smallest_event,
+    told_apart,
+    would_show,
+)
+from pytest_dp.statistics.shared_loss import sharing, smallest_shared_loss
 
 MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. Derived: a value that is released
 once in a thousand runs comes a `FEW` times in so many, with a probability of 99 %.
 """
+
+FAR_BELOW = 1 / 3
+"""Of what a claim allows, in terms of noise, the share below which the strongest attack says
+nothing of what would be caught. With more, correct mechanisms with twice the noise that they need
+are weak; with less, more mechanisms pass as strong whose leak shows where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +83,22 @@ class Caught:
         """The smallest loss of which a pass may say that it would have been caught."""
         return max(self.by_bets, self.now)
 
+    def is_far_below(self, guarantee: Guarantee) -> bool:
+        """Whether no attack comes near the claim: what would be caught is then only a guess."""
+        return guarantee.noise_below(self.now) < FAR_BELOW
+
     def sees(self, guarantee: Guarantee) -> bool:
         """Whether leaks would be seen that are a few times as likely as a claim's delta."""
         return not guarantee.delta or self.rarest <= DELTAS * guarantee.delta
+
+
+def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
+    """What it may mean that no attack comes near a claim, and what to do: `why`, if it is known."""
+    unknown = (
+        "more noise than needed, or this audit does not see where the output tells (features=)"
+    )
+    claimed = numbers.claimed(guarantee.claimed)
+    return f"the strongest attack loses at most {loss:.2g} of {claimed}: {why or unknown}"
 
 
 class Margin:
@@ -180,8 +199,8 @@ class Margin:
         left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
         won = math.sqrt(2 * wealth_for(self._alpha))  # errors of a gain that refutes the claim
         # What a pair with the loss that is caught gains, and in proportion one at the margin.
-        enough = won / math.sqrt(self._pairs_drawn) * (self._wanted - 1)
-        enough /= guarantee.noise_below(caught) - 1
+        enough, over = won / math.sqrt(self._pairs_drawn), guarantee.noise_below(caught) - 1
+        enough *= (self._wanted - 1) / over if over > 0 else math.inf
         doubts: list[tuple[float, PairState]] = []
         for state in bandit.accepted:
             # Standard errors grow with the root of the samples; chance may have taken one away.
@@ -226,7 +245,7 @@ def _smallest_caught(state: PairState, bets: PlannedBets, now: float) -> tuple[f
     The largest of three: what a single event shows, if it is as likely as the clearest one; what
     outputs show whose noise has this shape; and what a loss shows that as many places share.
     """
-    guarantee, bets = bets.guarantee, replace(bets, apart=state.record.apart)
+    guarantee = bets.guarantee
     shapes = shapes_of(state.record)
     times = smallest_scale(shapes, bets)
     if math.isinf(times):

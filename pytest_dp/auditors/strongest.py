@@ -32,16 +32,11 @@ from pytest_dp.auditors.witness import (
     with_examples,
     witness_of,
 )
-from pytest_dp.evidence.counts import Counts
-from pytest_dp.evidence.divergence_bets import best_bet
-from pytest_dp.evidence.event_bets import event_growth
-from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import (
     ATTACK_SHARE,
-    FEW,
     LONG_STEP_TIME,
-    MIN_COUNTED,
     NEARLY_HALF,
+    QUIET_SECONDS,
     READABLE_WORTH,
     RUNS,
     SEARCH_TIME,
@@ -53,7 +48,14 @@ from pytest_dp.privacy import HockeyStick, Renyi
 from pytest_dp.results.result import Distance
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sampling.streams import Purpose
+from pytest_dp.statistics.counts import Counts
+from pytest_dp.statistics.divergence_bets import best_bet
+from pytest_dp.statistics.event_bets import event_growth
+from pytest_dp.statistics.event_test import event_test
 
+MIN_SHOWN_RUNS = 48
+"""Held-out runs that show a violation where they fit into half of what is left of max_seconds. With
+fewer, counts say nothing; with more, a red build keeps its readers waiting."""
 ALIKE = (HockeyStick(0.0, 0.0),)
 """The constraint of inputs that are not told apart at all."""
 
@@ -78,11 +80,14 @@ def strongest(
     If the claim was refuted, there are as many held-out samples as a clear picture needs, and the
     attack is returned even without any; otherwise there are `max_runs`, where so many are left.
     """
-    left = int(min(max_runs, context.to_test, context.affordable()))
+    affordable = context.affordable()
+    if refuted:
+        most = max(STEPS, 10 * 2 * sum(state.drawn for state in states))
+        fitting = context.runs_within(context.deadline.remaining() / 2, MIN_SHOWN_RUNS)
+        affordable = min(max(affordable, fitting), most)
+    left = int(min(max_runs, context.to_test, affordable))
     if left < 2 and not refuted:
         return None
-    if refuted:
-        left = min(left, max(STEPS, 10 * 2 * sum(state.drawn for state in states)))
     planned = max(left, RUNS // 2)
     choices = [_best_threshold(context, state, planned) for state in states]
     best = max(range(len(states)), key=lambda i: choices[i].expected)
@@ -123,8 +128,11 @@ def _read_in_time(context: Context, state: PairState, planned: int, learned: flo
     """A readable event; None if there is none, or if it takes too long to find."""
     table, on_d = within(context.deadline.remaining(), state.outputs.table)
     looking = partial(read, context, state, table, on_d, planned, learned)
+    left = context.deadline.remaining()
+    if context.told is not None:  # a moment in any case, however late it is
+        left = min(left, max(context.to_tell(), QUIET_SECONDS))
     try:
-        return within(LONG_STEP_TIME * context.deadline.remaining(), looking)
+        return within(LONG_STEP_TIME * left, looking)
     except OutOfTime:  # then the attack is shown, which is there already
         return None
 
@@ -171,7 +179,7 @@ def _best_threshold(
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
     cuts = cuts_at(binning.cuts, state.learned)
-    lower = lower_bins(joint) if paired and not state.record.apart else None
+    lower = lower_bins(joint) if paired and state.coupled else None
     best = best_cut(counts1.astype(int), counts2.astype(int), cuts, context.plan(left), lower=lower)
     return clearest.choice if best is None or best.expected == -math.inf else best
 
@@ -203,7 +211,7 @@ def _clearest(state: PairState, sticks: tuple[HockeyStick, ...]) -> _Clearest | 
     cuts, joint = cast("ByScore", state.binnings[0]).cuts, state.record.joint[0]
     if not len(cuts):
         return None
-    total = int(joint.sum())
+    total = round(float(joint.sum()))  # sums of parts may be less by rounding
     above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
     below = [total - side for side in above[::-1]]
     growth = [event_growth(likelier, rarer, total, sticks) for likelier, rarer in (above, below)]
@@ -285,44 +293,9 @@ def seen_before(state: PairState, witness: Witness, event: Any, pairs: int) -> C
     return Counts(c1, pairs, c2, pairs)
 
 
-def shorter(states: list[PairState], worst: PairState) -> list[PairState]:
-    """The most promising pairs with inputs shorter than those of the worst."""
-    length = length_of(worst)
-    candidates = [state for state in states if (length_of(state) or math.inf) < (length or 0)]
-    return sorted(candidates, key=lambda state: -state.hope)[:FEW]
-
-
-def grows(states: list[PairState], worst: PairState) -> str:
-    """A sentence if the loss is larger than on shorter inputs; else empty.
-
-    By the samples of the past, two standard errors apart (approximate).
-    """
-    losses = [loss for loss in map(_loss_interval, states) if loss is not None]
-    here = _loss_interval(worst)
-    if not losses or here is None:
-        return ""
-    highest = max(0.0, *(high for _, high in losses))
-    if here[0] <= highest:
-        return ""
-    return (
-        f"The loss is larger on inputs of length {length_of(worst)} (at least {here[0]:.2g}) than "
-        f"on shorter ones (at most {highest:.2g}, on what was tried): consistent with a loss that "
-        "grows with the length."
-    )
-
-
 def length_of(state: PairState) -> int | None:
     """The length of the first input, if it has one."""
     try:
         return len(state.pair.d1)
     except TypeError:
         return None
-
-
-def _loss_interval(state: PairState) -> tuple[float, float] | None:
-    """Two standard errors around the loss of the cut that tells most; None if it is unknown."""
-    cut = _clearest(state, ALIKE)
-    if cut is None or min(cut.c1, cut.c2) < MIN_COUNTED:
-        return None
-    loss, error = math.log(cut.c1 / cut.c2), 2 * math.sqrt(1 / cut.c1 + 1 / cut.c2)
-    return loss - error, loss + error

@@ -13,14 +13,10 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.held_out import Tested
 from pytest_dp.auditors.picturing import pictures_of
-from pytest_dp.auditors.pool import BLIND, cannot_be_read, never_varies, note_left_out
+from pytest_dp.auditors.pool import blind, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
-from pytest_dp.evidence import clopper_pearson
-from pytest_dp.evidence.event_test import event_test
-from pytest_dp.evidence.losing_now import may_lose
-from pytest_dp.evidence.proofs import Proof
-from pytest_dp.evidence.resolution import told_apart, would_show
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import NO_LOSS, RARELY, THOUSAND
@@ -29,6 +25,11 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.streams import Purpose
+from pytest_dp.statistics import clopper_pearson
+from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.losing_now import may_lose
+from pytest_dp.statistics.proofs import Proof
+from pytest_dp.statistics.resolution import told_apart, would_show
 
 
 def search_then_test(
@@ -80,10 +81,28 @@ def search_then_test(
         now = max(may_lose(record, context.guarantee) for record in known)
         result = replace(result, may_lose=now, resolution=max(result.resolution, now))
     if result.verdict == "no violation" and _is_blind(game, tested, agree):
-        notes, hindrances = (BLIND, *result.notes), (BLIND, *result.hindrances)
+        why = blind(game.pool)
+        notes, hindrances = (why, *result.notes), (why, *result.hindrances)
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
         return replace(unknown, verdict="inconclusive", blind=True)
-    return result
+    alike = agree or all(state.outputs.alike() for state in game.seen)
+    return result if alike else _without_guess(context, result)
+
+
+def _without_guess(context: Context, result: AuditResult) -> AuditResult:
+    """The result, without what would be caught where the strongest attack is far below the claim.
+
+    Beside a delta, one event shows only a part of the loss.
+    """
+    guarantee = context.guarantee
+    if result.verdict != "no violation" or result.loss is None or guarantee.delta:
+        return result
+    most = max(result.loss[1], 0.0)
+    if guarantee.noise_below(most) >= FAR_BELOW:
+        return result
+    context.sampler.note(note_of_far_below(guarantee, most), hinders=True)
+    said = tuple(context.sampler.notes), tuple(context.sampler.hindrances)
+    return replace(result, resolution=math.inf, far_below=most, notes=said[0], hindrances=said[1])
 
 
 def left_to_test(context: Context) -> int:
@@ -136,11 +155,6 @@ def _concluded(game: Game, witness: Witness, tested: Tested, proof: Proof) -> Au
                 "smaller c, or leave it out",
                 hinders=True,
             )
-    if not violated and loss[1] < claimed / 2:
-        context.sampler.note(
-            f"strongest attack reached {max(loss[0], 0):.2g} to {max(loss[1], 0):.2g} of "
-            f"{guarantee.written(f'{claimed:g}')}: more noise than needed, or a weak search"
-        )
     return context.result(
         verdict,
         lower=lower,

@@ -12,21 +12,28 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.attacks.binning import ByScore
-from pytest_dp.attacks.expected_bounds import Choice, choice_of, likelier_first, rough_bounds
+from pytest_dp.attacks.expected_bounds import (
+    Choice,
+    PlannedTest,
+    choice_of,
+    likelier_first,
+    rough_bounds,
+)
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pair_state import PairState, quantities_of, rank_for
-from pytest_dp.auditors.paired_outputs import first_pairs
+from pytest_dp.auditors.pair_state import PairState, quantities_of
 from pytest_dp.counterexample import simplest
-from pytest_dp.evidence.event_bets import event_growth
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import CLEARLY, FEW, KEPT_RANK, NEARLY, READABLE_WORTH, STEPS
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.feature import UNREADABLE, Feature
 from pytest_dp.outputs.leaves import NUMBER
+from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.table import Table
+from pytest_dp.statistics.event_bets import event_growth
+from pytest_dp.statistics.event_ranking import rank_for
 
 RankOf = Callable[[int], Rank]
 
@@ -81,7 +88,7 @@ def readable(
     `kept_rank` of that.
     """
     table, on_d = first_pairs(table, on_d, 10 * STEPS)
-    about = [feature for feature in about if feature.kind != "bit"]
+    about = [feature for feature in about if feature.kind not in UNREADABLE]
     plain = [feature for feature in about if feature.kind != "reading of characters"]
     rank = rank_of(len(on_d) // 2)
     found = conjunction(table, on_d, plain, rank, kept_rank)
@@ -205,8 +212,8 @@ def read(
     clearest = _searched_event(context, state, (table, on_d), about, clearly, KEPT_RANK, planned)
     falls_short = clearest is None or not clearest.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
-        by_bound = _by_bound(context, planned)
-        strongest = _searched_event(context, state, (table, on_d), about, by_bound, NEARLY, planned)
+        rank_of = by_bound(context.plan(planned))
+        strongest = _searched_event(context, state, (table, on_d), about, rank_of, NEARLY, planned)
         if strongest is not None and (clearest is None or strongest.expected > clearest.expected):
             return strongest
     return clearest
@@ -230,7 +237,7 @@ def _searched_event(
         return None
     fresh = table.rows(~known), on_d[~known], rank_of(runs - runs // 2)
     event = paying(event, *fresh, kept_rank)
-    event = _rounded(event, part, sides, _by_bound(context, planned)(runs // 2))
+    event = _rounded(event, part, sides, by_bound(context.plan(planned))(runs // 2))
     inside = event.mask(table)
     c1, c2 = (int((inside & ~known & side).sum()) for side in (on_d, ~on_d))
     half = runs - runs // 2
@@ -256,9 +263,8 @@ def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
     return simplest(ranked, table, on_d, rank, kept_rank=1.0).event
 
 
-def _by_bound(context: Context, planned: int) -> RankOf:
-    """Events by the bound to expect of them, in hundredths."""
-    plan = context.plan(planned)
+def by_bound(plan: PlannedTest) -> RankOf:
+    """Return a rank of events: the bound to expect of each, in hundredths."""
     return lambda searched: lambda c1, c2: 100 * rough_bounds(c1, c2, searched, plan)
 
 

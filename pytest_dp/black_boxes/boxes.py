@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -253,9 +254,11 @@ class Service(BlackBox):
 
 
 def _filled(template: str, params: Mapping[str, Any]) -> str:
-    for name, value in params.items():
-        template = template.replace(f"{{{name}}}", str(value))
-    return template
+    """Return a text with the values of parameters in their places, each replaced once."""
+    places = {f"{{{name}}}": str(value) for name, value in params.items()}
+    if not places:
+        return template
+    return re.sub("|".join(map(re.escape, places)), lambda place: places[place.group()], template)
 
 
 def _is_over(connection: HTTPConnection) -> bool:

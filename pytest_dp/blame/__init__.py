@@ -8,19 +8,24 @@ there is none. The verdict is known by then, and stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from pytest_dp.blame.additive import additive_noise
 from pytest_dp.blame.alignment import alignment, measured_noise
 from pytest_dp.blame.decided import decided
+from pytest_dp.blame.elsewhere import also_without_noise
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.missing_noise import coarse, no_noise, presence, seeded
 from pytest_dp.blame.more_noise import by_more_noise
+from pytest_dp.blame.movement import farthest_ratio
 from pytest_dp.blame.parting import control_flow, draw_counts
 from pytest_dp.blame.runs import ENDS, Runs
+from pytest_dp.blame.shared_noise import shared_noise
 from pytest_dp.blame.source import function_at, written_budget
 from pytest_dp.limits import EQUAL, FEW, NEARLY_EQUAL
 from pytest_dp.privacy.guarantees import Guarantee
@@ -29,7 +34,7 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
 
 
-def blamed(
+def blamed(  # noqa: PLR0913  an audit's result, piece by piece
     call: Call,
     pair: tuple[Any, Any],
     claim: Guarantee,
@@ -37,19 +42,25 @@ def blamed(
     event: Callable[[Any], Any] | None,
     seconds: float,
     root: Path | None = None,
+    pairs: Sequence[tuple[Any, Any]] = (),
 ) -> tuple[Blame, ...]:
     """Lines at which a mechanism leaks on two inputs, the most telling first.
 
     It was shown to violate `claim`, of whose parameter `lower` was shown, perhaps by an event that
     is too likely on the first input. Files inside `root`, by default the current directory, are
-    shown relative to it.
+    shown relative to it. How much more noise is needed follows from all of the `pairs` as well.
     """
     lines: list[Blame] = []
     with suppress(*ENDS):
         budget = written_budget(call.mechanism, call.params, claim.claimed)
-        for finding in _findings(Runs(call, pair, Deadline(seconds)), claim, event, lower):
+        runs = Runs(call, pair, Deadline(seconds))
+        farthest = cache(partial(farthest_ratio, runs, pairs))
+        for finding in _findings(runs, claim, event, lower):
             if finding.certain or not _as_written(finding, budget, claim, lower):
-                blame = _blame(finding, root or Path.cwd(), finding.remedy(claim, lower))
+                blame = _blame(finding, root or Path.cwd(), finding.remedy(farthest))
+                if finding.kind == "no noise" and not lines:
+                    also = also_without_noise(runs, [data for pair in pairs for data in pair])
+                    blame = replace(blame, message=f"{blame.message}{also}")
                 if not any(_near(blame, other) for other in lines):
                     lines.append(blame)
             if len(lines) == FEW:
@@ -65,6 +76,7 @@ def _findings(
         return
     checks: tuple[Iterator[Finding], ...] = (
         *(seeded(runs), no_noise(runs), coarse(runs), presence(runs, claim, lower)),
+        shared_noise(runs),
         *(additive_noise(runs, claim), measured_noise(runs, claim, lower)),
         *(decided(runs, claim), alignment(runs, claim, lower)),
         control_flow(runs),

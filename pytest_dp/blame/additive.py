@@ -1,4 +1,4 @@
-"""Noise that is added to answers: it depends on the data, is shared, or is too little."""
+"""Noise that is added to answers: it depends on the data, or is too little."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ def additive_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     yield from dependent
     if dependent or not _equal(leaves.times[0], leaves.times[1]):
         return
-    yield from _shared(leaves)
     if all(_equal(here.scale, there.scale) for here, there in (d.noises for d in leaves.drawn)):
         yield from _too_little(runs, leaves, claim)
 
@@ -90,40 +89,6 @@ def _dependent_on_data(leaves: Affine) -> Iterator[Finding]:
             yield Finding(kind, line, text, certain=True)
 
 
-def _shared(leaves: Affine) -> Iterator[Finding]:
-    """Two leaves with the same noise, which cancels in a combination of the two."""
-    moves = leaves.answers[0] - leaves.answers[1]
-    times = leaves.times[0]
-    for i, k in ((row, before) for row in range(len(leaves.places)) for before in range(row)):
-        ratio = _ratio(times[k], times[i])
-        if ratio is None:
-            continue
-        size = np.abs(leaves.answers[:, [i, k]]).max()
-        if abs(moves[i] - ratio * moves[k]) <= NEARLY_EQUAL * max(size * (1 + abs(ratio)), 1e-300):
-            continue
-        draw = leaves.drawn[int(np.flatnonzero(times[i])[0])].draws[0]
-        bare = leaves.answers[:, i] - ratio * leaves.answers[:, k]
-        one, other = leaves.places[k], leaves.places[i]
-        factor = "" if abs(ratio) == 1 else f"{format_number(abs(ratio))} * "
-        text = (
-            f"{one} and {other} share the draw {format_draw(draw.request)}: whatever it is, "
-            f"{other} {'-' if ratio > 0 else '+'} {factor}{one} is {format_number(bare[0])} on D "
-            f"and {format_number(bare[1])} on D'"
-        )
-        yield Finding("shared noise", place_of(draw.stack), text, certain=True)
-        return
-
-
-def _ratio(one: Floats, other: Floats) -> float | None:
-    """The factor r for which `other` is r times `one`, if there is one."""
-    if not one.any() or not np.array_equal(one != 0, other != 0):
-        return None
-    column = int(np.flatnonzero(one)[0])
-    ratio = float(other[column] / one[column])
-    ratio = round(ratio) if abs(ratio - round(ratio)) < NEARLY_EQUAL and round(ratio) else ratio
-    return float(ratio) if _equal(ratio * one, other) else None
-
-
 @dataclass(frozen=True, slots=True)
 class _Independent:
     """An independent random number, drawn with the same scale on D and on D'."""
@@ -155,7 +120,8 @@ def _too_little(runs: Runs, leaves: Affine, claim: Guarantee) -> Iterator[Findin
     worst = max(at_line, key=lambda number: abs(number.shift) / number.noise.scale)
     others = together_with([other for other in costs if other != line])
     text = f"{_moves_and_noise(leaves, numbers, moves, worst)}: {loss_text}{others}"
-    yield Finding("too little noise", line, text, loss=loss)
+    times = 0.0 if math.isinf(loss) else claim.noise_below(loss)
+    yield Finding("too little noise", line, text, loss=loss, times=times)
     row = int(np.argmax(np.abs(moves) * (worst.times != 0)))
     answers = float(leaves.answers[0, row]), float(leaves.answers[1, row])
     yield from origins(runs, worst.draw, leaves.places[row], worst.noise.scale, answers, loss)

@@ -19,7 +19,6 @@ from pytest_dp.blame.findings import (
     Finding,
     format_draw,
     format_number,
-    more_noise,
     together_with,
 )
 from pytest_dp.blame.origins import origins
@@ -136,8 +135,7 @@ def measured_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Findi
             f"here{others}, has a standard deviation of {deviation:.2g}; Laplace noise for "
             f"{format_number(claim.claimed)} claimed would have {needed:.2g}"
         )
-        mend = more_noise(needed / deviation)
-        yield Finding("too little noise", line, text, loss=lower, mend=mend)
+        yield Finding("too little noise", line, text, loss=lower, times=needed / deviation)
         yield from origins(runs, runs.draw_at(line), place, loss=lower)
         return
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.blame.runs import ABSENT, Leaf
-from pytest_dp.limits import LABEL, SHORT_TEXT
-from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.limits import EQUAL, LABEL, SHORT_TEXT
 from pytest_dp.randomness.requests import Request, Site
 
 
@@ -29,19 +28,29 @@ class Finding:
     """In the claim's parameter, where it is known."""
     mend: str = ""
     """What mends it, if that is not what mends others of its kind."""
+    times: float = 0.0
+    """How many times as much noise this pair needs, where that is known; else 0."""
 
-    def remedy(self, claim: Guarantee, lower: float) -> str:
-        """What may mend it, where at least `lower` is lost; empty if that is unknown."""
+    def remedy(self, farthest: Callable[[], float | None]) -> str:
+        """What may mend it; empty if that is unknown.
+
+        `farthest` tells how many times as far another pair moves the answers; None if unknown.
+        """
         if self.mend or self.kind != "too little noise":
             return self.mend or _REMEDIES.get(self.kind, "")
-        loss = max(self.loss, lower)
-        return _OTHER_NOISE if math.isinf(loss) else more_noise(claim.noise_below(loss))
+        if math.isinf(self.loss):
+            return _OTHER_NOISE
+        ratio = farthest() if self.times > 1 else None
+        return _more_noise(self.times * ratio if ratio is not None else 0.0)
 
 
-def more_noise(times: float) -> str:
-    """What mends too little noise, of which about so many times as much is needed."""
-    times = math.floor(100 * times) / 100
-    much = f" (about {format_number(times)} times as much, or more)" if times > 1 else ""
+def _more_noise(times: float) -> str:
+    """What mends too little noise, of which so many times as much is needed, rounded up."""
+    much = ""
+    if times > 1:
+        step = 10.0 ** (math.floor(math.log10(times)) - 1)
+        up = math.ceil(times / step * (1 - EQUAL)) * step
+        much = f" (about {format_number(up)} times as much, or more)"
     return f"more noise{much}, or less for it to hide; or claim what it loses"
 
 

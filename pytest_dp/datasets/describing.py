@@ -7,8 +7,9 @@ from typing import Any
 
 from pytest_dp.datasets.types import DataType, type_of
 from pytest_dp.datasets.visiting import Visitor
+from pytest_dp.faults import note_fault
 from pytest_dp.limits import NESTED
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import counted, repr_of
 
 
 def describe(value: Any, width: int = 60) -> str:
@@ -53,7 +54,8 @@ class Shown(Visitor):
             if "\n" in text:
                 text = " ".join(text.split())
             return cut(text, self.width)
-        except Exception:  # a report must not fail on a broken __repr__
+        except Exception as error:  # a report must not fail on a broken __repr__
+            note_fault(error, "describing a value")
             return cut(f"<{type(value).__name__}>", self.width)
 
     def joined(self, texts: Iterable[str]) -> str:
@@ -67,7 +69,7 @@ class Shown(Visitor):
 
     def _other(self, value: Any, depth: int) -> str:
         if type(value) is not dict or not value or depth > NESTED:
-            return repr(value)
+            return repr_of(value)
         text = self.as_dict(value, depth + 1)
         if len(text) <= self.width:
             return text

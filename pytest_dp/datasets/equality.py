@@ -60,12 +60,28 @@ def _content(value: Any) -> Hashable:
         return ("dict", *((_content(name), _content(entry)) for name, entry in value.items()))
     data = type_of(value)
     if data is not None and kind in data.classes():
+        if kind is _array_type() and value.dtype.kind in "biuf":
+            return (kind, _content(data.form(value)), value.shape, _bytes(value))
         records = map(_content, data.records(value))
         ordered = sorted(records, key=repr) if data.unique else records
         return (kind, _content(data.form(value)), *ordered)
     if isinstance(value, type):
         return (type, value)
     return (kind, *_state(value))
+
+
+def _array_type() -> Any:
+    """Return the class of arrays; None where NumPy is not loaded, so that there are none."""
+    return getattr(sys.modules.get("numpy"), "ndarray", None)
+
+
+def _bytes(array: Any) -> bytes:
+    """Return the numbers of an array as they are in memory; NaN is always the same one."""
+    import numpy as np  # as the value is an array, it is loaded
+
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
+    return bytes(array.tobytes())
 
 
 def _state(value: Any) -> tuple[Hashable, ...]:

@@ -15,6 +15,7 @@ from pytest_dp.datasets.equality import equality_key, key
 from pytest_dp.datasets.neighbours import Pair, Relation, different_kinds
 from pytest_dp.datasets.ordering import diagonally, distinct, in_turn
 from pytest_dp.datasets.pool import Pool, Positions
+from pytest_dp.datasets.several_tables import refuse_several_tables
 from pytest_dp.datasets.units import (
     Member,
     Members,
@@ -77,6 +78,7 @@ class OfRecords(Relation):
     def check(self, dataset: Any) -> str:
         if self.unit is None:
             return ""
+        refuse_several_tables("an input", dataset, self.unit)
         _, units = self._real(dataset)  # raises if the records have none
         for positions in grouped(units).values():
             if self.rows is not None and len(positions) > self.rows:
@@ -104,7 +106,7 @@ class OfRecords(Relation):
 
     def _changed(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step]:
         """The units of which D and D' hold different rows."""
-        rows1, rows2 = self._rows(d1, same), self._rows(d2, same)
+        rows1, rows2 = self.rows_of_units(d1, same), self.rows_of_units(d2, same)
         if self.unit is None:
             counts1, counts2 = rows1.get(None, _NO_ROWS)[0], rows2.get(None, _NO_ROWS)[0]
             gone, new = (counts1 - counts2).total(), (counts2 - counts1).total()
@@ -125,10 +127,10 @@ class OfRecords(Relation):
                 return f"{step.unit} has {rows}, not all of the same"
         return changed
 
-    def _rows(
+    def rows_of_units(
         self, dataset: Any, same: Callable[[Any], Hashable]
     ) -> dict[Hashable, tuple[Counter[Hashable], str]]:
-        """For each unit how often each of its records occurs, and its name."""
+        """Return for each unit how often each of its records occurs, and its name."""
         records, owners = self._real(dataset)
         if self.unit is None:
             return {None: (Counter(map(same, records)), "")}
@@ -208,6 +210,10 @@ class OfRecords(Relation):
     def part(self, pool: Pool, positions: Positions) -> Positions:
         """The few positions of a large dataset that matter most; with units, all of their rows."""
         return self._units(pool).part(positions)
+
+    def members(self, pool: Pool, positions: Positions) -> Iterator[Member]:
+        """The records or units of a dataset, those of extreme rows first."""
+        return chain.from_iterable(self._units(pool).rounds(positions))
 
     def _units(self, pool: Pool) -> Members:
         return Members(pool, self._null_in(pool), self.unit, self.rows)

@@ -23,6 +23,7 @@ from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import PLAIN, Visitor
 from pytest_dp.declaration import Neighbors
+from pytest_dp.faults import note_fault
 from pytest_dp.limits import LINE, MILLION
 
 SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
@@ -53,7 +54,10 @@ def source_of(value: Any, *, lines: bool = False) -> Code | None:
             warnings.simplefilter("ignore")
             made = eval(code.text, _namespace(code.modules))
         return code if key(made) == key(value) else None
-    except Exception:  # whatever the objects of users and libraries do
+    except NoSource:
+        return None
+    except Exception as error:  # whatever the objects of users and libraries do
+        note_fault(error, "writing a value as code")
         return None
 
 

@@ -22,7 +22,7 @@ from pytest_dp.inputs.resolving import resolve, resolve_data, resolve_pairs
 from pytest_dp.inputs.sources import PairSource, Proposing, marked
 from pytest_dp.limits import MAX_PAIRS
 
-__all__ = ["Pair", "describe", "pairs_of", "resolved", "source_of"]
+__all__ = ["Pair", "describe", "pairs_of", "patterns", "resolved", "source_of"]
 
 
 def source_of(
@@ -57,8 +57,10 @@ def source_of(
         rest = marked(chain(known, pairs.rest), bounds, wanted=beyond)
         following = Proposing("the examples", lambda _: rest)
         is_all = bounds is EVERYTHING and not pairs.note
-        return PairSource([*first, *pairs.given], [following] * (not is_all), bounds=bounds)
+        proposers = [following] * (not is_all)
+        return PairSource([*first, *pairs.given], proposers, bounds=bounds, following=rest)
     # Hypothesis is loaded by now.
+    from pytest_dp.inputs.drawing import lost_by_version
     from pytest_dp.inputs.generated import Generated
     from pytest_dp.inputs.pair_strategies import listed, neighbours, stated
 
@@ -69,6 +71,9 @@ def source_of(
     else:
         strategy = listed(pairs.given)
     generated = Generated(strategy.with_params(params), seed, written, constants)
+    lost = lost_by_version()
+    if lost and notes is not None:
+        notes.append(lost)
     return PairSource([*known, *generated.pairs], [generated], generated)
 
 
@@ -143,8 +148,8 @@ def _queries(queries: Queries, relation: Relation) -> list[Pair]:
                 f"Invalid length {describe(length)} in {describe(queries)}. "
                 "Allowed: whole numbers above 0, such as queries(5, 10)."
             )
-        patterns = _patterns(int(length)) if moves_by_one else ()
-        fitting = [pair for two in patterns if (pair := relation.pair(*two))]
+        of_table = patterns(int(length)) if moves_by_one else ()
+        fitting = [pair for two in of_table if (pair := relation.pair(*two))]
         for pair in fitting or relation.pairs([1] * int(length)):
             pairs.setdefault(frozenset((tuple(pair.d1), tuple(pair.d2))), pair)
     if not pairs:
@@ -152,7 +157,8 @@ def _queries(queries: Queries, relation: Relation) -> list[Pair]:
     return list(pairs.values())
 
 
-def _patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
+def patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
+    """Return pairs of vectors of a length, each entry of which moves by at most 1."""
     half, rest = n // 2, n - 1
     return (
         ([1] * n, [2] + [1] * rest),  # One Above

@@ -11,13 +11,24 @@ from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.conversion import joined_as, length, no_dataset
 from pytest_dp.datasets.ordering import accepted, distinct, in_turn
 from pytest_dp.datasets.pool import Pool, Positions
-from pytest_dp.datasets.record_relations import AddRemoveOne
+from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate, Relation
+from pytest_dp.datasets.several_tables import refuse_several_tables
 from pytest_dp.datasets.types import Kind
-from pytest_dp.datasets.units import Step
+from pytest_dp.datasets.units import Member, Step, exchanged
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds, Examples
 from pytest_dp.limits import MANY, MAX_PAIRS, MILLION, SEVERAL
+
+MAX_LEFT_OUT = 24
+"""How many records of an example are left out in turn, those of extreme values first. More make
+more pairs, by their square, each of a copy of the example."""
+MAX_COPIED = 100_000
+"""How many records these copies have together, about. With more, an audit of a large example
+starts late."""
+MAX_SIFTED = 500_000
+"""How many records are read, about, of pairs in a row that repeat what looks like an id. With
+more, an audit of a large example starts late; with fewer, another kind of pair is made too soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,8 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     The smallest and largest records come first. Of large examples: those of a part of few records
     that matter, then of the whole. Pairs that are beyond the examples come after all others. Where
     they are all that the relation makes, as where a record of a single example is replaced, these
-    neighbours count as examples too, unless they repeat what looks like an id, or mix examples.
+    neighbours count as examples too, unless they repeat what looks like an id, or mix examples:
+    then a record is replaced by leaving out one or another.
     """
     _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
@@ -75,10 +87,15 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
         pairs = _sorted(sources, relation, lambda made: _inside(made, bounds.beyond, outside))
         pairs = replace(pairs, rest=chain(pairs.rest, outside))
     if not pairs.given:
+        most = min(MAX_PAIRS, MAX_SIFTED // max(map(length, examples)))
         pairs = _sorted(
-            sources, relation, lambda made: _inside(made, bounds.unlike, outside, MAX_PAIRS)
+            sources, relation, lambda made: _inside(made, bounds.unlike, outside, max(most, 1))
         )
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
+    if not pairs.given and isinstance(relation, ReplaceOne):
+        by_leaving_out = _by_leaving_out(examples, relation)
+        if by_leaving_out.given:
+            return by_leaving_out
     if not pairs.given and outside:
         raise ClaimError(
             f"inputs={describe(examples)} give no pair under {relation} but with "
@@ -86,6 +103,43 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
             "example with other records, or the pairs themselves, as pairs=."
         )
     return replace(_not_empty(pairs, examples, relation), bounds=bounds)
+
+
+def _by_leaving_out(examples: Sequence[Any], relation: ReplaceOne) -> Derived:
+    """Return pairs of what is left of an example without one record, and without another one.
+
+    Each of these two has a record that the other one has not, and no record repeats. They count as
+    examples. With units, all rows of one are left out; of groups of k, k records or units.
+    """
+    size, subsets, pairs = relation.group, list[Any](), list[Pair]()
+    for pool, rows in _pools(examples):
+        count = min(MAX_LEFT_OUT, max(MAX_COPIED // max(len(rows), 1), 2))
+        members = list(islice(relation.members(pool, rows), count * size))
+        low_and_high = (_chunks(members[::2], size), _chunks(members[1::2], size))
+        without = [
+            (chunk, pool.dataset(exchanged(rows, tuple(sorted(chain(*(m.at for m in chunk)))))))
+            for chunk in in_turn(low_and_high)
+        ]
+        for (gone, d1), (new, d2) in combinations(without, 2):
+            if {member.key for member in gone}.isdisjoint(member.key for member in new):
+                steps = [
+                    Step(b.name, len(b.at), a.name, len(a.at))
+                    for a, b in zip(gone, new, strict=True)
+                ]
+                pairs.append(relation.pair_of(d1, d2, steps))
+        subsets += [dataset for _, dataset in without]
+    what = "record" if relation.unit is None else "unit"
+    of = f"one {what}" if size == 1 else f"{size} {what}s"
+    note = (
+        f"pairs are made of the inputs without {of} and without {'another' if size == 1 else size}"
+        f"{' others' * (size > 1)}, as no further {what} is known; these count as inputs"
+    )
+    bounds = Examples([*examples, *subsets], relation)
+    return replace(leading(distinct(pairs, lambda pair: pair.content)), note=note, bounds=bounds)
+
+
+def _chunks(members: Sequence[Member], size: int) -> Iterator[Sequence[Member]]:
+    return (members[at : at + size] for at in range(0, len(members) - size + 1, size))
 
 
 def _sorted(
@@ -235,6 +289,7 @@ def _check(examples: Sequence[Any], relation: OfRecords) -> None:
     if not examples:
         raise _no_examples(examples)
     for at, example in enumerate(examples):
+        refuse_several_tables(f"inputs[{at}]", example, relation.unit)
         if not kind_of(example):
             raise ClaimError(
                 f"inputs[{at}]={describe(example)}, {no_dataset(example)}. If all of inputs= "

@@ -7,7 +7,8 @@ own corner cases. A value keeps its choices; edited, they give another value of 
 and never one that it cannot yield.
 
 This is the only module that looks inside Hypothesis, at what is there from 6.140 to 6.170 (tested).
-Elsewhere values are drawn by ``@given``, without choices, and can be neither mutated nor shrunk.
+With another one values are drawn by ``@given``, without choices, and can be neither mutated nor
+shrunk: audits say so.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from random import Random
 from typing import Any, cast
 
 from hypothesis import HealthCheck, Phase, Verbosity, errors, given, seed, settings
+from hypothesis import __version__ as version
 from hypothesis import strategies as st
 
 from pytest_dp import clocks
@@ -268,9 +270,20 @@ def choices_work() -> bool:
         long = next(value for value in drawn if value and len(value.value) > 2)
         again = _drawn(probe, long.choices, Random(0))
         small = _shrunk(probe, long, lambda value: len(value) > 1, 1.0)
-    except Exception:  # whatever another version has in place of it
+    except Exception:  # whatever another version has in place of it: `lost_by_version` says so
         return False
     return repr(again) == repr(long) and small.value == [(0, 0.0), (0, 0.0)]
+
+
+def lost_by_version() -> str:
+    """Return what this version of Hypothesis keeps from working, as a note; empty if nothing."""
+    if choices_work():
+        return ""
+    return (
+        f"with Hypothesis {version}, what strategies yield is neither mutated nor made smaller, so "
+        "that fewer violations are found: install a version from 6.140 to 6.170, or a newer "
+        "pytest-dp"
+    )
 
 
 def mutated(

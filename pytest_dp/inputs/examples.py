@@ -1,14 +1,16 @@
 """What a claim's examples say: which datasets are inside the claim, and which are beyond them.
 
 Inside are datasets of the examples' records, none more often than some example has it and in an
-order that the examples have, as records may be unique and data may be sorted; and what holds within
-each example (`regularities`) holds of them. All else may be something that the mechanism need not
+order that the examples have, as records may be unique and data may be sorted; what holds within
+each example (`regularities`) holds of them; and a unit has all rows that it has in some example, or
+none. All else may be something that the mechanism need not
 take: a value between or outside of those in the examples, or a record whose values never came
 together.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -89,8 +91,12 @@ class Examples(Bounds):
         self._like = max(examples, key=length)
         self._null = relation.null_key(self._like)
         self._known: dict[Hashable, _Entry] = {}
-        self._datasets = [self._read(records_of(example)) for example in (*examples, *made)]
+        self._of_object: dict[int, _Entry] = {}
+        self._given = (*examples, *made)
+        self._datasets = [self._read(records_of(example)) for example in self._given]
         self._known |= {entry.content: entry for entry in chain(*self._datasets)}
+        # Datasets of lists hold the same objects: what they contain was read before.
+        self._of_object = {id(entry.record): entry for entry in chain(*self._datasets)}
         self._keys = [[entry.content for entry in entries] for entries in self._datasets]
         self._most: Counter[Hashable] = Counter()
         for keys in self._keys:
@@ -132,7 +138,7 @@ class Examples(Bounds):
         for entry in entries:
             if entry.content not in self._known and not entry.is_null:
                 return self._unknown(entry), ""
-        mixed = self._mixed(entries)
+        mixed = self._mixed(entries) or self._part_of_unit(data)
         return "", mixed or self._wrong_number(entries) or self._wrong_order(entries)
 
     # Records
@@ -142,6 +148,9 @@ class Examples(Bounds):
 
     def _entry(self, record: Any) -> _Entry:
         """That of an example is taken, if one has the record: most datasets are made of these."""
+        same = self._of_object.get(id(record))
+        if same is not None and same.record is record:
+            return same
         content = key(record)
         if content in self._known:
             return self._known[content]
@@ -162,11 +171,19 @@ class Examples(Bounds):
         return dict(zip(columns, named.values(), strict=False)) if columns else named
 
     def _unknown(self, entry: _Entry) -> str:
-        """A record that no example has, in words: by a value that is in none, if there is one."""
-        for name, value in entry.row.items():
-            known = self._columns.get(name, {})
-            if known and entry.contents[name] not in known:
-                return f"{_named(name, value)} (they have {_span(list(known.values()))})"
+        """A record that no example has, in words: by a value that is in none, if there is one.
+
+        Of several, by the one that is farthest from those of the examples.
+        """
+        new = [
+            (_farness(value, known), name, value)
+            for name, value in entry.row.items()
+            if (known := list(self._columns.get(name, {}).values()))
+            and entry.contents[name] not in self._columns[name]
+        ]
+        if new:
+            _, name, value = max(new, key=lambda found: found[0])
+            return f"{_named(name, value)} (they have {_span(list(self._columns[name].values()))})"
         return f"the record {describe_record(entry.record, 60)} (none of them has it)"
 
     # What holds within each example
@@ -205,6 +222,31 @@ class Examples(Bounds):
             if at is not None:
                 row = _rows(entries)[at]
                 yield columns, " with ".join(_named(name, row[name]) for name in columns)
+
+    # Whole units
+
+    @cached_property
+    def _units(self) -> dict[Hashable, list[Counter[Hashable]]]:
+        """The rows that each unit has in an example, by their contents."""
+        units: dict[Hashable, list[Counter[Hashable]]] = {}
+        for data in self._given:
+            for unit, (rows, _) in self._relation.rows_of_units(data, key).items():
+                units.setdefault(unit, []).append(rows)
+        return units
+
+    def _part_of_unit(self, data: Any) -> str:
+        """Return which unit has other rows than in any example, in words; empty if none has."""
+        if self._relation.unit is None:
+            return ""
+        for unit, (rows, name) in self._relation.rows_of_units(data, key).items():
+            known = self._units.get(unit, [])
+            if known and rows not in known:
+                sizes = sorted({of.total() for of in known})
+                if rows.total() in sizes:
+                    return f"other rows of {name} than in any of them"
+                have = " or ".join(f"{size:,}" for size in sizes)
+                return f"{counted(rows.total(), 'row')} of {name} (they have {have})"
+        return ""
 
     # How often, and how many
 
@@ -310,6 +352,15 @@ def _inner(record: Any, depth: int = NESTED) -> dict[Hashable, Any]:
         else:
             named[name] = value
     return named
+
+
+def _farness(value: Any, known: Sequence[Any]) -> float:
+    """Return how far a value is outside of known ones, by their span; infinite if incomparable."""
+    numbers = [float(other) for other in known if is_real(other)]
+    if not is_real(value) or not numbers:
+        return math.inf
+    outside = max(min(numbers) - float(value), float(value) - max(numbers), 0.0)
+    return outside / (max(numbers) - min(numbers) or 1.0)
 
 
 def _named(name: Hashable, value: Any) -> str:

@@ -37,7 +37,7 @@ class Generated:
     name = "the strategy"
 
     def __init__(self, pairs: Pairs, seed: int, said: str, constants: Sequence[Any] = ()) -> None:
-        self._strategy, self._said, self._constants = pairs.strategy, said, constants
+        self._strategy, self._said, self.constants = pairs.strategy, said, constants
         self.mutable = choices_work()
         self._drawn: dict[frozenset[bytes], Drawn] = {}
         self._rejected = 0
@@ -76,6 +76,11 @@ class Generated:
         self._drawn[known] = drawn
         return True
 
+    @property
+    def pool(self) -> tuple[Pair, ...]:
+        """Pairs that were drawn beside the first ones, and not proposed yet."""
+        return tuple(self._waiting)
+
     def propose(self, past: object) -> Iterable[Pair]:  # noqa: ARG002
         """Further pairs, one by one; the same whatever was learned."""
         while self._waiting:
@@ -92,7 +97,7 @@ class Generated:
             return None
         others = list(self._drawn.values())
         for _ in range(DOZENS):
-            made = mutated(self._strategy, drawn, random.choice(others), random, self._constants)
+            made = mutated(self._strategy, drawn, random.choice(others), random, self.constants)
             if made is None:
                 continue
             digest = made.value.content
@@ -100,6 +105,14 @@ class Generated:
                 self._drawn.setdefault(digest, made)
                 return cast("Pair", made.value)
         return None
+
+    def taken(self, pair: Pair, choices: Sequence[Any]) -> Pair | None:
+        """The pair as the strategy makes it of these choices; None if it makes another one."""
+        made = remade(self._strategy, choices) if self.mutable else None
+        if made is None or made.value.content != pair.content:
+            return None
+        self._drawn.setdefault(made.value.content, made)
+        return cast("Pair", made.value)
 
     def drawn(self, pair: Pair) -> Drawn | None:
         """How a pair was drawn that came from here; None if that is not known."""

@@ -159,7 +159,7 @@ def neighbours_inside(draw: Draw, datasets: SearchStrategy[Any], relation: Relat
     pair = None
     # Edits make up the better pairs: one that is smaller is again one edit away.
     if not longer.choices or isinstance(relation, Predicate):
-        pair = _pair(relation, longer.value, shorter.value)
+        pair = pair_yielded(relation, longer.value, shorter.value)
     if pair is None and longer.choices:
         pair = _edited(draw, datasets, relation, longer, shorter)
     return cast("Pair", draw(st.nothing())) if pair is None else pair
@@ -182,7 +182,7 @@ def _edited(
     if isinstance(relation, OfRecords):
         single, steps = replace(relation, group=1), relation.group
         units = relation.unit is not None
-    names, done, seen = _edits(relation), 0, {key(value.choices)}
+    names, done, seen = edits_for(relation), 0, {key(value.choices)}
     for _ in range(steps * SEVERAL):
         edits = Edits(value, parts, pick, units=units)
         for choices in getattr(edits, names[pick(len(names))])():
@@ -190,15 +190,15 @@ def _edited(
                 continue
             seen.add(key(tuple(choices)))
             made = remade(datasets, choices)
-            if made is not None and _pair(single, value.value, made.value):
+            if made is not None and pair_yielded(single, value.value, made.value):
                 value, done = made, done + 1
                 break
         if done == steps:
-            return _pair(relation, drawn.value, value.value)
+            return pair_yielded(relation, drawn.value, value.value)
     return None
 
 
-def _edits(relation: Relation) -> tuple[str, ...]:
+def edits_for(relation: Relation) -> tuple[str, ...]:
     """Which edits may give a neighbour; those that mostly do more often."""
     if relation.of is Queries:
         return ("move",)
@@ -209,7 +209,7 @@ def _edits(relation: Relation) -> tuple[str, ...]:
     return ("drop", "add", "swap", "change", "move")
 
 
-def _pair(relation: Relation, d1: Any, d2: Any) -> Pair | None:
+def pair_yielded(relation: Relation, d1: Any, d2: Any) -> Pair | None:
     """Two neighbours; entries of dicts that only change places are the same."""
     if isinstance(d1, dict) and isinstance(d2, dict):
         names = [name for name in d1 if name in d2]

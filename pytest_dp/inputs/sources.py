@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_dp.datasets.ordering import accepted
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds
 from pytest_dp.limits import THOUSAND
+from pytest_dp.results.screened import Screened
 
 if TYPE_CHECKING:  # with Hypothesis, which not all claims load
     from pytest_dp.inputs.generated import Generated
@@ -97,12 +98,26 @@ def checked(
     return accepted(pairs, accept, THOUSAND)
 
 
+class Screener:
+    """Tells how far the answer moves on many pairs of a claim; this one has looked at none."""
+
+    def screen(self) -> Screened:
+        """Return how far the answer moves, which is computed by the first call."""
+        return Screened()
+
+    def unreached(self) -> list[Any]:
+        """Return the places of the mechanism's code that no input reached, in the end."""
+        return []
+
+
 class PairSource:
     """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
 
     At least one is given. `generated` is what the pairs were drawn by, if by a strategy: they can
     be mutated and shrunk. `bounds` is what is inside the claim; all of it by default. `notes` tells
-    what is to be said of a search in the end.
+    what is to be said of a search in the end. `following` are the further pairs that examples give,
+    which one of the proposers reads too. `screener` looks at many pairs before anything is
+    drawn on the first of them.
     """
 
     def __init__(
@@ -112,9 +127,12 @@ class PairSource:
         generated: Generated | None = None,
         bounds: Bounds = EVERYTHING,
         notes: Callable[[], list[str]] = list,
+        following: Iterator[Pair] | None = None,
+        screener: Screener | None = None,
     ) -> None:
         self.given, self.generated, self.bounds = tuple(given), generated, bounds
-        self.notes = notes
+        self.notes, self.screener = notes, Screener() if screener is None else screener
+        self.following: Iterator[Pair] = iter(()) if following is None else following
         self.proposers = tuple(proposers)
         self.pairs = list(given)
         """Those that were given, and then those that were proposed so far."""

@@ -10,6 +10,7 @@ import numpy as np
 from pytest_dp.arrays import Floats, Outputs
 from pytest_dp.attacks.binning import Binning
 from pytest_dp.limits import EQUAL
+from pytest_dp.oracles.aligned_pair import AlignedPair
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Mode
@@ -77,6 +78,8 @@ class KnownPair(Protocol):
 
 def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
     """The parameter of a guarantee on a pair, and its error; CannotInstrument if unknown."""
+    if isinstance(known, AlignedPair):
+        return known.parameter_of(guarantee), 0.0
     if guarantee.parameter == "eps":
         value, error = known.eps_at(guarantee.delta)
         if guarantee.delta and value > guarantee.claimed:  # a leak of delta may round to more

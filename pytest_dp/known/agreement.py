@@ -17,7 +17,6 @@ import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp.arrays import Floats
-from pytest_dp.evidence.assumptions import log_e_value
 from pytest_dp.known.affine import Affine
 from pytest_dp.known.comparing import joint, key_of, kinds
 from pytest_dp.known.conditioned import log_total, log_weight_apart
@@ -27,6 +26,7 @@ from pytest_dp.known.outcomes import Outcome, blocks_of, opened
 from pytest_dp.limits import FLOAT_ERRORS, MIN_COUNTED, NEARLY_EQUAL, SEVERAL, STEPS
 from pytest_dp.randomness.laws import INTEGERS, NORMAL, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.statistics.assumptions import log_e_value
 
 BINS = 2 * SEVERAL
 """Of equal probability, in which draws are counted."""

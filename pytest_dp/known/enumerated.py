@@ -13,7 +13,6 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.attacks.binning import ByEvent
-from pytest_dp.evidence.assumptions import log_e_value
 from pytest_dp.known import Excess, differ_by_rounding, larger
 from pytest_dp.known.paths import Weight
 from pytest_dp.limits import EQUAL, FLOAT_ERRORS
@@ -27,6 +26,7 @@ from pytest_dp.privacy.profiles import LARGEST
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import counted
 from pytest_dp.results.outcome import Mode
+from pytest_dp.statistics.assumptions import log_e_value
 
 NO_EQUALITY = "output without value equality"
 

@@ -21,7 +21,7 @@ from pytest_dp.arrays import Floats
 from pytest_dp.known.comparing import Case
 from pytest_dp.known.experiments import Cells, Experiment, Moved
 from pytest_dp.limits import EQUAL, MANY, NEGLIGIBLE, STEPS
-from pytest_dp.privacy.conversions import gdp_to_delta
+from pytest_dp.privacy.concentrated import GaussianDP
 from pytest_dp.randomness.laws import NORMAL, Law
 
 MAX_EPS = 500.0
@@ -91,7 +91,7 @@ class Profile:
     def delta(self, eps: float) -> tuple[float, float]:
         """Bounds on the hockey-stick divergence of P from Q: below, and above."""
         if self.mu is not None:
-            delta = gdp_to_delta(self.mu, eps) if self.mu else 0.0
+            delta = GaussianDP(self.mu).delta_at(eps) if self.mu else 0.0
             return delta * (1 - EQUAL), delta
         bounds = [kind.delta(eps) for kind in self.kinds]
         lower, upper = (math.fsum(bound[side] for bound in bounds) for side in (0, 1))

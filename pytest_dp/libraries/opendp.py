@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.claims_table import Claimed
-from pytest_dp.declaration import add_remove_one, replace_one, values
+from pytest_dp.declaration import Queries, add_remove_one, queries, replace_one, values
 from pytest_dp.errors import ClaimError, invalid
+from pytest_dp.inputs import patterns
 from pytest_dp.libraries import needed, profile, refuse_promises
 from pytest_dp.limits import EQUAL
 
@@ -28,6 +29,9 @@ RECORDS = {
     "HammingDistance": True,
 }
 """Metrics of records, and whether these are replaced, one by another."""
+QUERIES = 5
+"""How many answers a vector has where its domain does not say. More answers are more for noise to
+hide, and each run takes longer."""
 VECTORS = {"L1Distance": 1.0, "L2Distance": 2.0, "LInfDistance": math.inf}
 """Metrics of vectors, and the order of their norm."""
 MAPS = {"L01InfDistance": 1, "L02InfDistance": 2}
@@ -50,7 +54,8 @@ def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any
     **claim
         Further keywords of `dp_claim`: ``inputs=`` where the metric is about records, ``pairs=``
         where it is about numbers. Of one number, and of vectors whose domain says their size, pairs
-        are made where none are given; of bool, inputs.
+        are made where none are given; of bool, inputs. Where each entry of a vector may move, as
+        of scores to select from, they are those of ``queries(n)``, which ``inputs=`` may say.
 
     Returns
     -------
@@ -104,6 +109,8 @@ def _neighbours(
         if measurement.input_carrier_type == "bool":
             return {"inputs": values([True, False])}
         better = "inputs=values([...]), of which any two are neighbours"
+    elif metric == "LInfDistance":
+        return _of_answers(measurement, d_in, claim)
     else:
         pairs = _made(measurement, d_in)
         if pairs and "inputs" not in claim:
@@ -144,11 +151,44 @@ def _made(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
     if metric == "AbsoluteDistance":
         pair: Any = (start, start + d_in)
     elif size:
-        rest = [start + d_in if metric == "LInfDistance" else start] * (size - 1)
-        pair = [start] * size, [start + d_in, *rest]
+        pair = [start] * size, [start + d_in, *[start] * (size - 1)]
     else:
         return []
     return [pair] if all(map(domain.member, pair)) else []
+
+
+def _of_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str, Any]:
+    """Vectors of answers, each of which moves by the distance; all one way, if that is promised."""
+    domain, given = measurement.input_domain, claim.pop("inputs", None)
+    if given is not None and not isinstance(given, Queries):
+        raise invalid(
+            "inputs",
+            given,
+            "Neighbours by LInfDistance are vectors, each entry of which moves by at most d_in. "
+            "Allowed: queries(5), or pairs=[(x, x')].",
+        )
+    size = getattr(domain, "size", None)
+    lengths = given.lengths if given else (size or QUERIES,)
+    is_monotonic = "monotonic" in str(measurement.input_metric)
+    bounds = getattr(getattr(domain, "element_domain", None), "bounds", None)
+    is_whole = not str(measurement.input_distance_type).startswith("f")
+    if d_in == 1 and is_whole and bounds is None and size is None and not is_monotonic:
+        return {"inputs": queries(*lengths), "neighbors": "all_queries"}
+    number = int if is_whole else float
+    start = number(bounds[0] if bounds else 0)
+    pairs = []
+    for one, other in (pair for length in lengths for pair in patterns(length)):
+        moves = np.subtract(other, one)
+        pair = tuple([start + number(answer * d_in) for answer in side] for side in (one, other))
+        is_one_way = (moves >= 0).all() or (moves <= 0).all()
+        if (is_one_way or not is_monotonic) and all(map(domain.member, pair)) and moves.any():
+            pairs.append(pair)
+    if not pairs:
+        raise ClaimError(
+            f"No vectors of {' or '.join(map(str, lengths))} entries that are {d_in} apart are in "
+            f"{domain}. Write pairs=[(x, x')] of some that are."
+        )
+    return {"pairs": pairs}
 
 
 def _refuse_strangers(measurement: Any, d_in: Any, pairs: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pytest_dp.faults import note_fault
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.iterators import IteratorElements
@@ -31,6 +32,7 @@ ASPECT_TEXTS = {
     "dtype": "{}.dtype == {!r}",
     "index": "type({}.index) is {}",
     "shape": "{}.shape == {!r}",
+    "levels": "tuple(map(tuple, {}.levels)) == {}",
     "order": "list({}) == [{}]",
 }
 """How aspects of a form are written."""
@@ -78,8 +80,8 @@ def opened(container: Any) -> tuple[Head, Sequence[Any]] | None:
             inside = opener(container, form)
             if inside is not None:
                 return Head(kind, inside[0], tuple(form), _length_of(container)), inside[1]
-    except Exception:
-        pass
+    except Exception as error:
+        note_fault(error, "looking into an output")
     return None
 
 
@@ -97,7 +99,10 @@ def kind_of(container: Any) -> str:
 
 def _dtype(column: Any) -> str:
     """The type of what is in a pandas object; of categories, which ones there may be."""
-    return str(column.dtype) if isinstance(column.dtype, np.dtype) else repr(column.dtype)
+    dtype = column.dtype
+    if hasattr(dtype, "categories") and dtype.categories is not None:  # a repr leaves some out
+        return f"CategoricalDtype({dtype.categories.tolist()!r}, ordered={dtype.ordered})"
+    return str(dtype) if isinstance(dtype, np.dtype) else repr(dtype)
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
@@ -207,7 +212,7 @@ def _in_moment(moment: Any, _: list[Aspect]) -> Inside | None:
 
 
 def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """A pandas object: its values, its names, and its index unless that is 0, 1, 2, ..."""
+    """A pandas object: its values, names, attributes, and its index unless that is 0, 1, 2, ..."""
     if hasattr(data, "columns"):
         for j, column in enumerate(data.columns):
             where = f"[{column!r}]"
@@ -221,15 +226,21 @@ def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
         at = ".iloc" if hasattr(data, "iloc") else ""
         for i, value in enumerate(data.tolist()):
             yield f"{at}[{i}]", value
-        if data.name is not None:
+        if getattr(data, "name", None) is not None:
             yield ".name", data.name
     if hasattr(data, "index"):
         yield from _names(data.index, ".index", form)
+    if getattr(data, "attrs", None):
+        yield ".attrs", dict(data.attrs)
 
 
 def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """What the rows or columns of a pandas object are called."""
     form.append((place, "type", kind_of(index)))
+    if kind_of(index) == "CategoricalIndex":  # which keeps labels that nothing has any more
+        form.append((place, "dtype", _dtype(index)))
+    elif kind_of(index) == "MultiIndex":
+        form.append((place, "levels", repr(tuple(tuple(level.tolist()) for level in index.levels))))
     if index.name is not None:
         yield f"{place}.name", index.name
     if kind_of(index) == "RangeIndex" and (index.start, index.step) == (0, 1):
@@ -317,7 +328,9 @@ def _of(*kinds: Any) -> Callable[[Any], bool]:
 
 def _is_pandas(kind: Any) -> bool:
     pandas = sys.modules.get("pandas")
-    kinds = () if pandas is None else (pandas.DataFrame, pandas.Series, pandas.Index)
+    if pandas is None:
+        return False
+    kinds = (pandas.DataFrame, pandas.Series, pandas.Index, pandas.Categorical)
     return issubclass(kind, kinds)
 
 

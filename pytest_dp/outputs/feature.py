@@ -153,6 +153,8 @@ KINDS: dict[str, Kind] = {
     "hamming": _whole(quantities.hamming, of_all=True),
     "above": _whole(quantities.above, of_all=True),
     "bit": _whole(quantities.bit),
+    "at an index": Kind(lambda what, table: what.column(table), categories=True),
+    "given an index": Kind(numeric(_values), parts=lambda *_: None),
     "lowest bit": _whole(quantities.lowest_bit),
     "reading": Kind(numeric(_values)),
     "reading of characters": Kind(numeric(_values)),
@@ -174,6 +176,8 @@ KINDS: dict[str, Kind] = {
 PLACE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.of_places)
 
 
+UNREADABLE = ("bit", "given an index")
+"""Those that models learn from, and of which no person would speak."""
 PARSED = ("parsed", "parsed and tested")
 """Those of what stands in texts: numbers, and tests."""
 

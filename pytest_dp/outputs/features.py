@@ -12,6 +12,7 @@ from pytest_dp.limits import DOZENS, HUNDREDS, MANY, MILLION, POOL, SEVERAL, STE
 from pytest_dp.outputs.events import Equals, Is
 from pytest_dp.outputs.feature import LAST, LEN, PARSED, PLACE_KINDS, Feature, leaf
 from pytest_dp.outputs.forms import observed
+from pytest_dp.outputs.indexed import at_indices
 from pytest_dp.outputs.lattices import remainders
 from pytest_dp.outputs.leaves import NUMBER, written
 from pytest_dp.outputs.parsed import Part, inside, parsers_of
@@ -76,6 +77,7 @@ def all_features(
     places = choose(table, on_d, paired)
     collected = _place_features(table, references, on_d, places)
     collected += _summaries(table, ("sum", "argmax", "argmin"))
+    collected += [Feature(str(one), "at an index", one) for one in at_indices(table)]
     collected += _levels(table) + _differences(table, on_d, places, paired)
     known = {feature.argument for feature in collected if feature.kind == "difference"}
     collected += _traces(table, on_d, known, places, paired)

@@ -60,6 +60,19 @@ class Relation:
         return text if self.digits is None else f"round({text}, {self.digits})"
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Numbers of an output that use the same random numbers, and what is left without these."""
+
+    relation: Relation
+    on_d: float
+    on_d2: float
+
+    def __str__(self) -> str:
+        who = "both" if len(self.relation.places) == 2 else "all of its numbers"
+        return f"{self.relation} has no noise: {who} use the same random numbers"
+
+
 def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Relation]:
     """Relations that hold among the numbers of outputs on one input, and tell it from the other.
 
@@ -85,6 +98,23 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
                         key = rounded.places, rounded.weights, product
                         by_key.setdefault(key, rounded)
     return list(by_key.values())
+
+
+def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> Shared | None:
+    """Return the shortest relation that has no noise on either input, if there is any.
+
+    Parameters are those of `relations`.
+    """
+    found = []
+    with np.errstate(all="ignore"):
+        for relation in relations(places, numbers1, numbers2):
+            columns = [places.index(place) for place in relation.places]
+            sides = [relation.of(list(side[:, columns].T)) for side in (numbers1, numbers2)]
+            sides = [values[np.isfinite(values)] for values in sides]
+            if all(len(values) and (values == values[0]).mean() > MOSTLY for values in sides):
+                here, there = (float(np.median(values)) for values in sides)
+                found.append(Shared(replace(relation, digits=None), here, there))
+    return min(found, key=lambda shared: len(shared.relation.places), default=None)
 
 
 def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:

@@ -10,6 +10,8 @@ import argparse
 import os
 import sys
 from collections.abc import Generator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,14 @@ from pytest_dp.plugin.names import (
     CONTENT,
     MARKER,
     PROFILE,
+    STDERR,
     asked,
     claims_path,
     has_claims,
     ini,
 )
 from pytest_dp.plugin.outcomes import TOLD, Outcomes, place_to_tell, tell
+from pytest_dp.plugin.selection import START, Start
 
 _MENTION = b"dp_claim"
 _LOOKED_THROUGH = pytest.StashKey[bool]()
@@ -45,8 +49,16 @@ _OPTIONS = (
         "the auditor: sequential, statdp, dpsniper, dpfinder or one_run (default: sequential)",
     ),
     ("alpha", "string", "probability of a false alarm, per claim (default: 1e-6)"),
-    ("max_samples", "string", "runs of a mechanism at most, per claim (default: 400000)"),
-    ("max_seconds", "string", "seconds at most, per claim (default: 60)"),
+    (
+        "max_samples",
+        "string",
+        "runs of a mechanism at most, per claim (default: 400000, vectorized 10000000)",
+    ),
+    (
+        "max_seconds",
+        "string",
+        "processor seconds at most, per claim, or none (default: 60)",
+    ),
     (
         "margin",
         "string",
@@ -67,8 +79,8 @@ _OPTIONS = (
     (
         "at_least",
         "string",
-        "the lowest grade that fails no test: inconclusive, weak, fair, strong, analytic or exact "
-        "(default: inconclusive)",
+        "the lowest grade that fails no test: inconclusive, weak, fair, strong, aligned, analytic "
+        "or exact (default: inconclusive)",
     ),
     (
         "profile",
@@ -85,8 +97,9 @@ _OPTIONS = (
 )
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Each setting is an option ``--dp-…`` and an ini key ``dp_…``."""
+    pluginmanager.register(Start(parser), START)
     group = parser.getgroup("dp", "differential privacy claims (pytest-dp)")
     for name, kind, text in _OPTIONS:
         flag = f"--dp-{name.replace('_', '-')}"
@@ -105,7 +118,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--dp-evidence", action="store_true", help="print the evidence of earlier runs, and exit"
     )
-    parser.addini("dp_claims_file", "where claims are on record (default: dp-claims.json)")
     # What is now said by two options: an error, and not only pytest's warning of an unknown key.
     group.addoption("--dp-strict", nargs="?", const=True, default=None, help=argparse.SUPPRESS)
     parser.addini("dp_strict", "is dp_at_least and dp_beyond", default=None)
@@ -135,6 +147,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
+    with suppress(OSError):  # there is none
+        config.stash[STDERR] = copy = os.dup(2)
+        config.add_cleanup(partial(os.close, copy))
     modules_wanted(config)  # a value that makes no sense is said now
     if asked(config, "strict") is not None:
         where = "ini key dp_strict" if config.option.dp_strict is None else "--dp-strict"
@@ -330,10 +345,13 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
     return None
 
 
-def pytest_unconfigure() -> None:
-    """Leave no worker process running, and no profile loaded."""
-    for name in ("profiles", "records.code"):
-        if f"pytest_dp.{name}" in sys.modules:
-            sys.modules[f"pytest_dp.{name}"].forget()
-    if "pytest_dp.sampling.workers" in sys.modules:
-        sys.modules["pytest_dp.sampling.workers"].stop()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave no worker process running, and no profile that this run registered or loaded."""
+    if "pytest_dp.profiles" in sys.modules:
+        start: Any = config.pluginmanager.get_plugin(START)
+        sys.modules["pytest_dp.profiles"].forget(start.profiles)
+    if "pytest_dp.records.code" in sys.modules:
+        sys.modules["pytest_dp.records.code"].forget()
+    for name in ("workers", "supervisor", "interpreters"):
+        if f"pytest_dp.sampling.{name}" in sys.modules:
+            sys.modules[f"pytest_dp.sampling.{name}"].stop()

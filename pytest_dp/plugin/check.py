@@ -13,7 +13,7 @@ from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.markers import UNAUDITED, claimed, place, read_marker, takes_dp_check
-from pytest_dp.plugin.names import AUDITED, MARKER, reports
+from pytest_dp.plugin.names import AUDITED, MARKER, PROFILE, STDERR, reports
 from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.records.code import source_digest
@@ -82,6 +82,7 @@ def run_audit(
     from pytest_dp.plugin.debugging import breaking_once
     from pytest_dp.plugin.earlier import Earlier
     from pytest_dp.plugin.pair_files import with_file
+    from pytest_dp.sampling import supervisor
 
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:
@@ -92,7 +93,10 @@ def run_audit(
     shown = Progress(item.config, item.name, settings.max_seconds, goal)
     with breaking_once(item, mechanism, claim, settings) as settings, shown as progress:
         root = item.config.rootpath
-        result = run(claim, mechanism, settings, item.nodeid, root, progress.wanted, earlier.past)
+        with supervisor.writing_to(item.config.stash.get(STDERR, None)):
+            result = run(
+                claim, mechanism, settings, item.nodeid, root, progress.wanted, earlier.past
+            )
     earlier.keep(result)
     result = with_file(item, number, mechanism, keywords, result)
     item.stash.setdefault(AUDITED, []).append((number, mechanism, claim, result))
@@ -118,10 +122,25 @@ def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
         raise PrivacyViolation(violation(result), result)
     told_nothing = result.verdict == "inconclusive"
     if record.too_little or (told_nothing and settings.at_least != GRADES[0]):
-        said = headline(result), result.reason, record.too_little
+        untold = _untold(item, result.claim) if told_nothing else ""
+        said = headline(result), result.reason, record.too_little, untold
         raise InconclusiveAudit("\n".join(filter(None, said)))
     if told_nothing:
         item.warn(InconclusiveWarning(f"{item.nodeid}: {headline(result)}; {result.reason}"))
+
+
+def _untold(item: pytest.Item, claim: Claim) -> str:
+    """Return why an audit that told nothing fails its test, and what to do."""
+    asked = settings_of(item.config, claim).at_least
+    lenient = replace(claim, effort={**claim.effort, "at_least": GRADES[0]})
+    if settings_of(item.config, lenient).at_least != GRADES[0]:  # options ask for it
+        return f"at_least={asked!r} asks for a pass: do what the line above says."
+    profile = item.config.stash.get(PROFILE, "")
+    by = f" (profile {profile})" if profile and "at_least" not in claim.effort else ""
+    return (
+        f"at_least={asked!r}{by} asks for a pass: do what the line above says, or accept that "
+        f"nothing is known, with at_least={GRADES[0]!r} in the claim."
+    )
 
 
 def _too_little(result: AuditResult, at_least: str) -> str:
@@ -130,6 +149,10 @@ def _too_little(result: AuditResult, at_least: str) -> str:
         return ""
     if GRADES.index(result.strength) < GRADES.index(at_least):
         more = "more samples or seconds" if at_least in ("fair", "strong") else "what can be traced"
+        if result.unreached and result.strength == "fair":
+            more = "inputs that reach all of its code"
+        elif result.far_below is not None:
+            more = "less noise, or features= in which inputs differ,"
         return (
             f"The pass is {result.strength}, and at_least={at_least!r} is asked for: {more} may do."
         )
@@ -197,6 +220,10 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     ours = isinstance(error, PytestDPError)
     if ours and (call.when == "setup" or call.excinfo is None):
         report.longrepr = represent(error, item.config, item.path, place(item)[1])  # type: ignore[arg-type]
+    if hasattr(report, "wasxfail") and _is_inconclusive(error) and _expects_violation(item):
+        del report.wasxfail  # what is not known to be broken is not the violation that was expected
+        report.outcome = "failed"
+        report.longrepr = f"{UNTOLD}\n{error}"
     is_mended = str(report.longrepr).startswith("[XPASS(strict)]")
     if is_mended and (found := item.stash.get(_RECORDS, [])):
         told = UNTOLD if found[-1][0].status == "inconclusive" else MENDED
@@ -223,6 +250,19 @@ def _is_verdict(error: BaseException | None) -> bool:
     results = sys.modules.get("pytest_dp.auditors.result")
     verdicts = () if results is None else (results.PrivacyViolation, results.InconclusiveAudit)
     return isinstance(error, verdicts)
+
+
+def _is_inconclusive(error: BaseException | None) -> bool:
+    """Return whether an audit ended with too little known for the grade that was asked for."""
+    results = sys.modules.get("pytest_dp.auditors.result")
+    return results is not None and isinstance(error, results.InconclusiveAudit)
+
+
+def _expects_violation(item: pytest.Item) -> bool:
+    """Return whether a strict mark says that the test fails, by whatever error."""
+    strict = item.config.getini("xfail_strict")
+    marks = [mark.kwargs for mark in item.iter_markers("xfail")]
+    return any(mark.get("strict", strict) and not mark.get("raises") for mark in marks)
 
 
 def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) -> list[Record]:

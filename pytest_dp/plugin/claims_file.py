@@ -16,7 +16,7 @@ import pytest
 from pytest_dp.plugin.claims_seen import Seen
 from pytest_dp.plugin.failure import count_as_error
 from pytest_dp.plugin.names import AUDITED, MARKER, claims_path, ini
-from pytest_dp.plugin.selection import TYPED, command_line, scope
+from pytest_dp.plugin.selection import TYPED, command_line, scope, typed
 
 CHOICES = ("auto", "check", "update", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -32,8 +32,7 @@ def _mode(config: pytest.Config, worker: bool) -> str:
         raise pytest.UsageError(
             f"{where}: Invalid claims={mode!r}. Valid choices: {', '.join(map(repr, CHOICES))}."
         )
-    typed = worker or any(word.startswith("--dp-claims") for word in command_line(config))
-    if mode in ("update", "off") and not typed:
+    if mode in ("update", "off") and not worker and "dp_claims" not in typed(config):
         raise pytest.UsageError(
             f"dp_claims={mode} stands in a file, where a change would not be seen. Allowed there: "
             f"auto and check. Write --dp-claims={mode} on the command line."

@@ -23,12 +23,13 @@ from pytest_dp.profiles import of_project, own, profile
 from pytest_dp.records.entries import Entry, differing, entry
 from pytest_dp.records.judging import (
     Collected,
-    counterpart,
+    counterparts,
     judge,
     judged,
     mechanism_of,
     message,
     summary,
+    test_of,
     updated,
 )
 from pytest_dp.records.storing import alone, load
@@ -38,8 +39,6 @@ from pytest_dp.reprs import counted
 
 _GROUP = re.compile(r"@[^\]@]*$")
 """What xdist appends to an id with ``--dist=loadgroup``."""
-_NUMBER = re.compile(r"#\d+$")
-"""Of an audit after the first one of a test."""
 
 
 def id_of(file: Path, root: Path, nodeid: str, marks: Collection[str] = ()) -> str:
@@ -98,10 +97,10 @@ def compare(
     """Let a test that passed fail for the first of its claims that is less than on record."""
     if seen.recorded is None or item.nodeid not in seen.tests:
         return
-    known = _known(seen)
     for number, of_claim, expected in audits:
         name = _numbered(seen.tests[item.nodeid]["id"], number)
-        told = judged(seen.recorded, _found(seen.recorded, known, name, of_claim))
+        on_record = name if name in seen.recorded else _on_record(seen, name, of_claim)
+        told = judged(seen.recorded, Collected(name, of_claim, on_record=on_record))
         if told is not None and told.fails and not expected:
             hint = f"This is call {number} of dp_check in the test." if number > 1 else ""
             path, start = place(item)
@@ -131,17 +130,11 @@ def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}#{number}"
 
 
-def _found(
-    recorded: Mapping[str, Entry],
-    known: Collection[str],
-    name: str,
-    of_claim: Entry | None,
-    hidden: str = "",
-    selected: bool = True,
-) -> Collected:
-    """A claim beside what is on record of it."""
-    on_record = counterpart(recorded, known, name, of_claim)
-    return Collected(name, of_claim, hidden, selected, on_record)
+def _on_record(seen: Seen, name: str, of_claim: Entry) -> str:
+    """Return the id on record of a claim while tests are still run; empty if it has none."""
+    assert seen.recorded is not None
+    found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
+    return counterparts(seen.recorded, found, _known(seen)).get(name, "")
 
 
 def conclude(seen: Seen, session: pytest.Session) -> None:
@@ -171,7 +164,7 @@ def _compare(seen: Seen) -> None:
     failed = {seen.tests[test]["id"] for test in seen.failed if test in seen.tests}
     for judgement in told:
         claim = judgement.collected
-        if judgement.fails and (claim is None or _NUMBER.sub("", claim.id) not in failed):
+        if judgement.fails and (claim is None or test_of(claim.id) not in failed):
             file, line, hint = _place(seen, judgement.id, claim)
             said = message(judgement, seen.file.name, hint)
             shown = relative(file, seen.config.rootpath)
@@ -194,21 +187,31 @@ def _write(seen: Seen) -> None:
 
 
 def _collected(seen: Seen, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
-    """The claims of all tests, as far as they are known."""
-    known = _known(seen)
-    for nodeid, test in seen.tests.items():
+    """Yield the claims of all tests, with what is known of each."""
+    audits = {
+        node: seen.audited.get(node, [(1, test["entry"], False)])
+        for node, test in seen.tests.items()
+    }
+    found: dict[str, Entry | None] = {
+        _numbered(seen.tests[node]["id"], number): audited
+        for node, of_test in audits.items()
+        for number, audited, broken in of_test
+        if not broken or _not_audited(seen, node)
+    }
+    on_record = counterparts(recorded, found, _known(seen))
+    for node, test in seen.tests.items():
         marks = sorted(set(test["marks"]) - BUILTIN)
         extra: Entry = {"marks": marks} if marks else {}
-        claim = _found(recorded, known, test["id"], test["entry"] and test["entry"] | extra)
         if test["state"] == "collected":
-            hidden, selected = _not_audited(seen, nodeid), True
+            hidden, selected = _not_audited(seen, node), True
         else:
-            hidden, selected = _left_out(seen.config, test, recorded.get(claim.on_record, {}))
-        for number, audited, broken in seen.audited.get(nodeid, [(1, test["entry"], False)]):
+            before = recorded.get(on_record.get(test["id"], ""), {})
+            hidden, selected = _left_out(seen.config, test, before)
+        for number, audited, broken in audits[node]:
             name = _numbered(test["id"], number)
             if not broken or hidden:
                 of_claim = audited and audited | extra
-                yield _found(recorded, known, name, of_claim, hidden, selected)
+                yield Collected(name, of_claim, hidden, selected, on_record.get(name, ""))
             elif name in recorded:
                 yield Collected(name, None, "violated: as the test expects", selected, name)
 
@@ -248,7 +251,7 @@ def _expected(seen: Seen) -> Callable[[str], bool]:
     failed = {mechanism_of(seen.tests[test]["id"]) for test in seen.failed if test in seen.tests}
 
     def expected(name: str) -> bool:
-        test = _NUMBER.sub("", name)
+        test = test_of(name)
         return test not in silent and mechanism_of(test) not in failed and collected(name)
 
     return expected
@@ -257,11 +260,11 @@ def _expected(seen: Seen) -> Callable[[str], bool]:
 def _place(seen: Seen, name: str, claim: Collected | None) -> tuple[Path, int, str]:
     """File and line to look at for a claim that no test was about, and what else is known of it."""
     for test in seen.tests.values():
-        if claim is not None and test["id"] == _NUMBER.sub("", claim.id):
+        if claim is not None and test["id"] == test_of(claim.id):
             return seen.config.rootpath / test["path"], int(test["line"]), ""
     path, _, inside = name.partition("::")
     file = seen.file.parent / path
-    function = mechanism_of(_NUMBER.sub("", inside)).rpartition("::")[2].rpartition(".")[2]
+    function = mechanism_of(test_of(inside)).rpartition("::")[2].rpartition(".")[2]
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 MARKER = "dp_claim"
+STDERR = pytest.StashKey[int]()
+"""A copy of the file descriptor of errors, from before pytest captured it."""
 PROFILE = pytest.StashKey[str]()
 """The name of the profile, where it says anything."""
 AUDITED = pytest.StashKey[list[tuple[int, Any, Any, Any]]]()
@@ -27,9 +29,12 @@ def ini(config: pytest.Config, name: str) -> Any:
 
 
 def claims_path(config: pytest.Config) -> Path:
-    """The file of this run: beside the ini file, or at the root of the tests."""
+    """Return the file of this run: beside the ini file, or at the root of the tests.
+
+    Its name is fixed: else a change of settings could put a file of weaker claims in its place.
+    """
     root = config.inipath.parent if config.inipath is not None else config.rootpath
-    return root / (config.getini("dp_claims_file") or "dp-claims.json")
+    return root / "dp-claims.json"
 
 
 def asked(config: pytest.Config, name: str) -> Any:

@@ -13,9 +13,9 @@ import pytest
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
 from pytest_dp.plugin.names import PROFILE, asked, ini
-from pytest_dp.plugin.selection import TYPED, command_line
+from pytest_dp.plugin.selection import typed
 from pytest_dp.profiles import Profile, chosen, in_ci, of_ci
-from pytest_dp.settings import FIELDS, GRADES, Settings, read_field
+from pytest_dp.settings import FIELDS, GRADES, Settings, read_field, settings_for
 
 
 def configure(config: pytest.Config) -> None:
@@ -47,8 +47,8 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
 
     A profile says what holds where nobody said anything: who wrote effort into a claim knows what
     its mechanism costs. Only a profile without a margin beats it in that: a margin saves time, and
-    such a profile is for runs that have it. Of what the run and the claim ask of a pass, the higher
-    grade holds.
+    such a profile is for runs that have it. Of what the ini file, the command line and the claim
+    ask of a pass, the highest grade holds.
     """
     return _layered(config, profile_of(config), claim, _of_options(config))
 
@@ -72,10 +72,11 @@ def _layered(
     config: pytest.Config, profile: Profile, claim: Claim, options: Mapping[str, Any]
 ) -> Settings:
     file = _of_file(config)
-    of_run = Settings().over(profile.settings, file, options).at_least
-    settings = Settings().over(profile.settings, file, claim.effort, profile.lifted, options)
-    asked_for = (of_run, claim.effort.get("at_least", of_run))
-    return replace(settings, at_least=max(asked_for, key=GRADES.index))
+    layers = (profile.settings, file, claim.effort, profile.lifted, options)
+    settings = settings_for(*layers, vectorized=claim.arguments.vectorized is not None)
+    of_run = {**file, **options}
+    asked_for = [asked["at_least"] for asked in (of_run, claim.effort) if "at_least" in asked]
+    return replace(settings, at_least=max(asked_for or [settings.at_least], key=GRADES.index))
 
 
 def _of_options(config: pytest.Config) -> dict[str, Any]:
@@ -113,10 +114,9 @@ def typed_profile(config: pytest.Config) -> str | None:
 
 def _not_typed(config: pytest.Config) -> dict[str, Any]:
     """Our own options, by their names, that somebody else than the command line has set."""
-    words = getattr(config, "workerinput", {}).get(TYPED) or command_line(config)
-    typed = {word.partition("=")[0] for word in words}
     values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
-    return {name: value for name, value in values.items() if value and _flag(name) not in typed}
+    own = typed(config)
+    return {name: value for name, value in values.items() if value and f"dp_{name}" not in own}
 
 
 def profile_of(config: pytest.Config) -> Profile:

@@ -112,6 +112,9 @@ class Outcomes:
                 terminalreporter.write_line(f"report of the privacy claims: {file}")
         for line in _not_collected(terminalreporter.config, self.audited):
             terminalreporter.write_line(line, yellow=True)
+        faults = sys.modules.get("pytest_dp.faults")
+        for line in faults.noted() if faults is not None else ():  # those of no audit
+            terminalreporter.write_line(line, yellow=True)
         for problem in self.problems:
             from pytest_dp.plugin.failure import count_as_error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,6 +18,11 @@ from pytest_dp.report.pair import as_source_lines
 from pytest_dp.writing import write_whole
 
 _PAIRS = "pairs"
+MOST_CHARACTERS = 100
+"""Characters of an id in the name of its file. With more than some 230, file systems refuse it."""
+DIGITS = 6
+"""Of the digest in the name of a file. With fewer, ids that differ in punctuation alone may share
+a file, and one's pass takes the other's pair away."""
 
 
 def with_file(
@@ -32,8 +38,7 @@ def with_file(
     if folder in item.path.parents:
         return result  # it is of such a file
     name = f"{item.nodeid}#{number}" if number > 1 else item.nodeid
-    slug = re.sub(r"(\.py::|\W)+", "_", name).strip("_")
-    file = folder / f"{slug}.py"
+    file = folder / file_name(name)
     shown = file.relative_to(root).as_posix()
     try:
         if result.verdict == "no violation":
@@ -51,6 +56,13 @@ def with_file(
     except OSError as error:
         spared(item, f"{shown} could not be written: {reason(error)}")
         return result
+
+
+def file_name(name: str) -> str:
+    """Return the name of the file of a claim, which no other claim shares on any file system."""
+    words = re.sub(r"(\.py::|\W)+", "_", name).strip("_")[:MOST_CHARACTERS]
+    digest = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:DIGITS]
+    return f"{words}_{digest}.py"
 
 
 def _is_given(result: AuditResult) -> bool:

@@ -12,6 +12,7 @@ from typing import Self
 import pytest
 
 from pytest_dp.limits import QUIET_SECONDS
+from pytest_dp.settings import NO_LIMIT
 
 
 class Progress:
@@ -50,7 +51,8 @@ class Progress:
         """
         if self.writer is None or seconds < QUIET_SECONDS or not self.writer.hasmarkup:
             return
-        clock = f"{seconds:.0f} of {self.max_seconds:g} s"
+        limit = f" of {self.max_seconds:g}" if self.max_seconds < NO_LIMIT else ""
+        clock = f"{seconds:.0f}{limit} s"
         texts = [f" [{self.name}: {runs:,} samples, {clock}]", f" [{clock}]", f" [{seconds:.0f} s]"]
         if caught is not None and math.isfinite(caught) and self.goal is not None:
             ahead = f"would catch {caught:.3g}, until {self.goal:.3g}"

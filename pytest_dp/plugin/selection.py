@@ -3,34 +3,62 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.mark.expression import Expression
 
 TYPED = "dp_command_line"
 """Under this name, workers are told the command line of the process that started them."""
-_SHARES = ("--splits", "--group", "--shard-id", "--num-shards")
-_SELECTING = (
-    *("--deselect", "--lf", "--last-failed", "--sw", "--stepwise", "--sw-skip", "--stepwise-skip"),
-    *("--testmon", "--picked", *_SHARES),
-)
-"""Options that leave tests out of one run, of pytest and of common plugins; beside -k and -m."""
+START = "dp_start"
+"""The plugin, by its name, that is a `Start`."""
+_SHARES = frozenset(("splits", "group", "shard_id", "num_shards"))
+_SELECTING = _SHARES | {"keyword", "deselect", "lf", "stepwise", "stepwise_skip"}
+_SELECTING |= {"testmon", "picked"}
+"""Options that leave tests out of one run, of pytest and of common plugins; beside ``-m``."""
+_NAMES = pytest.StashKey[frozenset[str]]()
+
+
+class Start:
+    """What there is when pytest loads this plugin.
+
+    Attributes
+    ----------
+    parser : pytest.Parser
+        It knows what options are called, and which of them take values.
+    profiles : tuple or None
+        The profiles in use; None if none can be, as their module is not loaded.
+    """
+
+    def __init__(self, parser: pytest.Parser) -> None:
+        self.parser = parser
+        profiles = sys.modules.get("pytest_dp.profiles")
+        self.profiles = profiles.in_use() if profiles is not None else None
 
 
 def command_line(config: pytest.Config) -> list[str]:
     """What was given for this run, without what the ini file adds."""
     added = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
-    return [str(arg) for arg in config.invocation_params.args] + added
+    return [*added, *map(str, config.invocation_params.args)]
 
 
-def _given(words: Sequence[str], *flags: str) -> bool:
-    return any(word.partition("=")[0] in flags for word in words)
+def typed(config: pytest.Config) -> frozenset[str]:
+    """Return the names in ``config.option`` of the options that were given for this run.
+
+    What the ini file or ``conftest.py`` sets is not among them.
+    """
+    if _NAMES not in config.stash:
+        words = getattr(config, "workerinput", {}).get(TYPED) or command_line(config)
+        kept: Any = config.pluginmanager.get_plugin(START)
+        usual, given = (vars(kept.parser.parse_known_args(line)) for line in ([], words))
+        names = (name for name, value in given.items() if value != usual.get(name))
+        config.stash[_NAMES] = frozenset(names)
+    return config.stash[_NAMES]
 
 
 def leaves_out(config: pytest.Config, marks: Iterable[str], *, deselected: bool) -> bool:
@@ -38,26 +66,18 @@ def leaves_out(config: pytest.Config, marks: Iterable[str], *, deselected: bool)
 
     `deselected` is whether it was left out with notice; plugins that share tests out give none.
     """
-    words = command_line(config)
-    if not deselected:
-        return _given(words, *_SHARES)
-    if _given(words, *_SELECTING) or _short(words, "k"):
+    if not typed(config).isdisjoint(_SELECTING if deselected else _SHARES):
         return True
-    return _short(words, "m") and not _by_marks(config, set(marks))
-
-
-def _short(words: Sequence[str], letter: str) -> bool:
-    return any(re.match(rf"-[a-zA-Z]*{letter}", word) for word in words)
+    return deselected and "markexpr" in typed(config) and not _by_marks(config, set(marks))
 
 
 def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
     """Whether a claim, by its id relative to `folder`, was to be collected by this run."""
-    words = command_line(config)
-    if _given(words, "--lf", "--last-failed", "--pyargs"):
+    if not typed(config).isdisjoint(("lf", "pyargs")):
         return lambda name: False  # noqa: ARG005  whole files are left out, nobody knows which
     here = config.invocation_params.dir
-    ignored = [here / path for path in (config.option.ignore or []) if _given(words, "--ignore")]
-    globs = config.option.ignore_glob or [] if _given(words, "--ignore-glob") else []
+    ignored = [here / path for path in (config.option.ignore or []) if "ignore" in typed(config)]
+    globs = config.option.ignore_glob or [] if "ignore_glob" in typed(config) else []
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     wanted = [arg.partition("::") for arg in config.args]
 
@@ -98,10 +118,8 @@ def _by_marks(config: pytest.Config, names: set[str]) -> bool:
     expression = config.option.markexpr
     if not expression:
         return True
-    with suppress(Exception):  # not an expression: pytest says so
-        read = Expression.compile(expression)
-        return read.evaluate(lambda name, /, **kwargs: name in names)  # noqa: ARG005
-    return True
+    read = Expression.compile(expression)  # pytest has refused what is no expression
+    return read.evaluate(lambda name, /, **kwargs: name in names)  # noqa: ARG005
 
 
 BUILTIN = frozenset(

@@ -13,11 +13,12 @@ from urllib.parse import quote
 import pytest
 
 from pytest_dp.errors import ClaimError
+from pytest_dp.faults import note_fault
 from pytest_dp.plugin.about_run import about_run
 from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.plugin.names import reports
 from pytest_dp.report import github
-from pytest_dp.report.files import FORMATS, Run, ending
+from pytest_dp.report.files import FORMATS, Run, ending, is_report
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
 from pytest_dp.report.table import table, total
@@ -44,11 +45,13 @@ def show(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
     try:
         _in_terminal(reporter, records)
     except Exception as error:  # the failures above stand, and what is below
+        note_fault(error, "showing the table of claims")
         problems.append(f"The table of claims could not be shown: {reason(error)}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
         try:
             _on_github(reporter, claims)
         except Exception as error:
+            note_fault(error, "annotating claims")
             problems.append(f"Annotations for GitHub could not be written: {reason(error)}")
     return problems
 
@@ -109,9 +112,16 @@ def wanted(config: pytest.Config) -> list[Path]:
                 f"as {file / 'dp.html'}."
             )
         try:
-            ending(file)
+            ours = not file.is_file() or is_report(file)
         except ClaimError as error:
             raise pytest.UsageError(f"--dp-report={file}: {error}") from None
+        except OSError:
+            continue  # writing will say why
+        if not ours:
+            raise pytest.UsageError(
+                f"--dp-report={file}: this file is there, and is no report of pytest-dp. Write the "
+                "name of another file, or delete this one."
+            )
     return list(files)
 
 
@@ -141,6 +151,7 @@ def write(files: Iterable[Path], records: Sequence[Record], config: pytest.Confi
             text = FORMATS[ending(file)](records, Run(located, linked, about))
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
+            note_fault(error, f"writing {file}")
             problems.append(f"--dp-report={file} could not be written: {reason(error)}")
     return problems
 

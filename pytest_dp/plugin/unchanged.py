@@ -19,6 +19,7 @@ import pytest
 from pytest_dp import clocks
 from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim
+from pytest_dp.faults import note_fault
 from pytest_dp.inputs import resolved
 from pytest_dp.plugin.failure import spared
 from pytest_dp.plugin.names import MARKER
@@ -75,7 +76,8 @@ class Looked:
         self._store = Store(item.config.rootpath)
         try:
             self._look(mechanism, claim)
-        except Exception:  # of the user's inputs and objects: the audit tells of it
+        except Exception as error:  # of the user's inputs and objects: the audit tells of it
+            note_fault(error, "looking for an earlier pass")
             self._about = ""
 
     def _look(self, mechanism: Any, claim: Claim) -> None:

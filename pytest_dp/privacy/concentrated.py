@@ -287,18 +287,19 @@ class RenyiDP(Curve):
         from pytest_dp.privacy.bernoulli import renyi
 
         shown = np.zeros(p.shape)
-        for order, unit in self._units():
+        for order, unit in self.units:
             both = np.maximum(renyi(p, q, order), renyi(1 - q, 1 - p, order))
             shown = np.maximum(shown, both / unit * (1 - 4e-16))
         return shown
 
     def shown_by_divergence(self, order: float, value: float) -> float:
         """Divergences of larger orders are as large or larger."""
-        units = [unit for bounded, unit in self._units() if bounded >= order]
+        units = [unit for bounded, unit in self.units if bounded >= order]
         return max(value, 0.0) / min(units) * (1 - 4e-16) if units else 0.0
 
-    def _units(self) -> tuple[tuple[float, float], ...]:
-        """What of each order's divergence is 1 of the parameter."""
+    @property
+    def units(self) -> tuple[tuple[float, float], ...]:
+        """The divergence of each order at a parameter of 1."""
         return ((self.orders[0][0], 1.0),) if len(self.orders) == 1 else self.orders
 
     def group(self, k: int) -> RenyiDP:

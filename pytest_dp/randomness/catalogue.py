@@ -129,8 +129,11 @@ def kind_of(request: Request) -> Kind:
     return table.get(request.method, _UNKNOWN)
 
 
-def size_of(request: Request) -> Any:
-    """The shape that a call of numpy asks for; None for that of its arguments."""
+def size_of(request: Request, arguments: Arguments | None = None) -> Any:
+    """The shape that a call of numpy asks for; None for that of its arguments.
+
+    `arguments` are those of the request, where they are known already.
+    """
     if request.method in ("rand", "randn"):
         return request.args or None
-    return request.arguments.get("size")
+    return (request.arguments if arguments is None else arguments).get("size")

@@ -267,6 +267,7 @@ class _GeneratorClass(type):
 
 
 def _made(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
+    source = instrument.numbered(source)
     instrument.make(source, *args, **keywords)
     return stand_in(instrument, source)
 

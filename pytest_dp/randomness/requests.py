@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.random import MT19937, Generator, Philox, RandomState
 
+from pytest_dp.whose_code import OURS
+
 PASSED_ON = {"seed", "get_state", "set_state", "getstate", "setstate", "spawn", "bit_generator"}
 """Public attributes of generators that do not draw."""
 
@@ -55,6 +57,8 @@ class Source:
     """As in code: ``"rng"``, ``"np.random"``, ``"random"``, ``"secrets"``, ``"self.rng"``."""
     kind: type
     """The class whose methods it has; `random.SystemRandom` for the operating system."""
+    number: int = 0
+    """Of those that the mechanism made itself in a run, which one it is; else 0."""
 
     @property
     def draws(self) -> frozenset[str]:
@@ -90,10 +94,14 @@ class Request:
 
         Raises TypeError if the method does not take them.
         """
-        signature = _signature(self.source.kind, self.method)
-        bound = signature.bind(*self.args, **self.keywords)
-        bound.apply_defaults()
-        return bound.arguments
+        names, defaults = _named(
+            self.source.kind, self.method, len(self.args), tuple(self.keywords)
+        )
+        if names is None:
+            bound = _signature(self.source.kind, self.method).bind(*self.args, **self.keywords)
+            bound.apply_defaults()
+            return bound.arguments
+        return {**defaults, **dict(zip(names, self.args, strict=True)), **self.keywords}
 
     def __str__(self) -> str:
         arguments = [repr(value) for value in self.args]
@@ -120,23 +128,33 @@ def _signature(kind: type, method: str) -> inspect.Signature:
     return signature.replace(parameters=parameters)
 
 
+@functools.cache
+def _named(
+    kind: type, method: str, count: int, keywords: tuple[str, ...]
+) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
+    """Return the names of `count` positional arguments, and all defaults.
+
+    No names where arguments are gathered, as of ``rand(2, 3)``. Raises TypeError if the method does
+    not take such arguments.
+    """
+    signature = _signature(kind, method)
+    parameters = signature.parameters.values()
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return None, {}
+    signature.bind(*[None] * count, **dict.fromkeys(keywords))
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return tuple(signature.parameters)[:count], defaults
+
+
 _DIAGNOSTIC = {reprlib.__file__, logging.__file__, traceback.__file__}
-_OURS = str(Path(__file__).parents[1]) + os.sep
-_LIBRARIES = tuple(
-    str(place)
-    for place in (
-        Path(np.__file__).parent,
-        random.__file__,
-        secrets.__file__,
-        functools.__file__,
-    )
-)
+_NUMPY = str(Path(np.__file__).parent) + os.sep
+_MODULES = {random.__file__, secrets.__file__, functools.__file__}
 
 
 def is_diagnostic() -> bool:
     """Whether the code that asks shows objects to people: logs, tracebacks, ``repr`` of tasks."""
     frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
     return frame is not None and frame.f_code.co_filename in _DIAGNOSTIC
 
@@ -147,12 +165,14 @@ def stack() -> tuple[Site, ...]:
     Ends where the mechanism was called.
     """
     frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
     sites = []
-    while frame is not None and not frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and not frame.f_code.co_filename.startswith(OURS):
         code = frame.f_code
-        if not code.co_filename.startswith((*_LIBRARIES, "<frozen")):
+        if code.co_filename not in _MODULES and not code.co_filename.startswith(
+            (_NUMPY, "<frozen")
+        ):
             sites.append(Site(code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
     return tuple(sites)

@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from os import urandom
 from typing import Any, NoReturn
@@ -102,6 +103,7 @@ class Instrument:
         self._home = here()
         self._threads = frozenset(sys._current_frames())  # noqa: SLF001  those of others
         self._plain: dict[type, Any] = {}
+        self._made = 0
 
     def note(self, reason: str) -> None:
         """Note why the run is refused, unless there is a reason already."""
@@ -163,6 +165,11 @@ class Instrument:
                 if not self.is_over():
                     self.note(str(refused))
         return plainly()
+
+    def numbered(self, source: Source) -> Source:
+        """Return the source of one more generator that the mechanism makes."""
+        self._made += 1
+        return replace(source, number=self._made)
 
     def make(self, source: Source, *args: Any, **keywords: Any) -> None:
         """Record that a generator is made, or seeded, with these arguments."""

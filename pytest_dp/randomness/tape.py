@@ -2,7 +2,8 @@
 
 Each line of code draws from a stream of its own. So two runs on the same streams, on other inputs
 or with another value for a draw, have the same noise wherever they draw in the same lines, and in
-each line as long as they make the same requests there.
+each line as long as they make the same requests there. Generators that are seeded alike within a
+run give the same numbers, as they would.
 """
 
 from __future__ import annotations
@@ -55,13 +56,46 @@ class Draws:
 
     def of(self, request: Request, where: tuple[Site, ...]) -> Any:
         """The next draw in a line, from the stream of this line."""
+        return answered(self.generator(request, where), request)
+
+    def generator(self, request: Request, where: tuple[Site, ...]) -> Any:
+        """Return the stream of a line."""
         key = (request.source.name, request.source.kind, where)
         if key not in self._generators:
             # The same on every machine, wherever the files are.
             lines = [(Path(site.file).name, site.line, site.function) for site in where]
             words = hashlib.sha256(repr((self._seed, request.source.name, lines)).encode())
             self._generators[key] = plain(request.source.kind, words.digest())
-        return answered(self._generators[key], request)
+        return self._generators[key]
+
+
+class _Seeds:
+    """Where generators with a seed are in their streams, and what the first with a seed drew from.
+
+    The first one draws from the streams of lines; a later one with an equal seed repeats it.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[Source, tuple[str, int]] = {}
+        self._drawn: dict[tuple[type, str, int], Any] = {}
+
+    def start(self, source: Source, seed: tuple[Any, ...]) -> None:
+        """Note that a generator begins anew with a seed; one without a seed is left alone."""
+        self._places.pop(source, None)
+        if seed:
+            self._places[source] = repr(seed), 0
+
+    def generator(self, source: Source, stream: Any) -> Any:
+        """Return what the next draw of a generator is from: the stream, or what it repeats."""
+        if source not in self._places:
+            return stream
+        seed, number = self._places[source]
+        self._places[source] = seed, number + 1
+        key = source.kind, seed, number
+        if key in self._drawn:
+            return copy.deepcopy(self._drawn[key])
+        self._drawn[key] = copy.deepcopy(stream)
+        return stream
 
 
 class Tape(Instrument):
@@ -75,13 +109,15 @@ class Tape(Instrument):
         super().__init__()
         self._streams, self._other = Draws(seed), Draws(~seed)
         self._replaced = replaced
+        self._seeds = _Seeds()
         self.draws: list[Draw] = []
         self.seeded: list[Seeded] = []
 
     def draw(self, request: Request) -> Any:
         """The next number in the stream of the line that asks, or its replacement."""
         where = stack()
-        value = self._streams.of(request, where)
+        stream = self._streams.generator(request, where)
+        value = answered(self._seeds.generator(request.source, stream), request)
         number = len(self.draws)
         in_place = request.args[0] if value is None and request.args else None
         draw = Draw(number, request, where, _copied(in_place if value is None else value))
@@ -94,6 +130,7 @@ class Tape(Instrument):
 
     def created(self, source: Source, seed: tuple[Any, ...]) -> None:
         """Record where a generator was made or seeded."""
+        self._seeds.start(source, seed)
         self.seeded.append(Seeded(source, seed, stack()))
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
+
+from scipy.optimize import linear_sum_assignment
 
 from pytest_dp.keywords import PRIVACY
 from pytest_dp.limits import LINE
@@ -18,6 +21,9 @@ KEPT, STRONGER, RENAMED = "as on record", "stronger", "renamed"
 WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"
 _FAILING = (WEAKENED, HIDDEN, GONE, NEW)
 _WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+_LOSS = 1e6
+"""What it costs to pair a claim with one on record that it is weaker than; each other difference
+costs 1. If it is not larger than all other differences together, claims that lost nothing fail."""
 _KEYWORDS = {
     "promise": (*PRIVACY, "composes"),
     **dict.fromkeys(("neighbours", "group"), ("neighbors",)),
@@ -41,7 +47,7 @@ class Collected:
     selected: bool = True
     """Whether it is judged: a run of some tests says nothing of others."""
     on_record: str = ""
-    """The id on record that it belongs to, as by `counterpart`."""
+    """The id on record that it belongs to, as by `counterparts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,40 +80,108 @@ class Judgement:
         )
 
 
+def test_of(name: str) -> str:
+    """Return the id of the test of a claim: a test may audit several."""
+    return re.sub(r"#\d+$", "", name)
+
+
 def mechanism_of(name: str) -> str:
     """An id without what it says of the promise."""
     return re.sub(r"\[.*\]", "", name, flags=re.DOTALL)
 
 
-def counterpart(
-    recorded: Mapping[str, Entry], known: Collection[str], name: str, entry: Entry | None = None
-) -> str:
-    """The id on record of a claim; empty if there is none.
+def counterparts(
+    recorded: Mapping[str, Entry], found: Mapping[str, Entry | None], tests: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the id on record of each claim that was found; those that have none are left out.
 
-    `known` are the ids of all tests. The same id; else, as an id tells what is promised, one of
-    the same mechanism that no test has any more; else, as a mechanism may get another name, one
-    of the same source, and rather of the same promise.
+    `found` has the entry of each claim by its id, None where the entry is not known. `tests` are
+    the ids of tests of which some claims may still be found: what is on record of them stays
+    theirs. A claim has the entry of its own id. As ids say what is promised, and mechanisms are
+    renamed, the rest is paired by what the entries say: first within each mechanism, then among
+    mechanisms of the same source, of which the old one is gone.
     """
-    if name in recorded:
-        return name
-    left = sorted(other for other in recorded if other not in known)
-    of_one = [other for other in left if mechanism_of(other) == mechanism_of(name)]
-    new = sorted(
-        other
-        for other in {*known, name}
-        if other not in recorded and mechanism_of(other) == mechanism_of(name)
-    )
-    if new.index(name) < len(of_one):
-        return of_one[new.index(name)]
-    if entry is None:
-        return ""
-    there = set(map(mechanism_of, known))
-    moved = [
-        other
-        for other in left
-        if recorded[other].get("source") == entry["source"] and mechanism_of(other) not in there
+    pairs = {name: name for name in found if name in recorded}
+    old = [name for name in recorded if name not in pairs and test_of(name) not in tests]
+    new = [name for name in found if name not in pairs]
+    pairs |= _paired_groups(recorded, found, old, new, mechanism_of)
+    there = {mechanism_of(test_of(name)) for name in (*found, *tests)}
+    gone = [
+        name
+        for name in old
+        if name not in pairs.values() and mechanism_of(test_of(name)) not in there
     ]
-    return min(moved, key=lambda o: recorded[o].get("promise") != entry["promise"], default="")
+    moved = [name for name in new if name not in pairs and found[name] is not None]
+    entries = {**recorded, **found}
+
+    def source(name: str) -> str | None:
+        return (entries[name] or {}).get("source")
+
+    return pairs | _paired_groups(recorded, found, gone, moved, source)
+
+
+def _paired_groups(
+    recorded: Mapping[str, Entry],
+    found: Mapping[str, Entry | None],
+    old: Sequence[str],
+    new: Sequence[str],
+    group_of: Callable[[str], str | None],
+) -> dict[str, str]:
+    """Pair new claims with old ones of the same group; those without a group have no partner."""
+    pairs: dict[str, str] = {}
+    for group in {group_of(name) for name in new} - {None}:
+        before = sorted(name for name in old if group_of(name) == group)
+        now = sorted(name for name in new if group_of(name) == group)
+        pairs |= _paired(recorded, found, before, now)
+    return pairs
+
+
+def _paired(
+    recorded: Mapping[str, Entry],
+    found: Mapping[str, Entry | None],
+    old: Sequence[str],
+    new: Sequence[str],
+) -> dict[str, str]:
+    """Pair new claims with old ones, so that as many as possible lose nothing.
+
+    Of the rest, two are compared if they alone differ in nothing but the promise, or if they are
+    the last ones: of more, nobody can say which became which.
+    """
+    known = [name for name in new if found[name] is not None]
+    pairs: dict[str, str] = {}
+    if old and known:
+        before, now = [recorded[name] for name in old], [found[name] or {} for name in known]
+        compared = [[list(changes(a, _filled(b, a))) for b in now] for a in before]
+        loses = [[any(change.loses for change in each) for each in row] for row in compared]
+        # Of several that a new claim is no weaker than, it takes the strongest.
+        covers = [
+            sum(not any(change.loses for change in changes(a, b)) for a in before) for b in before
+        ]
+        cost = [
+            [_LOSS if lost else len(each) - rank / _LOSS for lost, each in zip(*both, strict=True)]
+            for rank, *both in zip(covers, loses, compared, strict=True)
+        ]
+        rows, columns = linear_sum_assignment(cost)
+        for at, to in zip(rows.tolist(), columns.tolist(), strict=True):
+            if not loses[at][to]:
+                pairs[known[to]] = old[at]
+        alike = [
+            (name, recorded_one)
+            for recorded_one, row in zip(old, compared, strict=True)
+            for name, each in zip(known, row, strict=True)
+            if [change.what for change in each] == ["promise"]
+            and name not in pairs
+            and recorded_one not in pairs.values()
+        ]
+        news, olds = Counter(name for name, _ in alike), Counter(name for _, name in alike)
+        pairs |= {
+            name: recorded_one
+            for name, recorded_one in alike
+            if news[name] == olds[recorded_one] == 1
+        }
+    left = [name for name in old if name not in pairs.values()]
+    rest = [name for name in new if name not in pairs]
+    return pairs | {rest[0]: left[0]} if len(left) == len(rest) == 1 else pairs
 
 
 def judged(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:

@@ -14,6 +14,7 @@ from pytest_dp.datasets.equality import is_missing
 from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
+from pytest_dp.faults import note_fault
 from pytest_dp.limits import SHORT_TEXT, THOUSAND
 from pytest_dp.records.code import digest, of_names, source_digest
 from pytest_dp.reprs import shown
@@ -23,7 +24,8 @@ def text_of(value: Any) -> str:
     """A value as text: by its content, never by its address; functions by name and source."""
     try:
         return Canonical().text(value)
-    except Exception:  # values are the user's objects: anything may happen in them
+    except Exception as error:  # values are the user's objects: anything may happen in them
+        note_fault(error, "writing a value as text")
         return f"<{type(value).__name__}>"
 
 

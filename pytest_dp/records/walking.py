@@ -26,6 +26,7 @@ import numpy as np
 
 from pytest_dp.black_boxes.boxes import BlackBox
 from pytest_dp.checks import is_strategy
+from pytest_dp.faults import note_fault, noting_faults
 from pytest_dp.limits import THOUSAND
 from pytest_dp.reach import GENERATORS, is_bound, names_in
 from pytest_dp.records.syntax import digest, digest_of, imports, inside, source_of
@@ -40,6 +41,10 @@ MACHINERY |= {"__annotations__", "__warningregistry__", "pytestmark", "__dp_clai
 _RANDOM = (*GENERATORS, np.random.BitGenerator, np.random.SeedSequence)
 _LOCKS = (type(__import__("_thread").allocate_lock()), type(__import__("_thread").RLock()))
 _BUILTIN = (dict, list, tuple, set, frozenset, int, float, complex, str, bytes, bytearray)
+
+
+class _OpaqueError(Exception):
+    """Nothing tells what an object holds."""
 
 
 class Walk:
@@ -79,7 +84,9 @@ class Walk:
         self._path.append(id(value))
         try:
             text = digest(repr([kind.__name__, *self._members(value)]))
-        except Exception:  # of the user's objects, anything may be raised
+        except Exception as error:  # of the user's objects, anything may be raised
+            if not isinstance(error, _OpaqueError):
+                note_fault(error, "identifying code")
             text = new() if self.whole else kind.__name__
             self.unknown.append(f"{kind.__module__}.{kind.__qualname__}")
         finally:
@@ -170,7 +177,7 @@ class Walk:
         """What a function names: of its module, and of what it imports."""
         names = sorted(names_in(code))
         values = [space[name] for name in names if name in space]
-        with suppress(Exception):
+        with suppress(OSError), noting_faults("finding what code imports"):  # code without source
             tree = ast.parse(source_of(code))
             wanted = [name for name, _ in imports(tree, space)]
             self.follow((name, True) for name in wanted)
@@ -213,7 +220,7 @@ class Walk:
         yield self.content(cls)
         self._reach(getattr(value, "__module__", None) or cls.__module__)
         if not is_project_module(cls.__module__):
-            with suppress(Exception):
+            with suppress(Exception):  # raised by what the object does to be pickled
                 registered = copyreg.dispatch_table.get(cls)
                 reduced = registered(value) if registered else value.__reduce_ex__(4)
                 if isinstance(reduced, str):
@@ -232,13 +239,13 @@ class Walk:
             yield self.content(value.args)
         held = _held_by(value)
         if not held and base is None and not is_project_module(cls.__module__):
-            raise TypeError(cls)
+            raise _OpaqueError(cls)
         yield from self._attributes(held)
 
 
 def _outside(_: Walk, value: Any) -> Iterator[str]:
     """Nobody knows when a program or a service becomes another."""
-    raise TypeError(value)
+    raise _OpaqueError(value)
 
 
 def _all(*attributes: str) -> Callable[[Walk, Any], Iterator[str]]:

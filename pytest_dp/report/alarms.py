@@ -19,6 +19,10 @@ from pytest_dp.report.statuses import ALARMS, Alarm
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
+DRIVER = "pytest-dp"
+"""The name of this tool in logs for code scanning."""
+CHECKS = "dp-claim-"
+"""With this, names of checks for GitLab begin."""
 _IN_JUNIT = ("claim", "lower", "resolution", "strength", "samples", "seed")
 
 
@@ -36,7 +40,7 @@ def sarif(
     run = {
         "tool": {
             "driver": {
-                "name": "pytest-dp",
+                "name": DRIVER,
                 "semanticVersion": version,
                 "rules": [_rule(alarm) for alarm in ALARMS.values()],
             }
@@ -120,7 +124,7 @@ def code_quality(
     entries: list[dict[str, Any]] = [
         {
             "description": f"{record.name}: {record.headline}",
-            "check_name": f"dp-claim-{record.status}",
+            "check_name": f"{CHECKS}{record.status}",
             "fingerprint": fingerprint(record),
             "severity": ALARMS[record.status].gitlab,
             "location": _place(located(record.path), record.line or 1),

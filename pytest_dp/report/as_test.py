@@ -49,7 +49,7 @@ def as_test(
     name = re.sub(r"\W+", "_", _name(mechanism))
     command = " ".join(["pytest", file, *options(result)])
     text = f"""\
-# D and D' on which {result.name} broke its claim: red until it is mended.
+# D and D' on which {_on_one_line(result.name)} broke its claim: red until it is mended.
 # Run it by: {command}
 # It is written anew by each run that finds such a pair, and removed by one that passes.
 {_imports(modules, root)}
@@ -62,6 +62,11 @@ def test_{name}(dp_check):
     dp_check({called.text})
 """
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text that stays within a comment: characters that end a line are escaped."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def _code(value: Any, otherwise: str, *, lines: bool = False) -> Code:

@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.bisection import bracket
-from pytest_dp.evidence.counts import Counts
-from pytest_dp.evidence.event_test import event_test
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
 from pytest_dp.report.svg import simplified
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
 from pytest_dp.results.result import Counterexample, Result
+from pytest_dp.statistics.counts import Counts
+from pytest_dp.statistics.event_test import event_test
 
 
 def completed(result: Result) -> Pictures:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ALARMS, ORDER, STATUSES
-from pytest_dp.report.table import cells, heads, legend, outcome, total
+from pytest_dp.report.table import HEADS, POOR, cells, legend, total, verdict
 
 LIMIT = 900_000
 """Given by GitHub, which drops a summary above 1 MiB; counterexamples are left out before that."""
@@ -66,7 +66,7 @@ def summary(records: Sequence[Record]) -> str:
             blocks.append(block)
     if left_out:
         blocks.append(f"{left_out} more did not fit here; the log of this job has them all.")
-    blocks += [table, *(_text(said) for said in legend(audited))] if audited else []
+    blocks += [table, _text(" ".join(legend(audited)))] if audited else []
     return "\n\n".join(blocks) + "\n"
 
 
@@ -102,6 +102,7 @@ def _failure(record: Record) -> str:
     if record.counterexample:
         lines += ["", _fenced(record.counterexample)]
     lines += [f"\n{_code(leak.place)}: {_text(leak.message)}" for leak in record.blame]
+    lines += [f"\n{_text(record.remedy)}"] if record.remedy else []
     if record.details and record.details != record.headline:
         is_shown = record.status in ("violated", "beyond")
         folded = "Full counterexample" if is_shown else "Full message"
@@ -115,14 +116,14 @@ def _failure(record: Record) -> str:
 
 
 def _table(records: Sequence[Record]) -> str:
-    above = heads(records)
     lines = [
-        f"| verdict | claim | {' | '.join(above)} |",
-        f"| --- | --- |{' ---: |' * len(above)}",
+        f"| verdict | claim | {' | '.join(HEADS)} |",
+        "| --- | --- | --- | --- | ---: | ---: |",
     ]
     for record in records:
-        status = f"{STATUSES[record.status].emoji} {_text(outcome(record))}"
-        columns = [status, _code(record.nodeid), *cells(record)]
+        status = "inconclusive" if record.strength in POOR else record.status
+        told = f"{STATUSES[status].emoji} {_text(verdict(record))}"
+        columns = [told, _code(record.nodeid), *cells(record)]
         lines.append(f"| {' | '.join(_cell(cell) for cell in columns)} |")
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ from pytest_dp.report import numbers
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.privacy import Guarantee
-    from pytest_dp.results.result import Result
+    from pytest_dp.results.result import Counterexample, Result
 
 
 def headline(result: Result) -> str:
@@ -27,14 +27,18 @@ def headline(result: Result) -> str:
         why = " (blind): nothing tells the inputs apart, in" if result.blind else ""
         return f"inconclusive{why or f': could not test {claim} with'} {effort}{beyond}"
     found = f"no violation of {claim}"
-    if result.strength in ("exact", "analytic"):
+    if result.rests_on_loss:
         return f"{found}: {result.worth} ({result.strength}){beyond}"
     now = numbers.may_lose(result.may_lose, guarantee.parameter) if result.over_now else ""
+    if result.far_below is not None:
+        lost, claimed = numbers.upper(result.far_below), numbers.claimed(result.claimed)
+        seen = f"the strongest attack loses at most {lost} of {claimed}"
+        return f"{found} found; {seen} ({result.strength}){beyond}"
     if not math.isfinite(result.resolution):
         return f"{found} found, but {now or 'this run could have caught nothing'}{beyond}"
     caught = guarantee.true(numbers.upper(result.resolution))
     if guarantee.largest_ratio is None and not result.risks:
-        too_small = 100 * (1 - 1 / guarantee.noise_below(result.resolution))
+        too_small = 100 * (1 - 1 / max(guarantee.noise_below(result.resolution), 1.0))
         caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
     worth = f"{caught} would have been caught" + (f", but {now}" if now else "")
     return f"{found} found; {worth} ({result.strength}){beyond}"
@@ -43,10 +47,24 @@ def headline(result: Result) -> str:
 def _claimed_and_shown(result: Result) -> tuple[str, str]:
     """What is claimed of a violation and what it shows: ``eps = 1.0``, ``eps >= 1.79``."""
     guarantee = result.claim.promise.guarantee
+    if result.one_sided and result.counterexample is not None:
+        return written(guarantee), _on_one_side(result.counterexample)
     if not result.lower > result.claimed:
         return written(guarantee), guarantee.more_than(numbers.claimed(result.claimed))
     claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
     return guarantee.written(claimed), guarantee.at_least(bound)
+
+
+def _on_one_side(example: Counterexample) -> str:
+    """How often an event came on D that never came on D'; fresh runs count, if there are any."""
+    counts, runs = example.counts, example.runs
+    if not counts[0] and example.bet_counts is not None and example.bet_runs is not None:
+        counts, runs = example.bet_counts, example.bet_runs
+    (c1, _), (n1, n2) = counts, runs
+    return (
+        f"S comes in {numbers.count(c1)} of {numbers.count(n1)} runs on D and in none of "
+        f"{numbers.count(n2)} on D'"
+    )
 
 
 def written(guarantee: Guarantee) -> str:

@@ -22,11 +22,13 @@ from pytest_dp.report.drawings import drawings
 from pytest_dp.report.histograms import Drawing
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
-from pytest_dp.report.table import POOR, cells, heads, legend, outcome, total
+from pytest_dp.report.table import HEADS, POOR, cells, finding, legend, total, verdict
 from pytest_dp.report.text import facts
 
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 """Terminal colours, and characters that no HTML file may hold."""
+MARK = '<meta name="generator" content="pytest-dp">'
+"""By this line of its head, a page is known to be a report."""
 
 
 def page(
@@ -56,7 +58,7 @@ def page(
         "<main>",
     ]
     if claims:
-        body += [_table(claims), *(f"<p>{_text(said)}</p>" for said in legend(claims))]
+        body += [_table(claims), f"<p>{_text(' '.join(legend(claims)))}</p>"]
     expected = dict.fromkeys(record.name for record in records if record.expected)
     if expected:
         names = ", ".join(map(_name, expected))
@@ -70,15 +72,22 @@ def page(
     return _document(_text(title), "\n".join(body))
 
 
-def _rank(record: Record) -> tuple[int, bool, int]:
-    """What alarms first; of claims that told nothing the blind ones, of passes the weak ones."""
+def _rank(record: Record) -> tuple[int, bool, bool, int]:
+    """Return what alarms first; of passes those broken on other inputs, then the weak ones."""
     at = ORDER.index(record.status)
     alarm = ORDER.index("no violation") if record.status == "unchanged" else at
-    return alarm, record.strength not in POOR, at
+    return alarm, not _only_beyond(record), record.strength not in POOR, at
+
+
+def _only_beyond(record: Record) -> bool:
+    """Whether a claim stands on its own inputs, and is broken on others."""
+    return record.beyond is not None and record.status in ("no violation", "unchanged")
 
 
 def _heading(record: Record) -> str:
     """What stands above claims of this kind; those that say little stand by themselves."""
+    if _only_beyond(record):
+        return STATUSES["beyond"].heading
     heading = STATUSES[record.status].heading
     return f"{heading}: {record.strength}" if record.strength in POOR else heading
 
@@ -96,6 +105,7 @@ def _document(title: str, body: str) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"{MARK}\n"
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{title}</title>\n<style>\n{_part('page.css')}</style>\n</head>\n"
         f'<body class="dp">\n{body}\n<script>\n{_part("page.js")}</script>\n</body>\n</html>\n'
@@ -112,10 +122,9 @@ def _table(claims: Sequence[Record]) -> str:
     options = "".join(
         f'<option value="{status}">{STATUSES[status].heading}</option>' for status in statuses
     )
-    figures = heads(claims)
     above = [f'<th scope="col">{name}</th>' for name in ("verdict", "claim")]
-    above += [f'<th scope="col" class="dp-number">{_text(name)}</th>' for name in figures]
-    rows = (_row(number, record, figures) for number, record in enumerate(claims, start=1))
+    above += [f'<th scope="col" class="{_column(name)}">{name}</th>' for name in HEADS]
+    rows = (_row(number, record) for number, record in enumerate(claims, start=1))
     return (
         '<h2 id="claims">Claims</h2>\n<div class="dp-controls" role="search" hidden>'
         '<label>Filter <input type="search" autocomplete="off"></label> '
@@ -126,25 +135,29 @@ def _table(claims: Sequence[Record]) -> str:
     )
 
 
-def _row(number: int, record: Record, above: Sequence[str]) -> str:
-    values = (record.claimed, record.resolution, record.rarest, record.samples, record.seconds)
+def _column(head: str) -> str:
+    """Return the class of a column: figures stand at its right."""
+    return "dp-number" if head in ("runs", "time") else "dp-text"
+
+
+def _row(number: int, record: Record) -> str:
+    values = (record.claimed, record.resolution, record.samples, record.seconds)
     figures = "".join(
-        f'<td class="dp-number" data-label="{_text(head)}" data-value="{Decimal(value or 0):.6g}">'
+        f'<td class="{_column(head)}" data-label="{head}" data-value="{Decimal(value or 0):.6g}">'
         f"{_text(cell)}</td>"
-        for head, value, cell in zip(above, values, cells(record), strict=True)
+        for head, value, cell in zip(HEADS, values, cells(record), strict=True)
     )
     return (
         f'<tr data-status="{record.status}" data-claim="claim-{number}">'
         f'<td class="dp-verdict dp-{_style(record)}" data-value="{number}">'
-        f"{_text(_verdict(record))}</td>"
+        f"{STATUSES[record.status].sign} {_text(verdict(record))}</td>"
         f'<th scope="row"><a href="#claim-{number}">{_name(record.name)}</a><br>'
         f'<span class="dp-soft">{_text(record.place)}</span></th>{figures}</tr>\n'
     )
 
 
 def _verdict(record: Record) -> str:
-    known = record.status not in ("error", "weakened")
-    said = outcome(record) if known else STATUSES[record.status].words
+    said = ": ".join(filter(None, (verdict(record), finding(record))))
     return f"{STATUSES[record.status].sign} {said}"
 
 

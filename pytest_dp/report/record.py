@@ -15,9 +15,10 @@ from typing import Any, Literal, Self
 
 from pytest_dp.limits import LINE, LONG_TEXT
 from pytest_dp.report import numbers
+from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.headline import headline
 from pytest_dp.report.reproducing import command
-from pytest_dp.report.violation import counterexample, violation
+from pytest_dp.report.violation import counterexample, to_mend, violation
 from pytest_dp.results.outcome import Estimate, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import finite, made, plain
@@ -62,6 +63,8 @@ class Witness:
     """What it is consistent with; never a certainty."""
     text: str
     """D, D', S and the counts, laid out for a terminal."""
+    brief: str = ""
+    """The same without the records of D and D': which fields differ, and a digest of each input."""
 
     @classmethod
     def of(cls, result: Result, example: Counterexample) -> Self:
@@ -84,6 +87,7 @@ class Witness:
             p_value=_probability(example.p_value, 1.0),
             diagnosis=tuple(example.diagnosis),
             text="\n".join(counterexample(result, example, LINE)),
+            brief="\n".join(counterexample(result, example, LINE, brief_inputs)),
         )
 
 
@@ -125,6 +129,8 @@ class Record(Outcome):
     claim changed; empty if unknown."""
     details: str = ""
     """The full message of the violation or the error."""
+    remedy: str = ""
+    """What may mend a violation; empty if nothing is known that may, or `details` alone say it."""
     witness: Witness | None = None
     """The counterexample: two neighbouring inputs, an event, how often each side hits it."""
     strength: Strength = ""
@@ -141,10 +147,14 @@ class Record(Outcome):
     None if it is infinite."""
     resolution: float | None = None
     """The smallest true parameter that would have been caught in 19 of 20 such runs (approximate),
-    None if nothing would have been; of a pass that is exact or analytic, the loss itself."""
+    None if nothing would have been; of a pass that is exact,
+    analytic or aligned, the loss itself or its upper bound."""
     over_now: bool = False
     """Whether `may_lose` is clearly above the claim, though no violation was shown: then the pass
     is weak."""
+    one_sided: bool = False
+    """Whether outputs of the counterexample's event came on one input and never on the other, and
+    no number above the claim was shown."""
     log10_e_value: float | None = None
     """The decimal logarithm of `e_value`."""
     seed: str = ""
@@ -210,6 +220,7 @@ class Record(Outcome):
             "headline": headline(result),
             "source": source,
             "details": violation(result) if result.violated else "",
+            "remedy": to_mend(result) if result.violated else "",
             "witness": None if example is None else Witness.of(result, example),
             "lower": _bound(result.lower),
             "seconds": finite(result.seconds) or 0.0,
@@ -265,7 +276,8 @@ class Record(Outcome):
         """What programs that mark its line say of it, in paragraphs."""
         if self.status == "weakened":
             return [self.details]
-        return [part for part in (self.headline, self.reason, self.counterexample) if part]
+        brief = "" if self.witness is None else self.witness.brief
+        return [part for part in (self.headline, self.reason, brief, self.remedy) if part]
 
     @property
     def counterexample(self) -> str:

@@ -32,9 +32,10 @@ def command(result: Result) -> str:
 
 def options(result: Result) -> list[str]:
     """Options without which it would be another audit."""
-    from pytest_dp.settings import FIELDS, NO_MARGIN, Settings
+    from pytest_dp.settings import FIELDS, NO_LIMIT, NO_MARGIN, settings_for
 
-    written = Settings().over(result.claim.effort)
+    vectorized = result.claim.arguments.vectorized is not None
+    written = settings_for(result.claim.effort, vectorized=vectorized)
     options = []
     if result.method != written.method.name:
         options.append(f"--dp-method={result.method}")
@@ -43,7 +44,8 @@ def options(result: Result) -> list[str]:
     if result.max_samples not in (None, written.max_samples):
         options.append(f"--dp-max-samples={result.max_samples}")
     if result.max_seconds not in (None, written.max_seconds):
-        options.append(f"--dp-max-seconds={result.max_seconds:g}")
+        seconds = "none" if result.max_seconds == NO_LIMIT else f"{result.max_seconds:g}"
+        options.append(f"--dp-max-seconds={seconds}")
     has_margin = result.method in FIELDS["margin"].methods
     if has_margin and result.margin not in (None, written.margin):
         margin = "none" if result.margin == NO_MARGIN else f"{result.margin:g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from textwrap import wrap
 
-from pytest_dp.limits import LINE, THOUSAND
+from pytest_dp.limits import FAIR, LINE, STRONG, THOUSAND
 from pytest_dp.report import numbers
 from pytest_dp.report.games import told
 from pytest_dp.report.pair import field
@@ -36,8 +36,24 @@ def estimated(record: Record) -> str:
         where = f"{numbers.count(known.pairs)} of {numbers.count(record.pairs_available)} pairs"
     beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
+    if known.mode == "aligned":
+        return _aligned(record, known, beside)
     value = numbers.value(record.parameter, numbers.known(known.value, known.error))
     return f"{known.mode} on {where}: {value}{beside}{basis}{_borne(known)}"
+
+
+def _aligned(record: Record, known: Estimate, beside: str) -> str:
+    """The upper bound by alignment, and over how many pairs and replays it was looked for."""
+    value = numbers.known(known.value, known.error)
+    name = "loss" if record.parameter in ("eps", "scale") else record.parameter
+    over = f"{numbers.count(known.pairs)} pair{'s' * (known.pairs != 1)}"
+    if record.screened:
+        over += f" of {numbers.count(record.screened)} screened"
+    said = f"{name} at most {value}{beside}, by alignment ({over}; {known.basis})"
+    if not known.unseen:
+        return said
+    seldom = numbers.count(int(1 / known.unseen))
+    return f"{said}; what differs in fewer than 1 of {seldom} replays may go unseen"
 
 
 def _borne(known: Estimate) -> str:
@@ -55,8 +71,10 @@ def facts(record: Record) -> list[tuple[str, str]]:
     known = (
         ("method", _method(record)),
         ("pairs tried", _pairs(record)),
+        ("screened", _screened(record)),
         ("strongest", record.strongest),
         ("known", estimated(record)),
+        ("grade", _grade(record)),
         ("rare leaks", _rare_leaks(record)),
         ("p-value", _p_value(record)),
         ("e-value", _e_value(record)),
@@ -78,6 +96,19 @@ def _pairs(record: Record) -> str:
     return f"{said}, and {numbers.count(more)} more that a search proposed" if more else said
 
 
+def _screened(record: Record) -> str:
+    """Return on how many pairs a mechanism ran without noise, and where its answer moves most."""
+    if not record.screened:
+        return ""
+    said = f"{numbers.count(record.screened)} pairs, by runs without noise"
+    if not record.largest_pair:
+        return said
+    if record.largest_movement is None or math.isinf(record.largest_movement):
+        return f"{said}; something moves that has no noise, on {record.largest_pair}"
+    moved = f"the answer moves most, by an estimated loss of {record.largest_movement:.3g}"
+    return f"{said}; {moved}, on {record.largest_pair}"
+
+
 def _e_value(record: Record) -> str:
     if record.e_value is None or not record.bet_samples:
         return ""
@@ -88,6 +119,20 @@ def _e_value(record: Record) -> str:
 def _samples(record: Record) -> str:
     taken = record.samples
     return f"{numbers.count(taken)} in {numbers.seconds(record.seconds)}" if taken else ""
+
+
+def _grade(record: Record) -> str:
+    """Why a pass is worth no more; empty where its reason, or a loss that was computed, says so."""
+    if record.far_below is not None or record.strength not in ("weak", "fair"):
+        return ""
+    if record.over_now:
+        return "weak, as the mechanism may lose more than its claim now"
+    if record.strength == "weak":
+        return f"weak, as noise {FAIR:g} times too small would not have been caught"
+    if record.unreached:
+        return "at most fair, as not all of its code ran"
+    leaks = ", and leaks ten times as likely as delta," if record.delta else ""
+    return f"fair, as strong takes that noise {STRONG:g} times too small{leaks} would be caught"
 
 
 def _rare_leaks(record: Record) -> str:
@@ -116,10 +161,14 @@ def _p_value(record: Record) -> str:
 
 
 def _spent(record: Record) -> str:
-    lower = proven(record)
+    """The largest loss that was computed or proven, beside the one that is claimed."""
+    lower, known = proven(record), record.estimate
+    if known is not None and known.mode in ("exact", "analytic") and known.error < known.value:
+        lower = max(lower, known.value - known.error)
     if not record.strength or lower <= 0 or record.claimed is None:
         return ""
     spent, claimed = numbers.lower(lower), numbers.claimed(record.claimed)
     if record.parameter == "scale":
         return numbers.value("scale", spent, ">=")
-    return f"{record.parameter}: at least {spent} of the {claimed} that it may"
+    what = "loss" if record.parameter == "eps" else record.parameter
+    return f"{what} at least {spent} of {claimed}"

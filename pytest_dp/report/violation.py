@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from textwrap import wrap
 from typing import Any
 
@@ -27,6 +28,10 @@ UNBLAMED = (
     "To mend it: more noise in what S speaks of, or less for it to hide; or claim what it loses. "
     "No line of code could be blamed."
 )
+TO_MEND_A_RISK = (
+    "To mend it: let no single record matter so much, by a smaller model, fewer passes over the "
+    "data or private training; or leave the record out; or claim the AUC that it has."
+)
 NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
 
 
@@ -41,11 +46,7 @@ def violation(result: Result) -> str:
     block = games(result, LINE - 2) if result.risks else block
     lines += [*_blamed(result), "", *(f"  {line}".rstrip() for line in block), ""]
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
-    blame = (leak for leak in result.blame[:1] if leak.remedy)
-    said += [f"To mend it, at {leak.place}: {leak.remedy}." for leak in blame]
-    never_seen = example is not None and example.counts[1] == 0  # which diagnoses nothing else
-    if example and not result.blame and len(example.diagnosis) == never_seen:
-        said.append(UNBLAMED)
+    said += [remedy] if (remedy := to_mend(result)) else []
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
         said.append(
@@ -54,6 +55,19 @@ def violation(result: Result) -> str:
         )
     lines += [line for text in said for line in wrapped(text)]
     return "\n".join([*lines, *reproduce(result), *keep(result), *_evidence(result, example)])
+
+
+def to_mend(result: Result) -> str:
+    """What may mend a violation, in a sentence; empty if what is diagnosed says it."""
+    for leak in result.blame[:1]:
+        return f"To mend it, at {leak.place}: {leak.remedy}." if leak.remedy else ""
+    if result.risks:
+        return TO_MEND_A_RISK
+    example = result.counterexample
+    if not result.violated or example is None:
+        return ""
+    never_seen = example.counts[1] == 0  # which diagnoses nothing else
+    return UNBLAMED if len(example.diagnosis) == never_seen else ""
 
 
 def _unseen(result: Result) -> list[str]:
@@ -85,9 +99,14 @@ def _leak(result: Result, example: Counterexample | None) -> list[str]:
     ]
 
 
-def counterexample(result: Result, example: Counterexample, width: int) -> list[str]:
+def counterexample(
+    result: Result,
+    example: Counterexample,
+    width: int,
+    shown: Callable[[Counterexample, int], list[str]] = inputs,
+) -> list[str]:
     """D, D' and S, what S shows as a sentence, and what was counted, aligned."""
-    lines = [*inputs(example, width), *field("S  = ", f"{{{example.event}}}", width)]
+    lines = [*shown(example, width), *field("S  = ", f"{{{example.event}}}", width)]
     lines += [*_examples(example, width), ""]
     by_bets = _by_bets(result, example)
     if by_bets:

@@ -31,7 +31,7 @@ class Evidence:
 
     log_e_values: tuple[float, ...] = ()
     """Natural logarithms of the e-values against shares of the claim's parameter
-    (`pytest_dp.evidence.betting.RUNGS`), the claim itself last; empty where there was no run."""
+    (`pytest_dp.statistics.ledger.RUNGS`), the claim itself last; empty where there was no run."""
     runs: int = 0
     samples: int = 0
     """How many they bet on."""

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pytest_dp.results.plain import MaybeInfinite, Share
 
-Mode = Literal["exact", "analytic", "numerical", "sampled"]
-Strength = Literal["", "exact", "analytic", "strong", "fair", "weak", "blind"]
+Mode = Literal["exact", "analytic", "aligned", "numerical", "sampled"]
+Strength = Literal["", "exact", "analytic", "aligned", "strong", "fair", "weak", "blind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ class Estimate:
     Of a value by samples, half of a 95 % interval (approximate)."""
     mode: Mode
     """``"exact"``: by all outcomes and their probabilities. ``"analytic"``: by densities of the
-    noise. ``"numerical"``: by densities whose largest ratio a search found, which may have missed a
+    noise. ``"aligned"``: an upper bound, by a shift of the draws that replays agree with.
+    ``"numerical"``: by densities whose largest ratio a search found, which may have missed a
     larger one. ``"sampled"``: by samples."""
     pairs: int = field(default=0, kw_only=True)
     """Pairs of inputs on which it holds, of those that the claim gives."""
@@ -122,6 +123,7 @@ class Outcome:
     samples: int = 0
     seconds: float = 0.0
     may_lose: float | None = None
+    far_below: float | None = None
     rarest: float | None = None
     strongest: str = ""
     max_samples: int | None = None
@@ -133,3 +135,7 @@ class Outcome:
     outside: str = ""
     pair_file: str = ""
     risks: tuple[Risk, ...] = ()
+    screened: int = 0
+    largest_movement: float | None = None
+    largest_pair: str = ""
+    unreached: tuple[str, ...] = ()

@@ -11,8 +11,10 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 T = TypeVar("T")
 Share = Annotated[float, {"minimum": 0, "maximum": 1}]
 """A probability, and what the JSON Schema says of it."""
-MaybeInfinite = Annotated[float, {"type": ["number", "null"]}]
-"""A number that may be infinite."""
+MaybeInfinite = Annotated[float, {"type": ["number", "null", "string"]}]
+"""A number that may be infinite: null. Negative infinity and NaN are texts."""
+_AS_TEXT = {"NaN": math.nan, "-Infinity": -math.inf}
+"""Texts for numbers that JSON does not have; infinity is null."""
 
 
 def finite(value: float | None) -> float | None:
@@ -21,7 +23,7 @@ def finite(value: float | None) -> float | None:
 
 
 def plain(value: Any) -> Any:
-    """What JSON gives back: lists in place of tuples, finite numbers, text that can be encoded."""
+    """Return what JSON gives back: lists for tuples, finite numbers, text that can be encoded."""
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
@@ -30,11 +32,13 @@ def plain(value: Any) -> Any:
         return [plain(entry) for entry in value]
     if isinstance(value, str):  # a half of a surrogate pair is no character
         return value.encode("utf-8", "backslashreplace").decode()
-    return finite(value) if isinstance(value, float) else value
+    if not isinstance(value, float) or math.isfinite(value):
+        return float(value) if isinstance(value, float) else value
+    return "NaN" if math.isnan(value) else "-Infinity" if value < 0 else None
 
 
 def made(kind: type[T], value: Any) -> T:
-    """The value of a kind that `plain` was taken of; a number that was not finite is infinite."""
+    """Return the value of a kind that `plain` was taken of."""
     return cast("T", _made(kind, value))
 
 
@@ -49,7 +53,9 @@ def _made(kind: Any, value: Any) -> Any:
     if origin is tuple:
         kinds = parts[:1] * len(value) if parts[1:] == (...,) else parts
         return tuple(_made(*each) for each in zip(kinds, value, strict=True))
-    return math.inf if kind is float and value is None else value
+    if kind is float:
+        return math.inf if value is None else _AS_TEXT.get(value, value)
+    return value
 
 
 _hints = cache(get_type_hints)

@@ -11,10 +11,14 @@ from pytest_dp.limits import EQUAL, FAIR, FEW, STRONG
 from pytest_dp.privacy import Renyi
 from pytest_dp.reprs import shortened
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.results.outcome import Outcome, Strength
+from pytest_dp.results.outcome import Mode, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
+
+
+_GRADES: dict[Mode, Strength] = {"exact": "exact", "aligned": "aligned"}
+"""Grades of passes that rest on a known loss; by others they are analytic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Counterexample:
         first and the upper one of the second, hold together with confidence ``1 - alpha``.
     p_value : float
         StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs, and
-        of claims of more than ε, that of `pytest_dp.evidence.event_test`.
+        of claims of more than ε, that of `pytest_dp.statistics.event_test`.
     lower : float
         What the event shows by itself, in the claim's parameter; where `event` is the readable form
         of a learned attack, that attack may show more (`AuditResult.lower`).
@@ -145,11 +149,16 @@ class Result(Outcome):
     resolution : float
         The smallest true `parameter` that this run would have caught with 95 % power on the pairs
         and events that it tried (approximate); infinite if it could have caught nothing. At least
-        `may_lose`. Of a pass that is exact or analytic, the loss itself.
+        `may_lose`. Of a pass that is exact, analytic or aligned, the loss itself, or its
+        upper bound.
     may_lose : float or None
         The largest `parameter` that the mechanism may have now on the pairs that were tried, with
         room for chance (approximate); infinite where a claim with a delta may be broken beside any
         eps. None where the claim is violated, and from auditors that do not tell.
+    far_below : float or None
+        The largest `parameter` that any attack which was tried leaves room for, where that is less
+        than a third of the claim and no loss was computed: then what would be caught is not
+        extrapolated from it, and the pass is weak. None where attacks come closer.
     rarest : float or None
         The smallest probability of an output that comes on one of two inputs only, and would have
         been seen with 95 % power; from auditors that bet.
@@ -211,6 +220,18 @@ class Result(Outcome):
         directory, and empty if there is none.
     risks : tuple of Risk
         Of a claim about membership: what the games tell of each record.
+    screened : int
+        Pairs of inputs inside the claim on which the mechanism was run with draws at fixed values,
+        to see how far its answer moves.
+    largest_movement : float or None
+        The largest movement of the answer among these pairs, in units of the loss that the noise
+        leaves: an estimate, which decides nothing. Infinite where something moves that no noise
+        covers; None where no pair was screened.
+    largest_pair : str
+        The pair on which the answer moves most, in words.
+    unreached : tuple of str
+        Lines of the mechanism's own code that no input reached which was tried, such as
+        ``"stats.py:31"``; a pass is then at most fair.
     not_exact : str
         Why it is not known by all outcomes and their probabilities; empty if it is, or if that was
         not tried.
@@ -272,25 +293,52 @@ class Result(Outcome):
         return self.verdict == "violated"
 
     @property
+    def one_sided(self) -> bool:
+        """Whether the event of a violation came on D only, and no bound exceeds the claim."""
+        example = self.counterexample
+        if not self.violated or example is None or self.lower > self.claimed:
+            return False
+        before = example.bet_counts or (0, 0)
+        return example.counts[1] == before[1] == 0 < example.counts[0] + before[0]
+
+    @property
     def strength(self) -> Strength:
         """What ``"no violation"`` is worth; empty for the other verdicts, unless it was `blind`.
 
         ``"exact"`` if the loss on all pairs of the claim is known by all outcomes and their
         probabilities, and ``"analytic"`` if it is by densities of the noise; real runs bear it out,
-        so many as `estimate` says. Else ``"strong"`` if noise that is 1.25 times too small would
-        have been caught, and leaks ten times as likely as delta, if any effort that is allowed
-        could; ``"fair"`` if noise of half the size would, else ``"weak"``, as it is where noise may
-        be 1.25 times too small now; ``"blind"`` of an inconclusive one.
+        so many as `estimate` says. ``"aligned"`` if an upper bound on all these losses, within the
+        claim, is known by alignments of draws that replays agree with. Else ``"strong"`` if noise
+        that is 1.25 times too small would have been caught, and leaks ten times as likely as delta,
+        if any effort that is allowed could; ``"fair"`` if noise of half the size would, else
+        ``"weak"``, as it is where noise may be 1.25 times too small now, and where the strongest
+        attack is `far_below` the claim; ``"blind"`` of an inconclusive one. At most ``"fair"``
+        where code of the mechanism never ran (`unreached`).
         """
         if self.verdict != "no violation":
             return "blind" if self.blind else ""
-        if self.estimate is not None and self.estimate.runs:
-            return "exact" if self.estimate.mode == "exact" else "analytic"
+        shown = self._shown_strength
+        return (
+            "fair"
+            if self.unreached and shown in ("exact", "analytic", "aligned", "strong")
+            else shown
+        )
+
+    @property
+    def _shown_strength(self) -> Strength:
+        """What the pass would be worth if all code had run."""
+        if self.estimate is not None and self.rests_on_loss:
+            return _GRADES.get(self.estimate.mode, "analytic")
         below = self.claim.promise.guarantee.noise_below
-        if self.over_now or below(self.resolution) > FAIR:
+        if self.over_now or self.far_below is not None or below(self.resolution) > FAIR:
             return "weak"
         is_strong = below(self.resolution) <= STRONG * (1 + EQUAL) and not self.misses_delta
         return "strong" if is_strong else "fair"
+
+    @property
+    def rests_on_loss(self) -> bool:
+        """Whether a pass rests on a known loss, in place of what would have been caught."""
+        return self.verdict == "no violation" and bool(self.estimate and self.estimate.runs)
 
     @property
     def over_now(self) -> bool:
@@ -303,9 +351,14 @@ class Result(Outcome):
     @property
     def worth(self) -> str:
         """What a pass rests on: ``"would have caught 1.25"``, or the loss that is known."""
-        if self.estimate is not None and self.estimate.runs:
-            known = self.claim.promise.guarantee.equal(f"{self.estimate.value:.3g}")
+        if self.estimate is not None and self.rests_on_loss:
+            value, guarantee = f"{self.estimate.value:.3g}", self.claim.promise.guarantee
+            known = guarantee.equal(value)
+            if self.estimate.mode == "aligned":
+                known = f"{guarantee.parameter} at most {value}, by alignment"
             return f"{known} on these pairs, as {self.estimate.runs:,} runs bear out"
+        if self.far_below is not None:
+            return f"the strongest attack loses at most {self.far_below:.3g}"
         return f"would have caught {self.resolution:.3g}"
 
     @property

@@ -20,6 +20,7 @@ import numpy as np
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
+from pytest_dp.datasets.equality import key
 from pytest_dp.limits import CHUNK, MANY, MAX_BYTES, MOMENT
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.deadline import Deadline, within
@@ -45,7 +46,7 @@ class Summary:
     runs: int
     """With those whose outputs were only looked at."""
     seconds: float
-    """Inside the mechanism."""
+    """Of effort, inside the mechanism."""
     changed_input: bool = False
     noise: bytes | None = None
     """Of a shared vectorised chunk: a digest, to be the same on every input."""
@@ -60,6 +61,8 @@ class Summary:
     """The last output, if it raised."""
     kind: str = ""
     """Of an array: whether it holds numbers, truths, texts or objects."""
+    passed: float = 0.0
+    """Seconds that have passed inside the mechanism: of one that waits, more than its effort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +144,9 @@ class Input:
     def _load(self, frozen: bytes) -> None:
         self.live = pickle.loads(frozen)  # what `pickled` made
         # Pickles of one value can differ (shared references); those of one object agree.
-        started = clocks.seconds()
+        started = clocks.Stopwatch()
         self.frozen = pickled(self.live)
-        self.cost = clocks.seconds() - started
+        self.cost = started.spent()
 
     def __getstate__(self) -> Any:
         return self.live
@@ -160,11 +163,23 @@ class Input:
         return _copied(self.live) if self.frozen is None else pickle.loads(self.frozen)
 
     def unchanged(self) -> bool:
-        """Whether the mechanism left the input alone; mends it if not."""
+        """Whether the mechanism left the input alone; mends it if not.
+
+        A data frame may keep its values in another way once it was read, such as by ``.values``:
+        what counts is what it holds.
+        """
         if self.frozen is None or pickled(self.live) == self.frozen:
             return True
-        self.live = self.fresh()
-        return False
+        changed, self.live = self.live, self.fresh()
+        if _held(changed) != _held(self.live):
+            return False
+        self.live, self.frozen = changed, pickled(changed)
+        return True
+
+
+def _held(data: Any) -> Any:
+    """Return what is equal for inputs that hold the same."""
+    return key(data), key(getattr(data, "attrs", None))
 
 
 def _copied(data: Any) -> Any:

@@ -9,10 +9,10 @@ a run could change: functions, classes and modules come with the variables that 
 
 from __future__ import annotations
 
-import collections
 import dis
 import functools
 import importlib
+import inspect
 import io
 import os
 import pickle
@@ -38,7 +38,6 @@ _IMPORTS = dis.opmap["IMPORT_NAME"]
 _SOURCES = {"np.random": np.random.mtrand._rand, "random": random._inst}  # noqa: SLF001
 _GLOBALS = {source.name: source for source in (NUMPY, PYTHONS)}
 _NAMES_OF_SOURCES = {id(source): name for name, source in _SOURCES.items()}
-_CONTAINERS = dict, list, set, collections.deque
 _LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
 
 
@@ -49,12 +48,12 @@ class CannotCopy(Exception):  # noqa: N818  a way out, not an error
 class Pristine:
     """An object as it is now, to be copied later: a mechanism with its parameters.
 
-    `reason` says why it cannot be copied, and is empty if it can. `holds` says whether it has a
-    container with something in it, or an object of a user's class: either may be a memory.
+    `reason` says why it cannot be copied, and is empty if it can. `reads` says whether it has
+    any value beside code, which may have been drawn when it was made.
     """
 
     def __init__(self, obj: Any) -> None:
-        self.reason, self._written, self.holds = "", b"", False
+        self.reason, self._written, self.reads = "", b"", False
         self._classes: list[type] = []
         self._spare: tuple[Any, list[type]] | None = None
         names: frozenset[str] = frozenset()
@@ -63,7 +62,7 @@ class Pristine:
                 copier = _Copier(names)
                 copier.dump((obj, copier.classes))  # which is filled by the time it is written
                 names = copier.names
-                self.holds = copier.holds
+                self.reads = copier.reads
                 if copier.is_complete():
                     self._written, self._classes = copier.written(), copier.classes
             self.fresh()
@@ -88,10 +87,10 @@ class Pristine:
         return pristine
 
     def __getstate__(self) -> Any:
-        return self._written, self._classes, self.reason, self.holds
+        return self._written, self._classes, self.reason, self.reads
 
     def __setstate__(self, state: Any) -> None:
-        self._written, self._classes, self.reason, self.holds = state
+        self._written, self._classes, self.reason, self.reads = state
         self._spare = None
 
     def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
@@ -133,7 +132,9 @@ def _cannot(error: Exception) -> str:
     return f"it cannot be copied ({type(error).__name__}: {line})"
 
 
-class _Bounded(io.BytesIO):
+class Bounded(io.BytesIO):
+    """A file in memory that refuses to grow without end."""
+
     def write(self, data: Any, /) -> int:
         if self.tell() > 2 * MAX_BYTES:
             raise CannotCopy(f"it holds more than {(2 * MAX_BYTES) // 1_000_000} MB")
@@ -144,13 +145,13 @@ class _Copier(Pickler):
     """Pickles code of users by value, with the module variables whose names it mentions."""
 
     def __init__(self, names: frozenset[str]) -> None:
-        self._file = _Bounded()
+        self._file = Bounded()
         super().__init__(self._file, pickle.HIGHEST_PROTOCOL)
         self.names = names
         self.classes: list[type] = []
         self._modules: list[tuple[types.ModuleType, frozenset[str]]] = []
         self._functions = 0
-        self.holds = False
+        self.reads = False
 
     def written(self) -> bytes:
         return self._file.getvalue()
@@ -172,7 +173,7 @@ class _Copier(Pickler):
             if _is_shared(obj.__module__) or _is_compiled(obj):
                 return super().reducer_override(obj)
             self.classes.append(obj)
-            self._hold(*vars(obj).values())
+            self._look_for_values(*vars(obj).values())
             self._count()
             return _as_new_class(class_by_value(obj))
         if isinstance(obj, types.ModuleType):
@@ -180,13 +181,13 @@ class _Copier(Pickler):
                 return super().reducer_override(obj)
             used = self._used(obj)
             self._modules.append((obj, used))
-            return _module, (obj.__name__,), {name: vars(obj)[name] for name in sorted(used)}
+            variables = {name: vars(obj)[name] for name in sorted(used)}
+            self._look_for_values(*variables.values())
+            return _module, (obj.__name__,), variables
         return self._reduced_object(obj)
 
     def _reduced_object(self, obj: Any) -> Any:
-        self.holds |= not is_library(
-            type(obj).__module__
-        )  # it may keep something in its attributes
+        self.reads |= not is_library(type(obj).__module__)
         if isinstance(obj, functools._lru_cache_wrapper):  # noqa: SLF001
             parameters = obj.cache_parameters()
             return (
@@ -219,7 +220,7 @@ class _Copier(Pickler):
         cells = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
         used = [function.__globals__.get(name) for name in code.co_names]
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-        self._hold(*cells, *used, *defaults, *vars(function).values())
+        self._look_for_values(*cells, *used, *defaults, *vars(function).values())
         self.names |= names_in(code)
         self._count()
         for name in _imported(code):
@@ -227,8 +228,8 @@ class _Copier(Pickler):
                 continue
             raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
 
-    def _hold(self, *values: Any) -> None:
-        self.holds |= any(isinstance(v, _CONTAINERS) and len(v) > 0 for v in values)
+    def _look_for_values(self, *values: Any) -> None:
+        self.reads |= not all(v is None or callable(v) or inspect.ismodule(v) for v in values)
 
     def _count(self) -> None:
         self._functions += 1

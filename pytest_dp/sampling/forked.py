@@ -32,12 +32,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
 from pytest_dp.clocks import since_1970
-from pytest_dp.limits import HUNG_SECONDS, MILLION, MOMENT, SEVERAL
+from pytest_dp.limits import DOZENS, HUNG_SECONDS, MILLION, MOMENT, SEVERAL
 from pytest_dp.reach import GENERATORS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Input, pickled
@@ -52,20 +52,70 @@ STANDARD = range(3)
 """Input, output and errors."""
 LISTED = "os.listdir", "os.scandir"
 """Events by which folders are read: a name may hold an answer as well."""
+ASKED = "another process"
+"""In place of a file's name: what a run asks through a connection, or starts."""
+ASKING = "socket.connect", "subprocess.Popen", "os.posix_spawn"
+"""Events by which other processes are asked, and started."""
+TASKS = Path("/proc/self/task")
+"""Where Linux lists the threads of this process."""
+SAFE_THREADS = {"jemalloc_bg_thd"}
+"""Threads that a library makes anew in each process that is forked: the allocator jemalloc's."""
+
+
+def foreign_threads() -> int:
+    """Count the threads of this process that Python did not make.
+
+    A process that is forked lacks them, and waits for them for ever: those of polars, OpenMP and
+    torch. Count them after a fork: OpenBLAS ends its own ahead of one, and starts them again.
+    """
+    names = []
+    for task in TASKS.iterdir():
+        with suppress(OSError):  # it has ended meanwhile
+            names.append((task / "comm").read_text().strip())
+    others = [name for name in names if name not in SAFE_THREADS]
+    return max(len(others) - len(sys._current_frames()), 0)  # noqa: SLF001  it is documented
+
+
+class Starts(Protocol):
+    """Processes that have made a mechanism and never ran it: `Origin` says what each part is."""
+
+    reason: str
+    files: set[str]
+
+    def starts(self) -> int:
+        """Return how many processes are worth their cost."""
+
+    def run(
+        self,
+        call: Call,
+        runner: Runner,
+        works: list[tuple[Input, list[Chunk]]],
+        deadline: Deadline,
+        seconds: float,
+        *,
+        seeds_all: bool = True,
+    ) -> list[Outputs]:
+        """Return outputs of a process in which the mechanism was never run."""
+
+    def close(self) -> None:
+        """End what nobody needs any more."""
 
 
 class Origin:
     """A process as it is now, which later forks others; close it when it is not needed any more.
 
-    `reason` says why nothing can be run in such processes, and is empty if it can. `files` is what
-    the mechanism opened in them to read: files are no part of a process.
+    `reason` says why nothing can be run in such processes, and is empty if it can. `lacks_threads`
+    is whether libraries have threads in the original, for which a forked process may wait for ever:
+    then it is asked only where nothing else can be. `files` is what the mechanism opened in them to
+    read: files are no part of a process.
     """
 
     def __init__(self, call: Call) -> None:
         self.reason, self._process, self._owner = "", 0, os.getpid()
+        self.lacks_threads = False
         self.files: set[str] = set()
-        if not hasattr(os, "fork"):
-            self.reason = "this system cannot fork processes"
+        if not hasattr(os, "fork") or not TASKS.exists():
+            self.reason = "this system cannot fork processes safely"
             return
         self._pipe, other = Pipe()
         try:
@@ -77,6 +127,7 @@ class Origin:
         if not self._process and not self.reason:
             _end_with(_wait_for_requests, call, other)
         other.close()
+        self.lacks_threads = bool(self._process and foreign_threads())
 
     def run(
         self,
@@ -102,9 +153,7 @@ class Origin:
             request = pickled((call.manner(), runner, works, min(seconds, left)))
         except Exception as error:  # whatever pickling raises
             raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
-        answer = self._answer(
-            bytes([seeds_all]) + request, max(min(seconds, left), 0.0) + HUNG_SECONDS
-        )
+        answer = self.ask(bytes([seeds_all]) + request, max(min(seconds, left), 0.0) + HUNG_SECONDS)
         if self.reason:
             self.close()
             raise CannotCopy(self.reason)
@@ -120,8 +169,16 @@ class Origin:
             raise CannotCopy(f"in a process that was forked, {failed}")
         return outputs
 
-    def _answer(self, request: bytes, seconds: float) -> bytes:
-        """What a process answers; if there is no answer, there is a reason."""
+    def fileno(self) -> int:
+        """Return the file by which its process is asked."""
+        return self._pipe.fileno()
+
+    def starts(self) -> int:
+        """Return how many processes are worth their cost."""
+        return DOZENS
+
+    def ask(self, request: bytes, seconds: float) -> bytes:
+        """Return what a process answers; if there is no answer, there is a reason."""
         try:
             self._pipe.send_bytes(request)
             until = clocks.seconds() + seconds
@@ -163,7 +220,7 @@ def _wait_for_requests(call: Call, pipe: Connection) -> None:
     while True:
         request = pipe.recv_bytes()
         if generators is None and request[0]:
-            generators = [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
+            generators = generators_anywhere()
         answers, answer = Pipe(duplex=False)
         child = os.fork()
         if not child:
@@ -202,10 +259,15 @@ def _cut_off(kept: int) -> None:
 
 def _answer(call: Call, generators: list[Any], request: bytes, answer: Connection) -> None:
     """In a process that was forked by it: the outputs, or why there are none."""
+    answer.send_bytes(outputs_sent(call, generators, request))
+
+
+def outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
+    """Run a mechanism as asked for, and return its outputs in writing, or why there are none."""
     files: list[str] = []
     try:
         manner, runner, works, seconds = pickle.loads(request)
-        used = call.in_manner(*manner)
+        used = call.in_manner(*manner) if manner else call
         sequence = stream(runner.seed, Purpose.HIDDEN, *works[0][1][0].key)
         for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
             with contextlib.suppress(Exception):  # such as of a class derived from one
@@ -216,12 +278,16 @@ def _answer(call: Call, generators: list[Any], request: bytes, answer: Connectio
                 joined([done.outputs for done in runner.run(used, dataset, chunks, deadline)])
                 for dataset, chunks in works
             ]
-        sent = pickled((outputs, None, "", files))
+        return pickled((outputs, None, "", files))
     except OutOfTime as out:
-        sent = pickle.dumps(([], out.stack, "", files))
+        return pickle.dumps(([], out.stack, "", files))
     except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
-        sent = pickle.dumps(([], None, f"{type(raised).__name__}: {raised}", files))
-    answer.send_bytes(sent)
+        return pickle.dumps(([], None, f"{type(raised).__name__}: {raised}", files))
+
+
+def generators_anywhere() -> list[Any]:
+    """Return all random generators of this process, wherever they are kept."""
+    return [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
 
 
 _HEEDED: list[tuple[list[str], set[str]]] = []
@@ -251,6 +317,8 @@ def _heed(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -
     if event == "sqlite3.connect" or event in LISTED:
         if not isinstance(args[0], int):  # of a folder that is open
             files.append(os.fsdecode(args[0] or "."))
+    elif event in ASKING:
+        files.append(ASKED)
     elif event == "open" and not isinstance(args[0], int):
         path, mode, flags = args
         file = os.fsdecode(path)
@@ -262,11 +330,11 @@ def _heed(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -
 
 
 def files_read(
-    call: Call, runner: Runner, dataset: Input, deadline: Deadline, seconds: float
+    starts: Starts, call: Call, runner: Runner, dataset: Input, deadline: Deadline, seconds: float
 ) -> list[dict[str, float]]:
     """What a run opens to read, and when that was written; after a first one, and a second one."""
     written: list[dict[str, float]] = []
-    with contextlib.closing(Origin(call)) as origin:
+    with contextlib.closing(starts) as origin:
         for number in range(2):
             chunks = [Chunk(1, (Purpose.COPY, number))]
             origin.run(call, runner, [(dataset, chunks)], deadline, seconds, seeds_all=False)
@@ -289,7 +357,7 @@ class FirstState:
     """What copies are made of, or processes forked of, as before the first run."""
 
     pristine: Pristine
-    origin: Origin | None = None
+    origin: Starts | None = None
     since: float = field(default_factory=since_1970)
 
     def wait(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import FunctionType, ModuleType
@@ -12,14 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.limits import TRIAL_RUNS
+from pytest_dp.errors import ClaimError
+from pytest_dp.limits import MOMENT, TRIAL_RUNS
 from pytest_dp.outputs.hashed import DIGESTS, HASHES, HashCall, Template, templates
 from pytest_dp.reach import reach
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, interruptible
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.generators import seeded
 from pytest_dp.sampling.streams import Purpose, stream
+
+
+def hash_templates(call: Call, datasets: Sequence[Input], seed: int) -> list[Template] | None:
+    """Return the hash of each input; None if it calls none that is known, or cannot be copied."""
+    try:
+        deadline = Deadline(10 * MOMENT)
+        found = [hash_template(call, data, seed, deadline) for data in datasets]
+    except (CannotCopy, ClaimError, OutOfTime):
+        return None
+    known = [template for template in found if template is not None]
+    return known if len(known) == len(found) else None
 
 
 def hash_template(call: Call, data: Input, seed: int, deadline: Deadline) -> Template | None:

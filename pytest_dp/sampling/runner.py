@@ -85,22 +85,22 @@ class Runner:
             raise OutOfTime
         sequence = stream(self.seed, *chunk.key)
         used, noise, made = self.on(call, dataset), None, call.made.runs
-        started, unseeded = clocks.seconds(), False
+        started, unseeded = clocks.Stopwatch(), False
         if chunk.shared:
             with interruptible(deadline, self.seconds_a_run):
                 if used.size is None:
                     outputs = draw_per_run(used, dataset.live, chunk.count, sequence, self.idle)
                 else:
                     outputs, noise = draw_row_aligned(used, dataset.live, chunk.count, sequence)
-            seconds = clocks.seconds() - started
+            seconds, passed = started.spent(), started.passed()
         else:
             with seeded(sequence, call.captured) as generator:
                 before = states(generator, call.captured)
-                started = clocks.seconds()
+                started = clocks.Stopwatch()
                 with interruptible(deadline, self.seconds_a_run):
                     outputs = used.draw(dataset.live, chunk.count, generator)
-                seconds = clocks.seconds() - started
+                seconds, passed = started.spent(), started.passed()
                 untouched = states(generator, call.captured) == before
                 unseeded = untouched and not all_equal(outputs)
-        told = Summary(call.made.runs - made, seconds, self.copies, noise, unseeded)
+        told = Summary(call.made.runs - made, seconds, self.copies, noise, unseeded, passed=passed)
         return done(outputs, told)

@@ -93,7 +93,7 @@ class Sampler(Subject):
         self.calls: dict[Input, set[int]] = {}
         """How large the calls on each input were: the runs of its chunks."""
         self.caught: float | None = None  # for the progress: an auditor may know
-        self._reported = self._started = clocks.seconds()
+        self._reported, self._started = clocks.seconds(), clocks.Stopwatch()
 
     def warm_up(self, dataset: Input, deadline: Deadline) -> None:
         """Find out what a run costs and whether it can be replayed, by a few runs."""
@@ -162,7 +162,7 @@ class Sampler(Subject):
         By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
         """
         if self._slow is None and self.runs:
-            self._slow = self.call.size is None and self._fastest >= SLOW_RUN
+            self._slow = self.call.size is None and self._costs.least >= SLOW_RUN
             if self._slow and self.n_jobs > 1:
                 workers.start(self.n_jobs)
 
@@ -234,7 +234,7 @@ class Sampler(Subject):
         deadline: Deadline,
     ) -> list[list[T]]:
         order = workers.Order(packed, packed.beside(function), self.runner)
-        jobs = jobs_of(works, self.n_jobs, self.seconds_a_run)
+        jobs = jobs_of(works, self.n_jobs, self.time_a_run)
         results: list[list[T]] = [[] for _ in works]
         todo = [(works[index][0], groups) for index, groups in jobs]
         with closing(workers.share_out(order, todo, self.n_jobs, deadline)) as done:
@@ -259,12 +259,12 @@ class Sampler(Subject):
         if self.n_jobs == 1 or not runs:
             return False
         if self._packed is not None or self.explicit_jobs:
-            return runs * (self.seconds_a_run or 0.0) > NOTICED_SECONDS
-        return max(runs, RUNS) * (self.seconds_a_run or 0.0) > START_WORKERS_FROM
+            return runs * (self.time_a_run or 0.0) > NOTICED_SECONDS
+        return max(runs, RUNS) * (self.time_a_run or 0.0) > START_WORKERS_FROM
 
     def _pack(self, dataset: Input, deadline: Deadline) -> tuple[workers.Packed, Comparison] | None:
         if self._packed is None:
-            cost = self.seconds_a_run or 0.0
+            cost = self.time_a_run or 0.0
             count = min(CHUNK, max(1, int(0.05 / cost) if cost else CHUNK))
             chunk = Chunk(count, (0, 0))
             try:
@@ -300,7 +300,7 @@ class Sampler(Subject):
         """Account for a chunk, and look whether the mechanism is still usable."""
         if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
             raise CannotCouple(DIFFERENT_NOISE)
-        self._count(summary.runs, summary.seconds)
+        self._count(summary.runs, summary.seconds, summary.passed)
         self.calls.setdefault(dataset, set()).add(chunk.count)
         self.replayable &= not summary.unseeded
         if summary.changed_input and not self._copies:
@@ -310,7 +310,7 @@ class Sampler(Subject):
         now = clocks.seconds()
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
-            self.progress(self.runs, now - self._started, self.caught)
+            self.progress(self.runs, self._started.spent(), self.caught)
 
     def _refuse_other_kind(self, summary: Summary) -> None:
         """Refuse arrays that hold numbers in one call and something else in another."""
@@ -330,7 +330,7 @@ class Sampler(Subject):
         self._worked[dataset] = worked, raised, streak
         if summary.last is None or streak < RUNS:
             return
-        from pytest_dp.evidence.assumptions import all_come_before  # it loads SciPy
+        from pytest_dp.statistics.assumptions import all_come_before  # it loads SciPy
 
         if all_come_before(streak, worked, worked + raised) < NOT_IID**2:  # it is asked often
             raise used_up(self.name, f"{worked:,} times", summary.last)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import platform
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -17,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.reprs import shown
 from pytest_dp.sampling.chunks import Chunk
+from pytest_dp.sampling.deadline import Deadline
 
 OUT_OF_REACH = (
     "keeps a random generator out of reach, which copies itself into every worker process with the "
@@ -143,3 +147,43 @@ class Comparison:
         if earlier is chunk:
             return False
         return earlier.key != chunk.key or not replayable  # a chunk may be drawn again
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The time that is left for a job when it is sent: other machines have other clocks."""
+
+    seconds: float
+    last: float
+    allowed: float
+    processes: int
+    """Those that work at the same time, all of whose processor time counts."""
+
+    @classmethod
+    def of(cls, deadline: Deadline, processes: int) -> Left:
+        return cls(deadline.remaining(), deadline.to_the_last(), deadline.allowed, processes)
+
+    def deadline(self) -> Deadline:
+        """The same from now on."""
+        watch = clocks.Stopwatch(self.processes)
+        return Deadline(self.seconds, self.last, self.allowed, watch)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a worker sends back: a pickled `workers.Shared`, and the processor seconds it took."""
+
+    process: str
+    seconds: float
+    shared: bytes
+
+    def counted(self) -> bytes:
+        """What it holds; the seconds count for this process, unless it was the worker."""
+        if self.process != this_process():
+            clocks.add_process_seconds(self.seconds)
+        return self.shared
+
+
+def this_process() -> str:
+    """The name of this process, on whichever machine."""
+    return f"{platform.node()}:{os.getpid()}"

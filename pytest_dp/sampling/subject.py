@@ -8,27 +8,27 @@ sees the same random numbers twice.
 from __future__ import annotations
 
 import copy
-import math
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
-from pytest_dp.errors import ClaimError
 from pytest_dp.limits import CHUNK, FEW, HUNG_SECONDS, LOOK_RUNS, MANY, MOMENT, TRIAL_RUNS
 from pytest_dp.outputs.hashed import Template
 from pytest_dp.outputs.outcome import Raised, all_raised, same
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Chunk, Input, at_a_time
 from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.forked import Origin, files_read, first_state
+from pytest_dp.sampling.costs import RunCosts
+from pytest_dp.sampling.deadline import Deadline, interruptible
+from pytest_dp.sampling.forked import Origin, Starts, files_read, first_state
 from pytest_dp.sampling.generators import Runs
-from pytest_dp.sampling.hash_calls import hash_template
+from pytest_dp.sampling.hash_calls import hash_templates
 from pytest_dp.sampling.instrumented import noiseless
+from pytest_dp.sampling.interpreters import NewInterpreters
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
 from pytest_dp.sampling.row_aligned import try_row_aligned
 from pytest_dp.sampling.runner import Runner
@@ -55,16 +55,16 @@ class Subject:
         call = replace(call, pristine=self._pristine, made=Made())
         self.call = call.of(call.mechanism, call.params)
         self.seed = seed
-        self.runs = self._timed_runs = self.looked = 0
-        self.seconds = 0.0
-        self._fastest = math.inf
+        self.runs = self.looked = 0
+        self._costs = RunCosts()
         self._at_a_time = MANY * CHUNK
-        self.replayable = True
-        self.worked = False  # when it was tried out
+        self.replayable, self.worked = True, False  # worked: when it was tried out
         self._copies = False
-        self.origin: Origin | None = None  # waits since before the first run
-        self.forks = False  # as it cannot be copied
-        self._draws = True
+        self.origin: Starts | None = None  # waits since before the first run
+        self.anew: NewInterpreters | None = None
+        self._forked: Origin | None = None
+        self._spare: Origin | None = None  # forks, where new interpreters are asked first
+        self.forks, self._draws = False, True  # forks: as it cannot be copied
         self._idle: frozenset[int] | None = None  # unknown
         self._refused = ""
         self._hashes = FEW  # so often it is asked in vain
@@ -80,7 +80,7 @@ class Subject:
     @property
     def quickest_run(self) -> float:
         """Seconds a run, in the quickest chunk of runs; 0 if there was none yet."""
-        return self._fastest if math.isfinite(self._fastest) else 0.0
+        return self._costs.quickest
 
     @property
     def draws(self) -> bool:
@@ -88,15 +88,16 @@ class Subject:
         return self._draws
 
     @property
-    def keeps_data(self) -> bool:
-        """Whether the mechanism may have kept something before this audit."""
-        return self._pristine.holds or bool(self._pristine.reason)
+    def reads_data(self) -> bool:
+        """Whether the mechanism holds values beside code: the import may have drawn them."""
+        return self._pristine.reads or bool(self._pristine.reason)
 
-    def note(self, text: str, *, hinders: bool = False) -> None:
+    def note(self, text: str, *, hinders: bool = False, first: bool = False) -> None:
         """Remember something that the reader of the result should know, once.
 
         Of notes that differ in nothing but their figures, the last one stays. `hinders` says that
-        it kept the audit from telling anything; such a note says what to do about it.
+        it kept the audit from telling anything; such a note says what to do about it. The `first`
+        one is the reason that is shown.
         """
         text = " ".join(text.split())
         form = _FIGURE.sub("#", text)
@@ -105,12 +106,17 @@ class Subject:
             if same_form:
                 notes[same_form[0]] = text
             else:
-                notes.append(text)
+                notes.insert(0 if first else len(notes), text)
 
     @property
     def seconds_a_run(self) -> float | None:
-        """Measured cost of one run in one process; None before the first."""
-        return self.seconds / self._timed_runs if self._timed_runs else None
+        """Measured effort of one run; None before the first."""
+        return self._costs.effort_a_run
+
+    @property
+    def time_a_run(self) -> float | None:
+        """Measured time of one run in one process, with what it waits; None before the first."""
+        return self._costs.time_a_run
 
     @property
     def runner(self) -> Runner:
@@ -118,16 +124,35 @@ class Subject:
 
     def begin(self) -> None:
         """Let a process wait that is as this one before the first run, until this is closed."""
-        self.origin = Origin(self.call)
+        self.anew = NewInterpreters(self.call, self._pristine)
+        self._forked = Origin(self.call)
+        unfit = self._forked.reason or self._forked.lacks_threads
+        self._spare, self.origin = (self._forked, self.anew) if unfit else (None, self._forked)
         if self._first.pristine is self._pristine:
             self._first.origin = self.origin
 
     def close(self) -> None:
         """End the processes that were forked, unless later audits need them."""
-        if self.origin is not None and self.origin is self._first.origin:
+        if self.origin is not None and self._first.origin in (self.origin, self._forked, self.anew):
             self._first.wait()
-        elif self.origin is not None:
-            self.origin.close()
+        if self._forked is not None and self._first.origin is not self._forked:
+            self._forked.close()
+
+    def fork_instead(self) -> bool:
+        """Return whether forks can start afresh instead of interpreters, and use them if so."""
+        forked, self._spare = self._spare, None
+        if self.origin is not self.anew or forked is None or forked.reason:
+            return False
+        self.origin = forked
+        return True
+
+    def start_anew(self) -> bool:
+        """Start afresh in new interpreters from now on; return whether it was otherwise before."""
+        if self.anew is None or (self.forks and self.origin is self.anew):
+            return False
+        self.origin = self.anew
+        self._fork("it is run in new interpreters")
+        return True
 
     def _try_out(
         self, copied: tuple[Call, list[Input]], deadline: Deadline, *, may_raise: bool = False
@@ -148,7 +173,7 @@ class Subject:
         if isinstance(last, Raised) and not may_raise and all_raised(drawn(3 * TRIAL_RUNS)[0]):
             raise CannotCopy(f"copies of it raise {last.kind}")
         self._at_a_time = at_a_time(outputs)
-        self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
+        self._costs.restart()
         if not on_copy.unchanged():
             self._use_copies()
             used = self.runner.on(call, on_copy)
@@ -168,7 +193,7 @@ class Subject:
         Its randomness cannot be seeded if outputs differ that make use of no stream.
         """
         for first in (0, TRIAL_RUNS):
-            self._timed_runs, self.seconds = 0, 0.0  # first calls are slow
+            self._costs.restart()
             streams = list(range(first, first + TRIAL_RUNS))
             used = self.runner.on(self.call, dataset)
             outputs, moved = self._drawn(used, dataset, streams, deadline)
@@ -192,12 +217,12 @@ class Subject:
                     starts[:] = runs.states()
 
             restart(count - 1)
-            started = clocks.seconds()
+            started = clocks.Stopwatch()
             with interruptible(deadline, None):
                 outputs = used.draw(dataset.live, count, runs.rng, restart)
             self.worked |= not all_raised(outputs)
             if used.made is self.call.made:
-                self._count(used.made.runs - made, clocks.seconds() - started)
+                self._count(used.made.runs - made, started.spent(), started.passed())
             else:
                 self.looked += count
             return outputs, bool(runs.used_since(starts))
@@ -227,7 +252,8 @@ class Subject:
             refused = str(reason)
         finally:
             self.runs += self.call.made.runs - made
-        if not self._copies and not _unchanged(datasets):
+        changed = [dataset for dataset in datasets if not dataset.unchanged()]  # all are mended
+        if changed and not self._copies:
             self._use_copies()
             return self.can_couple(input1, input2, deadline, rows)
         if not refused:
@@ -246,28 +272,21 @@ class Subject:
         return noiseless(self.call, data, privacy_param)
 
     def hash_templates(self, datasets: Sequence[Input]) -> list[Template]:
-        """The hash of each input that the mechanism calls, with the seed that outputs have.
-
-        There are none if it calls none that is known, or cannot be copied.
-        """
+        """The hash of each input that the mechanism calls, with the seed that outputs have."""
         if not self._hashes:
             return []
         self.looked += TRIAL_RUNS * len(datasets)
-        try:
-            deadline = Deadline(10 * MOMENT)
-            found = [hash_template(self.call, data, self.seed, deadline) for data in datasets]
-        except (CannotCopy, ClaimError, OutOfTime):
-            found = [None]
-        self._hashes -= None in found
-        return [] if None in found else cast("list[Template]", found)
+        found = hash_templates(self.call, datasets, self.seed)
+        self._hashes -= found is None
+        return found or []
 
     def afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
     ) -> Outputs:
         """Outputs of a mechanism that was never run before, with random numbers of its own.
 
-        That is a copy, or, where it cannot be copied, a process that was forked before. Raises
-        CannotCopy if there is none, and OutOfTime if the deadline passes first.
+        That is a copy, or, where it cannot be copied, a process. Raises CannotCopy if there is
+        none, and OutOfTime if the deadline passes first.
         """
         if self.origin is not None and (self.forks or self._pristine.reason):
             return self.forked(self.origin, [(dataset, key)], runs, deadline, seeds_all=True)[0]
@@ -279,21 +298,23 @@ class Subject:
         finally:
             self.runs += self.call.made.runs - made
 
-    def untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
-        """One output of a mechanism that is run seldom: a copy, which nothing was tried on before.
+    @property
+    def seconds_a_start(self) -> float:
+        """Seconds that each fresh start takes for its imports; 0 of copies and forks."""
+        return self.anew.seconds_a_start if self.anew and self.origin is self.anew else 0.0
 
-        It is the mechanism itself where that cannot be copied.
-        """
+    def untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
+        """One output of a copy that nothing was tried on before; of itself, where there is none."""
         call = self.call
         with suppress(CannotCopy):
             call, (dataset,) = self._copied(dataset)
         done = self.runner.once(call, dataset, Chunk(1, key), deadline)
-        self._count(1, done.told.seconds)
+        self._count(1, done.told.seconds, done.told.passed)
         return done.outputs[0]
 
     def forked(
         self,
-        origin: Origin,
+        origin: Starts,
         items: Sequence[tuple[Input, tuple[int, ...]]],
         runs: int,
         deadline: Deadline,
@@ -309,7 +330,7 @@ class Subject:
         return origin.run(self.call, self.runner, works, deadline, seconds, seeds_all=seeds_all)
 
     def _chunks(self, runs: int, key: tuple[int, ...]) -> list[Chunk]:
-        """Two calls of a vectorised mechanism, as it may repeat what it gave in an earlier one."""
+        """Two calls of a vectorised mechanism, as it may repeat what it gave before."""
         calls = [runs] if self.call.size is None else [runs - runs // 2, runs // 2]
         return [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(calls)]
 
@@ -320,18 +341,26 @@ class Subject:
         of what it wrote itself never does. Raises CannotCopy or OutOfTime if that cannot be seen.
         """
         seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
-        first, second = files_read(self.call, self.runner, dataset, deadline, seconds)
+        forked = Origin(self.call)
+        starts: Starts
+        unfit = forked.reason or (forked.lacks_threads and self.origin is self.anew)
+        if unfit and self.anew:
+            forked.close()
+        with self.anew.reused() if unfit and self.anew else nullcontext(forked) as starts:
+            first, second = files_read(starts, self.call, self.runner, dataset, deadline, seconds)
         return [
             file
             for file, when in first.items()
             if when >= self._first.since and (rewritten or when == second[file])
         ]
 
-    def before_all(self, *, forks: bool = False) -> Subject | None:
-        """The mechanism as before the first audit in this process; None if this is the first.
+    @property
+    def first_starts(self) -> Starts | None:
+        """The origin that starts the mechanism as before its first audit; None if there is none."""
+        return self.origin if self._first.pristine is self._pristine else self._first.origin
 
-        If it `forks`, in processes that were forked then, if one still waits.
-        """
+    def before_all(self, *, forks: bool = False) -> Subject | None:
+        """The mechanism as before the first audit, perhaps in forks; None if this is the first."""
         if self._first.pristine is self._pristine or (forks and self._first.origin is None):
             return None
         before = copy.copy(self)
@@ -366,13 +395,6 @@ class Subject:
         self._copies = True
         self.note("changes its input: every run was given a fresh copy")
 
-    def _count(self, runs: int, seconds: float) -> None:
+    def _count(self, runs: int, seconds: float, passed: float) -> None:
         self.runs += runs
-        self._timed_runs += runs
-        self.seconds += seconds
-        self._fastest = min(self._fastest, seconds / max(runs, 1))
-
-
-def _unchanged(datasets: list[Input]) -> bool:
-    changed = [dataset for dataset in datasets if not dataset.unchanged()]  # all are mended
-    return not changed
+        self._costs.add(runs, seconds, passed)

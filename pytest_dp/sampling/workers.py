@@ -8,8 +8,6 @@ import hashlib
 import importlib.util
 import itertools
 import multiprocessing
-import os
-import platform
 import sys
 import threading
 import traceback
@@ -23,8 +21,9 @@ from joblib.externals.loky import reusable_executor
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import HUNG_SECONDS
+from pytest_dp.limits import STARTING_SECONDS
 from pytest_dp.reprs import shown
+from pytest_dp.sampling.alarm import waits_for_others
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import (
     Chunk,
@@ -43,10 +42,13 @@ from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.sharing import (
     CannotShare,
     Fingerprint,
+    Left,
+    Sent,
     Trial,
     digest,
     fingerprint,
     surprise,
+    this_process,
 )
 from pytest_dp.whose_code import is_installed
 
@@ -136,21 +138,20 @@ def share_out(
     """
     if joblib.effective_n_jobs(n_jobs) == 1 < n_jobs:
         raise CannotShare(_NO_PROCESSES.format("joblib finds no place for its semaphores"))
-    now = clocks.since_1970()  # processes share this clock
-    until = now + deadline.remaining(), now + deadline.to_the_last()
+    processes = min(n_jobs, len(jobs))
     inputs = {id(dataset): order.packed.beside(dataset) for dataset, _ in jobs}
     work, wanted = joblib.delayed(_work), True
     sent = _results(
         n_jobs,
         (
-            work(order, inputs[id(dataset)], groups, until, deadline.allowed)
+            work(order, inputs[id(dataset)], groups, Left.of(deadline, processes))
             for dataset, groups in itertools.takewhile(lambda _: wanted, jobs)
         ),
         deadline,
     )
     for result in sent:
         try:
-            yield _unpickled(result)
+            yield _unpickled(result.counted())
         except GeneratorExit:  # joblib would kill the processes, with a warning
             wanted = False
             with contextlib.suppress(Exception):
@@ -158,7 +159,8 @@ def share_out(
             raise
 
 
-def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[bytes]:
+@waits_for_others
+def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[Sent]:
     """What comes back of jobs, in their order; what goes wrong there, as an error of ours."""
     while _STARTING:
         parallel, started = _STARTING.pop()
@@ -189,7 +191,7 @@ def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[b
 
 def _patience(deadline: Deadline) -> float:
     """Seconds that joblib waits for a job."""
-    return max(deadline.to_the_last(), 0.1) + HUNG_SECONDS
+    return clocks.WALL_FACTOR * max(deadline.to_the_last(), 0.1) + STARTING_SECONDS
 
 
 _STARTING: list[tuple[joblib.Parallel, Iterator[None]]] = []
@@ -219,6 +221,7 @@ def _close() -> None:
             _KEPT.pop()[-1].__exit__(None, None, None)
 
 
+@waits_for_others
 def _called(pool: joblib.Parallel, work: Iterator[Any]) -> Any:
     """What joblib returns, with its executor as ours if there was none before."""
     before = reusable_executor._executor  # noqa: SLF001  asking for one would start one
@@ -242,6 +245,7 @@ def _ready() -> None:
     """In a worker, which has loaded this module to get here."""
 
 
+@waits_for_others
 def stop() -> None:
     """End the worker processes that were started here, if there are any."""
     _close()
@@ -259,19 +263,15 @@ _ONE_AT_A_TIME = threading.Lock()
 """Workers of some clusters have several threads, and a process has one global random generator."""
 
 
-def _work(
-    order: Order, sent: bytes, groups: list[Group], until: tuple[float, float], allowed: float
-) -> bytes:
+def _work(order: Order, sent: bytes, groups: list[Group], left: Left) -> Sent:
     """One job, in a worker. Errors are sent back: if they were raised, joblib would end it."""
     with _ONE_AT_A_TIME:
-        return _run_job(order, sent, groups, until, allowed)
+        started = clocks.process_seconds()
+        shared = _run_job(order, sent, groups, left.deadline())
+        return Sent(this_process(), clocks.process_seconds() - started, shared)
 
 
-def _run_job(
-    order: Order, sent: bytes, groups: list[Group], until: tuple[float, float], allowed: float
-) -> bytes:
-    now = clocks.since_1970()
-    deadline = Deadline(until[0] - now, until[1] - now, allowed)
+def _run_job(order: Order, sent: bytes, groups: list[Group], deadline: Deadline) -> bytes:
     trial: Trial | None = None
     told: list[tuple[Summary, Fingerprint]] = []
     values: list[Any] = []
@@ -353,8 +353,7 @@ def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline:
         [shown(o) for done in runner.run(call, dataset, [chunk], deadline) for o in done.outputs]
         for _ in range(2)
     )
-    process = f"{platform.node()}:{os.getpid()}"  # on whichever machine
-    return Trial(process, Fingerprint(digest(once), surprise(once)), once == twice)
+    return Trial(this_process(), Fingerprint(digest(once), surprise(once)), once == twice)
 
 
 def _travels(module: Any) -> bool:

@@ -12,7 +12,8 @@ from pytest_dp.declaration import Queries, Values
 from pytest_dp.inputs.sources import PairSource, Proposer, checked, marked, sieved
 from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.sampling.calling import Call
-from pytest_dp.search.by_symbols import BySymbols, can_solve
+from pytest_dp.search.by_movement import ByMovement
+from pytest_dp.search.by_symbols import BySymbols
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs, values_in_turn
 from pytest_dp.search.observing import Clock
@@ -37,12 +38,14 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     neighbours = partial(checked, relation=relation, inside=inside)
     names = [option for option in settings.search if isinstance(option, str)]
     users = [sieved(own, neighbours) for own in settings.search if not isinstance(own, str)]
-    if not names:
-        proposers = [*users, *source.proposers]
-        return PairSource(source.given, proposers, source.generated, bounds)
     clock = Clock(SEARCH_TIME * settings.max_seconds)
     seed = settings.seed or 0
-    screen = Screen(call, source.given, bounds.holds, clock, seed)
+    by_movement = ByMovement(source, promise, call, clock, settings)
+    if not names:
+        proposers = [*users, *source.proposers]
+        return PairSource(source.given, proposers, source.generated, bounds, screener=by_movement)
+    screen = Screen(call, source.given, bounds.holds, clock, seed, inside or (lambda *_: True))
+    by_movement.steps = lambda: screen.steps
     found: dict[str, Proposer] = {}
     notes: list[Callable[[], list[str]]] = []
     if source.generated is not None:
@@ -53,7 +56,7 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
         explorer = Explorer(space, relation, screen)
         found, notes = explorer.proposers, [explorer.notes]
     by_symbols = BySymbols(screen, relation, source.generated)
-    if "symbolic" in names and can_solve() and not isinstance(promise.inputs, Values):
+    if "symbolic" in names and not isinstance(promise.inputs, Values):
         found = {"symbolic": by_symbols.proposing, **found}
     notes.insert(0, by_symbols.notes)
     if "gradient" in names:
@@ -74,10 +77,11 @@ def searched(source: PairSource, promise: Promise, call: Call, settings: Setting
     ]
     return PairSource(
         source.given,
-        [*users, *timed],
+        [*users, sieved(by_movement, neighbours), *timed],
         source.generated,
         bounds,
         lambda: [note for of in notes for note in of()],
+        screener=by_movement,
     )
 
 

@@ -1,13 +1,13 @@
-"""Pairs from runs on stand-ins, as far as z3 is installed."""
+"""Pairs from runs on stand-ins, where somebody asks for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 from pytest_dp.datasets.relations import Pair, Relation
+from pytest_dp.faults import note_fault
 from pytest_dp.inputs.sources import Proposing, Tried
 from pytest_dp.limits import FEW, LINE
 from pytest_dp.reprs import on_one_line
@@ -15,11 +15,6 @@ from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.screening import KNOWN, Screen
-
-
-def can_solve() -> bool:
-    """Whether z3 is installed."""
-    return find_spec("z3") is not None
 
 
 class BySymbols:
@@ -47,10 +42,15 @@ class BySymbols:
         if screen.blind:
             return
         pristine = Pristine((call.mechanism, call.params))
-        explorer = Explorer(replace(call, pristine=pristine), self._relation, self._drawer)
-        self._notes = explorer.notes
         # The other half of the time is for searches that mind less how slow a run is.
         clock = Clock(screen.clock.remaining / 2)
+        explorer = Explorer(
+            replace(call, pristine=pristine),
+            self._relation,
+            self._drawer,
+            lambda: clock.remaining,
+        )
+        self._notes = explorer.notes
         pairs = explorer.found(screen.pairs, lambda: not screen.blind and clock.remaining > 0)
         try:
             for found in clock.timed(pairs):
@@ -63,5 +63,6 @@ class BySymbols:
         except OutOfTime:
             raise
         except Exception as error:  # what z3 or a library says of stand-ins; nothing hangs on it
+            note_fault(error, "symbolic runs")
             said = on_one_line(str(error), LINE)
             self._error = f"symbolic runs ended: {type(error).__name__}: {said}"

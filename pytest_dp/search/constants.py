@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dis
 import math
+import re
 import sys
 import types
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.faults import noting_faults
 from pytest_dp.limits import POOL, SHORT_TEXT
 from pytest_dp.reach import reach
 from pytest_dp.whose_code import is_project_file
@@ -73,6 +74,26 @@ def reachable(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[Any, str
             yield value, place
 
 
+def reachable_patterns(mechanism: Any, params: dict[str, Any]) -> Iterator[str]:
+    """Yield regular expressions: compiled ones, and texts in code that calls functions of `re`."""
+    arguments = ((value, name) for name, value in params.items())
+    for value, _ in reach((mechanism, ""), *arguments):
+        if type(value) is re.Pattern and isinstance(value.pattern, str):
+            yield value.pattern
+        elif type(value) is types.FunctionType and is_project_file(value.__code__.co_filename):
+            with noting_faults("reading regular expressions of code"):
+                yield from _patterns_in(value.__code__)
+
+
+def _patterns_in(code: types.CodeType) -> list[str]:
+    inside = [const for const in code.co_consts if type(const) is types.CodeType]
+    found = [pattern for inner in inside for pattern in _patterns_in(inner)]
+    if "re" in code.co_names:
+        texts = [const for const in code.co_consts if type(const) is str]
+        found += [text for text in texts if is_constant(text) and re.escape(text) != text]
+    return found
+
+
 def is_constant(value: Any) -> bool:
     """Whether this is a number or a string that may stand in data."""
     kind = type(value)
@@ -89,7 +110,7 @@ def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Const
         if is_constant(value):
             yield 1, Constant(_plain(value), place)
         else:
-            with suppress(Exception):  # such as of code that some tool made
+            with noting_faults("reading constants of code"):  # such as code that some tool made
                 yield from list(_in_code(value.__code__))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pytest_dp.sampling.deadline import watched_collections
+from pytest_dp.sampling.garbage import watched_collections
 from pytest_dp.whose_code import is_project_file
 
 Step = tuple[str, int, int]

@@ -22,7 +22,6 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import is_real
-from pytest_dp.evidence import mclt
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import Tried
 from pytest_dp.known.smooth import HARD, STEEPNESS, Smoothing
@@ -45,6 +44,7 @@ from pytest_dp.search.climbing import STEP, climbed
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.families import Family, Side, families_of
 from pytest_dp.search.observing import Clock
+from pytest_dp.statistics import mclt
 
 MIN_SHARE = RARELY
 """The least probability of an output on the input where it is likelier. Given by the paper."""

@@ -58,24 +58,25 @@ class Clock:
     """The time that a search has left."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds, self._since = seconds, math.inf
+        self._seconds = seconds
+        self._since: clocks.Stopwatch | None = None
 
     @property
     def remaining(self) -> float:
         """Seconds that are left."""
-        return self._seconds - max(clocks.seconds() - self._since, 0.0)
+        return self._seconds - (self._since.spent() if self._since is not None else 0.0)
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Spend the time that passes inside; where these are nested, it counts once."""
-        if self._since < math.inf:
+        if self._since is not None:
             yield
             return
-        self._since = clocks.seconds()
+        self._since = clocks.Stopwatch()
         try:
             yield
         finally:
-            self._seconds, self._since = self.remaining, math.inf
+            self._seconds, self._since = self.remaining, None
 
     def timed(self, items: Iterable[T]) -> Iterator[T]:
         """The same, made while the clock is running."""
@@ -97,7 +98,7 @@ class Observer:
     def __init__(self, call: Call, seed: int, clock: Clock) -> None:
         self._clock, self._sequence = clock, stream(seed, Purpose.OBSERVE)
         self._observations: dict[Any, Observation | None] = {}
-        self._quickest, self._waits = math.inf, False
+        self._quickest = math.inf
         self.call: Call | None = None
         try:
             copy, _ = Pristine((call.mechanism, call.params)).fresh()
@@ -115,6 +116,12 @@ class Observer:
         """Whether the mechanism can be copied, and so observed."""
         return self.call is not None
 
+    @property
+    def steps(self) -> set[Step]:
+        """All instructions that were executed in observed runs."""
+        seen = (observation for observation in self._observations.values() if observation)
+        return {step for observation in seen for step in observation.coverage}
+
     def observe(self, data: Any) -> Observation | None:
         """What runs on an input show; None if these take too much time or memory."""
         content = digest(data)
@@ -131,14 +138,14 @@ class Observer:
             if is_too_large(data, lambda smaller: self._run(Input(smaller), streams, 0, set())):
                 return None
             for number in range(2):
-                started = clocks.seconds()
+                started = clocks.Stopwatch()
                 try:
                     outputs.append(self._run(copies, streams, number, steps))
                 except OutOfTime:
                     return None
                 except (ClaimError, MechanismError) as error:
                     outputs.append(Raised(type(error).__name__, "", ""))
-                self._quickest = min(self._quickest, clocks.seconds() - started)
+                self._quickest = min(self._quickest, started.spent())
         raised = [isinstance(output, Raised) for output in outputs]
         numbers = [_numbers(output) for output in outputs]
         forms = frozenset(map(_form, outputs))
@@ -152,22 +159,12 @@ class Observer:
     def _run(self, data: Input, streams: Runs, number: int, steps: set[Step]) -> Any:
         """An output, on the stream of this number; what it took to come to it is added to `steps`.
 
-        Raises OutOfTime if it takes too long, by the processor's clock as far as the mechanism does
-        not wait.
+        Raises OutOfTime if it takes too long.
         """
         quickest = self._quickest if math.isfinite(self._quickest) else 1.0
+        streams.restart(number)
         seconds = max(SLOW * quickest, NOTICED_SECONDS)
-        for times in (1, 2, 4):
-            before = clocks.processor_seconds()
-            try:
-                streams.restart(number)
-                return self._run_within(seconds * times, data.fresh(), streams.rng, steps)
-            except OutOfTime:
-                is_slow = clocks.processor_seconds() - before >= 0.8 * seconds
-                if is_slow or self._waits or self._clock.remaining < seconds:
-                    raise
-        self._waits = True  # the mechanism itself waits, as for an answer: no further attempts
-        raise OutOfTime
+        return self._run_within(seconds, data.fresh(), streams.rng, steps)
 
     def _run_within(
         self, seconds: float, data: Any, generator: np.random.Generator, steps: set[Step]

@@ -12,6 +12,7 @@ import numpy as np
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.limits import CLEARLY, SEVERAL
 from pytest_dp.sampling.calling import Call
+from pytest_dp.search.coverage import Step
 from pytest_dp.search.observing import Clock, Observation, Observer
 
 KNOWN = 3
@@ -22,7 +23,8 @@ class Screen:
     """Ranks candidates by what their runs show; nothing is run before it is needed.
 
     The `pairs` are those of the claim, which are known from the start. `inside` tells whether an
-    input is inside the claim. The clock runs for making inputs and for observing them.
+    input is inside the claim, and `allows` whether one may be proposed at all. The clock runs for
+    making inputs and for observing them.
     """
 
     def __init__(
@@ -32,9 +34,10 @@ class Screen:
         inside: Callable[[Any], bool],
         clock: Clock,
         seed: int,
+        allows: Callable[..., bool] = lambda _: True,
     ) -> None:
         self.call, self.pairs, self.clock = call, pairs, clock
-        self._inside, self._seed = inside, seed
+        self._inside, self._allows, self._seed = inside, allows, seed
         self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         self.new_inputs: list[Any] = []
         """Inputs that showed a new behaviour, in order."""
@@ -53,6 +56,11 @@ class Screen:
                 if not self.blind:
                     self.rank(pair)
         return self._observer
+
+    @property
+    def steps(self) -> set[Step]:
+        """All instructions that observed runs executed, as far as any were observed."""
+        return set() if self._observer is None else self._observer.steps
 
     @property
     def blind(self) -> bool:
@@ -93,7 +101,7 @@ class Screen:
         An input that the claim does not give, and at which the mechanism raises, may be one that it
         refuses. A copy that always raises says nothing about the mechanism.
         """
-        observation = self.observer.observe(data)
+        observation = self.observer.observe(data) if self._allows(data) else None
         if observation is None:
             return None
         self._works |= not observation.raised

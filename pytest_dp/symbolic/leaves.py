@@ -64,11 +64,10 @@ class Variable:
 
     def found(self, model: Model) -> Any:
         """Its value in an answer."""
-        answer = model.value_of(self.formula)
         if isinstance(self.value, bool):
-            return z3.is_true(answer)
+            return model.value(self.formula)
         if isinstance(self.value, str):
-            return _unescaped(answer.as_string())
+            return _unescaped(model.value(self.formula))
         return type(self.value)(model.number(self.formula))
 
 

@@ -20,7 +20,7 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.symbolic.numbers import term
 from pytest_dp.symbolic.running import traced
-from pytest_dp.symbolic.solving import Questions, closed
+from pytest_dp.symbolic.solving import QUESTION_SECONDS, Questions, closed
 from pytest_dp.symbolic.staging import Stage, StagingError, Strategy, spans_of
 from pytest_dp.symbolic.stand_ins import is_symbolic
 from pytest_dp.symbolic.trace import Branch, Place, Trace
@@ -69,11 +69,16 @@ class _Runs:
 class Explorer:
     """Asks for pairs that part at each branch, and for pairs that both go its other way.
 
-    `asked` counts questions and `answered` answers; `concrete` what became concrete.
+    `asked` counts questions and `answered` answers; `concrete` what became concrete. `left` tells
+    how many seconds there are for questions.
     """
 
     def __init__(
-        self, call: Call, relation: Relation | None, generated: Generated | None = None
+        self,
+        call: Call,
+        relation: Relation | None,
+        generated: Generated | None = None,
+        left: Callable[[], float] = lambda: QUESTION_SECONDS,
     ) -> None:
         self._call, self._relation, self._generated = call, relation, generated
         self._met: Counter[Any] = Counter()
@@ -81,7 +86,7 @@ class Explorer:
         self.asked = self.answered = 0
         self.concrete: Counter[str] = Counter()
         self.refused = ""
-        self._questions = Questions()
+        self._questions = Questions(left)
         self._quiet: Mapping[str, Any] = {}
         self._spans: Mapping[Any, tuple[float, float]] = {}
         self._far = 0.0
@@ -91,6 +96,8 @@ class Explorer:
         """What was asked, and what was not followed, in words."""
         asked = f"symbolic runs asked z3 {self.asked:,} times, which found {self.answered:,} pairs"
         said = [asked] * bool(self.asked)
+        if self._questions.unanswered:
+            said.append(f"z3 gave no answer in time {self._questions.unanswered:,} times")
         if self.refused:
             said.append(f"symbolic runs: {self.refused}")
         lost = ", ".join(what for what, _ in self.concrete.most_common(FEW))
@@ -101,6 +108,12 @@ class Explorer:
 
         `more` tells whether there is time.
         """
+        try:
+            yield from self._found(pairs, more)
+        finally:
+            self._questions.close()
+
+    def _found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[Found]:
         self._known |= {pair.content for pair in pairs}
         self._spans, self._more = spans_of(pairs), more
         chosen = sorted(pairs, key=_distance)[:SEVERAL]

@@ -1,104 +1,132 @@
-"""Questions to z3: the same ones in the same order have the same answers, on every machine."""
+"""Questions to z3: the same ones have the same answers, on every machine that has time for them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 import z3
 
-from pytest_dp.limits import DOZENS, MILLION
+from pytest_dp import clocks
+from pytest_dp.limits import MOMENT, STARTING_SECONDS
 
-EFFORT = 2 * MILLION
-"""Steps of z3 for a question, of which it makes some ten million a second."""
+QUESTION_SECONDS = 2.0
+"""Processor seconds for a question, most of which take less than a tenth of a second.
+
+With fewer, a slow machine finds less; more are lost where z3 does not end.
+"""
+_START = "import sys; sys.path[:] = {}; from pytest_dp.symbolic.answering import serve; serve()"
 
 
 class Model:
-    """Values for all variables."""
+    """Values for variables."""
 
-    def __init__(self, context: Any, model: Any) -> None:
-        self._context, self._model = context, model
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
 
-    def value_of(self, formula: Any) -> Any:
-        """A formula as a constant of z3."""
-        here = formula if formula.ctx == self._context else formula.translate(self._context)
-        return self._model.eval(here, model_completion=True)
+    def value(self, variable: Any) -> Any:
+        """Return the truth or the text of a variable; any will do where it has none."""
+        return self._values.get(str(variable), False if z3.is_bool(variable) else "")
 
-    def number(self, formula: Any) -> Fraction:
-        """A formula as a number, which is rounded if it is irrational."""
-        value = self.value_of(formula)
-        value = value.approx(20) if z3.is_algebraic_value(value) else value
-        return Fraction(value.as_fraction() if z3.is_real(value) else value.as_long())
+    def number(self, variable: Any) -> Fraction:
+        """Return the number of a variable, which is rounded if it is irrational."""
+        return Fraction(self._values.get(str(variable), 0))
 
 
 class Questions:
-    """Asks in a context of its own, as what z3 answers depends on all that was made before."""
+    """Asks z3 in another process, which is ended if it does not answer in time.
 
-    def __init__(self) -> None:
-        self._context = z3.Context()
+    `left` tells how many seconds there are for all questions; `unanswered` counts those that were
+    given up.
+    """
 
-    def _here(self, conditions: Sequence[Any]) -> list[Any]:
-        return [condition.translate(self._context) for condition in conditions]
+    def __init__(self, left: Callable[[], float] = lambda: QUESTION_SECONDS) -> None:
+        self._left, self.unanswered = left, 0
+        self._process: subprocess.Popen[str] | None = None
 
     def any(self, hard: Sequence[Any], soft: Sequence[Any]) -> Model | None:
-        """A model of all hard conditions, and of many soft ones; None if none is found soon.
-
-        Soft conditions that contradict the others are dropped, as z3 names them.
-        """
-        solver = z3.Solver(ctx=self._context)
-        solver.set("rlimit", EFFORT)
-        solver.add(*self._here(hard))
-        names = [z3.Bool(f"soft {at}", self._context) for at in range(len(soft))]
-        for name, condition in zip(names, self._here(soft), strict=True):
-            solver.add(z3.Implies(name, condition))
-        for _ in range(DOZENS):
-            found = solver.check(*names)
-            if found == z3.sat:
-                return Model(self._context, solver.model())
-            core = {name.get_id() for name in solver.unsat_core()} if found == z3.unsat else set()
-            if not names or (found == z3.unsat and not core):
-                return None
-            names = [name for name in names if name.get_id() not in core] if core else []
-        return None
+        """A model of all hard conditions, and of many soft ones; None if none is found soon."""
+        return self._ask("any", hard, (), soft)
 
     def most(self, hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]) -> Model | None:
         """A model of all hard conditions, of most of the wanted ones, then of soft ones: MaxSMT."""
-        optimizer = self._optimizer(hard)
-        for condition in self._here(wanted):
-            optimizer.add_soft(condition, len(soft) + 1)
-        for condition in self._here(soft):
-            optimizer.add_soft(condition, 1)
-        return self._optimum(optimizer)
+        return self._ask("most", hard, wanted, soft)
 
     def least(self, hard: Sequence[Any], objective: Any) -> Model | None:
         """A model of all hard conditions with the smallest value of an objective."""
-        optimizer = self._optimizer(hard)
-        optimizer.minimize(objective.translate(self._context))
-        return self._optimum(optimizer)
+        smallest = z3.Const("smallest", objective.sort())
+        return self._ask("least", hard, [smallest == objective])
 
     def farthest(self, hard: Sequence[Any], both: Sequence[tuple[Any, Any]]) -> Fraction | None:
         """How far pairs of numbers may be apart in all; None if that is not found soon."""
-        optimizer = self._optimizer(hard)
-        apart = [z3.Real(f"apart {at}", self._context) for at in range(len(both))]
-        for distance, numbers in zip(apart, both, strict=True):
-            a, b = self._here(numbers)
-            for larger, smaller in ((a, b), (b, a)):  # much quicker than a maximum of both
-                optimizer.add(z3.Implies(larger >= smaller, distance == larger - smaller))
-        optimizer.maximize(z3.Sum(apart))
-        model = self._optimum(optimizer)
+        apart = [z3.Real(f"apart {at}") for at in range(len(both))]
+        equations = [
+            z3.Implies(larger >= smaller, distance == larger - smaller)
+            for distance, (a, b) in zip(apart, both, strict=True)
+            for larger, smaller in ((a, b), (b, a))  # much quicker than a maximum of both
+        ]
+        model = self._ask("farthest", hard, equations)
         return None if model is None else sum(map(model.number, apart), start=Fraction(0))
 
-    def _optimizer(self, hard: Sequence[Any]) -> Any:
-        optimizer = z3.Optimize(ctx=self._context)
-        optimizer.set("rlimit", EFFORT)
-        optimizer.add(*self._here(hard))
-        return optimizer
+    def _can_read(self, seconds: float) -> bool:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return bool(select.select([self._process.stdout], [], [], seconds)[0])
 
-    def _optimum(self, optimizer: Any) -> Model | None:
-        if optimizer.check() != z3.sat:
+    def close(self) -> None:
+        """End the other process."""
+        if self._process is not None:
+            self._process.kill()
+            with suppress(OSError, ValueError):
+                self._process.communicate()
+            self._process = None
+
+    def _ask(
+        self, kind: str, hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any] = ()
+    ) -> Model | None:
+        solver = z3.Solver()
+        solver.add(*hard, *wanted, *soft)
+        counts = len(hard), len(wanted), len(soft)
+        seconds = min(QUESTION_SECONDS, self._left())
+        line = json.dumps([seconds, kind, solver.to_smt2(), counts])
+        answered = self._answer(line, seconds)
+        if answered is None:
+            self.unanswered += 1
+            self.close()
             return None
-        return Model(self._context, optimizer.model())
+        if "error" in answered:
+            raise z3.Z3Exception(answered["error"])
+        return None if answered["values"] is None else Model(answered["values"])
+
+    def _answer(self, line: str, seconds: float) -> dict[str, Any] | None:
+        """Return what the other process answers; None if it does not within these seconds."""
+        if seconds <= 0:
+            return None
+        if self._process is None:
+            pipe, start = subprocess.PIPE, _START.format(sys.path)
+            command = [sys.executable, "-c", start]
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+            seconds += STARTING_SECONDS
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        until = clocks.seconds() + clocks.WALL_FACTOR * seconds
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+            while sys.platform != "win32" and not self._can_read(MOMENT):
+                if clocks.seconds() > until:
+                    return None
+            answered: dict[str, Any] = json.loads(self._process.stdout.readline())
+            clocks.add_process_seconds(answered["seconds"])
+        except (OSError, ValueError):  # it has ended
+            return None
+        return answered
 
 
 def closed(condition: Any) -> Any:

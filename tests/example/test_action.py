@@ -131,6 +131,7 @@ def test_what_fails_beside_violations_is_chosen(audit, at_least, code):
     assert done.returncode == code
 
 
+@pytest.mark.nightly
 @bash_only
 def test_two_projects_of_one_job_replace_nothing_of_each_other(audit):
     """Alerts by their categories, artifacts by their names, reports by their folders."""
@@ -217,8 +218,12 @@ def test_every_input_is_used_and_no_text_of_others_becomes_a_script():
     assert not any("${{" in step.get("run", "") for step in STEPS.values())
 
 
-def test_ci_runs_all_versions_that_the_project_names():
-    ci = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
-    matrix = ci["jobs"]["test"]["strategy"]["matrix"]["python-version"]
+def test_ci_runs_quick_tests_on_all_versions_and_all_tests_on_the_oldest():
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
     named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
-    assert matrix == [*named, "3.x"]
+    assert jobs["quick"]["strategy"]["matrix"]["python-version"] == [*named, "3.x"]
+    assert jobs["test"]["steps"][1]["with"]["python-version"] == named[0]
+    assert [jobs[name]["steps"][-1]["run"] for name in ("quick", "test")] == [
+        "make quick",
+        "make test",
+    ]

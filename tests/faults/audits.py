@@ -73,8 +73,8 @@ FAULTS = (
     ),
     Fault(
         "a-coin-that-is-kept",
-        "auditors/confirming.py",
-        "Copies(), max(SEVERAL, 1 + math.ceil(-math.log2(context.alpha)))",
+        "auditors/starting_afresh.py",
+        "Copies(), max(SEVERAL, coins_enough(context))",
         "Copies(), SEVERAL",
         "Eight processes that each keep a coin may fall alike: red by chance, once in 128 times.",
         "unit/test_auditors_confirming.py::"
@@ -96,6 +96,15 @@ FAULTS = (
         "next(iter(one.counted.values())).c1), proof)",
         "StatDP spends one and a half times its alpha.",
         WIRING + "test_proofs_get_counts_as_the_search_turned_them",
+    ),
+    Fault(
+        "fresh-runs-test-what-they-chose-by",
+        "auditors/fresh_runs.py",
+        "outputs = _drawn(start, items, range(SEARCHED, SEARCHED + runs))",
+        "outputs, runs = searched, len(searched[0])",
+        "An event is tested on the runs by which it was chosen.",
+        "statistical/test_state_fresh_runs.py::"
+        "test_the_event_is_tested_on_runs_that_were_drawn_after_it_was_chosen",
     ),
     Fault(
         "red-at-the-claim",
@@ -124,8 +133,8 @@ FAULTS = (
     Fault(
         "confirmation-skipped",
         "auditors/__init__.py",
-        "result = confirmed(context, audit_by(context))",
-        "result = audit_by(context)",
+        "return confirmed(context, found[0])",
+        "return found[0]",
         "A cache passes for missing noise.",
         WIRING + "test_what_is_kept_from_run_to_run_is_no_violation",
     ),
@@ -140,8 +149,8 @@ FAULTS = (
     Fault(
         "blind-not-told",
         "auditors/concluding.py",
-        "        sampler.note(BLIND, hinders=True)\n        return True\n",
-        "        sampler.note(BLIND, hinders=True)\n",
+        "        sampler.note(blind(game.pool), hinders=True)\n        return True\n",
+        "        sampler.note(blind(game.pool), hinders=True)\n",
         "An audit by which nothing is told apart gets a grade.",
         WIRING + "test_what_tells_no_inputs_apart_is_blind",
     ),

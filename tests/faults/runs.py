@@ -101,7 +101,7 @@ FAULTS = (
     ),
     Fault(
         "one-tail-for-two",
-        "evidence/assumptions.py",
+        "statistics/assumptions.py",
         "2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first)))",
         "math.exp(min(log_tail(*first, *other), log_tail(*other, *first)))",
         "Independent runs are refused twice as often as said.",

@@ -1,4 +1,4 @@
-"""Faults in `evidence`: bets, p-values, confidence bounds, and what would have been caught."""
+"""Faults in `statistics`: bets, p-values, confidence bounds, and what would have been caught."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AREAS = "unit/test_evidence_auc.py::"
 FAULTS = (
     Fault(
         "ties-are-won",
-        "evidence/auc.py",
+        "statistics/auc.py",
         "np.array([1.0, 0.5, 0.0])",
         "np.array([1.0, 1.0, 0.0])",
         "A model that always says the same is told to give records away.",
@@ -25,7 +25,7 @@ FAULTS = (
     ),
     Fault(
         "wealth-spread-anew-and-kept",
-        "evidence/auc.py",
+        "statistics/auc.py",
         "np.logaddexp(self._stakes, fresh) - math.log(2)",
         "np.logaddexp(self._stakes, fresh)",
         "Each new attack doubles the wealth: red builds for nothing.",
@@ -33,15 +33,15 @@ FAULTS = (
     ),
     Fault(
         "stake-after-the-draw",
-        "evidence/betting.py",
-        "        batch = draw()\n",
-        "        batch = draw()\n        wager = self.wager(Record(list(batch)), 1)\n",
-        "A wager that has seen the batch it is settled on wins by hindsight.",
-        BETTING + "test_wealth_is_the_product_of_all_factors",
+        "auditors/game.py",
+        "        ledger.settle(portfolio, batch)\n",
+        "        ledger.settle(ledger.stake(state.record.with_batch(batch), cash), batch)\n",
+        "Bets that have seen the batch they are settled on win by hindsight.",
+        BETTING + "test_bets_are_fixed_before_their_batch_is_drawn",
     ),
     Fault(
         "cash-counted-twice",
-        "evidence/betting.py",
+        "statistics/ledger.py",
         "soft - share[..., None], unstaked - total, attacks)",
         "soft - share[..., None], unstaked, attacks)",
         "Shares of the wealth add up to more than one: money from nowhere.",
@@ -49,7 +49,7 @@ FAULTS = (
     ),
     Fault(
         "bound-skips-a-rung",
-        "evidence/betting.py",
+        "statistics/ledger.py",
         "self.rungs[refuted.cumprod().astype(bool)]",
         "self.rungs[refuted]",
         "A rung counts though one below it stands, so the bound is not one at level alpha.",
@@ -57,7 +57,7 @@ FAULTS = (
     ),
     Fault(
         "red-by-any-rung",
-        "evidence/betting.py",
+        "statistics/ledger.py",
         "return bool((self.highest >= self.enough).all())",
         "return bool((self.highest >= self.enough).any())",
         "A claim turns red as soon as a much smaller loss is shown.",
@@ -65,7 +65,7 @@ FAULTS = (
     ),
     Fault(
         "p-value-of-the-easiest-rung",
-        "evidence/betting.py",
+        "statistics/ledger.py",
         "return math.exp(-max(float(self.highest.min()), 0.0))",
         "return math.exp(-max(float(self.highest.max()), 0.0))",
         "The p-value is that of a smaller claim.",
@@ -73,31 +73,23 @@ FAULTS = (
     ),
     Fault(
         "delta-ignored-in-payoffs",
-        "evidence/event_bets.py",
+        "statistics/event_bets.py",
         "return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])",
         "return np.array([1 - price, 1.0, -price, 0.0])",
         "A mechanism that uses up its delta is called broken.",
-        BETTING + "test_payoffs_are_are_those_of_the_claim",
+        BETTING + "test_payoffs_are_those_of_the_claim",
     ),
     Fault(
         "both-ways-at-full-stake",
-        "evidence/event_bets.py",
+        "statistics/event_bets.py",
         "np.log1p(payoffs_both_ways(*stick)[:, None] * stakes / 2)",
         "np.log1p(payoffs_both_ways(*stick)[:, None] * stakes)",
         "A bet both ways can lose more than was staked.",
         BETTING + "test_all_wealth_is_spread_out",
     ),
     Fault(
-        "disagreement-under-coupling",
-        "evidence/event_bets.py",
-        "table = self.apart if apart else self.one_way",
-        "table = self.apart",
-        "Bets that need independent outputs are placed on outputs that share random numbers.",
-        BETTING + "test_bets_on_disagreement_would_pay_too_much_for_coupled_outputs",
-    ),
-    Fault(
         "attacks-without-their-price",
-        "evidence/attack_bets.py",
+        "statistics/soft_bets.py",
         "shifted: Floats = gained - shift.swapaxes(1, 2)",
         "shifted: Floats = gained",
         "What the claim allows an attack to gain counts as evidence against it.",
@@ -105,7 +97,7 @@ FAULTS = (
     ),
     Fault(
         "soft-direction-swapped",
-        "evidence/attack_bets.py",
+        "statistics/soft_bets.py",
         "paid1, paid2 = [up, -price * down], [-price * up, down]",
         "paid1, paid2 = [up, down], [-price * up, -price * down]",
         "The attack in the other direction is paid for the wrong output.",
@@ -113,7 +105,7 @@ FAULTS = (
     ),
     Fault(
         "renyi-order-off-by-one",
-        "evidence/divergence_bets.py",
+        "statistics/divergence_bets.py",
         "k = max(order - 1, 0.0)",
         "k = max(order, 0.0)",
         "Bets on a divergence are allowed to gain that of another order.",
@@ -121,7 +113,7 @@ FAULTS = (
     ),
     Fault(
         "two-divergences-at-the-price-of-one",
-        "evidence/divergence_bets.py",
+        "statistics/divergence_bets.py",
         "for factor in (1.0, 1.0, 2.0)]",
         "for factor in (1.0, 1.0, 1.0)]",
         "A bet on both directions at once gains under a claim that holds.",
@@ -129,7 +121,7 @@ FAULTS = (
     ),
     Fault(
         "divergence-bound-without-alpha",
-        "evidence/divergence_bets.py",
+        "statistics/divergence_bets.py",
         "- LOG_WEALTH_ROUNDING + math.log(alpha) / pairs)",
         "- LOG_WEALTH_ROUNDING)",
         "The bound is an estimate: too high every other time.",
@@ -137,7 +129,7 @@ FAULTS = (
     ),
     Fault(
         "interval-at-twice-its-alpha",
-        "evidence/clopper_pearson.py",
+        "statistics/clopper_pearson.py",
         "return lower(count, runs, alpha / 2), upper(count, runs, alpha / 2)",
         "return lower(count, runs, alpha), upper(count, runs, alpha)",
         "Both ends of an interval spend all of alpha.",
@@ -145,7 +137,7 @@ FAULTS = (
     ),
     Fault(
         "clopper-pearson-off-by-one",
-        "evidence/clopper_pearson.py",
+        "statistics/clopper_pearson.py",
         "bound = float(betaincinv(count, runs - count + 1, alpha))",
         "bound = float(betaincinv(count + 1, runs - count, alpha))",
         "The lower bound is that of one more hit.",
@@ -153,7 +145,7 @@ FAULTS = (
     ),
     Fault(
         "scores-rounded-up",
-        "evidence/region.py",
+        "statistics/region.py",
         "np.fmax(score - Z_ROUNDING, -m)",
         "np.fmax(score + Z_ROUNDING, -m)",
         "Rounding rejects points of a confidence region that belong to it.",
@@ -161,7 +153,7 @@ FAULTS = (
     ),
     Fault(
         "region-at-twice-its-alpha",
-        "evidence/region.py",
+        "statistics/region.py",
         "return max(LOG_MARGIN, -float(ndtri((1 - BETA) * alpha)))",
         "return max(LOG_MARGIN, -float(ndtri(2 * alpha)))",
         "A bound that is two-sided in one direction: too high twice as often as it says.",
@@ -169,7 +161,7 @@ FAULTS = (
     ),
     Fault(
         "points-left-out-for-nothing",
-        "evidence/event_test.py",
+        "statistics/event_test.py",
         "return float((BETA * (1 - share) + share) * alpha + ndtr(-score))",
         "return float(share * alpha + ndtr(-score))",
         "The share of alpha that pays for points too far off is not paid.",
@@ -177,7 +169,7 @@ FAULTS = (
     ),
     Fault(
         "ratio-at-the-far-corner",
-        "evidence/region.py",
+        "statistics/region.py",
         "return self.axis1.at[i], self.axis2.at[j + 1]",
         "return self.axis1.at[i + 1], self.axis2.at[j]",
         "A cell counts with its largest ratio: rounding up in place of down.",
@@ -185,7 +177,7 @@ FAULTS = (
     ),
     Fault(
         "ratio-interval-at-twice-its-alpha",
-        "evidence/event_test.py",
+        "statistics/event_test.py",
         "return self.lower(counts, alpha / 2), -self.lower(counts.swapped, alpha / 2)",
         "return self.lower(counts, alpha), -self.lower(counts.swapped, alpha)",
         "Both ends of an interval spend all of alpha.",
@@ -193,7 +185,7 @@ FAULTS = (
     ),
     Fault(
         "pairs-counted-twice",
-        "evidence/region.py",
+        "statistics/region.py",
         "super().__init__(only1, only1 + both, only2, only1 + both + only2, alpha)",
         "super().__init__(only1, only1 + both, only2, only1 + both + 2 * only2, alpha)",
         "The rarer output counts twice in the total, so the bound is too high.",
@@ -201,7 +193,7 @@ FAULTS = (
     ),
     Fault(
         "two-directions-for-one",
-        "evidence/statdp.py",
+        "statistics/statdp.py",
         "return min(0.0, math.log(2.0) + log_p_value(*one, *other, eps))",
         "return min(0.0, log_p_value(*one, *other, eps))",
         "Both directions are tested at all of alpha.",
@@ -209,7 +201,7 @@ FAULTS = (
     ),
     Fault(
         "quantile-for-nothing",
-        "evidence/statdp.py",
+        "statistics/statdp.py",
         "return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))",
         "return min(0.0, log_tail(surviving, n1, c2, n2))",
         "A quantile over thinnings is taken for a p-value.",
@@ -217,7 +209,7 @@ FAULTS = (
     ),
     Fault(
         "alpha-for-each-of-two-tests",
-        "evidence/proofs.py",
+        "statistics/proofs.py",
         "clopper_pearson.eps_lower(*counts.four, half),",
         "clopper_pearson.eps_lower(*counts.four, alpha),",
         "The larger of two bounds, one of which has spent all of alpha.",
@@ -225,7 +217,7 @@ FAULTS = (
     ),
     Fault(
         "any-of-both-for-nothing",
-        "evidence/event_test.py",
+        "statistics/event_test.py",
         "return float((BETA * (1 - share) + share) * alpha + ndtr(-score))",
         "return float(BETA * (1 - share) * alpha + ndtr(-score))",
         "The share of alpha for the probability of either output is spent, and not counted.",
@@ -233,7 +225,7 @@ FAULTS = (
     ),
     Fault(
         "luck-for-ill-luck",
-        "evidence/proofs.py",
+        "statistics/proofs.py",
         "low, high = _off(p1, n1, -1), _off(p2, n2, 1)",
         "low, high = _off(p1, n1, 1), _off(p2, n2, -1)",
         "A pass says that it would have caught what lucky audits catch.",
@@ -241,7 +233,7 @@ FAULTS = (
     ),
     Fault(
         "half-turned-around",
-        "evidence/counts.py",
+        "statistics/counts.py",
         "return Counts(self.c2, self.n2, self.c1, self.n1, self.both)",
         "return Counts(self.c2, self.n1, self.c1, self.n2, self.both)",
         "Counts change places, but not the runs that they are of.",
@@ -249,7 +241,7 @@ FAULTS = (
     ),
     Fault(
         "classical-level-of-one-test",
-        "evidence/proofs.py",
+        "statistics/proofs.py",
         "return Bound(kind, counts, guarantee, alpha / self.tests, *proved)",
         "return Bound(kind, counts, guarantee, alpha, *proved)",
         "Intervals beside two tests claim the confidence of one.",
@@ -257,7 +249,7 @@ FAULTS = (
     ),
     Fault(
         "residual-forgotten",
-        "evidence/assumptions.py",
+        "statistics/assumptions.py",
         "np.minimum(np.append(probabilities, 0.0) + residual, 1.0)",
         "np.minimum(np.append(probabilities, 0.0), 1.0)",
         "A true distribution is refuted by an outcome that was too rare to enumerate.",
@@ -265,7 +257,7 @@ FAULTS = (
     ),
     Fault(
         "one-direction-for-two",
-        "evidence/proofs.py",
+        "statistics/proofs.py",
         "return lower, min(1.0, 2 * p)\n",
         "return lower, p\n",
         "A test that looks both ways pays for one.",
@@ -273,7 +265,7 @@ FAULTS = (
     ),
     Fault(
         "shared-loss-of-fewer-places",
-        "evidence/shared_loss.py",
+        "statistics/shared_loss.py",
         "    if low == places or math.isinf(least):\n        return least\n",
         "    return least\n",
         "The resolution is that of a loss that fewer places share: too good.",
@@ -281,7 +273,7 @@ FAULTS = (
     ),
     Fault(
         "replay-of-independent-outputs",
-        "evidence/replay.py",
+        "statistics/replay.py",
         "both = a * b + shared * largest_dependence(a, b, shared > 0)",
         "both = a * b",
         "What shared random numbers would catch is told as if they were not shared.",
@@ -289,7 +281,7 @@ FAULTS = (
     ),
     Fault(
         "replay-of-what-chance-explains",
-        "evidence/replay.py",
+        "statistics/replay.py",
         "if clear > CLEAR_ERRORS else 0.0",
         "if clear > 1 else 0.0",
         "A pass rests on differences that are chance.",
@@ -297,7 +289,7 @@ FAULTS = (
     ),
     Fault(
         "events-scored-the-other-way",
-        "evidence/event_bets.py",
+        "statistics/event_bets.py",
         "np.stack([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)], axis=-1)",
         "np.stack([p * q, (1 - p) * q, p * (1 - q), (1 - p) * (1 - q)], axis=-1)",
         "Events that the rarer side makes likelier are looked for.",
@@ -305,7 +297,7 @@ FAULTS = (
     ),
     Fault(
         "losing-now-without-room-for-chance",
-        "evidence/losing_now.py",
+        "statistics/losing_now.py",
         "shape.half_lines(ERRORS, turned=turned)",
         "shape.half_lines(0.0, turned=turned)",
         "A pass says that a mechanism loses less than it does.",
@@ -313,7 +305,7 @@ FAULTS = (
     ),
     Fault(
         "rare-leak-with-half-the-power",
-        "evidence/resolution.py",
+        "statistics/resolution.py",
         "betaincinv(fewest, runs - fewest + 1, 1 - SHOWN_ALPHA)",
         "betaincinv(fewest, runs - fewest + 1, 0.5)",
         "A pass says that it sees leaks which every other audit misses.",
@@ -337,7 +329,7 @@ FAULTS = (
     ),
     Fault(
         "one-run-forgets-delta",
-        "evidence/one_run.py",
+        "statistics/one_run.py",
         "        if delta:\n",
         "        if delta > 1:\n",
         "Guesses that a leak of delta explains refute a claim that has one.",
@@ -345,7 +337,7 @@ FAULTS = (
     ),
     Fault(
         "one-run-open-coins-do-not-count",
-        "evidence/one_run.py",
+        "statistics/one_run.py",
         "math.log(canaries * delta)",
         "math.log(guesses * delta)",
         "Which coins are guessed may depend on the output: those left open have a delta as well.",
@@ -353,7 +345,7 @@ FAULTS = (
     ),
     Fault(
         "one-run-pays-for-nothing",
-        "evidence/one_run.py",
+        "statistics/one_run.py",
         "rising - np.logaddexp.reduce(rising + worst)",
         "ratio",
         "A payment that falls has a larger mean under laws other than the worst.",

@@ -30,20 +30,8 @@ for _module in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp."):
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """An empty project, run as on a plain 80-column terminal that is not GitHub's."""
-    for name in (
-        "PYTEST_XDIST_WORKER",
-        "PYTEST_ADDOPTS",
-        "GITHUB_ACTIONS",
-        "GITHUB_WORKSPACE",
-        "CI_PROJECT_DIR",
-        "GITHUB_STEP_SUMMARY",
-        "CI",
-        "BUILD_NUMBER",
-        "FORCE_COLOR",
-        "PY_COLORS",
-    ):
-        monkeypatch.delenv(name, raising=False)
+    """Return an empty project; pytest runs on it as in a plain terminal of 80 columns."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     # A file that is changed within a second, to one as long, would be taken for the compiled one.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -107,5 +107,5 @@ class Project:
         for line in lines[start + 1 :]:
             if line.startswith("===") or not line:
                 break
-            table.append(" ".join(re.sub(r" [\d.]+ m?s ", " ", line).split()))
+            table.append(" ".join(re.sub(r" [\d.]+ m?s$", "", line).split()))
         return table

@@ -7,7 +7,7 @@ import json
 import pytest
 
 GATE = """
-@dp_claim(eps=1.0, neighbors="add_remove_one", inputs=[[18, 90, 35]], max_samples=200_000)
+@dp_claim(eps=1.0, neighbors="add_remove_one", inputs=[[18, 90, 35]], max_samples=20_000)
 def adults(ages, rng):
     if 0 in ages:
         return len(ages)
@@ -25,7 +25,7 @@ def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
     result.stdout.fnmatch_lines(
         [
             "test_a.py b *",
-            "* no violation (*)",
+            "* pass  *",
             f"  {SAID}",
             "beyond your examples: eps >*",
             "  for 0 (they have 18 to 90)",
@@ -60,6 +60,7 @@ def test_red_where_that_is_wanted(project):
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame", "few_pairs")
 def test_the_counterexample_is_shown_in_quiet_runs_too(project):

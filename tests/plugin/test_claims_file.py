@@ -144,15 +144,13 @@ def test_groups_of_xdist_are_no_part_of_an_id(tmp_path, nodeid, marks, name):
     assert id_of(file, tmp_path / "below", nodeid, marks) == f"below/{name}"
 
 
-def test_another_name_for_the_file(shop):
-    edit(shop, (INI_FILE, "", "dp_claims_file = privacy/claims.json\n"))
-    assert shop.run().ret == 0
-    (shop.root / "privacy").mkdir()
+def test_no_setting_puts_another_file_in_place_of_the_record(shop):
     shop.run("--dp-claims=update")
-    assert f'"../{TOTAL}"' in (shop.root / "privacy/claims.json").read_text()
     edit(shop, (SHOP_FILE, "rho=0.5", "rho=0.6"))
-    result = shop.run()
-    assert failed(result) == mechanisms(TOTAL)
+    weaker = (shop.root / "dp-claims.json").read_text().replace("0.5", "0.6")
+    (shop.root / "records.json").write_text(weaker)
+    edit(shop, (INI_FILE, "", "dp_claims_file = records.json\n"))
+    assert failed(shop.run("--dp-claims=check")) == mechanisms(TOTAL)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,13 @@ WEAKER = {
         ALL,
     ),
     "a profile for CI": (
-        [("conftest.py", "", "import pytest_dp\npytest_dp.register_profile('ci', margin=3)\n")],
+        [
+            (
+                "conftest.py",
+                "",
+                "import pytest_dp\npytest_dp.register_profile('ci', parent='ci', margin=3)\n",
+            )
+        ],
         [COUNT, VISITORS, MEAN],
     ),
     "renamed and weakened": (
@@ -184,6 +190,7 @@ def test_what_is_stronger_or_renamed_passes_with_a_note(shop):
         (["--dp-claims=off"], []),
         (["--ignore", SHOP_FILE], []),
         ([f"{SHOP_FILE}::visitors", "--dp-max-samples=200"], []),
+        ([f"{SHOP_FILE}::visitors", "--dp-max-samples", "200"], []),
         pytest.param([TESTS_FILE, "--dp-profile=dev", "-n", "1"], [], marks=pytest.mark.nightly),
     ],
 )
@@ -223,6 +230,9 @@ def pytest_collection_modifyitems(items, config):
         (DROPPED.format("total"), ["--group", "1"], []),
         (ANNOUNCED, ["-m", "not slow"], [TOTAL]),
         (ANNOUNCED, ["-k", "count or total"], []),
+        (ANNOUNCED, ["-vk", "count or total"], []),
+        (ANNOUNCED, ["-ppickle"], [TOTAL]),
+        (ANNOUNCED, ["-rk"], [TOTAL]),
     ],
 )
 def test_what_others_leave_out_is_told_from_what_was_asked_for(shop, conftest, options, failing):

@@ -82,9 +82,12 @@ vendor = claims({
 """
 
 
-def test_a_known_violation_that_cannot_be_told_is_not_called_mended(pytester):
+@pytest.mark.parametrize("profile", ["dev", "ci"])
+def test_a_known_violation_that_cannot_be_told_is_not_called_mended(pytester, profile):
     pytester.makepyfile(KNOWN.replace("(0, 0.5), eps=1", "(0, 0.5), max_samples=12, eps=1"))
-    result = pytester.runpytest("-p", "no:cacheprovider", "-k", "broken")
+    arguments = "-p", "no:cacheprovider", "-k", "broken", f"--dp-profile={profile}"
+    result = pytester.runpytest(*arguments)
+    result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*the audit could tell nothing: give it more samples*"])
 
 

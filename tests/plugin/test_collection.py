@@ -179,6 +179,7 @@ class Count:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_without_blame")
 def test_whatever_can_be_called_is_audited_and_fails_where_its_claim_was_applied(project):
     """Also where a helper elsewhere makes the claim, or the mechanism with it."""

@@ -33,6 +33,7 @@ def typed(project, *lines: str, options: tuple[str, ...] = ()) -> pytest.RunResu
     return project.pytester.run(*command, stdin="\n".join([*lines, ""]).encode(), timeout=90)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_after_a_violation_one_run_on_either_input_with_the_same_numbers(project):
     project.write("test_a.py", laplace("broken", 0.2), laplace("other", 0.2))

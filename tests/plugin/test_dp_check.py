@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from projects import QUICK
 
+from pytest_dp.sampling import supervisor
+
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 NOISY = """
@@ -299,4 +301,9 @@ def test_a_fixture_that_is_never_called_audits_nothing(project):
     result = project.run()
     result.assert_outcomes(failed=1, skipped=1)
     result.stdout.fnmatch_lines(["E   ClaimError: *never called it, so nothing was audited*"])
-    result.stdout.fnmatch_lines(["test_forgot *ERROR"])
+    result.stdout.fnmatch_lines(["*::test_forgot * NOT AUDITED *"])
+
+
+def test_a_run_leaves_no_number_of_a_closed_file_behind(project):
+    check(project, "dp_check(noisy(1.0))").assert_outcomes(passed=1)
+    assert supervisor.stderr is None

@@ -59,9 +59,7 @@ def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("test_stats.py", 3)
     assert len(json.loads(told["gitlab.json"])) == 1
     assert "✗ not as on record" in told["html"]
-    assert [line.split()[0] for line in result.outlines if line.startswith("good[")] == [
-        "good[eps=2.0]"
-    ]
+    assert sum(line.startswith("test_stats.py::good  ") for line in result.outlines) == 1
 
 
 @pytest.mark.usefixtures("no_audits")
@@ -100,7 +98,7 @@ KINDS = tuple(ending.removeprefix(".") for ending in files.FORMATS)
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
 def test_no_report_of_an_earlier_run_stands_while_another_runs(project, workers):
     """Nor after it, should it be killed."""
-    files = [project.write(f"dp.{kind}", "before") for kind in KINDS]
+    files = [project.write(f"dp.{kind}", "\n") for kind in KINDS]
     options = [f"--dp-report=dp.{kind}" for kind in KINDS]
     project.write(
         "test_it.py",
@@ -108,14 +106,48 @@ def test_no_report_of_an_earlier_run_stands_while_another_runs(project, workers)
         "def test_it(): assert not list(Path(__file__).parent.glob('dp.*'))",
     )
     project.run(*options, "--collect-only")
-    assert all(file.read_text() == "before" for file in files)
+    assert all(file.read_text() == "\n" for file in files)
     project.run(*options, *workers).assert_outcomes(passed=1)
-    assert all(file.read_text() != "before" for file in files)
+    assert all(file.read_text() != "\n" for file in files)
+
+
+OTHERS = {
+    "package.json": '{"name": "shop", "version": "1.0", "devDependencies": {"pytest-dp": "*"}}',
+    "list.gitlab.json": '[{"check_name": "lint", "description": "too long"}]',
+    "versions.json": '{"version": 1, "claims": {}}',
+    "scan.sarif": '{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "CodeQL"}}}]}',
+    "damaged.json": '{"name": ',
+    "guide.html": "<!doctype html><title>pytest-dp</title>",
+    "notes.json": "before",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("by", ["option", "ini key"])
+def test_a_file_that_is_no_report_is_neither_removed_nor_replaced(project, name, by):
+    file = project.write(name, OTHERS[name])
+    project.ini(f"dp_report = {name}" if by == "ini key" else "")
+    project.write("test_it.py", "def test_it(): pass")
+    result = project.run(*([f"--dp-report={name}"] if by == "option" else []))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = f"*--dp-report=*{name}: this file is there, and is no report of pytest-dp.*"
+    result.stderr.fnmatch_lines([said])
+    assert file.read_text() == OTHERS[name]
+
+
+def test_a_report_and_an_empty_file_are_replaced(stats, no_audits):
+    names = [f"dp.{kind}" for kind in KINDS]
+    options = [f"--dp-report={name}" for name in names]
+    for name in names:
+        (stats.root / name).touch()
+    for _ in range(2):
+        assert stats.run(*options).ret == pytest.ExitCode.TESTS_FAILED
+        assert all((stats.root / name).stat().st_size > 2 for name in names)
 
 
 @pytest.mark.usefixtures("no_audits")
 def test_a_full_disk_leaves_no_file(stats, monkeypatch):
-    (stats.root / "dp.json").write_text("before")
+    (stats.root / "dp.json").touch()
 
     def full(handle):
         raise OSError(28, "No space left on device")

@@ -17,7 +17,7 @@ import pytest
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(file.stem for file in GOLDEN.glob("*.py"))
-SLOW = {"sensor_means", "visits_by_city"}
+SLOW = {"sensor_means", "visits_by_city", "centroid"}
 """Each takes as long as ten others."""
 WITHOUT_FILE = {"average_basket", "season_shape", "sensor_means", "survey_service"}
 """The claim names the pair, or the mechanism is a service that has no name to import it by."""

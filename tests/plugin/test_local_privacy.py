@@ -20,7 +20,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.spot(2)
+@pytest.mark.spot(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(project, few_pairs, mistake):

@@ -20,6 +20,7 @@ FEW = laplace("few", 1.0).replace("2000", "20")
         ("max_samples", "4e3", "max_samples=6000", "8_000", (4000, 6000, 8000, 400_000)),
         ("max_samples", "4000", "max_samples=6000", "8,000", (4000, 6000, 8000, 400_000)),
         ("max_seconds", "0.5", "max_seconds=1", "9", (0.5, 1.0, 9.0, 60.0)),
+        ("max_seconds", "0.5", "max_seconds=None", "none", (0.5, 1e9, 1e9, 60.0)),
         ("margin", "none", "margin=2", "3", (1.0, 2.0, 3.0, 1.25)),
         (
             "method",
@@ -166,12 +167,55 @@ def test_of_what_a_run_and_a_claim_ask_of_a_pass_the_higher_grade_holds(
     assert project.settings(*options, claim=claim, ini=ini)[0].at_least == expected
 
 
+@pytest.mark.parametrize(
+    ("profile", "claim", "ini", "expected"),
+    [
+        ("ci", "", "", "weak"),
+        ("ci", "", "dp_at_least = inconclusive", "inconclusive"),
+        ("ci", "at_least='inconclusive'", "", "inconclusive"),
+        ("ci", "at_least='inconclusive'", "dp_at_least = weak", "weak"),
+        ("ci", "at_least='strong'", "", "strong"),
+        ("default", "", "", "inconclusive"),
+        ("nightly", "", "", "inconclusive"),
+    ],
+)
+def test_a_claim_may_ask_for_less_than_a_profile_but_not_than_a_run(
+    project, profile, claim, ini, expected
+):
+    settings = project.settings(f"--dp-profile={profile}", claim=claim, ini=ini)[0]
+    assert settings.at_least == expected
+
+
+@pytest.mark.parametrize("in_ci", [True, False])
+def test_what_nothing_is_known_of_fails_in_ci_with_its_remedy_and_warns_elsewhere(
+    project, monkeypatch, in_ci
+):
+    let = laplace("let", 1.0, f"eps=1.0, at_least='inconclusive', {QUICK.replace('2000', '20')}")
+    project.write("test_a.py", FEW, let, laplace("good", 1.0))
+    if in_ci:
+        monkeypatch.setenv("CI", "true")
+    result = project.run()
+    if not in_ci:
+        assert result.parseoutcomes() == {"passed": 1, "inconclusive": 2, "warnings": 2}
+        return
+    outcomes = result.parseoutcomes()
+    assert outcomes == {"passed": 1, "inconclusive": 1, "failed": 1, "warnings": 1}
+    text = " ".join(line.removeprefix("E   ").strip() for line in result.outlines)
+    assert (
+        "max_samples=20 is too few: raise it at_least='weak' (profile ci) asks for a pass" in text
+    )
+    assert "with at_least='inconclusive' in the claim." in text
+
+
 def test_inconclusive_audits_fail_where_a_weak_pass_is_the_least(project):
     project.write("test_a.py", FEW, laplace("good", 1.0))
     result = project.run("--dp-at-least=weak")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
-        ["E   InconclusiveAudit: inconclusive: could not test eps = 1.0 with *", "few*inconclusive"]
+        [
+            "E   InconclusiveAudit: inconclusive: could not test eps = 1.0 with *",
+            "*::few *inconclusive *",
+        ]
     )
     assert "pytest_dp/" not in result.stdout.str()
 

@@ -32,6 +32,7 @@ TESTS = """
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_programs_and_services_are_mechanisms(project):
     project.write("count.py", PROGRAM, imports="")

@@ -10,6 +10,7 @@ import polars  # noqa: ICN001, F401
 import pytest
 
 from pytest_dp.datasets import describe
+from pytest_dp.plugin.pair_files import file_name
 
 pytestmark = pytest.mark.usefixtures("_without_blame", "few_pairs")
 
@@ -75,7 +76,9 @@ def test_each_runs_as_a_test_of_its_pair(shop, no_audits):
     shop.write("src/shop/stats.py", claims(0.2), imports="")
     shop.run().assert_outcomes(failed=len(DATASETS))
     red = files(shop)
-    assert red == [f".dp/pairs/src_shop_stats_of_{name}_eps_1_0.py" for name in sorted(DATASETS)]
+    ids = [f"src/shop/stats.py::of_{name}[eps=1.0]" for name in DATASETS]
+    assert red == sorted(f".dp/pairs/{file_name(name)}" for name in ids)
+    assert red[0].startswith(".dp/pairs/src_shop_stats_of_columns_eps_1_0_")
     shop.run(*red).assert_outcomes(failed=len(DATASETS))
     described = [(describe(d1), describe(d2)) for d1, d2 in no_audits]
     first, again = described[: len(DATASETS)], described[len(DATASETS) :]
@@ -114,6 +117,7 @@ def test_a_wide_table_is_shown_by_the_cell_that_matters(shop):
     )
 
 
+@pytest.mark.nightly
 def test_it_is_green_once_the_claim_is_mended_and_then_goes(shop):
     shop.write("src/shop/stats.py", claims(0.2, ONE), imports="")
     shop.run().assert_outcomes(failed=1)
@@ -125,6 +129,37 @@ def test_it_is_green_once_the_claim_is_mended_and_then_goes(shop):
     assert files(shop) == [file]
     shop.run().assert_outcomes(passed=1)
     assert files(shop) == []
+
+
+ALIKE = """
+@dp_claim(eps=1.0, neighbors="add_remove_one", inputs=[[1, 2]], search=(), vectorized="n",
+          params={{"kind": {kinds}}}, max_samples=1500)
+def of_kinds(data, rng, n, kind):
+    return len(data) + rng.laplace(scale={scale}, size=n)
+"""
+
+
+@pytest.mark.usefixtures("no_audits")
+def test_claims_whose_ids_differ_in_signs_or_case_alone_have_files_of_their_own(shop):
+    kinds = ["a-b", "a_b", "A-b", "a b", "x" * 300, "x" * 301]
+    shop.write("src/stats.py", ALIKE.format(kinds=kinds, scale="0.2"), imports=IMPORTS)
+    shop.run().assert_outcomes(failed=6)
+    assert len({name.lower() for name in files(shop)}) == 6
+
+
+LABELS = {"newline": "a\nimport os", "return": "a\rimport os", "separators": "a\x0c\x1d\x85\u2028b"}
+
+
+@pytest.mark.parametrize("case", LABELS)
+@pytest.mark.usefixtures("no_audits")
+def test_a_label_stays_within_its_comment(shop, case):
+    text = ALIKE.format(kinds=[LABELS[case]], scale="0.2")
+    shop.write("src/stats.py", text, imports=IMPORTS)
+    shop.run()
+    (file,) = files(shop)
+    lines = (shop.root / file).read_bytes().decode().splitlines()
+    assert [line.startswith("#") for line in lines[:4]] == [True, True, True, False]
+    shop.run(file).assert_outcomes(failed=1)
 
 
 @pytest.mark.usefixtures("no_audits")

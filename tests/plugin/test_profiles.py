@@ -13,6 +13,7 @@ from pytest_dp.profiles import profile, register_profile
 from pytest_dp.settings import NAMES, Settings
 
 DEFAULT = [1.25, 60.0, None, "inconclusive", False, None]
+CI = [1.25, 60.0, None, "weak", False, None]
 DEV = [1.5, 20.0, None, "inconclusive", False, None]
 
 
@@ -35,7 +36,7 @@ MINE = [1.5, 7.0, 1, "fair", False, 255]
         ([], "", "", DEFAULT),
         (["--dp-profile=dev"], "", "", DEV),
         (["--dp-profile=default"], "dp_profile = dev", "", DEFAULT),
-        (["--dp-profile=ci"], "", "", DEFAULT),
+        (["--dp-profile=ci"], "", "", CI),
         ([], "dp_profile = dev", "", DEV),
         ([], "", "load_profile('dev')", DEV),
         ([], "dp_profile = nightly", "load_profile('dev')", DEV),
@@ -50,6 +51,23 @@ MINE = [1.5, 7.0, 1, "fair", False, 255]
 )
 def test_who_chooses_a_profile(project, options, ini, conftest, expected):
     assert seen(project, *options, ini=ini, conftest=conftest) == expected
+
+
+def test_the_next_run_in_this_process_has_the_profiles_from_before(project):
+    register_profile("ahead", margin=4.0)
+    project.write(
+        "conftest.py",
+        f"from pytest_dp import register_profile\n{REGISTERED}\n"
+        "register_profile('dev')\nregister_profile('ahead')\n",
+        imports="",
+    )
+    assert (
+        project.run("--collect-only", "--dp-profile=mine").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    )
+    assert (project.root / "conftest.py").write_text("") == 0
+    assert project.run("--collect-only", "--dp-profile=mine").ret == pytest.ExitCode.USAGE_ERROR
+    assert seen(project, "--dp-profile=dev") == DEV
+    assert seen(project, "--dp-profile=ahead")[0] == 4.0
 
 
 def test_the_next_run_starts_without_a_profile(project):
@@ -130,10 +148,9 @@ def test_accumulation(project, options, ini, on):
 @pytest.mark.parametrize("variable", ["CI", "TF_BUILD"])
 def test_ci_has_a_profile(project, monkeypatch, variable):
     changed = "register_profile('ci', max_seconds=5)"
-    for name in ("CI", "TF_BUILD", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "TEAMCITY_VERSION"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(variable, "true")
     assert seen(project) == DEFAULT
+    monkeypatch.setenv(variable, "true")
+    assert seen(project) == CI
     assert seen(project, conftest=changed)[1] == 5.0
     assert seen(project, ini="dp_profile = default", conftest=changed)[1] == 60.0
     monkeypatch.delenv(variable)
@@ -179,5 +196,10 @@ def test_a_bad_profile_says_what_is_allowed(project, given, message):
 
 
 def test_none_leaves_a_setting_open_again(project):
-    register_profile("child", parent="dev", max_seconds=None)
-    assert profile("child").values == {"margin": 1.5, "changed": True}
+    register_profile("child", parent="dev", changed=None)
+    assert profile("child").values == {"margin": 1.5, "max_seconds": 20}
+
+
+def test_none_is_no_limit_of_time(project):
+    register_profile("patient", parent="dev", max_seconds=None)
+    assert profile("patient").values["max_seconds"] >= 1e9

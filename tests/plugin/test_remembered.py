@@ -73,6 +73,7 @@ def quick(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
     return watched
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame", "few_pairs")
 def test_it_is_tried_first_until_it_breaks_the_claim_no_more(watched: Watched) -> None:

@@ -47,10 +47,9 @@ def test_risks_are_audited_and_told(pytester):
             "*record 30 = *99, 9, 'z'*",
             "*AUC 1 in * pairs of runs (95 % interval *), mostly by*",
             '*Reproduce:  pytest "shop.py::memoriser*auc=0.6*" --dp-seed=*',
-            "*memoriser?auc=0.6?*auc 0.6*VIOLATED, auc >*",
-            "*usual?auc=0.7-count=3?*",
-            "*auc 0.7*no violation*",
-            "*usual?auc=0.7-count=5?*",
+            "*memoriser *auc 0.6*VIOLATED  auc >*",
+            "*usual?count=3? *auc 0.7*",
+            "*usual?count=5? *auc 0.7*",
         ]
     )
     records = {r["name"]: r for r in json.loads((pytester.path / "run.json").read_text())["claims"]}

@@ -58,11 +58,9 @@ def test_a_violation_shows_the_claim_the_counterexample_where_it_is_and_the_tabl
     start = next(i for i, line in enumerate(result.outlines) if " privacy claims " in line)
     table = result.outlines[start:]
     assert all(len(line) <= 80 for line in table)
-    rows = "\n".join(table)  # a name that does not fit has a line of its own
-    assert re.search(
-        r"^good\[eps=1.0\]\s.*no violation \((analytic|strong|fair|weak)\)$", rows, re.M
-    )
-    assert re.search(r"^broken\[eps=1.0\]\s+eps 1.0 .*VIOLATED, eps >= \d", rows, re.M)
+    rows = "\n".join(table)
+    assert re.search(r"::good\s+eps 1.0 +(pass|weak)  (loss|detects) ", rows, re.M)
+    assert re.search(r"::broken\s+eps 1.0 +VIOLATED  eps >= \d", rows, re.M)
     assert text.index("privacy claims") < text.index("short test summary info")
 
 
@@ -121,8 +119,8 @@ def test_every_traceback_style_shows_the_headline_and_none_of_our_frames(shop):
     plain.stdout.fnmatch_lines(["privacy: 2 claims, 1 VIOLATED"])
     for style in ("line", "native"):
         result = shop.run(f"--tb={style}", "--color=yes")
-        result.stdout.fnmatch_lines(["\x1b[[]3?m*no violation (*)\x1b[[]0m"])
-        result.stdout.fnmatch_lines(["\x1b[[]31m\x1b[[]1m*VIOLATED, eps >= *\x1b[[]0m"])
+        result.stdout.fnmatch_lines(["\x1b[[]3?m* pass  *\x1b[[]0m"])
+        result.stdout.fnmatch_lines(["\x1b[[]31m\x1b[[]1m*VIOLATED  eps >= *\x1b[[]0m"])
         text = result.stdout.str()
         assert "PrivacyViolation: claimed eps = 1.0, but eps >= " in text
         assert "pytest_dp/" not in text
@@ -221,7 +219,7 @@ SLOW = """
 @dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=0.6)
 def slow(d, rng):
     time.sleep(0.001)
-    return len(d) + rng.laplace()
+    return len(d) + rng.gamma(1) - rng.gamma(1)  # Laplace noise, not traced
 """
 
 
@@ -236,8 +234,10 @@ def test_no_progress_in_logs(project, monkeypatch, options):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_progress_on_a_real_terminal(project):
+def test_progress_on_a_real_terminal(project, monkeypatch):
     import pty
+
+    monkeypatch.delenv("PY_COLORS")  # as pytester sets it
 
     project.write(
         "conftest.py",
@@ -245,7 +245,7 @@ def test_progress_on_a_real_terminal(project):
         imports="",
     )
     # Long enough to be seen on a busy machine, too.
-    project.write("test_a.py", "import time", SLOW.replace("0.6", "4"))
+    project.write("test_a.py", "import time", SLOW.replace("0.6", "1"))
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(project.root)]
     process = subprocess.Popen(command, stdout=theirs, stderr=theirs, cwd=project.root)
@@ -258,7 +258,7 @@ def test_progress_on_a_real_terminal(project):
     assert process.wait() == 0
     lines = stream.getvalue().replace("\r", "").splitlines()
     [line] = [line for line in lines if line.startswith("test_a.py ")]
-    assert re.search(r" samples, \d+ of 4 s", line)
+    assert re.search(r" samples, \d+ of 1 s", line)
     left = Terminal(line)
     left.write(line)
     assert re.fullmatch(r"test_a.py [.I] +\[100%\]", left.seen())  # I on a very busy machine
@@ -273,5 +273,5 @@ def test_what_could_not_be_audited_is_in_the_table_with_its_promise(project):
     )
     result = project.run()
     result.stdout.fnmatch_lines(
-        ["raises[[]rho=0.5[]] * rho 0.5  * ERROR", "test_raises * eps 0.25  * ERROR"]
+        ["*::raises * rho 0.5 * NOT AUDITED *", "*::test_raises * eps 0.25 * NOT AUDITED *"]
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_dp import audit
+from pytest_dp import PrivacyProfile, RenyiDP, audit
+from pytest_dp.privacy import gdp_to_delta
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import estimated
 
@@ -41,6 +42,31 @@ def test_a_pass_with_its_loss():
     said = estimated(Record.of(result))
     assert said.startswith(f"analytic on these pairs: eps = 1.000000{borne_out}")
     assert ("may go unseen" in said) == (result.estimate.runs < 1_000)
+
+
+PROMISES = {
+    "pure": {"eps": 1.0},
+    "approximate": {"eps": 1.0, "delta": 1e-5},
+    "concentrated": {"rho": 0.5},
+    "approximately concentrated": {"rho": 0.5, "delta": 1e-6},
+    "gaussian": {"mu": 1.0},
+    "renyi": {"guarantee": RenyiDP({2: 1.0, 8: 4.0})},
+    "profile": {"guarantee": PrivacyProfile(lambda eps: gdp_to_delta(1.0, eps))},
+}
+
+
+@pytest.mark.spot(3)
+@pytest.mark.usefixtures("_without_blame")
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("promise", PROMISES.values(), ids=PROMISES)
+def test_a_dropped_clip_violates_every_promise(promise):
+    def unclipped(vectors, rng):
+        return np.sum(np.reshape(vectors, (-1, 3)), axis=0) + rng.normal(size=3)
+
+    for norm in (51.0, 1e6):
+        pairs = [([[norm / 3**0.5] * 3], [])]
+        result = audit(unclipped, pairs=pairs, seed=1, max_samples=4_000, **promise)
+        assert result.violated
 
 
 def test_rounded_and_continuous_outputs_together():

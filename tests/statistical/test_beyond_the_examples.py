@@ -74,6 +74,7 @@ def pay_clipped_from_below(rows, rng):
     return sum(max(row["pay"], 0.0) for row in rows) + rng.laplace(scale=5_000)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_without_blame")
 @pytest.mark.parametrize(
     ("mechanism", "relation", "example", "beyond"),
@@ -120,6 +121,7 @@ def test_the_same_is_red_with_half_of_its_noise(name):
     assert (result.verdict, result.outside, result.beyond) == ("violated", "", None)
 
 
+@pytest.mark.nightly
 def test_what_is_told_has_a_counterexample_a_line_and_an_example_that_makes_it_red():
     told = audit(adults, eps=1.0, neighbors=ADD, inputs=[[18, 90, 35]], seed=3).beyond
     assert told.outside == "0 (they have 18 to 90)"
@@ -139,6 +141,7 @@ def test_it_is_red_or_not_looked_for_where_the_claim_says_so():
     assert (off.verdict, off.beyond) == ("no violation", None)
 
 
+@pytest.mark.nightly
 def test_constants_that_were_not_tried_are_named():
     def gate(ages, rng):
         return 0.0 if "root" in ages else len(ages) + rng.laplace()

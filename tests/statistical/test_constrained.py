@@ -20,7 +20,7 @@ def test_what_leaks_inside_is_red(twins):
     assert audited(twins, wrong=True, seed=1, max_samples=20_000).violated
 
 
-@pytest.mark.spot(6)
+@pytest.mark.nightly
 @pytest.mark.parametrize("twins", MECHANISMS)
 def test_what_leaks_beyond_only_is_not(twins):
     assert not audited(twins, wrong=False, seed=1, max_samples=8_000).violated

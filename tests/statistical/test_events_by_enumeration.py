@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_dp.evidence import clopper_pearson, region
-from pytest_dp.evidence.counts import Counts
-from pytest_dp.evidence.event_test import event_test
-from pytest_dp.evidence.proofs import CLASSICAL, PUBLISHED
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.statistics import clopper_pearson, region
+from pytest_dp.statistics.counts import Counts
+from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED
 
 CLAIMS = [
     ApproximateDP(0.5),

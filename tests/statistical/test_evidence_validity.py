@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_dp.evidence import statdp
+from pytest_dp.statistics import statdp
 
 EPSILONS = (0.0, 0.05, 0.5, 1.0, 2.0)
 

@@ -17,6 +17,7 @@ def test_histories_at_the_claim_are_rejected_no_more_often_than_alpha(name, hist
     assert rejected <= most(histories, ALPHA)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_eight_percent_are_found_over_many_runs_and_in_none_of_them():
     # The best bet on one event gains (1 - e^-0.08)^2 / 4 / (2 * 0.85) nats a pair on average, so

@@ -31,6 +31,7 @@ def test_noise_for_rows_is_found_to_be_too_small_for_users():
     assert "rows of user_id=" in result.counterexample.difference
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_noise_for_users_reaches_the_margin_on_the_pairs_tried():
     result = audit(

@@ -129,6 +129,7 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
     assert twin.verdict == "no violation"
 
 
+@pytest.mark.usefixtures("_by_samples")
 def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
     monkeypatch.setattr(bandit, "TOTAL_ROOM", 10_000)
     monkeypatch.setattr(bandit, "MIN_ROOM", 10_000)

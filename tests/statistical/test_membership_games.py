@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from pytest_dp import audit
-from pytest_dp.evidence.auc import AreaBets
+from pytest_dp.statistics.auc import AreaBets
 
 INFORMATION_LIMIT = math.log(1e6) / (0.8 * math.log(0.8 / 0.6) + 0.2 * math.log(0.2 / 0.4))
 """Pairs by which wins with probability .8 refute .6 at 1e-6 on average, if .8 is known: 151."""
@@ -166,6 +166,7 @@ def alike(count: int = 60) -> list[list[object]]:
     return [[age, kind, mark] for age, kind, mark in some if (age, kind) != (40, 3)]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_without_blame")
 def test_a_dp_claim_on_a_synthesiser_looks_for_the_record_by_itself():
     """No single value is telling, only two together: counts of rows that agree in some columns."""

@@ -16,7 +16,7 @@ import pytest_dp
 from benchmarks.cases import STATDP
 from benchmarks.resolution import untraced
 from pytest_dp import ClaimError, DPSniper, MechanismError, Sequential, StatDP, queries, values
-from pytest_dp.evidence import clopper_pearson
+from pytest_dp.statistics import clopper_pearson
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
@@ -35,6 +35,7 @@ CLOSE = {"sequential": 0.4, "statdp": 0.7, "dpsniper": 0.6}
 """Share of the truth that bounds reach, at the least, in the middle of several."""
 
 
+@pytest.mark.spot(5)
 @pytest.mark.parametrize("audits", [1, pytest.param(6, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     "method",

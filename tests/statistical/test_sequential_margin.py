@@ -12,7 +12,7 @@ from boundary import COUNTS
 
 from benchmarks.cases import CORPUS
 from benchmarks.resolution import CASES, untraced
-from pytest_dp import DPSniper, Sequential, audit, queries, values
+from pytest_dp import DPSniper, Sequential, audit, clocks, queries, values
 
 LAPLACE = untraced(boundary.laplace)  # as a loss that is known ends an audit before its margin
 
@@ -36,9 +36,13 @@ def audited(scale, seed=1, **more):
 def test_a_claim_that_stands_ends_at_its_margin(scale, coupled):
     result = audited(scale, method=Sequential(coupled=coupled))
     assert result.verdict == "no violation"
-    assert 1.0 < result.resolution <= 1.25
     assert result.samples < 100_000
-    assert any("stopped at the margin" in note for note in result.notes)
+    if scale == 1.0:
+        assert 1.0 < result.resolution <= 1.25
+        assert any("stopped at the margin" in note for note in result.notes)
+    else:  # nothing comes near the claim
+        assert 1 / scale <= result.far_below < 1 / 3
+        assert result.strength == "weak"
 
 
 def test_a_wider_margin_ends_sooner_and_none_uses_all():
@@ -70,6 +74,7 @@ def test_a_loss_at_the_margin_is_not_missed_for_stopping(margin, audits):
     assert all(caught)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_leak_that_takes_long_to_find_does_not_end_at_the_margin():
     case = next(case for case in CORPUS if case.name == "SVT4")
@@ -98,7 +103,7 @@ def test_more_noise_does_not_make_it_worse(noise):
 def test_the_shape_of_the_noise_counts():
     """Gaussian noise, cut off and rounded: rare events show the loss, and likely ones half of it.
 
-    At the loss that is reported with five times the noise it must be caught; one of 1.2 is not.
+    At the loss that is reported with twice the noise it must be caught; one of 1.2 is not.
     """
     gaussian = CASES["rounded Gaussian"]
     common = {**gaussian.inputs, "eps": 1.0, "vectorized": "size", "max_samples": 20_000}
@@ -107,7 +112,7 @@ def test_the_shape_of_the_noise_counts():
         params = gaussian.params(loss)
         return audit(gaussian.mechanism, params=params, seed=seed, n_jobs=1, **common)
 
-    at = np.median([run(1 / 5, seed).resolution for seed in range(3)])
+    at = np.median([run(1 / 2, seed).resolution for seed in range(3)])
     assert at < 1.7
     assert run(at, 100).violated
 
@@ -207,14 +212,24 @@ def test_not_blind(scale, common):
     assert not any("nothing that was tried" in note for note in result.notes)
 
 
-def test_an_audit_that_time_stops_says_what_it_would_have_caught():
-    few = audited(1.0, max_samples=2_000, margin=None)
-    late = audited(1.0, max_seconds=2.0, margin=None, max_samples=10**9)
-    for result in (few, late):
-        assert result.verdict == "no violation"
-        assert math.isfinite(result.resolution)
-    assert late.samples < 10**9
-    assert late.resolution <= few.resolution or late.samples < few.samples
+def test_an_audit_that_time_stops_says_what_it_would_have_caught(monkeypatch):
+    """By a clock that each run moves on."""
+    now = [0.0]
+    monkeypatch.setattr(clocks, "seconds", lambda: now[0])
+    monkeypatch.setattr(clocks, "process_seconds", lambda: now[0])
+
+    def slow(records, rng, size):
+        now[0] += 1e-4 * size
+        return LAPLACE(records, scale=1.0, rng=rng, size=size)
+
+    def caught(**limits):
+        common = {**COUNTS, "vectorized": "size", "n_jobs": 1, "seed": 1, "margin": None}
+        return audit(slow, eps=1.0, **common, **limits)
+
+    few, late = caught(max_samples=2_000), caught(max_seconds=2.0, max_samples=10**9)
+    assert {few.verdict, late.verdict} == {"no violation"}
+    assert few.samples <= 2_000 < 10_000 < late.samples < 40_000
+    assert 1.0 < late.resolution < few.resolution < math.inf
 
 
 def test_an_audit_of_some_of_the_pairs_still_says_what_it_knows():

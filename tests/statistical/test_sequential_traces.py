@@ -58,9 +58,9 @@ def rounded_before_a_mean(d, rng):
 
 
 AT_ONCE = {
-    shared_in_dataclass: "share one noise value",
-    shared_in_lists: "share one noise value",
-    shared_factor: "share one noise value",
+    shared_in_dataclass: "use the same random numbers",
+    shared_in_lists: "use the same random numbers",
+    shared_factor: "use the same random numbers",
     rounded_noise: "a grid of 0.1",
     whole_noise: "a grid of 1.0",
     rounded_before_a_mean: "a grid of",

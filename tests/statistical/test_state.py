@@ -97,6 +97,7 @@ def test_the_reason_and_the_remedy_are_given():
         audit(cached(), eps=1.0, seed=1, n_jobs=1, **RECORDS)
 
 
+@pytest.mark.nightly
 def test_what_an_audit_left_behind_makes_no_alarm_in_the_next():
     mechanism = memo()
     assert verdict(lambda: mechanism, "sequential", 1) == "error"
@@ -119,6 +120,7 @@ def looks_a_constant_up(data):
     return sum(data) * SCALES["laplace"]
 
 
+@pytest.mark.nightly
 def test_a_memo_that_was_filled_before_is_told_by_another_process():
     for n in range(7):
         remembers_in_its_module([1] * n)
@@ -150,6 +152,7 @@ def test_what_an_audit_left_in_an_object_makes_no_alarm_in_the_next(held):
     assert verdict(lambda: service.half, "sequential", 2, params={"times": 1}) == "error"
 
 
+@pytest.mark.nightly
 def test_what_an_audit_left_in_a_module_makes_no_alarm_in_the_next():
     assert verdict(lambda: SHARED.total, "sequential", 1) == "error"
     assert verdict(lambda: through_a_function, "sequential", 2) == "error"

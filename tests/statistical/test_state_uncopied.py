@@ -109,6 +109,7 @@ def a_bit_that_is_kept_and_noise():
     return mechanism
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("make", "found"), [(parity_and_noise, True), (a_bit_that_is_kept_and_noise, False)]
 )
@@ -229,7 +230,7 @@ def waits_for_a_thread():
     [
         (connected, "BrokenPipeError"),
         (waits_for_a_thread, "waits for a thread"),
-        (ZOO["memo_in_a_database"], "cannot fork"),
+        (ZOO["memo_in_a_database"], "cannot pickle 'sqlite3.Connection'"),
     ],
 )
 def test_a_violation_that_cannot_be_confirmed_is_inconclusive_and_says_why(make, why, monkeypatch):
@@ -244,6 +245,7 @@ def test_a_violation_that_cannot_be_confirmed_is_inconclusive_and_says_why(make,
     assert "could not be started afresh: " in result.reason
     assert why in result.reason, result.reason
     assert "Claim a function that makes what it holds" in result.reason
+    assert "It was seen on D = " in result.reason
 
 
 def test_a_violation_without_time_to_confirm_it_is_inconclusive(monkeypatch):
@@ -277,6 +279,7 @@ def test_the_pair_that_broke_the_claim_is_confirmed(monkeypatch):
     assert [1] * 4 in confirmed
 
 
+@pytest.mark.nightly
 def test_processes_end_with_the_mechanism(monkeypatch):
     forked, fork = [], os.fork
     monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])

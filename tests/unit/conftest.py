@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from pytest_dp.evidence import region
 from pytest_dp.sampling import sampler, workers
+from pytest_dp.statistics import region
 
 pytest.register_assert_rewrite("coupling", "searching")
 

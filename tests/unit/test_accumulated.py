@@ -20,12 +20,12 @@ from pytest_dp.auditors import run
 from pytest_dp.auditors.past import Past
 from pytest_dp.claim import Arguments, Promise, expand
 from pytest_dp.datasets.relations import AddRemoveOne
-from pytest_dp.evidence.betting import RUNGS, Ledger
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.records.code import of_modules
 from pytest_dp.records.evidence import Store, identity
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.settings import Settings
+from pytest_dp.statistics.ledger import RUNGS, Ledger
 
 CLAIM, ABOUT = "shop/stats.py::count[eps=1.0]", "0123456789ab"
 FEW = {"vectorized": "size", "max_samples": 4_000, "margin": None}

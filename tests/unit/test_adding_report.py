@@ -46,7 +46,7 @@ def test_without_the_entry_its_ending_names_no_format():
 
 def test_the_help_names_each_ending():
     parser = MagicMock()
-    pytest_addoption(parser)
+    pytest_addoption(parser, MagicMock())
     options = parser.getgroup.return_value.addoption.call_args_list
     (named,) = (each.kwargs["help"] for each in options if each.args[0] == "--dp-report")
     assert all(known in named for known in FORMATS)

@@ -198,6 +198,19 @@ def test_profile_of_gaussian_noise(eps):
         assert high - low < 1e-3
 
 
+@pytest.mark.parametrize("shift", [20, 25.5, 51, 1e3, 1e6])
+def test_profile_of_gaussian_noise_that_hides_next_to_nothing(shift):
+    outcomes = cases(lambda x, rng: shift * x + rng.normal(), 0, 1)
+    for eps in (0.0, 1.0, 100.0, 400.0):
+        far = eps / shift
+        expected = stats.norm.cdf(shift / 2 - far) - math.exp(
+            eps + stats.norm.logcdf(-shift / 2 - far)
+        )
+        low, high = profile(outcomes, forward=True).delta(eps)
+        assert low * (1 - 1e-9) <= expected <= high
+        assert high - low < 1e-2
+
+
 @pytest.mark.parametrize("eps", [0.0, 0.3, 0.9])
 def test_profile_of_laplace_noise(eps):
     expected = 1 - math.exp((eps - 1) / 2)

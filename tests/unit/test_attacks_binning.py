@@ -10,13 +10,14 @@ from pytest_dp.attacks.binning import (
     joint_counts,
 )
 from pytest_dp.attacks.scores import scores
-from pytest_dp.auditors.pair_state import hope, rescaled
-from pytest_dp.auditors.paired_outputs import PairedOutputs, room_of
-from pytest_dp.evidence.betting import Record
+from pytest_dp.auditing.detector import with_values
+from pytest_dp.auditors.pair_state import hope
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
+from pytest_dp.outputs.paired_outputs import PairedOutputs, room_of
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.statistics.ledger import Record
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +67,7 @@ def test_a_reader_without_binnings_keeps_what_it_is_told_to():
 
 def test_scores_of_another_model_keep_their_ranks_and_ties():
     found, scale = np.array([0.1, 0.3, 0.1, 0.2]), np.array([4.0, 1.0, 3.0, 2.0])
-    mapped = rescaled(found, scale)
+    mapped = with_values(found, scale)
     assert mapped.tolist() == [2.0, 4.0, 2.0, 3.0]
 
 

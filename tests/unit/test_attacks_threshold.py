@@ -24,9 +24,9 @@ from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.tally import Hits, Tally
 from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_at, fixed
 from pytest_dp.auditors.strongest import lower_bins
-from pytest_dp.evidence.event_test import event_test
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.statistics.event_test import event_test
 
 pytestmark = pytest.mark.slow
 

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pytest_dp.auditors import confirming
-from pytest_dp.auditors.confirming import _apart, _by_chance, _draw_alike, _keep
+from pytest_dp.auditors import starting_afresh
+from pytest_dp.auditors.starting_afresh import _apart, _draw_alike, by_chance, keep_answers
 
 
 def repeated(answers, runs):
     outputs = [[answer] * runs for answer in answers]
-    assert _keep(outputs)
+    assert keep_answers(outputs)
     return outputs
 
 
@@ -22,7 +22,7 @@ def repeated(answers, runs):
     ("answers", "runs"), [((1, -1, -1), 2), ((True, False), 4), (tuple("aabbc"), 3)]
 )
 def test_a_coin_may_repeat_itself(answers, runs):
-    assert _by_chance(repeated(answers, runs))
+    assert by_chance(repeated(answers, runs))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_coin_may_repeat_itself(answers, runs):
     ids=["noise that comes twice", "a coin that falls alike sixteen times"],
 )
 def test_noise_does_not(answers, runs):
-    assert not _by_chance(repeated(answers, runs))
+    assert not by_chance(repeated(answers, runs))
 
 
 def test_how_often_a_fair_coin_counts_as_kept():
@@ -40,7 +40,7 @@ def test_how_often_a_fair_coin_counts_as_kept():
     kept = 0
     for _ in range(5_000):
         outputs = [[rng.random() < 0.5 for _ in range(2)] for _ in range(3)]
-        kept += _keep(outputs) and not _by_chance(outputs)
+        kept += keep_answers(outputs) and not by_chance(outputs)
     assert not kept
 
 
@@ -75,7 +75,7 @@ def test_a_coin_that_is_kept_falls_alike_everywhere_with_chance_alpha_at_most(
     def draw(context, item, other, runs, number, deadline):
         return [answer(number, run) for run in range(runs)]
 
-    monkeypatch.setattr(confirming, "_after_others", draw)
+    monkeypatch.setattr(starting_afresh, "_after_others", draw)
     found = _apart(SimpleNamespace(alpha=1e-6), (None, None), None, 4, None)
     assert len(found) == processes
     assert 2.0 ** (1 - 21) <= 1e-6

@@ -34,7 +34,10 @@ def test_pairs_are_told_apart_without_comparing_what_they_hold(name):
     assert one not in [other]
     assert one in [other, one]
     said: list[str] = []
-    game = SimpleNamespace(context=SimpleNamespace(sampler=SimpleNamespace(note=said.append)))
+    sampler = SimpleNamespace(note=said.append)
+    game = SimpleNamespace(
+        context=SimpleNamespace(sampler=sampler, screened=SimpleNamespace(screened=0))
+    )
     for shown in pairs:
         _note_origin(game, SimpleNamespace(pair=pairs[0]), SimpleNamespace(pair=shown))
     assert [note.split(":")[0] for note in said] == [

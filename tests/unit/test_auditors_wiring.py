@@ -15,12 +15,12 @@ from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
 from pytest_dp.auditors import concluding, dpfinder, held_out, sequential
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.evidence.counts import Counts
-from pytest_dp.evidence.proofs import CLASSICAL, SHARP, Bound
 from pytest_dp.limits import COUPLED_SHARE, PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.statistics.counts import Counts
+from pytest_dp.statistics.proofs import CLASSICAL, SHARP, Bound
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 

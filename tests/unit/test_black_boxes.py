@@ -78,20 +78,32 @@ def program(code: str, *arguments: str, **keywords):
 def test_a_program_is_given_data_and_parameters():
     echo = program("import sys; print(sys.argv[1:], sys.stdin.read())", "--eps={eps}", "{a}")
     assert echo([1, 0], eps=0.5) == "['--eps=0.5', '{a}'] [1, 0]"
+    both = program("import sys; print(sys.argv[1:])", "{a}{b}", "{b}{a}")
+    assert both([1], a="{b}", b="{a}{b}") == "['{b}{a}{b}', '{a}{b}{b}']"
     assert program("print(1)", read="text")([]) == "1\n"
     assert program("print('[1]')", read=json.loads)([]) == [1]
     assert program("import os; print(os.environ['NOISE'])", env={"NOISE": "2"})([]) == 2
 
 
-def test_many_outputs_of_one_start_or_of_several_at_once():
+def test_many_outputs_of_one_start():
     code = "import sys; print(*range(int(sys.argv[1])), sep=chr(10))"
     assert program(code, "{size}")([], size=3) == [0, 1, 2]
     assert program(code, "{size}")([]) == 0
     assert program("print([5, 6])", "{size}")([], size=2) == [5, 6]
-    naps = program("import time; time.sleep(.5); print(1)", at_once=4)
-    begun = time.monotonic()
-    assert naps([], size=4) == [1, 1, 1, 1]
-    assert time.monotonic() - begun < 1.9
+
+
+MEETS = """
+import os, sys, time
+open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
+while len(os.listdir(sys.argv[1])) < 3:
+    time.sleep(0.01)
+print(1)
+"""
+
+
+def test_programs_run_at_once(tmp_path):
+    """Each ends only after three have begun."""
+    assert program(MEETS, str(tmp_path), at_once=3, seconds=60)([], size=3) == [1, 1, 1]
 
 
 def test_an_exit_code_is_an_output_and_a_log_is_shown_only():

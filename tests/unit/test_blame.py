@@ -87,7 +87,7 @@ def rounded_noise(data, rng):
     return sum(data) / 7 + round(rng.laplace(scale=10.0))  # here
 
 
-@case("shared noise", "output[0] and output[1] share the draw rng.laplace(scale=9)")
+@case("shared noise", "both use the same random numbers, such as rng.laplace(scale=9)")
 def one_draw(data, rng):
     noise = rng.laplace(scale=9)  # here
     return len(data) + noise, sum(data) + noise
@@ -261,10 +261,30 @@ def scaled(data, rng):
     return (len(data) + rng.laplace(scale=0.5)) / 10  # here
 
 
-@case("shared noise", "whatever it is, output[1] + output[0] is 8.0 on D and 6.0 on D'")
+@case(
+    "shared noise", "output[0] + output[1] has no noise: both use the same random numbers, such as"
+)
 def mirrored(data, rng):
     noise = rng.laplace(scale=9)  # here
     return len(data) + noise, len(data) - noise
+
+
+@case("shared noise", "output['n'] - output['sum']['all'] has no noise: both use")
+def seeded_twice(data, rng):
+    seed, noisy = int(rng.integers(2**31)), []
+    for value in (len(data), sum(data)):
+        np.random.seed(seed)  # noqa: NPY002  # here
+        noisy.append(value + np.random.laplace(scale=9))  # noqa: NPY002
+    return {"n": noisy[0], "sum": {"all": noisy[1]}}
+
+
+@case("shared noise", "8*output[0] - output[1] has no noise: both use")
+def one_seed_for_all(data, rng):
+    seed, noisy = int(rng.integers(2**31)), []
+    for value, scale in ((len(data), 1), (sum(data), 8)):
+        own = random.Random(seed)  # here
+        noisy.append(value - scale * math.log(1 - own.random()))
+    return np.array(noisy)
 
 
 @case("noise depends on data", "4 numbers on D and 3 on D' are drawn here, such as")
@@ -444,14 +464,14 @@ def test_what_cannot_be_seen_is_not_spoken_of(mechanism):
     assert look(mechanism) == ()
 
 
-def test_the_time_is_kept():
+def test_looking_ends_with_its_time():
+    """With the time that all runs take, half the noise is what is found."""
+
     def slow(data, rng):
         time.sleep(0.02)
         return half_the_noise(data, rng)
 
-    started = time.monotonic()
     assert look(slow, seconds=0.3) == ()
-    assert time.monotonic() - started < 2
 
 
 @silent
@@ -654,3 +674,68 @@ def right_step(gradients, rng):
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_a_right_step_of_dp_sgd_is_not_blamed(notion):
     assert look(right_step, (GRADIENTS, GRADIENTS[1:]), NOTIONS[notion], 1.0) == ()
+
+
+def too_little(data, rng):
+    return sum(data) + rng.laplace(scale=2.0)
+
+
+def in_two_numbers(data, rng):
+    return np.array([sum(data), len(data)]) + rng.normal(scale=2.0, size=2)
+
+
+def remedy(mechanism, pair, claim, pairs=()):
+    call = Call(mechanism, {}, "rng", pristine=Pristine((mechanism, {})))
+    (one, *_) = blamed(call, pair, claim, claim.claimed * 1.01, None, 60.0, pairs=pairs)
+    assert one.kind == "too little noise"
+    return one.remedy
+
+
+FACTORS = [
+    (too_little, [], "about 1.9 times"),  # 3.7 / 2, rounded up
+    (too_little, [([3.7], [])], "about 1.9 times"),
+    (too_little, [([1.0, 3.0], [1.0]), ([9.0], [])], "about 4.5 times"),
+    (too_little, [([9.0], []), ([1.0], ["none"])], "more noise, or less"),
+]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pairs", "said"), FACTORS, ids=["alone", "itself", "farther", "not a number"]
+)
+def test_advice_of_more_noise_covers_the_pair_that_moves_farthest(mechanism, pairs, said):
+    assert said in remedy(mechanism, ([3.7], []), ApproximateDP(1.0), pairs)
+
+
+def test_advice_covers_moves_in_several_numbers():
+    far = ([3.0, 3.0], [])  # by 6 and 2, where the pair moves by 4 and 1
+    said = remedy(in_two_numbers, ([4.0], []), GaussianDP(1.0), [far])
+    needed = math.hypot(6, 2) / 2
+    assert needed <= float(said.partition("about ")[2].split()[0]) <= 1.1 * needed
+
+
+def test_no_number_is_advised_where_the_loss_is_only_bounded():
+    assert "more noise, or less" in remedy(too_little, ([3.7], []), ApproximateDP(1.0, 1e-6))
+
+
+def test_other_inputs_without_noise_are_named_so_that_one_change_is_enough():
+    def first_part_only(data, rng):
+        return sum(data) + (rng.laplace(scale=9) if 1 in data else 0.0)
+
+    def on(*inputs):
+        call = Call(first_part_only, {}, "rng", pristine=Pristine((first_part_only, {})))
+        pairs = [(data, data) for data in inputs]
+        (one, *_) = blamed(call, ([2, 2], [2]), GaussianDP(1.0), 2.0, None, 60.0, pairs=pairs)
+        assert one.kind == "no noise"
+        return one.message
+
+    assert on([1, 2], [], [3]).endswith("on 2 of 3 other inputs either, such as [] (empty)")
+    assert "other inputs" not in on([1, 2], [1])
+
+
+def test_an_audit_names_the_empty_dataset_as_the_second_cause():
+    def first_part_only(data, rng):
+        return sum(data) + (rng.laplace(scale=9) if 1 in data else 0.0)
+
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2], [2, 2]]}
+    result = audit(first_part_only, **claim, seed=1, n_jobs=1, max_samples=2_000)
+    assert "such as [] (empty)" in result.blame[0].message

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from results import FOUND
 
-from pytest_dp.auditors.pair_state import rank_for
-from pytest_dp.counterexample import diagnose, simplest, stands_out
+from pytest_dp.counterexample import diagnose, in_one_sentence, simplest, stands_out
 from pytest_dp.limits import KEPT_RANK
 from pytest_dp.outputs.event_search import RankedEvent, one_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber
@@ -23,6 +24,7 @@ from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.statistics.event_ranking import rank_for
 
 OUTPUT = leaf("output")
 
@@ -244,3 +246,54 @@ def test_a_value_stands_out_only_among_numbers_that_do_not_recur():
     assert not stands_out(event, tabulate(np.round(mixed * 4) / 4))
     assert not stands_out(Event((Between(leaf("output"), 1.25),)), tabulate(mixed))
     assert not stands_out(None, tabulate(mixed))
+
+
+def scaled_copies(data, noise):
+    return {"sum": sum(data) + 3 * noise, "mean": {"of all": len(data) + noise}}
+
+
+def in_an_array(data, noise):
+    return np.array([len(data), sum(data), 7.0]) + noise
+
+
+def multiplied(data, noise):
+    return (len(data) * math.exp(noise), sum(data) * math.exp(-noise))
+
+
+SHARING = {
+    "a scaled copy in a dict": (scaled_copies, "3*output['mean']['of all'] - output['sum']"),
+    "an array": (in_an_array, "output[0] - output[1]"),
+    "a product": (multiplied, "output[0]*output[1]"),
+}
+
+
+@pytest.mark.parametrize(("mechanism", "relation"), SHARING.values(), ids=SHARING)
+def test_shared_noise_is_named_whatever_the_event_speaks_of(mechanism, relation):
+    rng = np.random.default_rng(1)
+    tables = [tabulate([mechanism(d, rng.normal()) for _ in range(60)]) for d in ([3, 5], [3])]
+    said = diagnose(None, (50, 0), (99, 99), ApproximateDP(1.0), tables)[0]
+    assert said.startswith(f"{relation} has no noise: both use the same random numbers.")
+
+
+def test_noise_that_is_not_shared_or_tells_nothing_is_no_finding():
+    rng = np.random.default_rng(1)
+
+    def said(mechanism):
+        tables = [tabulate([mechanism(d) for _ in range(60)]) for d in ([3, 5], [3])]
+        return " ".join(diagnose(None, (50, 0), (99, 99), ApproximateDP(1.0), tables))
+
+    assert "has no noise" not in said(lambda d: (len(d) + rng.normal(), sum(d) + rng.normal()))
+    assert "has no noise" not in said(lambda d: [noisy := len(d) + rng.normal(), 2 * noisy + 1])
+    assert "has no noise" not in said(lambda d: (len(d), sum(d) + rng.normal()))
+
+
+@pytest.mark.parametrize(
+    ("fresh", "shown"),
+    [((50, 50), "came in 40 of 50 runs on D, and in 1 of 50 on D'"), ((0, 0), "7 of 9 runs on D")],
+)
+def test_what_could_not_be_confirmed_is_one_sentence_with_both_inputs_and_the_event(fresh, shown):
+    counts = (40, 1) if any(fresh) else (0, 0)
+    example = replace(FOUND, counts=counts, runs=fresh, bet_counts=(7, 0), bet_runs=(9, 9))
+    said = in_one_sentence(example)
+    assert said.startswith("It was seen on D = [0] and D' = []: S = {output >= 1.0} came in ")
+    assert shown in said

@@ -119,6 +119,9 @@ def test_the_same_content_is_one():
         assert key(make()) == key(make())
         assert digest(make()) == digest(make())
     assert key(Local(1)) != key(Local(2))
+    other_nan = np.array([0x7FF8000000000001], np.uint64).view(float)
+    assert key(other_nan) == key(np.array([math.nan]))
+    assert key(np.asfortranarray(np.eye(2, 3))) == key(np.eye(2, 3))
     round_trip = frame(("a", [1, 2]))
     assert key(round_trip) == key(round_trip.copy()) == key(pd.concat([round_trip]))
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_dp.evidence import clopper_pearson, statdp
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.statistics import clopper_pearson, statdp
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_dp.evidence.assumptions import (
+from pytest_dp.statistics.assumptions import (
     all_come_before,
     log_e_value,
     pairs_agree,
+    runs_depend,
     same_in_all_chunks,
     two_samples,
 )
@@ -55,6 +56,34 @@ def test_independent_runs_hardly_ever_seem_to_agree(groups, runs):
         assert np.mean(found) > 0.5  # and of all levels there are, it attains each
         for p in set(found):
             assert np.mean(np.array(found) <= p + 1e-12) == pytest.approx(p)
+
+
+@pytest.mark.parametrize("lag", [1, 2, 3])
+def test_independent_runs_hardly_ever_seem_to_depend(lag):
+    """Over all ways to place as many hits, which independent runs make equally likely."""
+    runs = 4 * lag if lag < 3 else 6
+    for hits in range(1, runs):
+        found = []
+        for chosen in itertools.combinations(range(runs), hits):
+            inside = np.zeros(runs, dtype=bool)
+            inside[list(chosen)] = True
+            found.append(runs_depend(inside, lag))
+        for level in sorted(set(found)):
+            assert np.mean(np.array(found) <= level + 1e-12) <= level + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("inside", "lag"),
+    [
+        (np.tile([0, 1], 100), 1),
+        (np.repeat([0, 1] * 50, 2), 1),
+        (np.tile([0, 1], 100), 2),
+        (np.tile([0, 0, 1], 60), 3),
+    ],
+    ids=["alternating", "in twos", "of period two", "of period three"],
+)
+def test_runs_that_depend_on_those_before_are_seen(inside, lag):
+    assert runs_depend(inside.astype(bool), lag) < 1e-9
 
 
 @pytest.mark.parametrize("share", [0.1, 0.35, 0.5, 0.9])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pytest_dp.evidence.auc import AreaBets, area, crossed, resolution
+from pytest_dp.statistics.auc import AreaBets, area, crossed, resolution
 
 LAWS = (
     # of scores 0, 1, 2 with the record and without

@@ -8,22 +8,20 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.context import OF_RARE_EVENTS, OF_RATIOS, Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.bisection import smallest_loss
-from pytest_dp.evidence import statdp
-from pytest_dp.evidence.attack_bets import soft_attacks
-from pytest_dp.evidence.betting import RUNGS, Ledger, Record
-from pytest_dp.evidence.event_bets import (
-    DISAGREEING,
+from pytest_dp.limits import EQUAL
+from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
+from pytest_dp.statistics import statdp
+from pytest_dp.statistics.event_bets import (
     FRACTIONS,
     all_contingencies,
     all_contingencies_both_ways,
     contingency,
     contingency_both_ways,
     event_growth,
-    largest_disagreement,
     payoffs,
 )
-from pytest_dp.limits import EQUAL
-from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
+from pytest_dp.statistics.ledger import RUNGS, Ledger, Record
+from pytest_dp.statistics.soft_bets import soft_attacks
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +78,7 @@ def test_records_of_two_bins_are_counted_together(widths):
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (3.0, 0.01)])
-def test_payoffs_are_are_those_of_the_claim(eps, delta):
+def test_payoffs_are_those_of_the_claim(eps, delta):
     s = [(1, 1), (1, 0), (0, 1), (0, 0)]
     expected = [x - math.exp(eps) * y - delta for x, y in s]
     assert payoffs(eps, delta) == pytest.approx(expected)
@@ -91,68 +89,32 @@ def test_payoffs_are_are_those_of_the_claim(eps, delta):
 def test_all_wealth_is_spread_out(eps, delta, seed):
     ledger = Ledger(ApproximateDP(eps, delta))
     record = Record([random_joint(seed).astype(float), random_joint(seed + 9, 2)])
-    wager = ledger.wager(record, cash=5.0)
+    portfolio = ledger.stake(record, cash=5.0)
     for r in range(len(RUNGS)):
-        everything = np.concatenate([wager.hard[r].ravel(), wager.soft[r].ravel(), [wager.cash[r]]])
+        everything = np.concatenate(
+            [portfolio.hard[r].ravel(), portfolio.soft[r].ravel(), [portfolio.cash[r]]]
+        )
         assert logsumexp(everything) == pytest.approx(0.0)
-    assert (wager.soft.size > 0) == (delta > 0)  # events are all that is bet on under pure eps
-    for paid in (wager.attacks.paid1, wager.attacks.paid2):
+    assert (portfolio.soft.size > 0) == (delta > 0)  # events are all that is bet on under pure eps
+    for paid in (portfolio.attacks.paid1, portfolio.attacks.paid2):
         assert -math.exp(eps) <= paid.min(initial=0) <= paid.max(initial=0) <= 1
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (1.0, 0.05), (3.0, 1e-3)])
-def test_outputs_that_disagree_most_often(eps, delta):
-    """Against all pairs of probabilities that keep the claim in both directions."""
-    p, q = np.meshgrid(np.linspace(0, 1, 2_001), np.linspace(0, 1, 2_001))
-    price = math.exp(eps)
-    keeps = (p <= price * q + delta) & (1 - q <= price * (1 - p) + delta)
-    found = float((p * (1 - q))[keeps].max())
-    assert found <= largest_disagreement(eps, delta) <= found + 2e-3
-
-
-def test_bets_on_disagreement_would_pay_too_much_for_coupled_outputs():
-    """Randomised response on shared coins that disagree whenever they can keeps its claim."""
-    eps = 1.0
-    lie = 1 / (1 + math.exp(eps))
-    cells = {(1, 0): 1 - lie, (0, 1): lie}
-    fair = {}
-    for apart in (True, False):
-        fair[apart] = 0.0
-        for pair, probability in cells.items():
-            ledger, record = ledger_of(eps), Record([np.array([[2.0, 0], [40, 2]])], apart=apart)
-            batch = [joint_of([pair], 2)]
-            ledger.settle(ledger.wager(record, 1.0), record, lambda batch=batch: batch)
-            fair[apart] += probability * math.exp(ledger.log_e_value)
-    assert fair[False] <= 1 + 1e-9 < fair[True]
-
-
-@pytest.mark.parametrize("eps", [0.1, 1.0])
-def test_inputs_that_never_agree_are_refuted_as_soon_as_can_be(eps):
-    """Two constants: no test on independent outputs can do with fewer than the limit."""
-    limit = math.log(1e6) / -math.log(largest_disagreement(eps, 0.0))
-    taken = {}
-    for apart in (True, False):
-        ledger, record = ledger_of(eps, alpha=1e-6), Record([np.array([[0, 0], [12.0, 0]])])
-        record.apart, taken[apart] = apart, 0
-        while not ledger.refuted:
-            ledger.settle(ledger.wager(record, 1.0), record, lambda: [np.array([[0, 0], [1, 0]])])
-            taken[apart] += 1
-    assert limit <= taken[True] < 1.4 * limit < taken[False]
-
-
-@pytest.mark.parametrize("apart", [False, True])
-def test_wealth_is_the_product_of_all_factors(apart):
-    """Against formula (2), one factor after the other, for the bets in the wager."""
+def test_wealth_is_the_product_of_all_factors():
+    """Against formula (2), one factor after the other, for the bets in the portfolio."""
     eps, delta = 1.0, 0.001
     ledger = ledger_of(eps, delta)
-    record = Record([random_joint(3).astype(float)], apart=apart)
-    wager = ledger.wager(record, cash=2.0)
-    bets = len(FRACTIONS) + apart * len(DISAGREEING)
-    one_way, both_ways = wager.hard[-1, : 6 * bets].reshape(6, bets), wager.hard[-1, 6 * bets :]
+    record = Record([random_joint(3).astype(float)])
+    portfolio = ledger.stake(record, cash=2.0)
+    bets = len(FRACTIONS)
+    one_way, both_ways = (
+        portfolio.hard[-1, : 6 * bets].reshape(6, bets),
+        portfolio.hard[-1, 6 * bets :],
+    )
     both_ways = both_ways.reshape(6, len(FRACTIONS))
     batch = [(3, 0), (2, 2), (0, 3), (3, 3), (1, 0), (3, 1)]
-    wealth = math.exp(wager.cash[-1])
-    bet_on = wager.attacks
+    wealth = math.exp(portfolio.cash[-1])
+    bet_on = portfolio.attacks
     attacks = list(zip(bet_on.paid1[-1].T, bet_on.paid2[-1].T, bet_on.r[-1], strict=True))
     stakes = FRACTIONS / (math.exp(eps) + delta)
     for f, stake in enumerate(stakes):
@@ -178,17 +140,10 @@ def test_wealth_is_the_product_of_all_factors(apart):
             odds = FRACTIONS[f] / max(-one.min() - two.min(), EQUAL)
             share = odds / (1 + odds * r)
             assert share * (r - one.min() - two.min()) < 1
-            wealth += math.exp(wager.soft[-1, k, f]) * math.prod(1 + share * pay for pay in pays)
-    for f, share in enumerate(DISAGREEING if apart else ()):
-        often = largest_disagreement(eps, delta)
-        for k in (1, 2, 3):
-            for row, event in ((k - 1, lambda z, k=k: z >= k), (k + 2, lambda z, k=k: z < k)):
-                # The second are events that D' makes likelier.
-                sides = ((x, y) if row < 3 else (y, x) for x, y in batch)
-                pays = [(event(one) and not event(two)) / often - 1 for one, two in sides]
-                product = math.prod(1 + share * pay for pay in pays)
-                wealth += math.exp(one_way[row, len(FRACTIONS) + f]) * product
-    ledger.settle(wager, record, lambda: [joint_of(batch, 4).astype(int)])
+            wealth += math.exp(portfolio.soft[-1, k, f]) * math.prod(
+                1 + share * pay for pay in pays
+            )
+    ledger.settle(portfolio, [joint_of(batch, 4).astype(int)])
     assert math.exp(ledger.log_e_value) == pytest.approx(wealth)
 
 
@@ -197,11 +152,13 @@ def test_wealth_stays_finite_far_beyond_what_floats_hold():
     record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])])
     batch = np.array([[0, 0], [100_000, 0]])
     for _ in range(3):
-        ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch])
+        ledger.settle(ledger.stake(record, 1.0), [batch])
+        record = record.with_batch([batch])
     assert 5_000 < ledger.log_e_value < math.inf
     assert ledger.p_value == 0.0
     for _ in range(3):
-        ledger.settle(ledger.wager(record, 1.0), record, lambda: [batch.T])
+        ledger.settle(ledger.stake(record, 1.0), [batch.T])
+        record = record.with_batch([batch.T])
     assert math.isfinite(ledger.log_e_value)
     assert ledger.p_value == 0.0  # what was shown stays shown
 
@@ -278,12 +235,12 @@ def test_batches_beyond_pure_eps_shrink_before_a_claim_is_refuted(pure, earned, 
 def test_beyond_pure_eps_large_fractions_come_first(claim):
     """By their prior: without what the record speaks for, and what it is flattered by."""
     ledger, joint = Ledger(claim), np.array([[20.0, 5], [3, 30]])
-    wager = ledger.wager(Record([joint]), cash=1.0)
-    known = wager.attacks.growth(joint) - wager.attacks.optimism[:, None]
+    portfolio = ledger.stake(Record([joint]), cash=1.0)
+    known = portfolio.attacks.growth(joint) - portfolio.attacks.optimism[:, None]
     expected = 1 / np.arange(1, len(FRACTIONS) + 1)
-    for by_fraction in np.exp(wager.soft - known)[-1]:
+    for by_fraction in np.exp(portfolio.soft - known)[-1]:
         assert by_fraction / by_fraction.sum() == pytest.approx(expected / expected.sum())
-    assert logsumexp(wager.soft[-1]) < 0
+    assert logsumexp(portfolio.soft[-1]) < 0
 
 
 def test_nothing_is_bet_against_what_is_refuted():
@@ -291,30 +248,42 @@ def test_nothing_is_bet_against_what_is_refuted():
     ledger.log_wealth[:3] = 20.0
     ledger.highest[:3] = 20.0
     record = Record([random_joint(0).astype(float)])
-    wager = ledger.wager(record, 1.0)
-    assert wager.open.tolist() == list(range(3, len(RUNGS)))
+    portfolio = ledger.stake(record, 1.0)
+    assert portfolio.open.tolist() == list(range(3, len(RUNGS)))
     other = ledger_of(1.0, alpha=1e-6)
-    all_open = other.wager(record, 1.0)
-    again = Record([random_joint(0).astype(float)])
-    for one, bet, seen in ((ledger, wager, record), (other, all_open, again)):
-        one.settle(bet, seen, lambda: [random_joint(1)])
+    all_open = other.stake(record, 1.0)
+    for one, bets in ((ledger, portfolio), (other, all_open)):
+        one.settle(bets, [random_joint(1)])
     assert (ledger.log_wealth[:3] == 20.0).all()
     assert ledger.log_wealth[3:] == pytest.approx(other.log_wealth[3:], rel=1e-12)
 
 
-def test_a_wager_is_made_before_its_batch_is_drawn():
-    ledger = ledger_of(1.0)
-    record = Record([random_joint(0).astype(float)])
-    wager = ledger.wager(record, 1.0)
-    before = ledger.log_wealth.copy(), record.joint[0].sum()
+def test_bets_are_fixed_before_their_batch_is_drawn():
+    """What the ledger is asked to stake on knows nothing of the batch that it is settled on."""
+    ledger, batch = ledger_of(1.0), [random_joint(5)]
+    before = Record([random_joint(0).astype(float)])
+    state = SimpleNamespace(record=before, number=0, earned=0.0)
+    expected = ledger_of(1.0)
+    expected.settle(expected.stake(before, 1.0), batch)
+    drawn = []
 
-    def draw():
-        assert (ledger.log_wealth == before[0]).all()
-        assert record.joint[0].sum() == before[1]
-        return [random_joint(5).astype(int)]
+    def draw(*_):
+        drawn.append((ledger.log_e_value, state.record))
+        return batch
 
-    ledger.settle(wager, record, draw)
-    assert record.joint[0].sum() == before[1] + 300
+    game = SimpleNamespace(
+        share=1.0,
+        ledger=ledger,
+        ledger_of=lambda _: ledger,
+        bandit=SimpleNamespace(claimed=1, inside_only=False),
+        draw=draw,
+        drawn=300,
+        trail=[],
+    )
+    Game._bet(game, state, 300, None)
+    assert drawn == [(0.0, before)]
+    assert ledger.log_e_value == state.earned == expected.log_e_value != 0.0
+    assert (state.record.joint[0] == before.joint[0] + batch[0]).all()
 
 
 @pytest.mark.parametrize("eps", [0.1, 1.0])

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pytest_dp.evidence.attack_bets import OPTIMISM_PER_PARAMETER, SHARPNESS, against_sticks
-from pytest_dp.evidence.betting import Ledger, Record
-from pytest_dp.evidence.divergence_bets import (
+from pytest_dp.privacy import GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.statistics.divergence_bets import (
     DivergenceBet,
     against_divergences,
     allowed,
@@ -19,8 +18,9 @@ from pytest_dp.evidence.divergence_bets import (
     log_ratios,
     paid,
 )
-from pytest_dp.evidence.event_bets import FRACTIONS
-from pytest_dp.privacy import GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.statistics.event_bets import FRACTIONS
+from pytest_dp.statistics.ledger import Ledger, Record
+from pytest_dp.statistics.soft_bets import OPTIMISM_PER_PARAMETER, SHARPNESS, against_sticks
 
 pytestmark = pytest.mark.slow
 
@@ -146,10 +146,12 @@ def pairs_taken(claim, cuts, shift, seed, coupled=False):
         return np.bincount(both, minlength=width**2).reshape(width, width)
 
     ledger = Ledger(claim, 1e-6)
-    record = Record([draw(12).astype(float)], apart=not coupled, scores=scores)
+    record = Record([draw(12).astype(float)], scores=scores)
     while not ledger.refuted:
         size = max(12, int(record.joint[0].sum() / 5))
-        ledger.settle(ledger.wager(record, 1.0), record, lambda size=size: [draw(size)])
+        batch = [draw(size)]
+        ledger.settle(ledger.stake(record, 1.0), batch)
+        record = record.with_batch(batch)
         assert record.joint[0].sum() < 1e6
     return float(record.joint[0].sum())
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pytest_dp.evidence import mclt
+from pytest_dp.statistics import mclt
 
 P, Q, RUNS, ALPHA = 0.0324, 0.0304, 10**7, 0.001
 """The example of the paper."""

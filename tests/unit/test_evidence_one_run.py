@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse, stats
 
-from pytest_dp.evidence import one_run
 from pytest_dp.privacy import guarantee
 from pytest_dp.privacy.guarantees import HockeyStick
+from pytest_dp.statistics import one_run
 
 
 def stick(eps: float, delta: float = 0.0) -> tuple[HockeyStick]:

@@ -10,10 +10,6 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from pytest_dp.evidence import clopper_pearson, statdp
-from pytest_dp.evidence.counts import NO_COUNTS, Counts
-from pytest_dp.evidence.event_test import event_test
-from pytest_dp.evidence.proofs import CLASSICAL, PUBLISHED, SHARP, Bound, unlucky
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,
@@ -21,6 +17,10 @@ from pytest_dp.privacy import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from pytest_dp.statistics import clopper_pearson, statdp
+from pytest_dp.statistics.counts import NO_COUNTS, Counts
+from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED, SHARP, Bound, unlucky
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,17 @@ from scipy.special import ndtr
 from scipy.stats import binom, laplace, norm
 
 from pytest_dp import RenyiDP
-from pytest_dp.evidence.betting import Ledger, Record, suspicion
-from pytest_dp.evidence.event_bets import DISAGREEING, FRACTIONS, largest_disagreement, payoffs
-from pytest_dp.evidence.losing_now import may_lose, would_lose
-from pytest_dp.evidence.replay import (
+from pytest_dp.privacy import (
+    ApproximateDP,
+    GaussianDP,
+    ZeroConcentratedDP,
+    gaussian_sigma,
+    gdp_to_eps,
+)
+from pytest_dp.statistics.event_bets import FRACTIONS, payoffs
+from pytest_dp.statistics.ledger import Ledger, Record, suspicion
+from pytest_dp.statistics.losing_now import may_lose, would_lose
+from pytest_dp.statistics.replay import (
     LEARNING_COST,
     LEARNING_FACTOR,
     PlannedBets,
@@ -23,15 +30,8 @@ from pytest_dp.evidence.replay import (
     smallest_scale,
     wealth_for,
 )
-from pytest_dp.evidence.resolution import shown_by_events, smallest_event
-from pytest_dp.evidence.shared_loss import sharing, smallest_shared_loss
-from pytest_dp.privacy import (
-    ApproximateDP,
-    GaussianDP,
-    ZeroConcentratedDP,
-    gaussian_sigma,
-    gdp_to_eps,
-)
+from pytest_dp.statistics.resolution import shown_by_events, smallest_event
+from pytest_dp.statistics.shared_loss import sharing, smallest_shared_loss
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def seen(law, distance, runs=1e9, together=False):
     middle = np.concatenate([[ends[1]], (ends[2:-1] + ends[1:-2]) / 2, [ends[-2]]])
     if not together:
         p, q = (np.diff(law.cdf(ends - at)) for at in (distance, 0))
-        return Record([runs * np.outer(p, q)], apart=True, scores=middle * distance)
+        return Record([runs * np.outer(p, q)], scores=middle * distance)
     low = np.maximum(ends[:-1, None] - distance, ends[None, :-1])
     high = np.minimum(ends[1:, None] - distance, ends[None, 1:])
     joint = np.maximum(law.cdf(high) - law.cdf(low), 0)
@@ -61,7 +61,7 @@ def seen(law, distance, runs=1e9, together=False):
 
 def coins(p, q, runs=1e9):
     joint = runs * np.outer([1 - p, p], [1 - q, q])
-    return Record([joint], apart=True, scores=np.array([0.0, 1.0]))
+    return Record([joint], scores=np.array([0.0, 1.0]))
 
 
 @pytest.mark.parametrize(("law", "close"), [(laplace, 0.016), (norm, 0.003)])
@@ -135,7 +135,7 @@ def test_bets_do_win_at_the_scale_that_is_reported(claim, law, least, together):
     """On the record of noise that is scaled in fact; and not halfway back to the claim."""
     runs, distance = 9_000.0, 1.0 if law is laplace else 0.5
     record = seen(law, distance, runs, together)
-    bets = PlannedBets(claim, runs, ALPHA, apart=not together)
+    bets = PlannedBets(claim, runs, ALPHA)
     times = smallest_scale(shapes_of(record), bets)
     assert least < times < 4
     won = []
@@ -247,17 +247,14 @@ def test_a_loss_is_harder_to_catch_the_more_places_share_it():
     assert math.isinf(found(3, 10))
 
 
-def best_of_one_event(p, q, stick, *, apart=False):
+def best_of_one_event(p, q, stick):
     """Log growth of the best stake on any of these events, of independent outputs; brute force."""
     stakes = FRACTIONS / (math.exp(stick.eps) + stick.delta)
-    won = [np.log1p(stakes[:, None] * payoffs(*stick))]
-    if apart:
-        pays = np.array([-1, 1 / largest_disagreement(*stick) - 1, -1, -1])
-        won.append(np.log1p(DISAGREEING[:, None] * pays))
+    won = np.log1p(stakes[:, None] * payoffs(*stick))
     cells = [
         [a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b)] for a, b in zip(p, q, strict=True)
     ]
-    return float((np.array(cells) @ np.concatenate(won).T).max())
+    return float((np.array(cells) @ won.T).max())
 
 
 def test_tails_in_which_few_outputs_are_do_not_decide():
@@ -302,14 +299,13 @@ def test_the_resolution_improves_with_samples_and_with_shared_randomness():
     assert found(100_000, 1.0) < found(100_000)
 
 
-@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.3), (0.5, 0.0), (0.5, 0.1), (2.0, 1e-3)])
-def test_the_resolution_is_where_the_best_single_bet_just_suffices(eps, delta, apart):
+def test_the_resolution_is_where_the_best_single_bet_just_suffices(eps, delta):
     """At the loss that it names, the growth of one stake on the event pays for 1/alpha, or more."""
     p1, pairs, claim = 0.6, 3_000, ApproximateDP(eps, delta)
-    shown = smallest_event(p1, PlannedBets(claim, pairs, ALPHA, apart))
+    shown = smallest_event(p1, PlannedBets(claim, pairs, ALPHA))
     p2 = (p1 - delta) * math.exp(-shown)
-    best = best_of_one_event([p1, 1 - p2], [p2, 1 - p1], claim.hockey_sticks[0], apart=apart)
+    best = best_of_one_event([p1, 1 - p2], [p2, 1 - p1], claim.hockey_sticks[0])
     assert 0.8 * NEEDED < best * pairs <= 1.01 * NEEDED
 
 

@@ -44,7 +44,10 @@ RISING = ("inconclusive", "weak", "fair", "strong", "analytic", "exact")
 @pytest.mark.parametrize("at_least", RISING)
 @pytest.mark.parametrize("strength", RISING[1:])
 def test_a_pass_below_the_floor_of_its_claim_is_red(strength, at_least):
-    said = _too_little(SimpleNamespace(verdict="no violation", strength=strength), at_least)
+    said = _too_little(
+        SimpleNamespace(verdict="no violation", strength=strength, unreached=(), far_below=None),
+        at_least,
+    )
     is_red = RISING.index(strength) < RISING.index(at_least)
     assert (f"The pass is {strength}, and at_least={at_least!r} is asked for" in said) is is_red
     assert _too_little(SimpleNamespace(verdict="violated", strength=""), at_least) == ""

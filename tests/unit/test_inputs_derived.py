@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from neighbours import ADD_REMOVE, REPLACE, fault, pairs, plain, refusal, source
 
-from pytest_dp import ClaimError, add_remove_one
+from pytest_dp import ClaimError, add_remove_one, replace_one
 from pytest_dp.datasets import ends_first, key
+from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.ordering import representatives
 from pytest_dp.inputs import MAX_PAIRS, Pair, describe
 
@@ -299,6 +300,45 @@ def test_no_pair_to_derive():
     assert "inputs=[] holds no dataset" in refusal(inputs=[], neighbors=ADD_REMOVE)
     assert "at least a record" in refusal(inputs=[[], []], neighbors=ADD_REMOVE)
     assert "two different records" in refusal(inputs=[[3, 3]], neighbors=REPLACE)
+
+
+SCORES = {"student": ["a", "b", "c", "d"], "score": [0, 100, 55, 71]}
+ONE_EXAMPLE = {
+    "a frame": pd.DataFrame(SCORES),
+    "a dict of columns": SCORES,
+    "rows": list(zip(*SCORES.values(), strict=True)),
+    "a set": {3, 1, 4, 5},
+}
+
+
+@pytest.mark.parametrize("example", ONE_EXAMPLE.values(), ids=ONE_EXAMPLE)
+def test_a_record_that_must_not_repeat_is_replaced_by_leaving_out_another(example):
+    notes = []
+    found = source(inputs=[example], neighbors=REPLACE, notes=notes)
+    assert len(found.given) == 6  # any two of the four subsets
+    for pair in found.given:
+        assert fault(pair.d1, pair.d2, REPLACE) == ""
+        assert {length(pair.d1), length(pair.d2)} == {3}
+        assert found.bounds.beyond(pair) == ""
+    assert found.bounds.holds(example)
+    assert "without one record and without another" in notes[0]
+
+
+def test_groups_and_units_are_left_out_as_a_whole():
+    two = replace_one(group=2)
+    (pair,) = pairs(inputs=[pd.DataFrame(SCORES)], neighbors=two)
+    assert [*pair.d1.student, *pair.d2.student] == ["b", "d", "a", "c"]
+    rows = frozenset({("a", 1), ("a", 2), ("b", 3), ("c", 4)})
+    units = pairs(inputs=[rows], neighbors=replace_one(unit=lambda row: row[0]))
+    assert {frozenset((pair.d1, pair.d2)) for pair in units} == {
+        frozenset((rows - {("b", 3)}, rows - {("c", 4)})),
+        *(frozenset((rows - {("a", 1), ("a", 2)}, rows - {one})) for one in rows if one[0] != "a"),
+    }
+
+
+def test_an_example_with_nothing_to_leave_out_is_refused():
+    one = pd.DataFrame({"student": ["a"], "score": [1]})
+    assert "two different records" in refusal(inputs=[one], neighbors=REPLACE)
 
 
 class Row(NamedTuple):

@@ -6,10 +6,12 @@ import math
 from itertools import islice
 from random import Random
 
+import hypothesis
 import pytest
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
+from pytest_dp import audit
 from pytest_dp.inputs import drawing
 from pytest_dp.inputs.drawing import choices_work, draws, mutated, shrunk
 
@@ -153,3 +155,25 @@ def test_what_a_strategy_raises_is_raised():
         values(st.integers().map(lambda n: 1 // 0))
     with pytest.raises(InvalidArgument):
         values(st.integers(5, 1))
+
+
+def test_an_audit_says_that_another_version_of_hypothesis_loses_mutation(monkeypatch):
+    def of_another_version(*args):
+        raise AttributeError("ConjectureData has no such attribute")
+
+    def moved(number, rng):
+        return number + rng.laplace()
+
+    pairs = st.integers(0, 9).map(lambda number: (number, number + 1))
+    claim = {"eps": 1.0, "pairs": pairs, "max_samples": 200}
+    usual = audit(moved, **claim)
+    assert not any("Hypothesis" in str(note) for note in usual.notes)
+    monkeypatch.setattr(drawing, "_drawn", of_another_version)
+    choices_work.cache_clear()
+    try:
+        result = audit(moved, **claim)
+    finally:
+        monkeypatch.undo()
+        choices_work.cache_clear()
+    (note,) = [str(note) for note in result.notes if "Hypothesis" in str(note)]
+    assert note.startswith(f"with Hypothesis {hypothesis.__version__}, what strategies yield is ")

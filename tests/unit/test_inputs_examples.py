@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pytest_dp import ClaimError, queries
+from pytest_dp import add_remove_one, queries
+from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.examples import Examples
 from pytest_dp.keywords import read_one
+from pytest_dp.search.shrinking import shrunk
 
 ADD, REPLACE = "add_remove_one", "replace_one"
 MONDAY, TUESDAY, FRIDAY = date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 5)
@@ -137,6 +139,49 @@ def one_more(d1, d2):
     return len(d1) == len(d2) + 1
 
 
+USERS = [[("ann", 1), ("ann", 2), ("ann", 3), ("bob", 1)], [("bob", 1), ("bob", 4), ("eve", 5)]]
+FRAMES = [pd.DataFrame(rows, columns=["user", "item"]) for rows in USERS]
+
+
+@pytest.mark.parametrize("kind", ["tuples", "frames"])
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        pytest.param([("ann", 1), ("ann", 2), ("ann", 3)], "", id="all-rows"),
+        pytest.param([("bob", 1), ("eve", 5)], "", id="units-of-two-examples"),
+        pytest.param([("bob", 1), ("bob", 4)], "", id="as-in-another-example"),
+        pytest.param([], "", id="none"),
+        pytest.param([("ann", 1), ("ann", 2)], "2 rows of {}='ann' (they have 3)", id="part"),
+        pytest.param([("eve", 5), ("eve", 5)], "2 rows of {}='eve' (they have 1)", id="twice"),
+        pytest.param(
+            [("ann", 1), ("ann", 2), ("ann", 2)],
+            "other rows of {}='ann' than in any of them",
+            id="others",
+        ),
+        pytest.param([("bob", 4)], "other rows of {}='bob' than in any of them", id="one"),
+    ],
+)
+def test_a_unit_has_all_rows_of_an_example_or_none(kind, rows, said):
+    if kind == "tuples":
+        examples = Examples(USERS, read_one("neighbors", add_remove_one(unit=0)))
+        data = rows
+    else:
+        examples = Examples(FRAMES, read_one("neighbors", add_remove_one(unit="user")))
+        data = pd.DataFrame(rows, columns=["user", "item"])
+    said = said.format("record[0]" if kind == "tuples" else "user")
+    assert examples.beyond(Pair(data, data)) == said
+
+
+def test_smaller_pairs_inside_have_whole_units():
+    relation = read_one("neighbors", add_remove_one(unit=0))
+    rows = [(user, question) for user in range(4) for question in range(5)]
+    pair, examples = relation.pair(rows, rows[5:]), Examples([rows], relation)
+    inside = shrunk(pair, relation, lambda made: not examples.beyond(made), mixes=False)
+    assert (inside.d1, inside.d2) == (rows[:5], [])
+    most = shrunk(pair, relation, lambda made: len(made.d2) > 7, mixes=False)
+    assert len(most.d2) == 8  # three rows of one user among them
+
+
 def test_a_predicate_says_which_are_neighbours_not_which_datasets_there_are():
     of = source([[1, 2, 3], [4, 5]], one_more)
     assert of.given
@@ -180,10 +225,9 @@ def test_records_of_a_single_example_replace_each_other():
     ],
 )
 def test_ids_are_not_repeated(rows):
-    with pytest.raises(
-        ClaimError, match=r"give no pair .* but with twice the record .* further example"
-    ):
-        source([rows], REPLACE)
+    given = source([rows], REPLACE).given
+    assert given
+    assert all(length(pair.d1) == length(pair.d2) == len(rows) - 1 for pair in given)
     assert source([rows], ADD).given
 
 

@@ -73,6 +73,11 @@ def takes(x): return x
 def array():
     import numpy
     return numpy.array([1])
+def table():
+    import pandas
+    return pandas.DataFrame({"a": [1]})
+import numpy
+one = numpy.array([1])
 nothing = None
 """
 
@@ -101,7 +106,12 @@ def test_the_relation_is_checked_once_the_inputs_are_known(modules):
     [
         ("fails", ["raised OSError: no such table", "called without arguments"]),
         ("takes", ["raised TypeError", "missing 1 required", "called without arguments"]),
-        ("array", ["the function returned array([1]), of type ndarray", "inputs=[array([1])]"]),
+        (
+            "array",
+            ["the function returned array([1]), of type ndarray", "Write return [dataset] in"],
+        ),
+        ("table", ["the function returned DataFrame({'a': [1]})", "Write return [frame] in"]),
+        ("one", ["is array([1]), of type ndarray", "Write [...] around it in"]),
         ("nothing", ["is None, of type NoneType", "values([0, 1])"]),
         ("recods", ["there is no 'recods'", "Did you mean 'records'?", "dpi_errors.py"]),
         ("Group.pattern", ["there is no 'pattern'", "Did you mean 'patterns'?"]),

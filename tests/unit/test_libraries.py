@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from pytest_dp import queries
 from pytest_dp.declaration import add_remove_one, replace_one
 from pytest_dp.errors import ClaimError
 from pytest_dp.libraries import diffprivlib, dp_accounting, opendp
@@ -44,6 +45,14 @@ def total(dp, size=None, metric="symmetric_distance"):
     if metric == "change_one_distance":
         rows = rows >> dp.t.then_metric_unbounded()
     return rows >> dp.t.then_sum() >> dp.m.then_laplace(scale=3.0)
+
+
+def noisy_max(dp, T=int, size=None, bounds=None, **metric):
+    of_answer = dp.atom_domain(T=T, bounds=bounds, **({"nan": False} if T is float else {}))
+    domain = dp.vector_domain(of_answer, size=size)
+    return dp.m.make_noisy_max(
+        domain, dp.linf_distance(T=T, **metric), dp.max_divergence(), scale=2.0
+    )
 
 
 def coin(dp):
@@ -93,7 +102,29 @@ def test_approximate_measures_give_delta_as_well(dp):
     assert profile.region.delta_at(0.0) < smoothed(dp).map(1).delta(0.0)  # which is not tight
 
 
+def test_scores_to_select_from_are_queries(dp):
+    def read(measurement, d_in=1, **given):
+        return opendp.claimed(measurement, d_in, **given).declaration.keywords
+
+    unknown = read(noisy_max(dp))
+    assert (unknown["eps"], unknown["inputs"].lengths) == (1.0, (5,))
+    assert read(noisy_max(dp), inputs=queries(3, 8))["inputs"].lengths == (3, 8)
+    sized = read(noisy_max(dp, float, 3), 2.0)
+    assert sized["eps"] == 2.0
+    assert ([2.0, 2.0, 2.0], [4.0, 0.0, 0.0]) in sized["pairs"]
+    one_way = read(noisy_max(dp, monotonic=True), inputs=queries(4))
+    assert one_way["eps"] == 0.5
+    assert ([1] * 4, [2] * 4) in one_way["pairs"]
+    assert ([1] * 4, [2, 0, 0, 0]) not in one_way["pairs"]
+    narrow = read(noisy_max(dp, bounds=(3, 4)))
+    assert ([4] * 5, [3] * 5) in narrow["pairs"]
+    assert all(3 <= answer <= 4 for pair in narrow["pairs"] for side in pair for answer in side)
+
+
 REFUSED = [
+    (lambda dp: noisy_max(dp), 1, {"inputs": [[1, 2]]}, "Allowed: queries"),
+    (lambda dp: noisy_max(dp, size=3), 1, {"inputs": queries(4)}, "No vectors of 4 entries"),
+    (lambda dp: noisy_max(dp), 1, {"pairs": [([1, 2], [3, 2])]}, "It is 2.0 apart"),
     (lambda dp: 3, 1, {}, "measurement=3. Allowed: a Measurement"),
     (number, -1, {}, "d_in=-1. Allowed: a distance by AbsoluteDistance.* must be positive"),
     (number, 1, {"eps": 1.0}, "eps=1.0. It is read from the measurement"),

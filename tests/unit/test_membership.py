@@ -15,13 +15,13 @@ from pytest_dp.attacks.linear import PENALTIES, fit_ridge
 from pytest_dp.attacks.membership import RAISED, learn, shown_of
 from pytest_dp.claim import expand
 from pytest_dp.datasets.cells import cells_of
-from pytest_dp.evidence.auc import resolution
 from pytest_dp.inputs.targets import targets_of
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.targeted import target_of, targeted
 from pytest_dp.privacy import AttackAUC
+from pytest_dp.statistics.auc import resolution
 
 ROWS = [[20 + i % 7, i % 3, "ab"[i % 2]] for i in range(30)] + [[99, 9, "z"]]
 FRAME = pd.DataFrame(ROWS, columns=["age", "kind", "mark"])
@@ -361,6 +361,7 @@ def slow(data, rng):
     return [data[i] for i in rng.integers(len(data), size=len(data))]
 
 
+@pytest.mark.nightly
 def test_audits_are_the_same_by_their_seed_whoever_runs_them():
     claim = {**CLAIM, "max_samples": 44, "seed": 5}
     here, there = (audit(slow, **claim, n_jobs=jobs) for jobs in (1, 2))

@@ -8,7 +8,7 @@ import pytest
 import scipy.special
 from scipy.optimize import isotonic_regression
 
-from pytest_dp.evidence.regression import expit, increasing, logit
+from pytest_dp.statistics.regression import expit, increasing, logit
 
 
 def test_the_logistic_function():

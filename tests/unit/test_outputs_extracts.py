@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from pytest_dp.attacks import additive
-from pytest_dp.auditors.paired_outputs import PairedOutputs, leading
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.counterexample import is_constant
 from pytest_dp.limits import MANY, MAX_BYTES
@@ -11,6 +10,7 @@ from pytest_dp.outputs.feature import Extract, Feature, about_extract, leaf
 from pytest_dp.outputs.features import affordable, all_features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.paired_outputs import PairedOutputs, leading
 from pytest_dp.outputs.table import concatenated, tabulate
 from pytest_dp.sampling.chunks import Chunk, at_a_time, cut, grouped
 

@@ -10,7 +10,6 @@ import datetime as dt
 import enum
 import itertools
 import math
-import time
 import types
 import warnings
 
@@ -18,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from counting import calls
 from drawing import outputs
 from searching import best_events, check, look, planted
 from zoo import (
@@ -34,9 +34,9 @@ from zoo import (
     Slotted,
 )
 
+from pytest_dp import audit
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.table import tabulate
 
 # --- leaks in what an output is, of which a search for events finds most ---
 
@@ -275,21 +275,39 @@ def test_what_few_quantities_show_is_found(name):
     assert max(found.c1, found.c2) > runs * (0.3 if "message" in name else 0.9), str(found.event)
 
 
-@pytest.mark.spot(3)
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("make", "seconds"),
-    [
-        (lambda r: r.normal(size=(2_000, 1_000)), 4),
-        (lambda r: [list(map(float, r.normal(size=r.integers(1000)))) for _ in range(1_000)], 5),
-        (lambda r: [["a", 1.0] * int(r.integers(500)) for _ in range(1_000)], 5),
-        (lambda r: [{str(k): 1.0 for k in range(100)} for _ in range(500)], 4),
-    ],
-)
-def test_large_outputs_are_fast(r, make, seconds):
+LARGE = {
+    "array": (lambda r: r.normal(size=(600, 500)), 0.2),
+    "numbers": (lambda r: [r.normal(size=r.integers(500)).tolist() for _ in range(200)], 8),
+    "texts": (lambda r: [["a", 1.0] * int(r.integers(250)) for _ in range(200)], 5),
+    "mappings": (lambda r: [{str(k): 1.0 for k in range(100)} for _ in range(300)], 1.5),
+}
+"""How large outputs are made, and the calls for each value in them that are allowed."""
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_outputs_take_few_calls_for_each_value(r, name):
+    make, allowed = LARGE[name]
     one, two = make(r), make(r)
-    started = time.process_time()
-    found, _, _ = look(one, two)
-    spent = time.process_time() - started
-    found[0].event.mask(tabulate(one))
-    assert spent < seconds
+    assert calls(lambda: look(one, two)) < allowed * sum(map(len, [*one, *two]))
+
+
+def _label_kept(records, rng):
+    counts = pd.Series(records, dtype="category").value_counts()
+    return counts[counts.index == "a"] + rng.laplace()
+
+
+def _level_kept(records, rng):
+    index = pd.MultiIndex.from_product([["a", *records], [0]])
+    return pd.Series(float(rng.laplace()), index=index)[:1]
+
+
+def _many_labels(records, rng):
+    names = [*map(str, range(400)), *records]
+    return pd.Series([str(rng.integers(9))], dtype=pd.CategoricalDtype(sorted(set(names))))
+
+
+@pytest.mark.spot(3)
+@pytest.mark.parametrize("mechanism", [_label_kept, _level_kept, _many_labels])
+def test_labels_that_nothing_has_any_more_are_read(mechanism):
+    result = audit(mechanism, eps=1.0, pairs=[(["a", "b"], ["a"])], seed=1, n_jobs=1)
+    assert result.violated

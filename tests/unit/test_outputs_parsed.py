@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from searching import best_events
 
-from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.auditors.witness import paying
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import Feature, leaf
@@ -22,6 +21,7 @@ from pytest_dp.outputs.parsed import opened
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.wording import negated, of_test
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.statistics.event_ranking import rank_for
 
 PYTHON = {
     "csv": csv,

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dp.attacks.feature_bins import bins_of, output_categories
-from pytest_dp.auditors.pair_state import rank_for
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.feature import Feature, leaf
@@ -18,6 +17,7 @@ from pytest_dp.outputs.features import features
 from pytest_dp.outputs.rounding import NO_ROOM, between, clusters, merged, merging, room, room_of
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.statistics.event_ranking import rank_for
 
 OUTPUT = leaf("output")
 

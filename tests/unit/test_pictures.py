@@ -14,9 +14,6 @@ from benchmarks.resolution import untraced
 from pytest_dp import audit
 from pytest_dp.attacks.bars import bars_of
 from pytest_dp.auditors.picturing import attack_of, event_of, wealth_of
-from pytest_dp.evidence.counts import Counts
-from pytest_dp.evidence.event_test import event_test
-from pytest_dp.evidence.proofs import SHARP
 from pytest_dp.limits import HUNDREDS, SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import LEN, leaf
@@ -26,6 +23,9 @@ from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.report.curves import completed
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import made
+from pytest_dp.statistics.counts import Counts
+from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.proofs import SHARP
 
 pytestmark = pytest.mark.slow
 

@@ -44,7 +44,7 @@ from pytest_dp.records.judging import (
     WEAKENED,
     Collected,
     Judgement,
-    counterpart,
+    counterparts,
     judge,
 )
 from pytest_dp.records.texts import brief, text_of
@@ -133,11 +133,9 @@ def test_texts_are_the_same_in_every_process():
     assert done[0] == done[1]
 
 
-def test_a_large_table_is_told_apart_in_no_time():
+def test_large_tables_that_differ_in_one_cell_have_other_texts():
     table = pd.DataFrame({"a": np.arange(100_000), "b": "x"})
-    start = time.perf_counter()
     assert brief(text_of(table)) != brief(text_of(table.replace({"a": 7}, 8)))
-    assert time.perf_counter() - start < 5
 
 
 SOURCES = [
@@ -226,7 +224,7 @@ COMPARED = [
     ({"eps": 1.0}, {"eps": 1.0, "method": Sequential(coupled=False)}, [WEAKER]),
     ({"eps": 1.0, "floating_point": True}, {"eps": 1.0}, [WEAKER]),
     ({"eps": 1.0, "search": ()}, {"eps": 1.0, "search": "constants"}, [STRONGER]),
-    ({"eps": 1.0, "search": ["mutation", "symbolic", "constants", "patterns"]}, {"eps": 1.0}, []),
+    ({"eps": 1.0, "search": ["mutation", "constants", "patterns"]}, {"eps": 1.0}, []),
     ({"eps": 1.0, "features": abs}, {"eps": 1.0, "features": len}, [OTHER]),
     ({"eps": 1.0, "params": {"k": 1}}, {"eps": 1.0, "params": {"k": 2}}, [OTHER]),
     ({"eps": 1.0, "params": {"k": 1}}, {"eps": 1.0}, [OTHER]),
@@ -339,11 +337,81 @@ def test_code_that_a_claim_is_made_of_is_on_record(tmp_path, monkeypatch, keywor
 
 def kinds(recorded, now, known=()):
     """What becomes of claims on record, given what a run has found."""
+    on_record = counterparts(recorded, now, {*known})
     claims = [
-        Collected(name, entry, on_record=counterpart(recorded, {*now, *known}, name, entry))
-        for name, entry in now.items()
+        Collected(name, entry, on_record=on_record.get(name, "")) for name, entry in now.items()
     ]
     return {told.id: told.kind for told in judge(recorded, claims, lambda name: True)}
+
+
+def claims_of(*losses, **more):
+    """The claims of one mechanism, by their ids."""
+    return {f"a.py::f[eps={eps}]": {**of(eps=eps), **more} for eps in losses}
+
+
+CHANGED = {
+    "each stronger, with another order of texts": ([2.0, 10.0], [1.5, 9.0], ["stronger"] * 2),
+    "each stronger, given in another order": ([10.0, 9.0, 2.0], [8.0, 1.0, 9.5], ["stronger"] * 3),
+    "one weaker": ([2.0, 10.0], [1.5, 11.0], ["stronger", WEAKENED]),
+    "one weaker, of three": ([2.0, 10.0, 20.0], [1.5, 9.0, 30.0], ["stronger"] * 2 + [WEAKENED]),
+    "all weaker": ([2.0, 10.0], [11.0, 12.0], [GONE, GONE, NEW, NEW]),
+    "one left out": ([2.0, 10.0], [1.5], ["stronger", GONE]),
+    "one more": ([10.0], [9.0, 11.0], ["stronger", NEW]),
+    "one of them as on record": ([2.0, 10.0], [2.0, 9.0], [KEPT, "stronger"]),
+}
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_claims_with_other_ids_are_compared_by_what_they_say(case):
+    before, now, expected = CHANGED[case]
+    told = kinds(claims_of(*before), claims_of(*now))
+    assert sorted(told.values()) == sorted(expected)
+
+
+@pytest.mark.parametrize("case", CHANGED)
+def test_renamed_claims_are_compared_by_what_they_say(case):
+    before, now, expected = CHANGED[case]
+    new = {name.replace("::f", "::g"): entry for name, entry in claims_of(*now).items()}
+    told = kinds(claims_of(*before), new)
+    as_renamed = {KEPT: RENAMED, "stronger": RENAMED}
+    assert sorted(told.values()) == sorted(as_renamed.get(kind, kind) for kind in expected)
+
+
+def test_the_claim_that_became_weaker_is_named():
+    told = kinds(claims_of(2.0, 10.0), claims_of(1.5, 11.0))
+    assert told["a.py::f[eps=10.0]"] == WEAKENED
+
+
+def test_other_parameters_are_not_exchanged_between_claims():
+    """Ids that sort otherwise than before; each claim keeps its own parameters."""
+    before = {
+        f"a.py::f[eps={eps}-n={n}]": of(eps=eps, params={"n": n})
+        for eps, n in ((2.0, 1), (10.0, 2))
+    }
+    now = {
+        f"a.py::f[eps={eps}-n={n}]": of(eps=eps, params={"n": n}) for eps, n in ((1.5, 1), (9.0, 2))
+    }
+    assert set(kinds(before, now).values()) == {"stronger"}
+    swapped = {
+        f"a.py::f[eps={eps}-n={n}]": of(eps=eps, params={"n": n}) for eps, n in ((1.5, 2), (9.0, 1))
+    }
+    assert WEAKENED in kinds(before, swapped).values()
+
+
+def test_claims_that_differ_in_the_promise_alone_are_the_same_ones_changed():
+    def of_counts(eps):
+        return {f"a.py::f[eps={eps}-n={n}]": of(eps=eps, params={"n": n}) for n in (3, 5)}
+
+    assert set(kinds(of_counts(1.0), of_counts(2.0)).values()) == {WEAKENED}
+
+
+def test_what_is_on_record_of_a_test_that_is_there_is_not_taken_for_a_renamed_one():
+    """The second audit of a test that was not run yet, of the same source as a new test."""
+    recorded = {"a.py::test_g": of(eps=1.0), "a.py::test_g#2": of(eps=1.0)}
+    now = {"a.py::test_h": of(eps=1.0), "a.py::test_g": None}
+    assert counterparts(recorded, now, {"a.py::test_g", "a.py::test_h"}) == {
+        "a.py::test_g": "a.py::test_g"
+    }
 
 
 def test_a_claim_has_the_entry_of_its_id_or_of_its_mechanism():
@@ -364,7 +432,11 @@ def test_a_claim_has_the_entry_of_its_id_or_of_its_mechanism():
     assert kinds({"a.py::f[eps=1.0]": one}, {"a.py::f[eps=2.0]": two}) == {
         "a.py::f[eps=1.0]": WEAKENED
     }
-    assert kinds(recorded, {"a.py::f[eps=2.0]": None}, now)["a.py::f[eps=1.0]"] == GONE
+    unknown = {"a.py::f[eps=2.0]": None, "a.py::f[eps=4.0]": None}
+    assert kinds(recorded, unknown)["a.py::f[eps=1.0]"] == GONE
+    assert kinds({"a.py::f[eps=1.0]": one}, {"a.py::f[eps=2.0]": None}) == {
+        "a.py::f[eps=1.0]": KEPT
+    }
 
 
 def test_a_mechanism_with_another_name_is_known_by_its_source():

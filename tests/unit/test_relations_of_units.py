@@ -371,3 +371,67 @@ def test_composition_is_of_the_same_units(part, whole, add_up):
         return
     with pytest.raises(ClaimError, match="Losses add up for the same neighbours only"):
         expand({"eps": 1.0, **claim})
+
+
+USERS = pd.DataFrame({"user": [1, 2], "age": [31, 45]})
+ORDERS = pd.DataFrame({"user": [1, 1, 2], "cost": [9.0, 5.0, 1.0]})
+
+
+class Shop(NamedTuple):
+    users: pd.DataFrame
+    orders: pd.DataFrame
+
+
+@dataclass
+class Kept:
+    users: pd.DataFrame
+    orders: pd.DataFrame
+
+
+SEVERAL_TABLES = {
+    "a tuple": (USERS, ORDERS),
+    "a list": [USERS, ORDERS],
+    "a dict": {"users": USERS, "orders": ORDERS},
+    "a named tuple": Shop(USERS, ORDERS),
+    "a dataclass": Kept(USERS, ORDERS),
+    "of polars": (pl.from_pandas(USERS), pl.from_pandas(ORDERS)),
+}
+
+
+@pytest.mark.parametrize("tables", SEVERAL_TABLES.values(), ids=SEVERAL_TABLES)
+def test_several_tables_are_refused_with_a_function_that_does_it(tables):
+    said = refusal(inputs=[tables], neighbors=add_remove_one(unit="user"))
+    assert "2 tables" in said
+    assert "2 tables" in refusal(inputs=[tables], neighbors="add_remove_one")
+    names = {}
+    exec(said.partition("such as:\n")[2], names)
+    found = pairs(inputs=[tables], neighbors=names["without_one"])
+    assert {type(pair.d2) for pair in found} == {type(tables)}
+    assert len(found) == 2
+
+
+def test_tables_without_the_column_of_the_unit_stay_as_they_are():
+    shops, more = pd.DataFrame({"shop": [7, 8]}), pd.DataFrame({"user": [1, 99]})
+    tables = {"shops": shops, "users": USERS, "more": more}
+    names = {}
+    exec(
+        refusal(inputs=[tables], neighbors=add_remove_one(unit="user")).partition("as:\n")[2], names
+    )
+    made = list(names["without_one"](tables))
+    assert all(neighbour["shops"] is shops for neighbour in made)
+    left = [{*neighbour["users"]["user"], *neighbour["more"]["user"]} for neighbour in made]
+    everybody = {*USERS["user"], 1, 99}
+    assert left == [everybody - {who} for who in sorted(everybody)]
+
+
+def test_tables_with_the_same_columns_may_be_records_of_their_own():
+    clients = [USERS, USERS.iloc[:1]]
+    assert pairs(inputs=[clients], neighbors="add_remove_one")
+    of_client = add_remove_one(unit=lambda table: len(table))
+    assert pairs(inputs=[clients], neighbors=of_client)
+    assert "2 tables" in refusal(inputs=[clients], neighbors=add_remove_one(unit="user"))
+
+
+def test_records_that_are_dicts_of_lists_are_no_tables():
+    words = [{"words": ["a", "b"]}, {"words": ["c"], "links": ["d"]}]
+    assert pairs(inputs=[words], neighbors="add_remove_one")

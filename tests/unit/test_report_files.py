@@ -24,7 +24,7 @@ from pytest_dp.report.github import annotation, summary
 from pytest_dp.report.github import blamed as blamed_on_github
 from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import outcome, table
+from pytest_dp.report.table import finding, table
 from pytest_dp.report.text import verbose
 from pytest_dp.results.outcome import Blame, Estimate
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
@@ -303,7 +303,7 @@ def test_an_infinite_bound_is_told_as_infinite():
     assert record.headline.startswith("claimed eps = 1.0, but eps >= infinity (")
     assert "at least infinite" in record.details
     assert (record.lower, record.witness.lower) == (None, None)
-    assert outcome(record) == "violated, eps >= infinity"
+    assert finding(record) == "eps >= infinity"
     assert ("dp_lower", "infinity") in properties(record)
     assert read(as_json([record])) == [record]
     assert Record.of(replace(PASSED, lower=math.nan)).lower == 0.0

@@ -12,6 +12,7 @@ from results import BROKEN, COUNT, PICTURES, rows
 
 from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record
+from pytest_dp.report.statuses import STATUSES
 
 NOW = datetime(2026, 11, 22, 16, 40)
 RAN = {"pytest-dp": "1"}
@@ -81,7 +82,7 @@ def test_every_claim_has_its_row_and_all_that_is_known():
         assert record.details in seen.text
         assert seen.text.count(f"{record.path}:{record.line}") >= 2
         assert seen.text.count(record.name) >= 2
-    for said in ("would catch eps from", "912 runs in 60 s are too few: raise max_seconds", "8f2c"):
+    for said in ("detects eps >= 1.32", "912 runs in 60 s are too few: raise max_seconds", "8f2c"):
         assert said in seen.text
     assert seen.of("open") == [None] * 3  # what is wrong is shown at once
 
@@ -107,6 +108,14 @@ def test_what_says_little_comes_right_after_what_alarms():
     assert Page(text).of("open") == [None] * 6
 
 
+def test_what_is_broken_on_other_inputs_stands_above_clean_passes():
+    broken, fair, strong, *_ = rows()
+    beyond = replace(fair, beyond=replace(broken, status="beyond"))
+    records = [strong, replace(fair, strength="weak"), beyond, broken]
+    headings = re.findall(r"<h2>(.*?)</h2>", page(records, RAN, NOW))
+    assert headings[:3] == ["Violated", STATUSES["beyond"].heading, "No violation found: weak"]
+
+
 def test_the_file_of_a_pair_is_a_link_as_seen_from_the_page():
     record = replace(rows()[0], pair_file=".dp/pairs/a b.py")
     seen = Page(page([record], RAN, NOW, linked=lambda path: f"../{path}"))
@@ -117,7 +126,7 @@ def test_it_can_be_read_by_all():
     seen = Page(page(rows(), RAN, NOW))
     assert ("html", "lang", "en") in seen.attributes
     assert seen.tags["h1"] == 1
-    assert seen.of("scope") == ["col"] * 7 + ["row"] * 5
+    assert seen.of("scope") == ["col"] * 6 + ["row"] * 5
     ids = seen.of("id")
     assert len(set(ids)) == len(ids)
     assert {ref[1:] for ref in seen.of("href") if ref != "data:,"} <= set(ids)
@@ -201,7 +210,7 @@ def test_one_claim_alone_for_a_notebook():
     assert seen.tags == Counter(Page(fragment(DRAWN[0])).tags)
     assert seen.tags["svg"] == 4
     assert seen.tags["html"] == seen.tags["script"] == 0
-    assert "violated, eps >= " in seen.text
+    assert "violated: eps >= " in seen.text
 
 
 def test_classes_that_are_used_are_styled_and_the_other_way_round():

@@ -13,6 +13,7 @@ import pytest
 from results import FOUND
 
 from pytest_dp.datasets.differences import ABSENT, Change, changes, parts
+from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.pair import inputs
 
 FRAME = pd.DataFrame({f"c{i}": [f"v{i}", "x"][i % 2] * 2 for i in range(20)}, index=range(5_000))
@@ -164,3 +165,34 @@ def test_a_replaced_record_is_the_one_most_like_it() -> None:
         Change(2, 3, (2, "a", 0), (2, "a", 1)),
         Change(None, 2, ABSENT, (9, "z", 9)),
     ]
+
+
+SALARIES = pd.DataFrame({"name": ["Ann", "Bob", "Cy"], "pay": [100, 250, 300]})
+RAISED = SALARIES.assign(pay=[100, 999, 300])
+
+
+def brief(d1: Any, d2: Any) -> str:
+    return "\n".join(brief_inputs(replace(FOUND, d1=d1, d2=d2, difference=""), 74))
+
+
+def test_in_brief_a_replaced_record_is_what_differs_and_no_more() -> None:
+    text = brief(SALARIES, RAISED)
+    assert "['pay']: 250 -> 999" in text
+    assert not any(secret in text for secret in ("Ann", "Bob", "Cy", "300"))
+
+
+@pytest.mark.parametrize("make", [lambda frame: frame, lambda f: f.to_dict("records")])
+def test_in_brief_a_record_more_is_named_by_its_fields_and_a_digest(make: Any) -> None:
+    text = brief(make(SALARIES), make(SALARIES.iloc[1:]))
+    assert "only in D: a record of name, pay, #" in text
+    assert not any(secret in text for secret in ("Ann", "Bob", "Cy", "250"))
+    assert text != brief(make(SALARIES), make(SALARIES.iloc[[0, 2]]))
+
+
+@pytest.mark.parametrize("data", ["a secret text", [["a secret"]], {"a": {"b": "secret"}}, None])
+def test_in_brief_any_input_is_described_without_its_content(data: Any) -> None:
+    assert "secret" not in brief(data, [])
+
+
+def test_in_brief_numbers_are_shown() -> None:
+    assert brief(0, 1) == "D  = 0\nD' = 1"

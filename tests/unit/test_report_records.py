@@ -13,33 +13,26 @@ import pytest
 from results import BROKEN, COUNT, PASSED, VIOLATION, rows
 
 from pytest_dp.claim import Claim, Promise
+from pytest_dp.plugin.check import _too_little
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github
+from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import cells, heads, legend, outcome, table, total
+from pytest_dp.report.table import cells, finding, legend, table, total, verdict
 from pytest_dp.report.text import estimated, facts, verbose
 from pytest_dp.results.outcome import Estimate
 
 TABLE = """\
-                            would  a leak
-                            catch  from 1
-claim          promised  eps from  run in  runs   time  verdict
-noisy_count[eps=1.0]
-                eps 1.0         -       -  184k  0.8 s  VIOLATED, eps >= 1.89
-noisy_max[eps=1.0]
-                eps 1.0      1.32   4,100  184k  0.8 s  no violation (fair)
-noisy_max[eps=0.5]
-                eps 0.5     0.624  unseen  2.4M  125 s  no violation (strong)
-sparse_vector_with_gap[eps=0.5-threshold=12]
-                eps 0.5         -       -   912   60 s  inconclusive
+claim                      promised  result                          runs   time
+.../stats.py::noisy_count  eps 1.0   VIOLATED  eps >= 1.89           184k  0.8 s
+shop/stats.py::noisy_max   eps 1.0   pass  detects eps >= 1.32       184k  0.8 s
+shop/stats.py::noisy_max   eps 0.5   pass  detects eps >= 0.624      2.4M  125 s
+sparse_vect...reshold=12]  eps 0.5   inconclusive  nothing is known   912   60 s
   912 runs in 60 s are too few: raise max_seconds, or make the mechanism faster
-mean[eps=1.0]   eps 1.0         -       -     -      -  ERROR
+shop/stats.py::mean        eps 1.0   NOT AUDITED                        -      -
 
-strong: 19 of 20 such audits find noise 1.25 times too small on what they try.
-fair: 19 of 20 such audits find noise 2 times too small on what they try.
-inconclusive: the audit could tell nothing, neither good nor bad.
-ERROR: the audit did not run, so nothing is known about this claim.
-No test can prove privacy."""
+detects: 19 of 20 such audits fail on a loss that large. No test can prove
+privacy."""
 
 
 # Rows and the table
@@ -59,25 +52,85 @@ def test_table_exactly():
 
 def test_table_lines_carry_their_status():
     assert [status for _, status in table(rows())] == [
-        *[""] * 3,
-        *["violated"] * 2,
-        *["no violation"] * 4,
-        *["inconclusive"] * 3,
+        "",
+        "violated",
+        *["no violation"] * 2,
+        *["inconclusive"] * 2,
         "error",
-        *[""] * 6,
+        *[""] * 3,
     ]
 
 
-@pytest.mark.parametrize("width", [40, 80, 132])
-def test_no_column_goes_and_no_name_is_cut(width):
-    far = replace(rows()[1], name="test_" + "a" * 200, samples=10**9, seconds=4_000.0)
-    records = [*rows(), far]
+@pytest.mark.parametrize("unreached", [(), ("stats.py:3",)], ids=["all-code", "some-code"])
+@pytest.mark.parametrize("mode", ["exact", "analytic", "aligned"])
+def test_a_pass_by_a_known_loss_says_it_in_place_of_what_would_be_caught(mode, unreached):
+    known = Estimate(1.0, 0.0, mode, pairs=1, runs=200)
+    passed = replace(PASSED, estimate=known, resolution=1.0, unreached=unreached)
+    assert passed.strength == ("fair" if unreached else mode)
+    loss = "eps at most 1, by alignment" if mode == "aligned" else "eps = 1"
+    said = f"no violation of eps = 1.0: {loss} on these pairs, as 200 runs bear out"
+    assert headline(passed) == f"{said} ({passed.strength})"
+    lines = "\n".join(verbose(Record.of(passed, COUNT, "shop/stats.py", 8)))
+    assert "caught" not in lines
+    assert ("at most fair, as not all of its code ran" in lines) == bool(unreached)
+    assert "1 pairs" not in lines
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "more samples or seconds may do"),
+        ({"unreached": ("stats.py:3",)}, "inputs that reach all of its code may do"),
+        ({"far_below": 0.1}, "features= in which inputs differ, may do"),
+    ],
+    ids=["few-runs", "some-code", "far-below"],
+)
+def test_a_pass_that_is_worth_too_little_says_what_may_do(changed, said):
+    fair = replace(PASSED, resolution=1.6, **changed)
+    assert said in _too_little(fair, "strong")
+    assert _too_little(fair, "weak") == ""
+
+
+@pytest.mark.parametrize("width", [80, 100, 132])
+def test_each_claim_has_one_line_that_fits(width):
+    far = replace(rows()[1], nodeid="test_stats.py::test_" + "a" * 200, samples=10**9)
+    records = [*rows(), replace(far, seconds=4_000.0)]
     lines = [line for line, _ in table(records, width)]
-    names = {record.name for record in records}
-    assert all(any(line.startswith(name) for line in lines) for name in names)
-    assert max(len(line) for line in lines if line not in names) <= max(width, 80)
+    assert max(map(len, lines)) <= width
     assert all(line == line.rstrip() for line in lines)
-    assert any(line.endswith("1.0G  4000 s  no violation (fair)") for line in lines)
+    assert sum("eps 1.0" in line or "eps 0.5" in line for line in lines) == len(records)
+    assert any(
+        re.search(r"a{5}\.\.\.a{9}.* detects eps >= 1.32 +1.0G  4000 s$", line) for line in lines
+    )
+
+
+def test_a_wide_table_says_over_how_many_pairs_a_loss_was_computed():
+    known = replace(rows()[1], strength="analytic", resolution=1.0, screened=1_000)
+    narrow, wide = ("\n".join(line for line, _ in table([known], n)) for n in (80, 120))
+    assert "pass  loss 1.00, computed  " in narrow
+    assert "pass  loss 1.00, computed (1,000 pairs)  " in wide
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"strength": "aligned", "resolution": 0.907}, "loss at most 0.907"),
+        ({"parameter": "mu", "resolution": 1.178}, "detects mu >= 1.18"),
+        ({"parameter": "scale", "resolution": 1.3}, "detects >= 1.30 times the claim"),
+        ({"over_now": True, "may_lose": 1.26}, "up to 1.26 not ruled out"),
+        ({"over_now": True, "may_lose": None}, "nothing ruled out"),
+        ({"resolution": None}, "detects nothing"),
+        ({"resolution": None, "far_below": 0.27}, "strongest attack 0.270"),
+        (
+            {"status": "unchanged", "unchanged_since": "2026-11-20T03:17"},
+            "unchanged since 2026-11-20",
+        ),
+        ({"status": "inconclusive", "strength": "blind"}, "nothing tells D from D'"),
+        ({"status": "violated", "one_sided": True}, "S comes on D only"),
+    ],
+)
+def test_what_was_found_stands_in_a_few_words(given, said):
+    assert finding(replace(rows()[1], **given)) == said
 
 
 def test_a_promise_that_is_long_has_a_line_of_its_own():
@@ -93,32 +146,16 @@ def test_time_without_runs_is_told_where_somebody_waited(seconds, said):
     assert cells(replace(rows()[1], seconds=seconds))[-1] != "-"
 
 
-def test_the_table_tells_files_apart():
-    twice = [rows()[1], replace(rows()[1], path="shop/sales.py"), rows()[2]]
-    lines = [line for line, _ in table(twice)]
-    assert [line for line in lines if "noisy_max" in line] == [
-        "shop/stats.py::noisy_max[eps=1.0]",
-        "shop/sales.py::noisy_max[eps=1.0]",
-        "noisy_max[eps=0.5]",
-    ]
-
-
-def test_headings_name_the_parameter_where_it_is_one():
-    eps, rho = rows()[1], replace(rows()[2], parameter="rho")
-    assert heads([rows()[4], eps])[1] == "would catch eps from"
-    assert heads([eps, rho])[1] == "would catch from"
-
-
 def test_the_legend_explains_only_what_there_is():
     assert legend(rows()[:1]) == []
     assert legend(rows()[1:2])[1:] == ["No test can prove privacy."]
-    assert legend([replace(rows()[1], strength="weak")])[0].startswith("weak: noise 2 times")
+    assert "weak: -v says why." in legend([replace(rows()[1], strength="weak")])
 
 
 def test_a_computed_claim_takes_three_digits_unless_a_bound_is_closer():
     log3 = replace(rows()[0], claim="eps=1.0986122886681098", claimed=math.log(3), lower=1.0995)
     assert cells(log3)[0] == "eps 1.09861"
-    assert outcome(log3) == "violated, eps >= 1.099"
+    assert finding(log3) == "eps >= 1.099"
     assert cells(replace(log3, lower=1.2))[0] == "eps 1.10"
 
 
@@ -126,19 +163,17 @@ def test_a_violation_beyond_the_examples_is_told_as_such():
     row = replace(rows()[0], outside="0 (they have 18 to 90)")
     lines = [line for line, _ in table([row])]
     assert "  beyond your examples: 0 (they have 18 to 90)" in lines
-    told = " ".join(lines)
-    assert "beyond your examples: broken on inputs that they do not give" in told
-    assert "Nothing fails for it." not in told
+    assert "fails no test" not in " ".join(lines)
     passed = replace(rows()[1], beyond=replace(row, status="beyond"))
-    assert legend([passed])[-2].endswith("Nothing fails for it.")
+    assert legend([passed])[-2] == "beyond your examples: fails no test."
     assert not any("beyond" in said for said in legend([rows()[1]]))
 
 
 def test_a_violated_row_never_reads_as_kept():
     close = Record.of(replace(BROKEN, lower=1.00042), COUNT, "shop/stats.py", 8)
     equal = Record.of(replace(BROKEN, lower=1.0), COUNT, "shop/stats.py", 8)
-    assert outcome(close) == "violated, eps >= 1.0004"
-    assert outcome(equal) == "violated, eps > 1.0"
+    assert finding(close) == "eps >= 1.0004"
+    assert finding(equal) == "eps > 1.0"
 
 
 @pytest.mark.parametrize(
@@ -156,28 +191,46 @@ def test_a_violated_row_never_reads_as_kept():
 def test_the_strength_of_a_pass(resolution, strength, eps):
     passed = replace(PASSED, claim=Claim(Promise(ApproximateDP(eps))), resolution=resolution * eps)
     row = Record.of(passed, COUNT, "shop/stats.py", 8)
-    assert (passed.strength, outcome(row)) == (strength, f"no violation ({strength})")
-    assert any(line.endswith(f"no violation ({strength})") for line, _ in table([row]))
-    assert f"no violation ({strength})" in github.summary([row])
-    for verdict in ("violated", "inconclusive"):
-        assert replace(passed, verdict=verdict).strength == ""
+    told, sign = ("weak", "⚠️") if strength == "weak" else ("pass", "✅")
+    assert (passed.strength, verdict(row)) == (strength, told)
+    assert any(f"  {told}  " in line for line, _ in table([row]))
+    assert f"| {sign} {told} |" in github.summary([row])
+    for other in ("violated", "inconclusive"):
+        assert replace(passed, verdict=other).strength == ""
 
 
 def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
     row = Record.of(replace(PASSED, lower=0.99), COUNT, "shop/stats.py", 8)
     assert "0.99" not in "".join(line for line, _ in table([row])) + github.summary([row])
-    assert "  spent        eps: at least 0.990 of the 1.0 that it may" in verbose(row)
+    assert "  spent        loss at least 0.990 of 1.0" in verbose(row)
+
+
+def test_noise_that_is_too_large_is_seen_by_the_loss_that_was_computed():
+    known = Estimate(0.31, 1e-12, "analytic")
+    row = Record.of(replace(PASSED, lower=0.0, estimate=known), COUNT, "shop/stats.py", 8)
+    assert "  spent        loss at least 0.309 of 1.0" in verbose(row)
+
+
+MOVED = [
+    pytest.param(1.25, "the answer moves most, by an estimated loss of 1.25,", id="finite"),
+    pytest.param(math.inf, "something moves that has no noise", id="infinite"),
+]
+
+
+@pytest.mark.parametrize(("movement", "said"), MOVED)
+def test_verbose_output_says_on_how_many_pairs_the_mechanism_was_run_without_noise(movement, said):
+    screened = {"screened": 2143, "largest_movement": movement, "largest_pair": "D = [1], D' = []"}
+    row = Record.of(replace(PASSED, **screened), COUNT, "shop/stats.py", 8)
+    shown = " ".join(dict(facts(row))["screened"].split())
+    assert shown.startswith("2,143 pairs, by runs without noise; " + said)
+    assert shown.endswith("on D = [1], D' = []")
 
 
 def test_a_pass_that_is_worth_less_than_it_seems_says_why():
     said = "tried 3 of 90 pairs: raise max_samples, or name the pairs that matter with pairs="
     few = replace(PASSED, hindrances=(said,), notes=(said,))
     row = Record.of(few, COUNT, "shop/stats.py", 8)
-    lines = table([rows()[0], row])
-    assert [line for line, status in lines if status == "inconclusive"] == [
-        f"  {said[:74]}",
-        f"  {said[75:]}",
-    ]
+    assert not any(said[:30] in line for line, _ in table([rows()[0], row]))
     assert sum(said[:30] in line for line in verbose(row)) == 1
     assert replace(few, verdict="violated").reason == ""
 
@@ -244,8 +297,6 @@ def test_what_may_be_off_by_anything_is_not_said(value, error):
 
 
 def test_where_it_is_said():
-    lines = [line for line, _ in table([known()])]
-    assert "  exact on these pairs: eps = 1.000000 (32 outcomes)" in lines
     assert estimated(known()) in dict(facts(known())).values()
 
 
@@ -257,10 +308,10 @@ def test_annotation():
     assert line.startswith(
         "::error file=src/shop/stats.py,line=8,"
         "title=Privacy claim violated%3A noisy_count[eps=1.0]::"
-        "claimed eps = 1.0, but eps >= 1.89 (99.9999 %25 confidence)%0A%0AD  = [0]%0A"
+        "claimed eps = 1.0, but eps >= 1.89 (99.9999 %25 confidence)%0A%0AD  = a list, 1 record, #"
     )
     assert "\n" not in line
-    assert line.endswith("allowed by eps = 1.0            2.72")
+    assert "allowed by eps = 1.0            2.72" in line
     assert github.annotation(rows()[0], "").startswith("::error line=8,title=")
 
 
@@ -296,13 +347,13 @@ def test_summary():
     assert VIOLATION in full
     assert "stopped by max\\_seconds=60" in text
     cells = cells_of(text)
-    assert {len(line) for line in cells} == {7}
+    assert {len(line) for line in cells} == {6}
     assert [line[0].split(" ", 2)[2].strip() for line in cells[2:]] == [
-        r"violated, eps &gt;= 1.89",
-        "error",
+        "violated",
+        "not audited",
         "inconclusive",
-        "no violation (fair)",
-        "no violation (strong)",
+        "pass",
+        "pass",
     ]
 
 
@@ -343,7 +394,7 @@ def test_summary_survives_hostile_text():
         witness=replace(rows()[0].witness, text="S  = {output == '```'}"),
     )
     text = github.summary([row])
-    assert {len(line) for line in cells_of(text)} == {7}
+    assert {len(line) for line in cells_of(text)} == {6}
     assert "| ```f" not in text
     assert "```a.py::f[a\\|b`c``d <img src=x>]```" in text
     assert "&lt;b&gt;\\|\\*x\\* \\`y\\` z" in text
@@ -385,3 +436,26 @@ def test_reports_load_neither_pytest_nor_numpy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"strength": "strong"}, None),
+        ({"strength": "analytic"}, None),
+        ({"strength": "weak"}, "grade        weak, as noise 2 times too small would not"),
+        ({"strength": "weak", "over_now": True}, "grade        weak, as the mechanism may lose"),
+        ({"strength": "weak", "far_below": 0.1}, None),
+        (
+            {"strength": "fair"},
+            "grade        fair, as strong takes that noise 1.25 times too small would",
+        ),
+        ({"strength": "fair", "delta": 1e-5}, "strong takes that noise 1.25 times too small, and"),
+        ({"strength": "fair", "unreached": ("a.py:3",)}, "at most fair, as not all of its code"),
+    ],
+)
+def test_the_reason_of_a_grade_is_one_sentence(changed, said):
+    record = replace(Record.of(PASSED, COUNT, "shop/stats.py", 8), **changed)
+    lines = [line for line in verbose(record) if " grade " in line]
+    assert len(lines) == (said is not None)
+    assert said is None or said in lines[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from results import BROKEN, FOUND, PASSED, Event
 
 from pytest_dp import audit
 from pytest_dp.report.headline import headline
+from pytest_dp.results.plain import made, plain
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.sampler import Sampler
 
@@ -124,7 +126,7 @@ def test_why_an_audit_could_tell_nothing_and_what_to_do(given, reason, method):
     def count(d, rng):
         if slow:
             time.sleep(0.02)
-        return 0 if constant else len(d) + rng.laplace()
+        return 0 if constant else len(d) + rng.gamma(1) - rng.gamma(1)
 
     effort = {name: value for name, value in given.items() if name not in ("slow", "constant")}
     effort.setdefault("pairs", [([1], [])])
@@ -132,3 +134,22 @@ def test_why_an_audit_could_tell_nothing_and_what_to_do(given, reason, method):
     assert result.verdict == "inconclusive"
     assert reason in result.reason
     assert "  " not in " ".join((result.reason, *result.notes))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    some: tuple[float, ...]
+    one: float
+    maybe: float | None = None
+
+
+@pytest.mark.parametrize("number", [0.5, -0.0, math.nan, math.inf, -math.inf], ids=str)
+def test_numbers_return_from_json_as_they_were(number):
+    numbers = Numbers((number, 1.0), number)
+    text = json.dumps(plain(numbers), allow_nan=False)
+    assert repr(made(Numbers, json.loads(text))) == repr(numbers)
+
+
+def test_what_may_be_missing_and_is_not_a_number_is_not_missing():
+    numbers = Numbers((), 1.0, math.nan)
+    assert repr(made(Numbers, json.loads(json.dumps(plain(numbers))))) == repr(numbers)

@@ -15,7 +15,7 @@ from pytest_dp.outputs.feature import leaf
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import table
+from pytest_dp.report.table import finding, table
 from pytest_dp.report.text import verbose
 from pytest_dp.report.violation import violation
 from pytest_dp.results.outcome import Blame, Risk
@@ -123,6 +123,25 @@ WEAK = replace(
 )
 
 
+@pytest.mark.parametrize(
+    ("fresh", "bets", "shown"),
+    [
+        ((13, 0), (72, 0), "S comes in 13 of 13 runs on D and in none of 13 on D'"),
+        ((0, 0), (72, 0), "S comes in 72 of 80 runs on D and in none of 80 on D'"),
+        ((13, 0), (72, 10), "eps > 1.0"),
+        ((13, 1), (72, 0), "eps > 1.0"),
+        ((0, 0), (0, 0), "eps > 1.0"),
+    ],
+)
+def test_an_output_of_one_side_is_said_in_place_of_a_bound_that_shows_nothing(fresh, bets, shown):
+    found = replace(WEAK.counterexample, counts=fresh, bet_counts=bets)
+    weak = replace(WEAK, counterexample=found)
+    assert headline(weak) == f"claimed eps = 1.0, but {shown} ({SURE})"
+    assert headline(replace(weak, lower=1.5)).startswith("claimed eps = 1.0, but eps >= 1.50 ")
+    row = Record.of(weak, COUNT, "shop/stats.py", 8)
+    assert finding(row) == ("S comes on D only" if "none" in shown else shown)
+
+
 def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
     assert violation(WEAK).splitlines() == [
         "claimed eps = 1.0, but eps > 1.0 (99.9999 % confidence)",
@@ -182,14 +201,14 @@ def test_only_what_speaks_for_the_verdict_is_said_about_the_bets(counts, said):
 
 
 def test_a_violation_without_fresh_runs_still_shows_its_evidence():
-    notes = ("stopped after max_seconds=60, with 1,840 of 400,000 samples",)
+    notes = ("cut off after max_seconds=60, with 1,840 of 400,000 samples",)
     bare = replace(BROKEN, lower=1.0, counterexample=None, notes=notes)
     assert violation(bare).splitlines() == [
         "claimed eps = 1.0, but eps > 1.0 (99.9999 % confidence)",
         "",
         "  No effort was left for a counterexample: raise max_samples or max_seconds.",
         "",
-        "Note: stopped after max_seconds=60, with 1,840 of 400,000 samples",
+        "Note: cut off after max_seconds=60, with 1,840 of 400,000 samples",
         'Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c',
         "Evidence: e-value 4e9 (1,840 samples)",
     ]
@@ -352,6 +371,8 @@ def test_of_games_only_the_records_that_break_the_claim_are_listed():
     assert "Tried as well, and not seen to break the claim: 2 other records." in text
     assert "Tried as well" not in shown(told)
     assert "... and 2 more records that break it" in shown(*[told] * 10)
+    assert "To mend it: let no single record matter so much" in text
+    assert "noise" not in text
 
 
 def test_what_is_broken_comes_first_then_where_on_what_and_what_to_do():

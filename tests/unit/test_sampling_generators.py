@@ -11,6 +11,7 @@ import types
 
 import numpy as np
 import pytest
+from counting import calls
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
 from pytest_dp.errors import ClaimError
@@ -264,15 +265,6 @@ def graph(kind, size=30_000):
     return nodes[1]
 
 
-def seconds_to_find(mechanism):
-    def once():
-        started = time.process_time()
-        generators.find(mechanism, {})
-        return time.process_time() - started
-
-    return min(once() for _ in range(5))
-
-
 def several_large_containers():
     rows = [[i, {i: (i, [i])}] for i in range(100_000)]
     floats = [float(i) for i in range(300_000)]
@@ -280,14 +272,15 @@ def several_large_containers():
     return lambda data: len(rows) + len(floats) + len(table)
 
 
-@pytest.mark.nightly  # seconds, which a busy machine makes longer
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize(
-    "things", [lambda: graph(Node), lambda: graph(Foreign), several_large_containers]
+    "things",
+    [lambda: graph(Node), lambda: graph(Foreign), several_large_containers],
+    ids=["ours", "of a library", "containers"],
 )
-def test_the_search_for_generators_is_quick_whatever_there_is_to_search(things):
+def test_the_search_for_generators_is_bounded_whatever_there_is_to_search(things):
     thing = things()
-    assert seconds_to_find(lambda data: thing) < 0.05
+    assert calls(lambda: generators.find(lambda data: thing, {})) < 400_000
 
 
 @pytest.mark.usefixtures("compiler")

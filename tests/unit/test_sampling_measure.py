@@ -160,7 +160,6 @@ def test_the_time_of_measuring_is_not_that_of_the_mechanism():
 
     for n_jobs in (1, 2):
         _, some = measure(scalar, dawdles, n_jobs)
-        assert some.seconds < 0.02 * 16
         assert some.seconds_a_run < 1e-3
 
 
@@ -220,10 +219,8 @@ def test_out_of_time_leaves_no_worker_at_work():
             pass
         return rng.random()
 
-    started = time.monotonic()
     with pytest.raises(OutOfTime):
         measure(spins, len, 2, counts=(20_000,), seconds=1.5)
-    assert time.monotonic() - started < 6
     for _ in range(20):  # ending takes its time on a busy machine
         before = at_work()
         time.sleep(0.5)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+import signal
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from fractions import Fraction
+from itertools import combinations, islice, pairwise, permutations, product
 
 import numpy as np
 import pandas as pd
@@ -26,10 +28,11 @@ z3 = pytest.importorskip("z3")
 from pytest_dp.symbolic.arrays import array_of  # noqa: E402
 from pytest_dp.symbolic.days import ordinal_of  # noqa: E402
 from pytest_dp.symbolic.functions import NAMES, functions_of_stand_ins  # noqa: E402
-from pytest_dp.symbolic.leaves import Variables, literal  # noqa: E402
+from pytest_dp.symbolic.leaves import Variables, _unescaped, literal  # noqa: E402
 from pytest_dp.symbolic.numbers import Truth  # noqa: E402
 from pytest_dp.symbolic.patterns import PatternError, matching  # noqa: E402
 from pytest_dp.symbolic.proposing import Explorer  # noqa: E402
+from pytest_dp.symbolic.solving import Questions  # noqa: E402
 from pytest_dp.symbolic.texts import Text  # noqa: E402
 from pytest_dp.symbolic.trace import Trace  # noqa: E402
 
@@ -386,31 +389,117 @@ def test_data_that_nothing_stands_in_for_is_told(data):
 
 def counted(leaks):
     def noisy_count(rows, rng):
-        is_open = any(7 * a - 3 * b == 411 for a, b in rows)
+        is_open = any(7 * a - 3 * b == 4_111 and a > b for a, b in rows)
         return len(rows) + rng.laplace(scale=0.02 if leaks and is_open else 1.0)
 
     return noisy_count
 
 
-SHORT = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=2)
+SHORT = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 9_999)), max_size=2)
 ONLY = {"eps": 1.0, "inputs": SHORT, "neighbors": "add_remove_one", "search": "symbolic", "seed": 1}
 
 
 @pytest.mark.usefixtures("_verdict_only")
-def test_an_audit_finds_what_is_behind_the_gate_and_says_how():
+def test_an_audit_finds_what_is_behind_the_gate_and_says_how(monkeypatch):
+    monkeypatch.setattr("pytest_dp.search.by_movement.MAX_OPENED", 0)  # which opens it, too
     result = audit(counted(True), **ONLY, n_jobs=1)
     assert result.violated
     assert any("symbolic: test_symbolic.py:" in note for note in result.notes)
 
 
-def test_without_z3_only_who_asks_for_it_hears(monkeypatch):
+def test_without_z3_only_who_asks_for_it_gets_an_error(monkeypatch):
     monkeypatch.setattr("pytest_dp.settings.find_spec", lambda name: None)
-    monkeypatch.setattr("pytest_dp.search.by_symbols.find_spec", lambda name: None)
     with pytest.raises(ClaimError, match=r"pytest-dp\[z3\]"):
         audit(counted(True), **ONLY)
+
+
+def test_runs_on_request_only():
     usual = {name: value for name, value in ONLY.items() if name != "search"}
     result = audit(counted(False), **usual, max_samples=500, n_jobs=1)
-    assert not any("symbolic" in note for note in result.notes)
+    assert not any("symbolic: " in note for note in result.notes)
+
+
+# Questions to z3
+
+
+def unending(kind, questions):
+    """Ask what z3 does not answer for minutes, whatever its limit of steps is."""
+    if kind == "any":  # more pigeons than holes
+        sits = [[z3.Bool(f"sits {at} {hole}") for hole in range(11)] for at in range(12)]
+        hard = [z3.Or(holes) for holes in sits]
+        pairs = combinations(sits, 2)
+        hard += [z3.Not(z3.And(a, b)) for both in pairs for a, b in zip(*both, strict=True)]
+        return questions.any(hard, [])
+    x = [z3.Real(f"x{at}") for at in range(6)]
+    hard = [z3.And(number >= 0, number <= 100) for number in x]
+    if kind == "most":
+        return questions.most(hard, [a * b > c * c + 1 for a, b, c in permutations(x, 3)], [])
+    hard += [a * b <= 1 for a, b in combinations(x, 2)]
+    hard.append(z3.Sum([number * number for number in x]) <= 100)
+    if kind == "least":
+        return questions.least(hard, -z3.Sum(x))
+    return questions.farthest(hard, list(pairwise(x)))
+
+
+@pytest.fixture
+def questions():
+    asked = Questions(lambda: 0.5)
+    yield asked
+    asked.close()
+
+
+@pytest.mark.parametrize("kind", ["any", "most", "least", "farthest"])
+def test_a_question_that_does_not_end_is_given_up(kind, questions, monkeypatch):
+    monkeypatch.setattr("pytest_dp.symbolic.solving.QUESTION_SECONDS", 0.5)
+    assert questions.any([z3.Int("a") == 3], []).number(z3.Int("a")) == 3  # it has started
+    assert unending(kind, questions) is None
+    assert questions.unanswered == 1
+    assert questions.any([z3.Int("a") == 4], []).number(z3.Int("a")) == 4  # another has started
+
+
+def test_a_process_that_hangs_is_ended(questions, monkeypatch):
+    """Whatever it does: here it is stopped."""
+    monkeypatch.setattr("pytest_dp.symbolic.solving.STARTING_SECONDS", 1.0)
+    assert questions.any([], []) is not None
+    questions._process.send_signal(signal.SIGSTOP)
+    assert questions.any([], []) is None
+    assert questions.unanswered == 1
+
+
+def test_there_is_no_question_without_time():
+    asked = Questions(lambda: 0.0)
+    assert asked.any([], []) is None
+    assert asked._process is None
+
+
+def test_answers_are_those_of_z3(questions):
+    """Smallest and largest values against plain arithmetic; texts and truths come back whole."""
+    x, y, n = z3.Real("x"), z3.Real("y"), z3.Int("n")
+    square = [x >= 0, x <= 3, y >= 0, y <= 5, n >= 2, n <= 7]
+    assert questions.least(square, z3.ToReal(n) - x).number(x) == 3
+    assert questions.least(square, n).number(n) == 2
+    assert questions.farthest(square, [(x, y), (y, z3.ToReal(n))]) == 3 + 7
+    most = questions.most(square, [x > 1, x > 2, x < 1], [n == 4])
+    assert most.number(x) > 2
+    assert most.number(n) == 4
+    model = questions.any(square, [n == 9, x == z3.RealVal("1/3")])
+    assert 2 <= model.number(n) <= 7
+    assert model.number(x) == Fraction(1, 3)
+    root = questions.any([x * x == 2, x > 0], []).number(x)
+    assert abs(root * root - 2) < Fraction(1, 10**9)
+    written, truth = z3.String("written"), z3.Bool("truth")
+    model = questions.any([written == z3.StringVal('a"b\nü|'), truth], [])
+    assert (_unescaped(model.value(written)), model.value(truth)) == ('a"b\nü|', True)
+    assert questions.any([x > 3, x < 3], []) is None
+    assert questions.unanswered == 0
+
+
+def test_answers_do_not_depend_on_questions_before(questions):
+    a = [z3.Int(f"a{at}") for at in range(4)]
+    hard = [z3.Sum(a) == 100, *(number >= 0 for number in a)]
+    first = [questions.any(hard, []).number(number) for number in a]
+    questions.any([z3.Distinct(*a)], [])
+    assert [questions.any(hard, []).number(number) for number in a] == first
 
 
 # Arguments of least noise, and worst inputs

@@ -1,0 +1,1 @@
+"""Tests of benchmarks: `make nightly` runs all of them, pull requests none."""

@@ -1,0 +1,80 @@
+"""Whether a mechanism answers otherwise after its module was imported anew.
+
+Noise that a secret decides which was drawn at the import is the same in all copies and forks,
+whatever is added to it in each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pytest_dp.arrays import Outputs, joined
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.independence import examples_of, told_apart
+from pytest_dp.auditors.starting_afresh import by_chance, keep_answers, seconds_left
+from pytest_dp.outputs.outcome import same
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.copies import CannotCopy
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+
+MAX_RUNS = 512
+"""Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
+each run, more take longer."""
+
+
+def drawn_at_the_import(context: Context, items: Sequence[Input], event: Any) -> str:
+    """Return why outputs seem to depend on something drawn at the import, or nothing if not.
+
+    Where the same random numbers give the same outputs after another import, nothing was drawn
+    then. Where they do not, outputs may not tell which import they come from. Code that reads no
+    values, and code of no module, has nothing from an import.
+    """
+    sampler = context.sampler
+    if sampler.anew is None or not sampler.reads_data or sampler.seconds_a_start:
+        return ""  # where a start takes seconds, each was an import
+    runs = max(context.runs_within(context.planned_to_tell / 8, MAX_RUNS), 2)
+    drawn: list[list[Outputs]] = []
+    with suppress(CannotCopy, OutOfTime):
+        for outputs in _imported_anew(context, items, runs):
+            if not drawn and _is_replayed(context, items, outputs):
+                return ""
+            drawn.append(outputs)
+    for apart in map(list, zip(*drawn, strict=True)):
+        if len(apart) < 2:
+            continue
+        kept = keep_answers(apart) and not by_chance(apart)
+        if kept or told_apart(apart, tabulate(joined(apart)), event):
+            return (
+                "it answers otherwise each time its module is imported anew, as with noise that "
+                f"follows from a secret key ({examples_of(apart)})"
+            )
+    return ""
+
+
+def _imported_anew(context: Context, items: Sequence[Input], runs: int) -> Iterator[list[Outputs]]:
+    """Yield outputs on all inputs of each of some interpreters that imported the mechanism."""
+    sampler = context.sampler
+    assert sampler.anew is not None
+    deadline = Deadline(seconds_left(context))
+    used = int(sampler.forks and sampler.origin is sampler.anew)  # the first was asked before
+    for number in sampler.anew.each(used):
+        keyed = list(zip(items, _keys(number - used, len(items)), strict=True))
+        yield sampler.forked(sampler.anew, keyed, runs, deadline, seeds_all=True)
+
+
+def _keys(number: int, inputs: int) -> list[tuple[int, ...]]:
+    """Return the key of the random numbers of an interpreter, on each input."""
+    return [(number, side, 2) for side in range(inputs)]
+
+
+def _is_replayed(context: Context, items: Sequence[Input], both: list[Outputs]) -> bool:
+    """Return whether the mechanism gave the same outputs here, with the same random numbers."""
+    deadline = Deadline(seconds_left(context))
+    for item, key, outputs in zip(items, _keys(0, len(items)), both, strict=True):
+        here = context.sampler.afresh(item, len(outputs), key, deadline)
+        if not all(map(same, here, outputs)):
+            return False
+    return True

@@ -1,0 +1,230 @@
+"""Draw outputs of a mechanism that starts afresh: of copies, forks, or new interpreters.
+
+Forks have what nobody can seed in common: random bytes in reserve, as of compiled code. Those that
+draw alike go on from different places. New interpreters that cannot fork are few, as each costs an
+import. As long as all of these tell the same, more of them are asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Bools, Outputs, joined
+from pytest_dp.attacks.scores import Attack
+from pytest_dp.attacks.tally import Tally
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.result import AuditResult
+from pytest_dp.limits import (
+    HUNDREDS,
+    MANY,
+    MAX_WORK,
+    MILLION,
+    MOMENT,
+    NOT_IID,
+    NOTICED_SECONDS,
+    SAMPLES_SHARE,
+    SEVERAL,
+)
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.leaves import NUMBER
+from pytest_dp.outputs.paired_outputs import leaves_of
+from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.reprs import shown
+from pytest_dp.sampling.chunks import Input
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.sharing import surprise
+from pytest_dp.sampling.subject import Subject
+
+FEWEST_RUNS = 512
+"""Runs on either input of some processes, where there is time. Fewer miss a pool of some hundred
+noises, of which few are drawn twice; more take longer, and exceed `max_samples`."""
+Copies = list[Outputs]
+"""Outputs of copies, as many of each."""
+
+
+def seconds_left(context: Context) -> float:
+    """Seconds for runs that start afresh: a few of them in any case."""
+    a_few = 2 * SEVERAL * (context.sampler.seconds_a_run or 0.0)
+    return max(context.to_conclude(), a_few, NOTICED_SECONDS)
+
+
+def coins_enough(context: Context) -> int:
+    """How many fair coins fall alike with chance alpha at most."""
+    return 1 + math.ceil(-math.log2(context.alpha))
+
+
+def outputs_of_starts(
+    subject: Subject, dataset: Input, starts: int, runs: int, deadline: Deadline
+) -> list[Outputs]:
+    """Return outputs of each of some that start afresh; of fewer, where time is short."""
+    found: list[Outputs] = []
+    while len(found) < starts:
+        try:
+            found.append(subject.afresh(dataset, runs, (starts, len(found)), deadline))
+        except OutOfTime:
+            if len(found) < 2:
+                raise
+            break
+    return found
+
+
+def seconds_to_start(context: Context) -> float:
+    """Seconds that new interpreters took to start so far."""
+    return context.sampler.anew.seconds_to_start if context.sampler.anew else 0.0
+
+
+def _all_afresh(
+    context: Context, items: Sequence[Input], runs: int, number: int, deadline: Deadline
+) -> list[Outputs]:
+    """Outputs on all inputs of mechanisms that start afresh: of one, where that takes an import."""
+    sampler = context.sampler
+    keys = [(side, number) for side in range(len(items))]
+    if sampler.forks and sampler.origin is not None and sampler.seconds_a_start:
+        keyed = list(zip(items, keys, strict=True))
+        return sampler.forked(sampler.origin, keyed, runs, deadline, seeds_all=True)
+    return [
+        sampler.afresh(item, runs, key, deadline) for item, key in zip(items, keys, strict=True)
+    ]
+
+
+def runs_wanted(context: Context, result: AuditResult) -> int:
+    """Runs on each input: a cache shows in about as many as it took to look like a leak."""
+    left = context.left
+    # a third for processes that are forked
+    allowed = min(max(SAMPLES_SHARE * left, context.to_confirm / 3), left / 3)
+    wanted = min(max(result.bet_samples or MAX_WORK, HUNDREDS), MAX_WORK, allowed)
+    seconds = context.seconds_to_confirm(context.planned_to_tell) / 4  # half of it for either input
+    if context.sampler.forks:  # a few runs too many are better than red for answers that are kept
+        wanted, seconds = max(wanted, FEWEST_RUNS), max(seconds, MOMENT)
+    return max(context.runs_within(seconds, int(wanted)), SEVERAL)
+
+
+def copied_outputs(
+    context: Context,
+    items: Sequence[Input],
+    event: Any,
+    wanted: tuple[int, int],
+    deadline: Deadline,
+) -> list[Copies]:
+    """Outputs of copies on both inputs, which take turns: so many runs, of so many starts at most.
+
+    Where starts are few, more are made as long as all tell the same, as coins that each has thrown
+    once may do. Raises CannotCopy if there are no copies, and OutOfTime if time is up before there
+    are enough.
+    """
+    sampler = context.sampler
+    copies = min(wanted[1], max(wanted[0] // 4, 4))
+    runs = max(wanted[0] // copies, 2)
+    outputs: list[Copies] = [[] for _ in items]
+    enough = coins_enough(context)
+    while len(outputs[0]) < copies or (
+        sampler.seconds_a_start
+        and len(outputs[0]) < enough
+        and all(_has_constants(of_item, event) for of_item in outputs)
+    ):
+        number = len(outputs[0])
+        if number >= SEVERAL and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MILLION:
+            break
+        try:
+            drawn = _all_afresh(context, items, runs, number, deadline)
+        except OutOfTime:
+            if sampler.seconds_a_start:
+                raise
+            break
+        for of_item, output in zip(outputs, drawn, strict=True):
+            of_item.append(output)
+    if len(outputs[0]) < 2:
+        raise OutOfTime
+    for side, of_item in enumerate(outputs):
+        if sampler.forks and not sampler.seconds_a_start and _draw_alike(of_item):
+            longer = max(min(len(of_item) * runs // SEVERAL, MANY), 2)
+            both = items[side], items[1 - side]
+            outputs[side] = _apart(context, both, event, longer, deadline)
+        elif len(of_item) < min(SEVERAL, copies) and keep_answers(of_item):  # too few to tell
+            raise OutOfTime
+    return outputs
+
+
+def keep_answers(outputs: Copies) -> bool:
+    """Whether each copy gives one answer again and again, and not all give the same."""
+    texts = [[shown(output) for output in copy] for copy in outputs]
+    return all(len(set(copy)) == 1 for copy in texts) and len({copy[0] for copy in texts}) > 1
+
+
+def _apart(
+    context: Context, both: tuple[Input, Input], event: Any, runs: int, deadline: Deadline
+) -> Copies:
+    """Outputs of processes that share nothing any more of what all of them draw from.
+
+    While something is the same in all of them, it may be a coin that each has thrown once and
+    keeps: there are so many that fair ones fall alike with chance alpha at most. Of coins that
+    seldom show their other side, that chance is larger.
+    """
+    outputs, enough = Copies(), max(SEVERAL, coins_enough(context))
+    while len(outputs) < SEVERAL or (len(outputs) < enough and _has_constants(outputs, event)):
+        outputs.append(_after_others(context, *both, runs, len(outputs), deadline))
+    return outputs
+
+
+def _has_constants(outputs: Copies, event: Any) -> bool:
+    """Whether the event, or a part of the output, is the same in all runs."""
+    events = binary_events(tabulate(joined(outputs)), event)
+    return any(len(np.unique(inside)) == 1 for inside in events)
+
+
+def _after_others(
+    context: Context, item: Input, other: Input, runs: int, number: int, deadline: Deadline
+) -> Outputs:
+    """Outputs of a process that went on in what all of them draw from: by runs on other data."""
+    if not number or context.sampler.origin is None:
+        return context.sampler.afresh(item, runs, (0, number), deadline)
+    keyed = [(used, (side, number)) for side, used in enumerate((other, item))]
+    drawn = context.sampler.forked(
+        context.sampler.origin, keyed, number * runs, deadline, seeds_all=True
+    )
+    return drawn[1][:runs]
+
+
+def _draw_alike(outputs: Copies) -> bool:
+    """Whether processes draw alike: random bytes in reserve, as of compiled code, are forked.
+
+    Then the n-th outputs of many are the same one, which is rare among the others. How likely it is
+    by chance is bounded by its share of these, counted with one more, for any of them.
+    """
+    texts = np.array([[shown(output) for output in copy[:SEVERAL]] for copy in outputs])
+    for run, here in enumerate(texts.T):
+        values, counts = np.unique(here, return_counts=True)
+        others = np.delete(texts, run, axis=1)
+        share = (np.sum(others == values[counts.argmax()]) + 1) / (others.size + 1)
+        most = int(counts.max())
+        if len(here) * math.comb(len(here), most) * share**most < NOT_IID:
+            return True
+    return False
+
+
+def by_chance(outputs: Copies) -> bool:
+    """Whether independent runs might repeat what each copy gave first: a coin soon does."""
+    first = surprise([shown(copy[0]) for copy in outputs])
+    return (len(outputs[0]) - 1) * first < -math.log(NOT_IID)
+
+
+def binary_events(table: Table, event: Any) -> Iterator[Bools]:
+    """Which outputs are in the event, and in about the upper half at each place."""
+    if isinstance(event, Event):
+        yield event.mask(table)
+    elif isinstance(event, Attack):
+        yield Tally(event, None).hits(table)[0]
+    for place in table.places[: MANY // 2]:
+        numbers, codes = table.leaf(place)
+        is_number = codes == NUMBER
+        if is_number.any():
+            middle = np.median(numbers[is_number])
+            above = is_number & (numbers > middle)
+            yield above if above.any() else is_number & (numbers >= middle)
+        if not is_number.all():
+            values, counts = np.unique(codes[~is_number], return_counts=True)
+            yield codes == values[counts.argmax()]

@@ -1,0 +1,161 @@
+"""Replays of a pair of inputs under one shift, or under one shift for each path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.random import default_rng
+
+from pytest_dp.arrays import Floats
+from pytest_dp.oracles.agreeing import agree, differences
+from pytest_dp.oracles.handing_out import MAX_ELEMENTS, NO_GAP, Drawn, Gap, Replayer, Run, Shift
+from pytest_dp.oracles.numbers import Numbers, Pinned, Plan
+
+ROUNDING_TRIALS = 6
+"""Replays with draws moved by rounding errors, where outputs differ. With fewer, a sound alignment
+is dropped more often because a ratio or a rounding step amplifies such errors."""
+ROUNDING_ERROR = 2.0**-47
+"""Relative size of such errors: that of 32 operations on floats."""
+AMPLIFIED = 8.0
+"""How many times more than in these trials outputs may differ."""
+MAX_INPUTS_KEPT = 4
+"""Inputs whose runs are kept for further pairs. More take memory; with fewer, runs on the data that
+many pairs share are made for each."""
+SCALES_DEPEND = "the scale of a draw depends on other draws"
+OTHER_LAWS = "it draws from other laws, or more often, on one input than on the other"
+OUTPUTS_DIFFER = "no shift of its draws makes up for the difference of the inputs"
+
+
+class NotAligned(Exception):  # noqa: N818  a way out, not an error
+    """No alignment was found; the message says why."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What alignments on several pairs of one mechanism share."""
+
+    runs: dict[Any, tuple[Any, dict[tuple[int, ...], Run]]] = field(default_factory=dict)
+    """Runs with draws that are not moved, by the input and the plan of the replays; and the input,
+    of which no other object may get the identity."""
+    by_path: bool = False
+    """Whether the last pair was aligned by a shift for each path: the next is tried so first."""
+
+    def runs_on(self, data: Any, plan: Plan) -> dict[tuple[int, ...], Run]:
+        """Return the runs on an input so far, by the seeds of their numbers."""
+        key = id(data), plan.seed, plan.from_laws
+        kept = self.runs.pop(key, (data, {}))
+        while len(self.runs) >= MAX_INPUTS_KEPT:
+            del self.runs[next(iter(self.runs))]
+        self.runs[key] = kept
+        return kept[1]
+
+
+@dataclass(slots=True)
+class Pairing:
+    """The replays of one pair of inputs, in one direction.
+
+    `source` and `target` are the numbers of the inputs in the replayer. `gaps` says which draws
+    they lack.
+    """
+
+    replayer: Replayer
+    source: int
+    target: int
+    gaps: tuple[Gap, Gap] = (NO_GAP, NO_GAP)
+    pins: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    """Values in scales of draws that only one input asks for; how high they may be at most unless
+    `exactly`."""
+    exactly: bool = False
+    sizes: dict[int, float] = field(default_factory=dict)
+    """The largest number that the draws of a request are added to."""
+
+    def pinned(self, numbers: Numbers) -> Numbers | Pinned:
+        """Return the numbers with the draws that only one input asks for kept low."""
+        return Pinned(numbers, self.pins, exactly=self.exactly) if self.pins else numbers
+
+    def on_source(self, numbers: Numbers, *, tracked: bool = False) -> Run:
+        """Return the run on the source."""
+        return self._noted(
+            self.replayer.run(self.source, self.pinned(numbers), gap=self.gaps[0], tracked=tracked)
+        )
+
+    def on_target(self, numbers: Numbers, shift: Shift, *, tracked: bool = False) -> Run:
+        """Return the run on the target, with the draws moved by a shift."""
+        return self._noted(
+            self.replayer.run(
+                self.target, self.pinned(numbers), shift, self.gaps[1], tracked=tracked
+            )
+        )
+
+    def _noted(self, run: Run) -> Run:
+        for each in run.record.sums:
+            for form, constant, _ in each.rows():
+                for at, _ in form:
+                    number = at // MAX_ELEMENTS
+                    self.sizes[number] = max(abs(constant), self.sizes.get(number, 0.0))
+        return run
+
+    def agrees(self, numbers: Numbers, shift: Shift, output: Any, moved: Run) -> bool:
+        """Return whether the outputs of two replays are equal to rounding.
+
+        Where they differ, replays whose draws are moved by rounding errors say by how much
+        outputs may.
+        """
+        found = differences(output, moved.output)
+        if found is not None and not found.any():
+            return True
+        generator, spread = default_rng(numbers.seed), np.zeros(0 if found is None else len(found))
+        for _ in range(ROUNDING_TRIALS):
+            rounded = {
+                each.number: self._rounded(generator, shift, each, noise)
+                for each, noise in zip(moved.drawn, moved.noise, strict=True)
+                if each.law is not None and not each.law.lattice
+            }
+            again = self.on_target(numbers, {**shift, **rounded}).output
+            if agree(output, again):
+                return True
+            apart = differences(moved.output, again)
+            if found is not None and apart is not None:
+                spread = np.maximum(spread, apart)
+        return found is not None and bool((found <= AMPLIFIED * spread).all())
+
+    def _rounded(self, generator: Any, shift: Shift, each: Drawn, noise: Floats) -> Floats:
+        missing = self.gaps[1].elements.get(each.number, ())
+        before = shift.get(each.number, np.zeros(len(noise) + len(missing)))
+        size = np.abs(noise).max(initial=0.0) + np.abs(before).max(initial=0.0)
+        size += self.sizes.get(each.number, 0.0)
+        errors = generator.choice([-1.0, 1.0], len(before)) * ROUNDING_ERROR * size
+        moved: Floats = before + errors
+        return moved
+
+
+@dataclass(slots=True)
+class Laws:
+    """The laws of draws, by a key, which have to be the same in all replays."""
+
+    gaps: tuple[Gap, Gap]
+    seen: dict[Any, Drawn] = field(default_factory=dict)
+
+    def check(self, ours: Run, theirs: Run, key: Any = None) -> None:
+        """Raise NotAligned unless both runs have draws of the same laws as all before."""
+        left, right = (
+            [_without(each, other) for each in run.drawn if each.number not in other.requests]
+            for run, other in zip((ours, theirs), reversed(self.gaps), strict=True)
+        )
+        if [each.number for each in left] != [each.number for each in right]:
+            raise NotAligned(OTHER_LAWS)
+        if not all(map(Drawn.is_like, left, right)):
+            raise NotAligned(OTHER_LAWS)
+        for each in ours.drawn:
+            before = self.seen.setdefault((key, each.number), each)
+            if before.law is not None and not before.is_like(each):
+                raise NotAligned(SCALES_DEPEND)
+
+
+def _without(each: Drawn, gap: Gap) -> Drawn:
+    """Return draws without those that the other input does not ask for."""
+    missing = gap.elements.get(each.number)
+    return replace(each, scale=np.delete(each.scale, missing)) if missing else each

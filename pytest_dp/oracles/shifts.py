@@ -1,0 +1,202 @@
+"""Shifts of draws that make up for the difference of two inputs, by what the draws are added to.
+
+On a path of a mechanism, every sum of draws that is released has to stay where it is, and every
+sum that is compared has to stay on its side. Of all shifts that do, the cheapest is a solution of a
+linear program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.arrays import Floats
+from pytest_dp.oracles.handing_out import MAX_ELEMENTS, Drawn, Run, Shift
+from pytest_dp.oracles.shift_loss import cost_per_step
+from pytest_dp.oracles.sums import Form, ScalarSum, Sum
+from pytest_dp.oracles.tracked import TrackedArray, is_tracked
+
+MAX_VARIABLES = 2000
+"""Draws in one linear program. With more, its solution takes seconds."""
+NEGLIGIBLE = 1e-9
+"""Solutions of linear programs this close to a whole number of steps are rounded to it."""
+
+
+def forms_of(sums: Iterable[Sum | ScalarSum]) -> dict[Form, list[float]]:
+    """Return the constants of sums by their forms, in the order in which they were made.
+
+    Forms are scaled so that their first coefficient is 1.
+    """
+    found: dict[Form, list[float]] = {}
+    for each in sums:
+        for form, constant, _ in each.rows():
+            if form:
+                by = form[0][1]
+                scaled = tuple((at, factor / by) for at, factor in form)
+                found.setdefault(scaled, []).append(constant / by)
+    return found
+
+
+def _released(output: Any) -> Iterable[Sum | ScalarSum]:
+    """Return the tracked sums in an output."""
+    if isinstance(output, TrackedArray):
+        if is_tracked(output):
+            yield Sum(output.terms, output.constants)
+    elif is_tracked(output):
+        yield ScalarSum(output.form, output.constants)
+    elif isinstance(output, dict):
+        for value in output.values():
+            yield from _released(value)
+    elif isinstance(output, list | tuple):
+        for value in output:
+            yield from _released(value)
+
+
+def _used(forms: dict[Form, list[float]], *, final: bool) -> dict[Form, list[float]]:
+    """Return the forms that a shift has to keep: of single draws, or those of no larger sum."""
+    if not final:
+        single = {at for form in forms if len(form) == 1 for at, _ in form}
+        return {
+            form: constants
+            for form, constants in forms.items()
+            if len(form) == 1 or not {at for at, _ in form} <= single
+        }
+    larger = [{at for at, _ in form} for form in forms if len(form) > 1]
+    return {
+        form: constants
+        for form, constants in forms.items()
+        if not any({at for at, _ in form} < other for other in larger)
+    }
+
+
+def shift_of_centres(ours: Run, theirs: Run, which: int, *, final: bool = False) -> Shift | None:
+    """Return the shift of the draws of `ours` that keeps every sum; None if there is none.
+
+    Sums of the same draws with several constants are kept by the first (0) or the last (-1).
+    """
+    one, other = forms_of(ours.record.sums), forms_of(theirs.record.sums)
+    equal = [
+        (form, constants[which] - other[form][which])
+        for form, constants in _used(one, final=final).items()
+        if form in other
+    ]
+    return _cheapest(ours.drawn, equal, [])
+
+
+def shift_of_path(ours: Run, theirs: Run) -> Shift | None:
+    """Return the cheapest shift on the path of two runs; None if there is none."""
+    for final in (False, True):
+        if (shift := _shift_of_path(ours, theirs, final=final)) is not None:
+            return shift
+    return None
+
+
+def _shift_of_path(ours: Run, theirs: Run, *, final: bool) -> Shift | None:
+    one, other = ours.record, theirs.record
+    compared = forms_of(one.compared)
+    kept = forms_of(_released(ours.output))
+    sums, their_sums = forms_of(one.sums), forms_of(other.sums)
+    singles = {at for form in compared if len(form) == 1 for at, _ in form}
+    equal = [
+        (form, constants[-1] - their_sums[form][-1])
+        for form, constants in _used(sums, final=final).items()
+        if form in their_sums
+        and (form in kept or (form not in compared and not {at for at, _ in form} <= singles))
+    ]
+    above = []
+    if len(one.comparisons) != len(other.comparisons):
+        return None
+    for left, right in zip(one.comparisons, other.comparisons, strict=True):
+        rows, their_rows = list(left.rows()), list(right.rows())
+        if [row[0] for row in rows] != [row[0] for row in their_rows]:
+            return None
+        for (form, constant, result), (_, their_constant, _) in zip(rows, their_rows, strict=True):
+            sign = 1.0 if result else -1.0
+            signed = tuple((at, sign * by) for at, by in form)
+            above.append((signed, sign * (constant - their_constant)))
+    return _cheapest(ours.drawn, equal, above)
+
+
+def _cheapest(
+    drawn: Sequence[Drawn], equal: list[tuple[Form, float]], above: list[tuple[Form, float]]
+) -> Shift | None:
+    """Return the shift of least loss with these sums, and with at least these."""
+    by_number = {each.number: each for each in drawn}
+    shift: dict[int, Any] = {
+        each.number: np.zeros(each.count) for each in drawn if each.law is not None
+    }
+    if not above and all(len(form) == 1 for form, _ in equal):
+        for ((at, _),), value in equal:
+            number, place = divmod(at, MAX_ELEMENTS)
+            if number in shift:
+                shift[number][place] = value
+        return shift
+    variables = sorted({at for form, _ in (*equal, *above) for at, _ in form})
+    if len(variables) > MAX_VARIABLES:
+        return None
+    units = []
+    costs: list[tuple[float, float]] = []
+    for at in variables:
+        each = by_number[at // MAX_ELEMENTS]
+        assert each.law is not None
+        units.append(float(each.scale[min(at % MAX_ELEMENTS, len(each.scale) - 1)]) or 1.0)
+        costs.append(cost_per_step(each.law))
+    solution = _solve(variables, units, costs, equal, above)
+    if solution is None:
+        return None
+    for at, unit, step in zip(variables, units, solution, strict=True):
+        number, place = divmod(at, MAX_ELEMENTS)
+        shift[number][place] = step * unit
+    singles = ((form[0][0], value) for form, value in equal if len(form) == 1)
+    for at, value in singles:  # exactly, where a program is not
+        shift[at // MAX_ELEMENTS][at % MAX_ELEMENTS] = value
+    return shift
+
+
+def _solve(
+    variables: Sequence[int],
+    units: Sequence[float],
+    costs: Sequence[tuple[float, float]],
+    equal: Sequence[tuple[Form, float]],
+    above: Sequence[tuple[Form, float]],
+) -> Floats | None:
+    """Solve the linear program, in steps of one scale up and down for each draw."""
+    from scipy.optimize import linprog  # loaded where it is of use
+
+    position = {at: i for i, at in enumerate(variables)}
+    count = len(variables)
+
+    def matrix(rows: Sequence[tuple[Form, float]], sign: float) -> tuple[Any, Any]:
+        left = np.zeros((len(rows), 2 * count))
+        for row, (form, _) in enumerate(rows):
+            for at, by in form:
+                left[row, position[at]] = sign * by * units[position[at]]
+                left[row, count + position[at]] = -sign * by * units[position[at]]
+        right = np.array([sign * value for _, value in rows])
+        return (left, right) if rows else (None, None)
+
+    both = [up for up, _ in costs] + [down for _, down in costs]
+    result: Any = linprog(
+        [cost if math.isfinite(cost) else 0.0 for cost in both],
+        *matrix(above, -1.0),
+        *matrix(equal, 1.0),
+        bounds=[(0, None if math.isfinite(cost) else 0) for cost in both],
+    )
+    if result.status != 0:
+        return None
+    steps = result.x[:count] - result.x[count:]
+    scaled = steps * np.array(units)
+    whole = np.round(scaled)
+    close = np.abs(scaled - whole) <= NEGLIGIBLE
+    rounded: Floats = np.where(close, whole / np.array(units), steps)
+    return rounded
+
+
+def are_equal(one: Shift, other: Shift) -> bool:
+    """Return whether two shifts move the same draws as far."""
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[number], other[number]) for number in one
+    )

@@ -1,0 +1,210 @@
+"""Pairs by how far the noiseless answer moves on them, in units of its noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_dp.checks import is_strategy
+from pytest_dp.claim import Promise
+from pytest_dp.datasets import kind_of
+from pytest_dp.datasets.conversion import length
+from pytest_dp.datasets.record_relations import AddRemoveOne, OfRecords
+from pytest_dp.datasets.relations import AnyTwo, Pair
+from pytest_dp.declaration import Queries
+from pytest_dp.inputs.sources import PairSource, Screener, Tried, marked
+from pytest_dp.results.screened import Moved, Screened, wanted_pairs
+from pytest_dp.sampling.calling import Call
+from pytest_dp.search.constants import constants_of
+from pytest_dp.search.observing import Clock
+from pytest_dp.search.odd_values import odd_pairs
+from pytest_dp.sensitivity.pairs import any_two, can_take_parts, parts_of
+from pytest_dp.sensitivity.screening import Screening, ranked
+from pytest_dp.sensitivity.unreached import Place, Step
+from pytest_dp.settings import Settings
+
+if TYPE_CHECKING:  # with Hypothesis, which not all claims load
+    from pytest_dp.inputs.generated import Generated
+
+MAX_PROPOSED = 6
+"""Pairs inside the claim that are proposed. More take samples from all others; fewer leave out
+pairs that move in another way than the largest."""
+MAX_OPENED = 500
+"""Pairs around inputs that take new ways, which are screened. More matter where code has many
+comparisons."""
+MAX_OUTSIDE = 400
+"""Pairs outside the claim that are screened. More try odd values in more kinds of records."""
+CLEARLY_FARTHER = 1.25
+"""How many times as far the answer has to move on a pair outside the claim, to be proposed."""
+CLEARLY_MORE = 1.0001
+"""How many times the movement of the pairs that the claim gives a further one has to have, to be
+proposed. Smaller factors propose pairs that differ by rounding alone."""
+
+
+class ByMovement(Screener):
+    """Screens pairs of a claim, once, and proposes those on which the answer moves most."""
+
+    name = "movement"
+
+    def __init__(
+        self,
+        source: PairSource,
+        promise: Promise,
+        call: Call,
+        clock: Clock,
+        settings: Settings,
+    ) -> None:
+        seed, self._beyond = settings.seed or 0, settings.beyond != "off"
+        self._source, self._promise, self._clock = source, promise, clock
+        self._call = call
+        self.steps: Callable[[], set[Step]] = set
+        """Gives the instructions that runs of other searches have executed."""
+        self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        self._screening = Screening(call, clock.remaining, raising=source.generated is not None)
+        self._screened: Screened | None = None
+        self._proposed: list[Pair] = []
+        self._outside: list[Pair] = []
+        self._choices: dict[int, tuple[Pair, tuple[Any, ...]]] = {}
+
+    def screen(self) -> Screened:
+        """Return what the screening shows, which is made by the first call."""
+        if self._screened is None:
+            with self._clock.running():
+                self._screened = self._made()
+        return self._screened
+
+    def unreached(self) -> list[Place]:
+        """Return code that no input reached which was run, here or by other searches."""
+        given = self._source.given
+        inputs = [data for pair in given[:MAX_PROPOSED] for data in pair.inputs]
+        fixed = {*self._call.params, self._call.size or ""} - given[0].params.keys()
+        return self._screening.unreached(inputs, self.steps(), fixed)
+
+    def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:  # noqa: ARG002
+        """Return the pairs of largest movement, where the claim gives none that moves as far."""
+        self.screen()
+        proposed, self._proposed, self._outside = [*self._proposed, *self._outside], [], []
+        return marked(proposed, self._source.bounds, wanted=self._beyond)
+
+    def _made(self) -> Screened:
+        source, given = self._source, self._source.given
+        inputs = [data for pair in given for data in (pair.d1, pair.d2)]
+        sizes = (length(data) if kind_of(data) else 1 for data in inputs)
+        wanted = wanted_pairs(max(sizes, default=1))
+        done, known = self._screening.screen(given, wanted)
+        pairs, is_all = self._further()
+        more, found = self._screening.screen(pairs, wanted - done)
+        is_all = is_all and done + more < wanted
+        if source.generated is not None:
+            opened, closest = self._screening.screen(
+                self._pairs_around_turns(), MAX_OPENED, twice=True
+            )
+            more, found = more + opened, ranked([*found, *closest])
+        farthest = known[0].movement.order if known else (0.0, 0.0)
+        kinds = {moved.movement.kind for moved in known}
+        inside = []
+        for moved in found:
+            is_new = moved.movement.kind not in kinds and math.isinf(moved.movement.loss)
+            if len(self._proposed) < MAX_PROPOSED and (is_new or _exceeds(moved, farthest)):
+                pair = self._yielded(moved.pair)
+                if pair is None:
+                    continue
+                self._proposed.append(pair)
+                moved = replace(moved, pair=pair)
+            inside.append(moved)
+        self._look_outside(ranked([*known, *inside]))
+        largest = tuple(ranked([*known, *inside]))
+        return Screened(done + more, is_all, largest, wanted, self._screening.note)
+
+    def _look_outside(self, inside: Sequence[Moved]) -> None:
+        """Propose pairs that the claim does not give, if the answer moves farther on them."""
+        promise = self._promise
+        if promise.relation is None or any(p.params for p in self._source.given):
+            return
+        if isinstance(promise.inputs, Queries):
+            pairs = self._pairs_around_turns()
+        elif isinstance(promise.inputs, list | tuple) and isinstance(promise.relation, OfRecords):
+            pairs = odd_pairs(promise.inputs, promise.relation)
+        else:
+            return
+        farthest = inside[0].movement.loss if inside else 0.0
+        _, found = self._screening.screen(
+            pairs, MAX_OUTSIDE, twice=isinstance(promise.inputs, Queries)
+        )
+        farther = [moved for moved in found if moved.movement.loss > CLEARLY_FARTHER * farthest]
+        self._outside += [moved.pair for moved in farther[:MAX_PROPOSED]]
+
+    def _pairs_around_turns(self) -> Iterator[Pair]:
+        """Yield pairs around inputs that take new ways at comparisons of the code."""
+        from pytest_dp.inputs.neighbourhoods import beside, can_edit
+        from pytest_dp.search.guided import Guided, vectors
+
+        inputs, relation = self._promise.inputs, self._promise.relation
+        assert relation is not None
+        if isinstance(inputs, Queries):
+            inputs = vectors(inputs.lengths)
+        elif not (can_edit(relation) and is_strategy(inputs)) or self._source.given[0].params:
+            return
+        seed = int(self._rng.integers(2**32))
+        guided = Guided(
+            inputs, self._call, seed, self._constants(), thinned=self._screening.thinned
+        )
+        for made in guided.opened():
+            for neighbour in beside(inputs, relation, made, guided.donors, guided.random):
+                self._choices[id(neighbour.pair)] = neighbour.pair, neighbour.choices
+                yield neighbour.pair
+
+    def _constants(self) -> Sequence[Any]:
+        generated = self._source.generated
+        if generated is not None:
+            return generated.constants
+        return [one.value for one in constants_of(self._call.mechanism, self._call.params)]
+
+    def _yielded(self, pair: Pair) -> Pair | None:
+        """Return a pair as its strategy makes it; None where the strategy makes another one."""
+        generated = self._source.generated
+        if generated is None or id(pair) not in self._choices:
+            return pair
+        return generated.taken(pair, self._choices[id(pair)][1])
+
+    def _further(self) -> tuple[Iterator[Pair], bool]:
+        """Return pairs of the claim beside those that it gives, and whether these are all."""
+        promise, source = self._promise, self._source
+        relation = promise.relation
+        if source.generated is not None:
+            return self._drawn(source.generated), False
+        inside = (replace(pair, origin="") for pair in source.following if not pair.beyond)
+        if isinstance(promise.inputs, list | tuple) and can_take_parts(relation):
+            assert isinstance(relation, AddRemoveOne)
+            return parts_of(promise.inputs, relation, self._rng), False
+        return inside, True
+
+    def _drawn(self, generated: Generated) -> Iterator[Pair]:
+        """Yield pairs of a strategy: drawn ones, then the cheapest that it is known to yield."""
+        # Hypothesis is loaded by now.
+        from pytest_dp.inputs.neighbourhoods import can_edit, neighbourhoods
+
+        promise, given = self._promise, self._source.given
+        pool = [*given, *generated.pool]
+        yield from generated.pool
+        relation = promise.relation
+        if isinstance(relation, AnyTwo):
+            yield from any_two(pool, self._rng)
+        elif can_edit(relation) and is_strategy(promise.inputs) and not given[0].params:
+            assert relation is not None
+            seed = int(self._rng.integers(2**32))
+            for made in neighbourhoods(promise.inputs, relation, seed, generated.constants):
+                self._choices[id(made.pair)] = made.pair, made.choices
+                yield made.pair
+        yield from generated.propose(())
+
+
+def _exceeds(moved: Moved, largest: tuple[float, float]) -> bool:
+    loss, answer = moved.movement.order
+    if loss == largest[0]:
+        return math.isinf(loss) and answer > CLEARLY_MORE * largest[1]
+    return loss > CLEARLY_MORE * largest[0]

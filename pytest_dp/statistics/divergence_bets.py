@@ -1,0 +1,199 @@
+"""Bets against bounds on Rényi divergences, that of order 1 (Kullback-Leibler) among them.
+
+With v the ratio of the probabilities of a bin on D and on D', as far as the past tells, a pair of
+outputs pays for the order 1 ``ln v(x) - (v(y) - 1)``, whose mean is at most the divergence, and for
+order a > 1 ``a v(x)^(a-1) - (a-1) v(y)^a - 1``, whose mean is at most ``exp((a-1) D) - 1``. That
+holds for any v (Young's inequality): with a bad estimate they only pay less. So that one rare
+output does not cap all stakes, log ratios are cut off at several sizes, and drawn towards 0. What
+is bet on is the same for every rung of a ladder.
+
+A bet that is fixed beforehand refutes all divergences D for which it wins ``1 / alpha`` on held-out
+pairs. As r only shifts its log wealth, these are all D below a number in closed form, which is a
+lower bound with confidence 1 - alpha. docs/proofs/betting-on-divergences.md proves all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.privacy import Guarantee
+from pytest_dp.statistics.regression import increasing, logistic, logit
+from pytest_dp.statistics.soft_bets import OPTIMISM_PER_PARAMETER, Attacks
+from pytest_dp.statistics.validation import check_level
+
+POWERS = (0.7, 1.0)
+"""Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
+is lost where the estimate is too steep. 1 alone takes 10 % more samples. More powers share the same
+wealth."""
+CUT_OFF = np.arange(1, 7) / 6
+"""Where log ratios are cut off, as shares of the largest that there is: rare outputs, of which
+little is known, cannot ruin a bet that is cut off early. More of them share the same wealth; fewer
+are further from the best one: none but the largest takes 1.1 to 1.2 times the samples under a bound
+of order 8, and makes no difference elsewhere. Measured."""
+NEWTON_STEPS = 30
+"""Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more. It
+stops earlier once it has converged; only the time depends on it."""
+LARGEST_LOG_RATIO, LARGEST_LOG_PAID = 30.0, 300.0
+"""Limits to a log ratio, and to the logarithm of what is paid, in nats, so that neither overflows.
+"""
+FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
+"""What may be staked, as shares of the largest stake that cannot ruin. Only one is taken, so that
+more cost nothing but time; with fewer, the best one is further off. By hand."""
+LOG_WEALTH_ROUNDING = 1e-15
+"""What each pair of outputs adds to log wealth by rounding, at most; it is taken off. Larger is
+never invalid."""
+
+
+def log_ratios(joint: Ints | Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Estimates of the log ratio of the bins' probabilities on D and on D', in nats, shape (2, b).
+
+    The first are increasing; the second are linear in the average score of the bins (Platt,
+    "Probabilistic Outputs for Support Vector Machines", 1999). With them comes how many numbers
+    were estimated for each.
+    """
+    counts1, counts2 = joint.sum(1), joint.sum(0)
+    weight = counts1 + counts2 + 1.0
+    steps = increasing((counts1 + 0.5) / weight, weight)
+    line = _logistic(counts1, counts2, scores)
+    ratios = np.clip(np.stack([logit(steps), line]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+    return ratios, np.array([float(len(np.unique(steps))), 2.0])
+
+
+def _logistic(counts1: Floats, counts2: Floats, scores: Floats) -> Floats:
+    """Log odds of D, linear in the score, of largest likelihood; hardly steeper than is known."""
+    runs = counts1 + counts2
+    centred = scores - np.average(scores, weights=runs)
+    spread = math.sqrt(np.average(centred**2, weights=runs))
+    if spread == 0:
+        return np.zeros(len(scores))
+    about = np.stack([np.ones(len(scores)), centred / spread])
+    prior = np.zeros(2), np.array([1.0, 0.1])
+    odds: Floats = logistic(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
+    return odds
+
+
+def paid(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
+    """What an output pays on the input that should make it likelier, and on the other one."""
+    if order == 1:
+        return log_ratio, -np.expm1(log_ratio)
+    k = order - 1
+    return order * np.expm1(k * log_ratio), -k * np.expm1(order * log_ratio)
+
+
+def allowed(order: float, bound: float | Floats) -> Floats:
+    """What a bet may pay on average, if the divergence is at most `bound`; rounded up."""
+    k = max(order - 1, 0.0)
+    r: Floats = np.asarray(bound, np.float64) if k == 0 else np.expm1(k * np.asarray(bound))
+    return r * (1 + 1e-15)
+
+
+def against_divergences(
+    joint: Ints | Floats, scores: Floats, orders: Sequence[float], bounds: Floats
+) -> Attacks:
+    """Attacks on the divergence of D from D', of D' from D, and on both at once.
+
+    `bounds` are those of the divergences, in nats, shape (rungs, orders).
+    """
+    ratios, known = log_ratios(joint, scores)
+    paid1, paid2, r = [], [], []
+    shapes = [
+        np.clip(power * ratio, -share * largest, share * largest)
+        for ratio in ratios
+        for power in POWERS
+        for largest in [power * np.abs(ratio).max()]
+        for share in CUT_OFF
+    ]
+    shape = np.stack(shapes)
+    for k, order in enumerate(orders):
+        clipped = np.clip(shape, -LARGEST_LOG_PAID / order, LARGEST_LOG_PAID / order)
+        (gain, cost), (back, price) = paid(clipped, order), paid(-clipped, order)
+        paid1 += [gain, price, gain + price]
+        paid2 += [cost, back, back + cost]
+        limit = allowed(order, bounds[:, k])[:, None]
+        r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
+    optimism = np.tile(
+        np.repeat(OPTIMISM_PER_PARAMETER * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders)
+    )
+    paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (paid1, paid2))
+    return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), optimism)
+
+
+@dataclass(frozen=True, slots=True)
+class DivergenceBet:
+    """One bet on a divergence, that of D from D', that of D' from D, or the larger of both."""
+
+    order: float
+    paid1: Floats
+    """Paid for the bin of the output on D, shape (b,)."""
+    paid2: Floats
+    """The same on D'."""
+    stake: float
+    """At most the inverse of the largest loss."""
+    ways: int
+    """2 if it bets on both."""
+
+    def lower(self, joint: Ints, alpha: float) -> float:
+        """Lower confidence bound on the divergence, in nats; 0 if nothing is shown.
+
+        `joint` counts held-out pairs, as in `Record.joint`. None of them may have had a say in the
+        bet.
+        """
+        check_level(alpha)
+        runs = float(joint.sum())
+        if runs == 0:
+            return 0.0
+        i, j = np.nonzero(joint)
+        won = float(np.log1p(self.stake * (self.paid1[i] + self.paid2[j])) @ joint[i, j])
+        return float(_shown(won / runs, runs, self.stake * self.ways, self.order, alpha))
+
+
+def best_bet(
+    joint: Floats, scores: Floats, guarantee: Guarantee, pairs: float, alpha: float
+) -> DivergenceBet:
+    """The bet from which the most is expected of the guarantee's parameter, by past pairs.
+
+    `joint` and `scores` are those of the first binning of a `Record`; `pairs` is how many will be
+    held out. The guarantee must bound divergences.
+    """
+    candidates = [
+        _best_of_order(joint, scores, divergence.order, pairs, alpha)
+        for divergence in guarantee.divergences
+    ]
+    shown = [guarantee.shown_by_divergence(bet.order, value) for bet, value in candidates]
+    return candidates[int(np.argmax(shown))][0]
+
+
+def _best_of_order(
+    joint: Floats, scores: Floats, order: float, pairs: float, alpha: float
+) -> tuple[DivergenceBet, float]:
+    """The best bet on the divergence of one order, and what it should show, in nats."""
+    attacks = against_divergences(joint, scores, [order], np.zeros((1, 1)))
+    paid1, paid2 = attacks.paid1[0], attacks.paid2[0]
+    ways = np.repeat([1, 1, 2], paid1.shape[1] // 3)
+    stakes = FINE_FRACTIONS[:, None] / attacks.largest_loss
+    i, j = np.nonzero(joint)
+    pays = paid1[i] + paid2[j]
+    runs = joint.sum()
+    won = joint[i, j] @ np.log1p(pays * stakes[:, None])
+    shown = _shown((won - attacks.optimism) / runs, pairs, stakes * ways, order, alpha)
+    f, k = np.unravel_index(np.argmax(shown), shown.shape)
+    bet = DivergenceBet(order, paid1[:, k], paid2[:, k], float(stakes[f, k]), int(ways[k]))
+    return bet, float(shown[f, k])
+
+
+def _shown(
+    growth: Floats | float, pairs: float, stake: Floats | float, order: float, alpha: float
+) -> Floats:
+    """The divergence that is shown by such growth of log wealth with each pair, in nats.
+
+    Rounded down: the error of the sum of logarithms is far below what is taken off.
+    """
+    r = np.expm1(np.asarray(growth) - LOG_WEALTH_ROUNDING + math.log(alpha) / pairs) / stake
+    r = np.maximum(r, 0.0)
+    shown: Floats = r if order == 1 else np.log1p(r) / (order - 1)
+    return shown * (1 - 1e-14)

@@ -1,0 +1,171 @@
+"""Bets on events: outputs in the upper or the lower bins of a binning, on both inputs.
+
+What a pair of outputs pays depends only on whether either is in the event, so a record is turned
+into counts of such pairs, for all events at once, and growth is a product of matrices.
+docs/proofs/betting-under-coupling.md proves that none of these bets gains under the claim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.privacy.guarantees import HockeyStick
+
+FRACTIONS = 0.98 * 0.5 ** np.arange(9)
+"""What can be staked, as shares of the largest stake that cannot ruin. More of them, down to
+smaller ones, share the same wealth; the best of fewer wins less. By hand."""
+
+
+class EventBets:
+    """What every pair of outputs adds to the log wealth of bets on events, for every rung.
+
+    All rungs must have the same number of constraints.
+    """
+
+    def __init__(self, rungs: Sequence[Sequence[HockeyStick]]) -> None:
+        tables = [[_tables(stick) for stick in sticks] for sticks in rungs]
+        self.one_way, self.both_ways = (
+            np.stack([np.concatenate([kinds[kind] for kinds in rung], axis=1) for rung in tables])
+            for kind in range(2)
+        )
+
+    def growth(self, joint: Sequence[Ints | Floats], rungs: Ints) -> Floats:
+        """Log growth of all bets, for some of the rungs, shape (rungs, bets)."""
+        one_way = all_contingencies(joint) @ self.one_way[rungs]
+        both = all_contingencies_both_ways(joint) @ self.both_ways[rungs]
+        return np.concatenate([by_rung(one_way), by_rung(both)], axis=1)
+
+
+def _tables(stick: HockeyStick) -> tuple[Floats, Floats]:
+    """Log growth for the four or nine kinds of pairs, and every fraction of the largest stake.
+
+    One way, and both ways.
+    """
+    largest = 1 / (np.exp(np.array([stick.eps])) + stick.delta)
+    stakes = largest * FRACTIONS
+    one_way = np.log1p(payoffs(*stick)[:, None] * stakes)
+    both_ways = np.log1p(payoffs_both_ways(*stick)[:, None] * stakes / 2)  # either may lose it all
+    return one_way, both_ways
+
+
+@lru_cache(maxsize=16)
+def _every_stake(sticks: tuple[HockeyStick, ...]) -> Floats:
+    """Log growth of bets one way, for the four kinds of pairs, with stakes between the others."""
+    fine = 0.98 * 0.5 ** np.arange(0.0, len(FRACTIONS), 0.25)
+    bets = [
+        np.log1p(payoffs(*stick)[:, None] * fine / (math.exp(stick.eps) + stick.delta))
+        for stick in sticks
+    ]
+    return np.concatenate(bets, axis=1)
+
+
+def event_growth(
+    c1: Ints | Floats, c2: Ints | Floats, runs: int, sticks: tuple[HockeyStick, ...]
+) -> Floats:
+    """Log wealth that the best bet on each event would have earned; 0 where none would.
+
+    In so many pairs of independent outputs: `c1` of those on D were in it, which is bet to make it
+    likelier, and `c2` of those on D'. Against a claim from which these hockey sticks follow.
+    """
+    p, q = np.asarray(c1) / runs, np.asarray(c2) / runs
+    cells = np.stack([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)], axis=-1)
+    growth: Floats = runs * (cells @ _every_stake(sticks)).max(axis=-1, initial=0.0)
+    return growth
+
+
+def by_rung(bets: Floats) -> Floats:
+    """One row for each rung; there may be none."""
+    return bets.reshape(len(bets), math.prod(bets.shape[1:]))
+
+
+def contingency(joint: Ints | Floats) -> Floats:
+    """Counts of (both, only the likelier, only the rarer, neither) for the events that cut bins.
+
+    Of shape (2 * (b - 1), 4): for the events "bin k or higher", which D should make likelier, then
+    for "below bin k", which D' should. `joint` is as in `Record.joint`.
+    """
+    above = joint[::-1, ::-1].cumsum(0).cumsum(1)[::-1, ::-1]
+    below = joint.cumsum(0).cumsum(1)
+    total = below[-1, -1]
+    last = len(joint) - 1
+    counts = np.empty((2 * last, 4))
+    for part, both, p, q in (
+        (counts[:last], above.diagonal()[1:], above[1:, 0], above[0, 1:]),
+        (counts[last:], below.diagonal()[:-1], below[-1, :-1], below[:-1, -1]),
+    ):
+        part[:, 0], part[:, 1], part[:, 2] = both, p - both, q - both
+        part[:, 3] = total - p - q + both
+    return counts
+
+
+def contingency_both_ways(joint: Ints | Floats) -> Floats:
+    """Counts of pairs of outputs, (low, middle, high) on D times the same on D', flattened.
+
+    Of shape (b * (b - 1) / 2, 9), for all j <= k: "low" is below bin j, which D' should make
+    likelier, and "high" is bin k or higher, which D should.
+    """
+    b = len(joint)
+    below = np.zeros((b + 1, b + 1))
+    below[1:, 1:] = joint.cumsum(0).cumsum(1)
+    corners = below.ravel()[_corners(b)]  # (4, 4, events)
+    rows = corners[1:] - corners[:-1]
+    return (rows[:, 1:] - rows[:, :-1]).reshape(9, -1).T
+
+
+@lru_cache(maxsize=64)
+def _corners(b: int) -> Ints:
+    """Where the parts of pairs of outputs begin and end in cumulative counts, shape (4, 4, k)."""
+    j, k = np.triu_indices(b - 1)
+    ends = np.stack([np.zeros_like(j), j + 1, k + 1, np.full_like(j, b)])
+    return ends[:, None, :] * (b + 1) + ends[None, :, :]
+
+
+_TWO_BINS = np.array([[3, 2, 1, 0], [0, 2, 1, 3]])
+"""Where the four counts of a record of two bins are found in its events, one way."""
+_TWO_BINS_BOTH_WAYS = np.array([0, 2, 6, 8])
+"""Where they go in its events both ways."""
+
+
+def all_contingencies(joints: Sequence[Ints | Floats]) -> Floats:
+    """`contingency` of several records, one below the other; those of two bins come last.
+
+    Most binnings have two bins: they are counted all at once.
+    """
+    wide = [contingency(joint) for joint in joints if len(joint) != 2]
+    flat = np.array([joint for joint in joints if len(joint) == 2], np.float64).reshape(-1, 4)
+    return np.concatenate([*wide, flat[:, _TWO_BINS].reshape(-1, 4)])
+
+
+def all_contingencies_both_ways(joints: Sequence[Ints | Floats]) -> Floats:
+    """`contingency_both_ways` of several records; those of two bins come last."""
+    wide = [contingency_both_ways(joint) for joint in joints if len(joint) != 2]
+    flat = np.array([joint for joint in joints if len(joint) == 2], np.float64).reshape(-1, 4)
+    narrow = np.zeros((len(flat), 9))
+    narrow[:, _TWO_BINS_BOTH_WAYS] = flat
+    return np.concatenate([*wide, narrow])
+
+
+def independent(joint: Floats) -> Floats:
+    """The counts to expect if outputs on D and on D' had been drawn independently."""
+    expected: Floats = np.outer(joint.sum(1), joint.sum(0)) / max(joint.sum(), 1)
+    return expected
+
+
+def payoffs_both_ways(eps: float, delta: float) -> Floats:
+    """What a pair of outputs pays for bets in both directions, as in `contingency_both_ways`."""
+    price = math.exp(eps)
+    low, high = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    up = high[:, None] - price * high[None, :] - delta
+    down = low[None, :] - price * low[:, None] - delta
+    return (up + down).ravel()
+
+
+def payoffs(eps: float, delta: float) -> Floats:
+    """What a pair of outputs pays for an event, in the order of `contingency`."""
+    price = math.exp(eps)
+    return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])

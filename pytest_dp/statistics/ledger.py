@@ -1,0 +1,250 @@
+"""Betting against a claim: wealth that stays small, however one bets, as long as the claim holds.
+
+A batch of outputs x_i on D and y_i on D' multiplies what is staked on a bet with the fraction ``f``
+by the product of ``1 + f * pay(x_i, y_i)``. Under the claim each pay has mean at most 0, whatever
+was chosen before the batch was drawn, so wealth reaches 1 / alpha with probability at most alpha,
+at any time; x_i and y_i may share their random numbers. There are bets on events (`event_bets`), on
+soft attacks (`soft_bets`) and on divergences (`divergence_bets`), in both directions, each and
+together. docs/proofs/betting-under-coupling.md and betting-on-divergences.md prove all of them.
+
+Nothing here is approximate. What is bet on is chosen by past batches (the *record*), as a Bayesian
+portfolio: every bet and fraction weighted by what it would have earned.
+
+Sources: Shafer, Vovk, "Game-Theoretic Foundations for Probability and Finance", 2019;
+Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", JRSS B 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.privacy import Guarantee
+from pytest_dp.statistics.divergence_bets import against_divergences
+from pytest_dp.statistics.event_bets import (
+    FRACTIONS,
+    EventBets,
+    by_rung,
+    independent,
+)
+from pytest_dp.statistics.soft_bets import SHARPNESS, Attacks, against_sticks, no_attacks
+
+SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.5, 0.7
+"""Share of the prior that attacks have, under claims with a delta, and of divergences; events have
+the rest. A larger share adds its logarithm to what attacks win, and takes from events as much. By
+hand. Under claims of eps alone attacks gained nothing (a share of 0.1 took 1.00 times the samples
+of 0: benchmarks/README.md), so that there is none."""
+PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
+"""Prior of fractions of attacks, falling from the largest: what is rare, and what shares its random
+numbers, asks for large ones; with small ones hardly anything is won. If all are alike, coupled
+Gaussian noise takes 1.07 times the samples. Measured."""
+APART_MARGIN = 1.0
+"""Log wealth by which independent draws have to look better than coupled ones before an audit
+changes to them. Larger: later; smaller: by chance. Never to change costs up to 1.31 times the
+samples (benchmarks/README.md); the margin itself is by hand."""
+RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
+"""What is bet against, as shares of the claim's parameter: the lower bound is one of these. More
+take time in proportion; fewer make the bound coarser. By hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Counts of the pairs of outputs in batches of the past, through some binnings."""
+
+    joint: Sequence[Floats]
+    """The number of pairs of outputs in each pair of bins, the bin on D first: shape (b, b), one
+    table for each binning. Soft attacks use the first."""
+    scores: Floats | None = None
+    """The average score of outputs in each bin of the first binning; None if only their order is
+    known."""
+
+    @property
+    def pairs(self) -> float:
+        """The number of pairs of outputs."""
+        return float(self.joint[0].sum()) if len(self.joint) else 0.0
+
+    def with_batch(self, batch: Sequence[Ints]) -> Record:
+        """Return the record with the counts of one more batch."""
+        return replace(self, joint=[old + new for old, new in zip(self.joint, batch, strict=True)])
+
+    def as_independent(self) -> Record:
+        """Return the counts to expect if outputs on D and on D' had been drawn independently."""
+        return replace(self, joint=[independent(joint) for joint in self.joint])
+
+    @property
+    def increasing_scores(self) -> Floats:
+        """The scores of the bins, or their numbers where all that is known is their order."""
+        return np.arange(float(len(self.joint[0]))) if self.scores is None else self.scores
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    """All bets on the next batch, fixed before it is drawn: shares of the wealth on each rung.
+
+    `Ledger.stake` makes it from past batches, and `Ledger.settle` pays it out by a new one.
+    """
+
+    open: Ints
+    """Rungs that are not refuted yet; nothing is bet against the others."""
+    hard: Floats
+    """Log weights of bets on events, shape (rungs, bets)."""
+    soft: Floats
+    """The same of attacks, shape (rungs, attacks, fractions); there are none under claims of eps
+    alone."""
+    cash: Floats
+    """Log weight of what is kept, shape (rungs,)."""
+    attacks: Attacks
+    """In bins of the first binning."""
+
+
+class Ledger:
+    """Wealth, in bets against each of a ladder of guarantees; the claim is the highest rung.
+
+    A rung is refuted, and not bet against any more, once its wealth reaches ``1 / alpha``; with an
+    alpha of 0 bets go on for ever. `before` is log wealth to begin with, for each rung: what
+    earlier bets, on other outputs, have earned.
+    """
+
+    def __init__(
+        self, guarantee: Guarantee, alpha: float = 0.0, before: Sequence[float] = ()
+    ) -> None:
+        self.guarantee = guarantee
+        self.enough = -math.log(alpha) if alpha else math.inf
+        bounded = guarantee.divergences
+        ladder = [guarantee.times(float(share)) for share in RUNGS]
+        self.rungs = guarantee.claimed * RUNGS
+        self.before = np.array(before) if len(before) else np.zeros(len(ladder))
+        self.log_wealth, self.highest = self.before.copy(), self.before.copy()
+        width = max(len(rung.hockey_sticks) for rung in ladder)
+        # As many for each rung: where there are fewer, the last one is repeated.
+        sticks = [
+            (*rung.hockey_sticks, *rung.hockey_sticks[-1:] * (width - len(rung.hockey_sticks)))
+            for rung in ladder
+        ]
+        self.events = EventBets(sticks)
+        constraints = np.array(sticks).reshape(len(ladder), width, 2)
+        self.prices, self.delta = np.exp(constraints[..., 0]), constraints[..., 1]
+        self.orders = [divergence.order for divergence in bounded]
+        bounds = [dict(rung.divergences) for rung in ladder]
+        self.bounds = np.array([[by.get(o, math.inf) for o in self.orders] for by in bounds])
+        self.pure = guarantee.largest_ratio is not None
+        self.sharpness = SHARPNESS[:1] if width > 1 else SHARPNESS
+        beyond = SHARE_UNDER_DIVERGENCES if self.orders else SHARE_UNDER_DELTA
+        self.soft_share = 0.0 if self.pure else beyond
+
+    def stake(self, record: Record, cash: float) -> Portfolio:
+        """Return the bets on the next batch, weighted by their growth on the record.
+
+        `cash` is the prior weight of what is kept, against a weight of 1 of all bets.
+        """
+        rungs = np.flatnonzero(self.log_wealth < self.enough)
+        attacks, growth = self._attacks(record, rungs)
+        soft = growth
+        if growth.size:
+            prior = self.soft_share / math.prod(growth.shape[1:]) * PREFERENCE / PREFERENCE.mean()
+            soft = growth + np.log(prior)
+        hard = self.events.growth(record.joint, rungs)
+        hard += math.log((1 - self.soft_share) / max(hard.shape[1], 1))
+        unstaked = np.full(len(rungs), math.log(cash))
+        total = _log_total(hard, soft, unstaked)
+        share = total[:, None]
+        hard -= share
+        return Portfolio(rungs, hard, soft - share[..., None], unstaked - total, attacks)
+
+    def settle(self, portfolio: Portfolio, batch: Sequence[Ints]) -> None:
+        """Pay out a portfolio by a batch that was drawn after the portfolio was made.
+
+        The batch is counted as in `Record.joint`.
+        """
+        rungs = portfolio.open
+        hard = self.events.growth(batch, rungs)
+        hard += portfolio.hard
+        soft = portfolio.attacks.growth(batch[0])
+        earned = _log_total(hard, portfolio.soft + soft, portfolio.cash)
+        self.log_wealth = self.log_wealth.copy()
+        self.log_wealth[rungs] += earned
+        self.highest = np.maximum(self.highest, self.log_wealth)
+
+    def _attacks(self, record: Record, rungs: Ints) -> tuple[Attacks, Floats]:
+        """Attacks to bet on, and what speaks for each: log growth, by rung and fraction.
+
+        What was estimated for them improves so much with the record that what the last estimate
+        would have paid on all of it says more than what they have earned, less what it is flattered
+        by.
+        """
+        joint = record.joint[0]
+        if self.pure:
+            attacks = no_attacks(len(joint), len(rungs))
+        elif self.orders:
+            bounds = self.bounds[rungs]
+            attacks = against_divergences(joint, record.increasing_scores, self.orders, bounds)
+        else:
+            sticks = self.prices[rungs], self.delta[rungs]
+            attacks = against_sticks(joint, *sticks, self.sharpness)
+        return attacks, attacks.growth(joint) - attacks.optimism[:, None]
+
+    @property
+    def lower(self) -> float:
+        """The highest rung up to which all are refuted; 0.0 if none is."""
+        refuted = self.highest >= self.enough
+        return float(self.rungs[refuted.cumprod().astype(bool)].max(initial=0.0))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim, and all rungs below, are refuted at the level of the ledger."""
+        return bool((self.highest >= self.enough).all())
+
+    @property
+    def p_value(self) -> float:
+        """Valid at any time, as that of the claim and of all rungs below."""
+        return math.exp(-max(float(self.highest.min()), 0.0))
+
+    def prefers_apart(self, record: Record) -> bool:
+        """Whether bets on coupled outputs would have won more if those had been independent."""
+        apart = max(self.growth(record.as_independent()))
+        return apart > max(self.growth(record)) + APART_MARGIN
+
+    def growth(self, record: Record) -> tuple[float, float]:
+        """Log growth of the best bet against the claim, all of the record being bet on.
+
+        Of bets on events, and of soft ones; 0.0 where none gains.
+        """
+        claim = np.array([len(self.rungs) - 1])
+        hard = self.events.growth(record.joint, claim)
+        soft = self._attacks(record, claim)[1]
+        return float(hard.max(initial=0.0)), float(soft.max(initial=0.0))
+
+    @property
+    def log_e_value(self) -> float:
+        """Log wealth against the claim, now."""
+        return float(self.log_wealth[-1])
+
+
+def _log_total(*parts: Floats) -> Floats:
+    """Log sums for every rung."""
+    flat = [by_rung(part) for part in parts]
+    largest = np.max([part.max(axis=1, initial=-np.inf) for part in flat], axis=0)
+    sums = sum(np.exp(part - largest[:, None]).sum(axis=1) for part in flat)
+    total: Floats = largest + np.log(sums)
+    return total
+
+
+@lru_cache(maxsize=16)
+def ledger_of(guarantee: Guarantee) -> Ledger:
+    """A ledger that nothing is entered into, to ask what bets would gain."""
+    return Ledger(guarantee)
+
+
+def suspicion(record: Record, guarantee: Guarantee) -> float:
+    """Standard errors by which the best bet against a claim gained on a record; 0 if none did.
+
+    What it gains is about half of their square.
+    """
+    if not record.joint:
+        return 0.0
+    return math.sqrt(2 * max(ledger_of(guarantee).growth(record)))

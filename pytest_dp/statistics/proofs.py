@@ -1,0 +1,267 @@
+"""What counts on held-out samples prove of a claim, and what they would have shown.
+
+The pair of inputs, the event, and which input is to make it likelier were chosen on other samples.
+What would have been shown is asked of the proof itself, with counts as unlucky as they seldom are.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pytest_dp.bisection import MAX_EXCESS, smallest
+from pytest_dp.limits import NO_LOSS, SHOWN_AT
+from pytest_dp.privacy import Guarantee
+from pytest_dp.statistics import clopper_pearson, statdp
+from pytest_dp.statistics.counts import Counts
+from pytest_dp.statistics.event_test import event_test
+
+SPREAD = 2.326 / math.sqrt(2)
+"""Standard errors that either of two frequencies is taken to be off: by chance, less than 1 % of
+all counts show less. It is the normal quantile of 99 %, shared by two errors."""
+ATTAINED_IN_PAIRS = 0.95
+"""Share of the mechanism's true loss that the attack found by a search is taken to have, where
+outputs are counted in pairs with the same random numbers. Such pairs leave the test so little doubt
+that what the search misses counts; elsewhere the doubt is larger, and the share is taken to be 1.
+Larger: the reported resolution is missed more often; smaller: it says less than the audit can do.
+By hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What one set of counts proves at its share of alpha."""
+
+    kind: str
+    """A name for what was counted."""
+    counts: Counts
+    guarantee: Guarantee
+    alpha: float
+    """Level of the bound, and of the intervals; of each test where two are combined."""
+    lower: float = -math.inf
+    """On the parameter of the claim, by this event; minus infinity where nothing was counted."""
+    p_value: float = 1.0
+
+    @property
+    def eps_clopper_pearson(self) -> float:
+        """The lower bound of the DP-Sniper paper on ε, in nats; `-inf` for claims without an ε."""
+        counts, guarantee = self.counts, self.guarantee
+        if guarantee.eps is None or not counts.n1:
+            return -math.inf
+        return clopper_pearson.eps_lower(*counts.four, self.alpha, guarantee.delta)
+
+    @property
+    def delta_lower(self) -> float | None:
+        """Lower bound on δ at the claimed ε; None for claims without an ε."""
+        eps = self.guarantee.eps
+        if eps is None:
+            return None
+        if not self.counts.n1:
+            return 0.0
+        return clopper_pearson.delta_lower(*self.counts.four, eps, self.alpha)
+
+    @property
+    def loss(self) -> tuple[float, float]:
+        """Two-sided confidence interval of what the event shows of the parameter."""
+        return event_test(self.guarantee).interval(self.counts, self.alpha)
+
+    @property
+    def intervals(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Clopper-Pearson intervals of both probabilities."""
+        c1, n1, c2, n2 = self.counts.four
+        if not n1:
+            return (0.0, 1.0), (0.0, 1.0)
+        one, other = (clopper_pearson.interval(*c, self.alpha) for c in ((c1, n1), (c2, n2)))
+        return one, other
+
+    def counterexample_fields(self) -> dict[str, Any]:
+        """Return what a counterexample says of the counts: runs, intervals and bounds, by name."""
+        return {
+            "counts": self.counts.hits,
+            "runs": self.counts.runs,
+            "intervals": self.intervals,
+            "p_value": self.shown_p_value(),
+            "lower": self.lower,
+            "eps_clopper_pearson": self.eps_clopper_pearson,
+            "delta_lower": self.delta_lower,
+        }
+
+    def shown_p_value(self) -> float:
+        """StatDP's p-value of the claim; for information.
+
+        Of pairs, and of claims of more than ε, one that is sharpest around `SHOWN_AT`.
+        """
+        counts, guarantee = self.counts, self.guarantee
+        if not counts.n1:
+            return 1.0
+        if counts.both is None and guarantee.largest_ratio is not None:
+            return statdp.p_value_both(*counts.four, guarantee.claimed)
+        return event_test(guarantee).p_value(counts, SHOWN_AT)
+
+
+class Proof(ABC):
+    """How a bound on a claim's parameter follows from counts."""
+
+    even: ClassVar[bool] = True
+    """Whether as many outputs are counted on both inputs."""
+    both_ways: ClassVar[bool] = False
+    """Whether either input may be the likelier one."""
+    tests: ClassVar[int] = 1
+    """That share alpha."""
+    attained: ClassVar[float] = 1.0
+    """Share of the mechanism's true loss that what is counted is taken to have."""
+
+    @abstractmethod
+    def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+        """The lower bound, and the p-value of the claim."""
+
+    @abstractmethod
+    def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
+        """Whether the claim is refuted, which is found sooner than how clearly."""
+
+    def bound(self, kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
+        """What counts prove."""
+        proved = self.proved(counts, guarantee, alpha)
+        return Bound(kind, counts, guarantee, alpha / self.tests, *proved)
+
+    def runs(
+        self, p1: float, p2: float, guarantee: Guarantee, alpha: float, limit: int
+    ) -> int | None:
+        """Runs on each input that nearly always refute a claim, to 2 %; None if more than so many.
+
+        By an event with these probabilities.
+        """
+
+        def enough(runs: float) -> bool:
+            n = math.ceil(runs)
+            return self.refutes(unlucky(p1, n, p2, n), guarantee, alpha)
+
+        runs = smallest(enough, 0.0, 100.0, float(limit), relative=0.02)
+        return math.ceil(runs) if runs <= limit else None
+
+    def resolution(
+        self, counts: Counts, guarantee: Guarantee, alpha: float, c: float | None = None
+    ) -> float:
+        """The smallest parameter that would have been shown, with 95 % power (approximate).
+
+        By so many runs, and an event that has nearly the mechanism's full loss; its likelier side
+        is seldom above one half. With a fixed `c` the rarer side has that probability, and no loss
+        above ``-ln c`` can be shown. The test gets 99 %, which leaves a share for the search to
+        fail.
+        """
+        half = min(counts.c1 / counts.n1, 0.5)
+        share = self.attained if counts.both is None else ATTAINED_IN_PAIRS
+        together = None if counts.both is None else _together(counts)
+
+        def chances(loss: float) -> tuple[float, float]:
+            return (half, half * math.exp(-loss)) if c is None else (min(c * math.exp(loss), 1), c)
+
+        def caught(loss: float) -> bool:
+            p1, p2 = chances(share * loss)
+            seen = unlucky(p1, counts.n1, p2, counts.n2, together)
+            return self.refutes(seen, guarantee, alpha)
+
+        limit = MAX_EXCESS + (guarantee.largest_ratio or 0.0)
+        loss = smallest(caught, 0.0, 1.0, limit, relative=NO_LOSS)
+        return loss if math.isinf(loss) else float(event_test(guarantee).shows(*chances(loss)))
+
+
+def _together(counts: Counts) -> float:
+    """How far outputs of pairs are in an event together: 0 as if independent, 1 as far as can be.
+
+    Below 0 if they exclude each other.
+    """
+    p1, p2, both = (c / counts.n1 for c in (counts.c1, counts.c2, counts.both or 0))
+    return (both - p1 * p2) / max(min(p1, p2) - p1 * p2, 1e-12)
+
+
+def unlucky(p1: float, n1: int, p2: float, n2: int, together: float | None = None) -> Counts:
+    """Counts of an event with these probabilities that show less than others do, nearly always.
+
+    For outputs in pairs, `together` is how far they are in the event together, as above.
+    """
+    if together is None:
+        low, high = _off(p1, n1, -1), _off(p2, n2, 1)
+        return Counts(math.floor(low * n1), n1, math.ceil(high * n2), n2)
+    both = min(max(p1 * p2 + together * (p2 - p1 * p2), 0.0), p2)
+    either = p1 + p2 - both
+    if not p1 > 0:
+        return Counts.of_pairs(0, 0, 0, n1)
+    # As in `region.PairsGrid`: of pairs with any output in the event, and of those with the first.
+    hits = round(n1 * either)
+    only2 = math.ceil(hits * _off((p2 - both) / either, n1 * either, 1))
+    only1 = math.floor((hits - only2) * _off((p1 - both) / p1, n1 * p1, -1))
+    return Counts.of_pairs(hits - only1 - only2, only1, only2, n1)
+
+
+def _off(p: float, runs: float, sign: int) -> float:
+    return min(max(p + sign * SPREAD * math.sqrt(p * (1 - p) / runs), 0.0), 1.0)
+
+
+class _Sharp(Proof):
+    """The bound on both probabilities at once, for paired or independent outputs."""
+
+    even = False
+
+    def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+        test = event_test(guarantee)
+        return test.lower(counts, alpha), test.p_value(counts, alpha)
+
+    def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
+        return event_test(guarantee).p_value(counts, alpha) <= alpha
+
+
+class _Published(Proof):
+    """Two Clopper-Pearson bounds, as in the DP-Sniper paper.
+
+    An event of a fixed probability may not be where most of a loss shows: a tenth of it is taken to
+    be missed.
+    """
+
+    attained = 0.9
+
+    def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+        bound = clopper_pearson.claim_lower(*counts.four, guarantee, alpha)
+        return bound, clopper_pearson.claim_p_value(*counts.four, guarantee)
+
+    def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
+        return clopper_pearson.claim_lower(*counts.four, guarantee, alpha) > guarantee.claimed
+
+
+class _Classical(Proof):
+    """StatDP's test, which looks in both directions, and DP-Sniper's bound: half of alpha for each.
+
+    They use the same counts in different ways; neither is always the stronger. Which input is
+    called first must not depend on the counts, as the bound looks in one direction only. StatDP
+    knows no δ: for other claims than ε alone, both directions are tested with the bound on both
+    probabilities, which is at least as good.
+    """
+
+    both_ways, tests = True, 2
+
+    def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+        half = alpha / 2
+        if guarantee.largest_ratio is None:
+            lower, p = SHARP.proved(likelier_first(counts), guarantee, half)
+            return lower, min(1.0, 2 * p)
+        lower = max(
+            statdp.eps_lower(*counts.four, half),
+            clopper_pearson.eps_lower(*counts.four, half),
+        )
+        published = clopper_pearson.claim_p_value(*counts.four, guarantee)
+        p = statdp.p_value_both(*counts.four, guarantee.claimed)
+        return lower, min(1.0, 2 * p, 2 * published)
+
+    def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
+        if guarantee.largest_ratio is None:
+            return SHARP.refutes(likelier_first(counts), guarantee, alpha / 2)
+        return statdp.log_p_value_both(*counts.four, guarantee.claimed) <= math.log(alpha / 2)
+
+
+def likelier_first(counts: Counts) -> Counts:
+    """The counts, those of the input first on which the event came more often."""
+    return counts if counts.c1 * counts.n2 >= counts.c2 * counts.n1 else counts.swapped
+
+
+SHARP, PUBLISHED, CLASSICAL = _Sharp(), _Published(), _Classical()

@@ -1,0 +1,139 @@
+"""Bets on attacks: functions of a bin that pay for the output on D and for the output on D'.
+
+A bound on an f-divergence of P from Q is ``E_P[s] <= E_Q[f*(s)] + r`` for all functions ``s`` of
+the output (`f*` is the convex conjugate): a pair of outputs x ~ P, y ~ Q pays
+``s(x) - f*(s(y)) - r``, whose mean is at most 0 under the claim. A hockey stick is the case with s
+in [0, 1], ``f*(s) = exp(eps) s`` and ``r = delta``. Divergences are in `divergence_bets`.
+
+Source: Nguyen, Wainwright, Jordan, "Estimating Divergence Functionals and the Likelihood Ratio by
+Convex Risk Minimization", IEEE Trans. Inf. Theory 2010.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.arrays import Floats, Ints
+from pytest_dp.limits import EQUAL
+from pytest_dp.statistics.event_bets import FRACTIONS
+from pytest_dp.statistics.regression import increasing
+
+SHARPNESS = np.array([1.0, 3.0, 10.0])
+"""Factors of a soft attack before it is cut off at 1, for claims with a delta: with large ones,
+more is bet on ratios of probabilities far above the claim. More factors share the same wealth;
+fewer miss such leaks: the first alone takes twice the samples of Gaussian noise under a delta if
+draws are independent. Measured."""
+OPTIMISM_PER_PARAMETER, MAX_OPTIMISM = 0.5, 2.0
+"""Log growth, in nats, by which an attack does better on the record that it was fitted to than the
+truth would: for each estimated number (0.5 is the mean of it by Wilks' theorem), and for a soft
+attack at most, as numbers of neighbouring bins are hardly free. Larger: bets wait until the record
+speaks clearly; smaller: bets on chance, and with 0 Gaussian noise under mu, rho or Rényi privacy of
+order 2 takes 1.1 to 1.17 times the samples (benchmarks/README.md). The limit is by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """Attacks that are bet on, for some rungs; bins (i, j) pay ``paid1[i] + paid2[j] - r``."""
+
+    paid1: Floats
+    """Paid for the bin of the output on D, shape (rungs or 1, b, attacks); one row serves all
+    rungs."""
+    paid2: Floats
+    """The same on D'."""
+    r: Floats
+    """What the claim allows, at least 0, shape (rungs, attacks)."""
+    optimism: Floats
+    """Log growth on the record that comes of having been made from it, shape (attacks,)."""
+
+    @property
+    def stakes(self) -> Floats:
+        """What is staked, with every fraction, shape (rungs or 1, fractions, attacks).
+
+        In units in which `r` only shifts growth: with ``f = g / (1 + g r)``, ``1 + f (pay - r)`` is
+        ``(1 + g pay) / (1 + g r)``, nonnegative for g up to the inverse of the largest loss.
+        """
+        stakes: Floats = (1 / self.largest_loss)[:, None, :] * FRACTIONS[:, None]
+        return stakes
+
+    @property
+    def largest_loss(self) -> Floats:
+        """The most that any pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
+        loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), EQUAL)
+        return loss
+
+    def growth(self, joint: Ints | Floats) -> Floats:
+        """Log growth on a record as in `Record.joint`, shape (rungs, attacks, fractions)."""
+        i, j = np.nonzero(joint)
+        times = joint[i, j].astype(np.float64)
+        stakes = self.stakes
+        pays = self.paid1[:, i] + self.paid2[:, j]
+        growth = np.log1p(pays[:, None] * stakes[:, :, None])
+        gained = np.moveaxis(growth, -1, 1) @ times
+        shift = times.sum() * np.log1p(stakes * self.r[:, None])
+        shifted: Floats = gained - shift.swapaxes(1, 2)
+        return shifted
+
+
+def no_attacks(bins: int, rungs: int) -> Attacks:
+    """Nothing to bet on."""
+    nothing = np.zeros((1, bins, 0))
+    return Attacks(nothing, nothing, np.zeros((rungs, 0)), np.zeros(0))
+
+
+def soft_attacks(joint: Floats, prices: Floats) -> Floats:
+    """How much of each bin to bet on so that small edges grow fastest, shape (prices, b).
+
+    The optimum to second order, ``max(p - price q, 0) / (p + price^2 q)``, where the ratio of the
+    bins' probabilities p and q on D and D' is estimated to be increasing. Prices are exponentials
+    of the losses that are bet against. For the other direction, transpose `joint` and reverse its
+    bins.
+    """
+    p = _shares(joint)
+    price = prices[:, None]
+    size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
+    largest = size.max(axis=1, keepdims=True)
+    scaled: Floats = np.divide(size, largest, out=np.zeros_like(size), where=largest > 0)
+    return scaled
+
+
+def _shares(joint: Floats) -> Floats:
+    """Of the outputs in each bin, the share that is on D: the increasing ones."""
+    counts1, counts2 = joint.sum(1) + 0.5, joint.sum(0) + 0.5
+    return increasing(counts1 / (counts1 + counts2), counts1 + counts2)
+
+
+def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
+    """Soft attacks against hockey sticks: on D, on D', and on both at once if a delta is claimed.
+
+    Prices are exponentials of the losses; they and `delta` have the shape (rungs, sticks). An
+    attack is multiplied by each factor in `sharpness` before it is cut off at 1.
+    """
+    rungs, sticks = prices.shape
+    towards_d, towards_d2 = (
+        np.minimum(sharpness * soft_attacks(side, prices.ravel())[..., None], 1.0).reshape(
+            rungs, sticks, len(joint), len(sharpness)
+        )
+        for side in (joint, joint.T[::-1, ::-1])
+    )
+    price = prices[:, :, None, None]
+    up, down = towards_d, towards_d2[:, :, ::-1]
+    paid1, paid2 = [up, -price * down], [-price * up, down]
+    r = [delta, delta]
+    if len(sharpness) > 1:
+        paid1, paid2, r = (
+            [*paid1, paid1[0] + paid1[1]],
+            [*paid2, paid2[0] + paid2[1]],
+            [*r, 2 * delta],
+        )
+
+    attacks = sticks * len(sharpness) * len(r)
+
+    def by_bin(parts: list[Floats]) -> Floats:
+        return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(joint), attacks)
+
+    allowed = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
+    numbers = len(np.unique(_shares(joint))) - 1
+    optimism = np.full(attacks, min(OPTIMISM_PER_PARAMETER * numbers, MAX_OPTIMISM))
+    return Attacks(by_bin(paid1), by_bin(paid2), allowed.reshape(rungs, attacks), optimism)

@@ -1,0 +1,110 @@
+"""Faults in alignments of draws, in the screening of pairs and in the search for events."""
+
+from __future__ import annotations
+
+from faults import Fault
+
+ORACLES = "unit/test_oracles.py::"
+LEAKS = ORACLES + "test_mechanisms_that_leak_have_no_alignment"
+
+FAULTS = (
+    Fault(
+        "gaussian-shifts-added",
+        "oracles/shift_loss.py",
+        "squares += float(np.square(steps).sum())",
+        "squares += float(np.abs(steps).max()) ** 2",
+        "Of many Gaussian draws the one that moves farthest counts alone.",
+        ORACLES + "test_gaussian_noise_is_bounded_by_mu",
+    ),
+    Fault(
+        "largest-step-of-an-array",
+        "oracles/shift_loss.py",
+        "return float(np.abs(steps).sum())",
+        "return float(np.abs(steps).mean())",
+        "Of an array of Laplace draws, the mean of the losses is taken for their sum.",
+        ORACLES + "test_bound_is_that_of_the_best_alignment",
+    ),
+    Fault(
+        "renyi-without-order",
+        "oracles/shift_loss.py",
+        "+ order * self.mu**2 / 2",
+        "+ self.mu**2 / 2",
+        "The divergence of a large order is bounded by that of order 1.",
+        "unit/test_aligned_audits.py::"
+        "test_bounds_on_renyi_divergences_add_those_of_both_kinds_of_draws",
+    ),
+    Fault(
+        "release-of-a-group-below",
+        "oracles/gaps.py",
+        "total += math.exp(float(law.log_above(np.asarray(value))))",
+        "total += math.exp(2 * float(law.log_above(np.asarray(value))))",
+        "A group of one record is released more often than delta says.",
+        ORACLES + "test_group_of_one_record_below_a_threshold_costs_delta",
+    ),
+    Fault(
+        "scales-by-draws",
+        "oracles/checking.py",
+        "if before.law is not None and not before.is_like(each):",
+        "if before.law is not None and before.law != each.law:",
+        "The scale of a draw may depend on others that are not moved alike.",
+        LEAKS,
+    ),
+    Fault(
+        "identifiers-are-rounded",
+        "oracles/agreeing.py",
+        "small and not (_is_whole(left) and _is_whole(right))",
+        "small",
+        "Long identifiers of two records are taken for one number but for rounding.",
+        LEAKS,
+    ),
+    Fault(
+        "no-draws-from-tails",
+        "oracles/alignment.py",
+        "tails = int(TAIL_SHARE * each)",
+        "tails = 0",
+        "What noise far out selects is not looked at.",
+        LEAKS,
+    ),
+    Fault(
+        "kept-between-replays",
+        "oracles/alignment.py",
+        """    for direction in directions:
+        direction.check_determined()""",
+        """    for direction in directions:
+        direction.outputs()""",
+        "A mechanism that keeps its first answer is aligned with any other.",
+        LEAKS,
+    ),
+    Fault(
+        "no-draws-beside-jumps",
+        "oracles/alignment.py",
+        "if len(self._all) >= REPLAYS_WITH_JUMPS:",
+        "if len(self._all) < 0:",
+        "Coarse rounding hides that a shift is wrong.",
+        ORACLES + "test_coarse_rounding_does_not_hide_that_a_shift_is_wrong",
+    ),
+    Fault(
+        "quantiles-left-to-chance",
+        "oracles/numbers.py",
+        "u = (strata + generator.uniform(1e-9, 1, strata.shape)) / max(self.from_laws, 1)",
+        "u = generator.uniform(1e-9, 1, strata.shape)",
+        "A branch that is taken in 1 of 60 runs is missed by 60 replays in one case of three.",
+        ORACLES + "test_replays_reach_each_quantile_of_each_draw",
+    ),
+    Fault(
+        "no-events-in-tails",
+        "outputs/event_search.py",
+        "if 1 < len(leaves) <= MAX_TAIL_PLACES:",
+        "if len(leaves) > MAX_TAIL_PLACES:",
+        "Too little noise where another number is far out is not found.",
+        "unit/test_outputs_tails.py::test_finds_what_leaks_only_where_another_number_is_far_out",
+    ),
+    Fault(
+        "few-pairs-are-enough",
+        "results/screened.py",
+        "self.is_all or self.screened >= self.wanted",
+        "self.is_all or self.screened >= 1",
+        "A pass rests on the loss of a pair that is the largest of a few.",
+        "unit/test_sensitivity_screening.py::test_a_pass_on_too_few_screened_pairs_is_not_analytic",
+    ),
+)

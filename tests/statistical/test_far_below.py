@@ -1,0 +1,88 @@
+"""What a pass is worth where no attack comes near the claim, and what empty outputs ask for."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pytest_dp import audit
+from pytest_dp.report.headline import headline
+
+PAIR = {"pairs": [([0], [1])], "seed": 1, "n_jobs": 1}
+
+
+def laplace(rng, scale, size=None):
+    """Laplace noise whose loss nobody can compute from its draws."""
+    return scale * (rng.gamma(1.0, size=size) - rng.gamma(1.0, size=size))
+
+
+def value(scale):
+    return lambda data, rng: data[0] + laplace(rng, scale)
+
+
+@pytest.mark.parametrize(("scale", "is_far"), [(1.0, False), (1.5, False), (5.0, True)])
+@pytest.mark.parametrize("method", ["sequential", "dpsniper"])
+def test_what_would_be_caught_is_not_extrapolated_from_attacks_far_below_the_claim(
+    scale, is_far, method
+):
+    result = audit(value(scale), eps=1.0, method=method, max_samples=60_000, **PAIR)
+    assert result.verdict == "no violation"
+    assert (result.far_below is not None) == is_far
+    assert math.isinf(result.resolution) == is_far
+    if is_far:
+        assert result.strength == "weak"
+        assert 1 / scale <= result.far_below < 1 / 3
+        assert (
+            "more noise than needed, or this audit does not see where the output" in result.reason
+        )
+        assert "the strongest attack loses at most 0." in headline(result)
+    else:
+        assert result.strength in ("strong", "fair")
+
+
+def test_a_loss_that_was_computed_is_worth_as_much_however_small_it_is():
+    result = audit(lambda data, rng: data[0] + rng.laplace(scale=5.0), eps=1.0, **PAIR)
+    assert result.strength == "analytic"
+    assert result.far_below is None
+
+
+def test_outputs_that_are_equal_with_the_same_random_numbers_hide_nothing():
+    result = audit(lambda data, rng: laplace(rng, 1.0), eps=1.0, **PAIR)
+    assert result.far_below is None
+
+
+def thresholded(limit):
+    def counts(data, rng):
+        """Groups with a noisy count above a limit."""
+        noisy = {group: data.count(group) + laplace(rng, 1.0) for group in sorted(set(data))}
+        return {group: count for group, count in noisy.items() if count > limit}
+
+    return counts
+
+
+@pytest.mark.parametrize("limit", [12.0, 100.0])
+def test_groups_that_are_never_released_ask_for_larger_ones(limit):
+    pairs = [([1, 1, 2], [1, 1])]
+    result = audit(thresholded(limit), eps=1.0, delta=1e-3, pairs=pairs, seed=1, n_jobs=1)
+    assert result.verdict != "violated"
+    assert "returned an empty answer ({}) in " in result.reason
+    assert "larger than the threshold" in result.reason
+    assert "missing noise" not in result.reason
+    assert "features=" not in result.reason
+
+
+def test_a_pass_that_does_not_rest_on_a_computed_loss_says_why():
+    """It keeps a counter, so that runs may depend on each other: the trace is not relied on."""
+    runs = [0]
+
+    def counting(data, rng):
+        runs[0] += 1
+        return data[0] + rng.laplace(scale=1.2)
+
+    result = audit(counting, eps=1.0, max_samples=40_000, **PAIR)
+    assert result.verdict == "no violation"
+    assert result.estimate is not None
+    assert result.strength in ("strong", "fair")
+    (note,) = (note for note in result.notes if "the grade rests on samples" in note)
+    assert note.rpartition(": ")[2]

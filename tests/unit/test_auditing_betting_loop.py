@@ -1,0 +1,191 @@
+"""The loop alone: with a sampler that draws answers of known probabilities, and no mechanism."""
+
+import ast
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from pytest_dp.auditing.betting_loop import (
+    FIRST_BATCH,
+    MIN_PAIRS_TO_STOP,
+    BettingLoop,
+    Budget,
+    batch_size,
+)
+from pytest_dp.auditing.detector import count_batch
+from pytest_dp.auditing.pair_queue import PairQueue, PairStatus
+from pytest_dp.datasets.relations import Pair
+from pytest_dp.outputs.features import features
+from pytest_dp.outputs.paired_outputs import PairedOutputs
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import ApproximateDP
+from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.ledger import Ledger
+
+ROOM = Path(__file__).parents[2] / "pytest_dp/auditing"
+OPTIONAL = {"auditors", "blame", "known", "oracles", "search", "sensitivity", "symbolic"}
+
+
+class Answers:
+    """Randomised response on pairs of inputs, each with a loss of its own."""
+
+    def __init__(self, losses, seed, *, coupled=False):
+        self.losses, self.coupled = losses, coupled
+        self.rng, self.batches = np.random.default_rng(seed), []
+
+    def can_couple(self, status):
+        return self.coupled
+
+    def draw(self, status, size, *, keep):
+        loss = self.losses[status.number]
+        honest = 1 / (1 + math.exp(-loss))
+        coins = self.rng.random(size)
+        others = coins if status.coupled else self.rng.random(size)
+        on_d, on_d2 = (tabulate(list(side)) for side in (coins < honest, others >= honest))
+        if keep:
+            status.outputs.add(on_d, on_d2, coupled=status.coupled)
+        self.batches.append((status.number, size))
+        binnings = status.detector.binnings
+        return count_batch(binnings, *([one.bins(t) for one in binnings] for t in (on_d, on_d2)))
+
+    def is_rejected(self, status):
+        return False
+
+
+def loop_of(losses, claim=1.0, alpha=1e-6, seed=0, **answers):
+    pairs = [Pair([k], []) for k in range(len(losses))]
+    queue = PairQueue(pairs, lambda seen: None, room=1e6)
+    sampler, guarantee = Answers(losses, seed, **answers), ApproximateDP(claim)
+    rank = rank_for(guarantee, rarest=0.0)
+
+    def asked(status, table, on_d):
+        return features(table, [], on_d)
+
+    return BettingLoop(queue, Ledger(guarantee, alpha), sampler, asked, rank), sampler
+
+
+@pytest.mark.parametrize("coupled", [False, True], ids=["independent", "coupled"])
+def test_a_claim_that_is_broken_is_refuted_and_bounded(coupled):
+    loop, _ = loop_of([2.0], coupled=coupled)
+    loop.play(Budget(20_000, None))
+    found = loop.outcome
+    assert found.refuted
+    assert found.lower == 1.0
+    assert found.drawn < 1_000
+    assert found.p_value <= 1e-6
+
+
+@pytest.mark.parametrize("coupled", [False, True], ids=["independent", "coupled"])
+def test_claims_that_are_attained_are_refuted_with_chance_alpha_at_most(coupled):
+    """At alpha .2, so that audits come near it; at twice the claim they are refuted."""
+    refuted = {1.0: 0, 2.0: 0}
+    for loss in refuted:
+        for seed in range(12):
+            loop, _ = loop_of([loss], alpha=0.2, seed=seed, coupled=coupled)
+            loop.play(Budget(120, None))
+            refuted[loss] += loop.outcome.refuted
+    assert refuted[1.0] <= binom.ppf(0.999, 12, 0.2)
+    assert refuted[2.0] >= 10
+
+
+def test_nothing_is_bet_on_a_first_batch():
+    """There is no detector yet; wealth and record begin with the second batch."""
+    loop, sampler = loop_of([2.0])
+    loop.play(Budget(FIRST_BATCH, None))
+    assert sampler.batches == [(0, FIRST_BATCH)]
+    assert loop.outcome.log_e_value == 0.0
+    assert loop.queue.seen[0].detector.pairs == FIRST_BATCH
+
+
+def test_bets_are_fixed_before_their_batch_is_drawn(monkeypatch):
+    loop, sampler = loop_of([2.0])
+    order, draw, stake, settle = [], sampler.draw, loop.ledger.stake, loop.ledger.settle
+
+    def drawing(status, size, *, keep):
+        order.append("draw")
+        return draw(status, size, keep=keep)
+
+    def staking(record, cash):
+        order.append(("stake", record.pairs))
+        return stake(record, cash)
+
+    def settling(portfolio, batch):
+        order.append("settle")
+        settle(portfolio, batch)
+
+    monkeypatch.setattr(sampler, "draw", drawing)
+    monkeypatch.setattr(loop.ledger, "stake", staking)
+    monkeypatch.setattr(loop.ledger, "settle", settling)
+    loop.play(Budget(2 * FIRST_BATCH, None))
+    assert order == ["draw", ("stake", FIRST_BATCH), "draw", "settle"]
+
+
+def test_the_pair_that_breaks_the_claim_gets_most_outputs():
+    loop, sampler = loop_of([0.2, 0.2, 1.4, 0.2])
+    loop.play(Budget(50_000, None))
+    assert loop.outcome.refuted
+    by_pair = np.bincount(*np.array(sampler.batches).T)
+    assert by_pair.argmax() == 2
+    assert by_pair[2] > 2 * np.delete(by_pair, 2).max()
+
+
+def test_a_claim_that_is_kept_stands_once_its_margin_would_have_been_caught():
+    loop, _ = loop_of([0.8])
+    loop.play(Budget(100_000, 1.25))
+    found = loop.outcome
+    assert not found.refuted
+    assert MIN_PAIRS_TO_STOP <= found.drawn < 20_000
+    assert 1.0 < found.power.detects_from <= 1.25
+    assert found.power.not_ruled_out > 0.8
+
+
+def test_all_of_the_budget_is_used_where_nothing_else_ends_an_audit():
+    loop, _ = loop_of([0.8])
+    loop.play(Budget(9_000, None))
+    assert loop.outcome.drawn == 9_000
+    assert loop.outcome.power is None
+
+
+def test_the_same_outputs_give_the_same_batches():
+    """Whatever the time that runs take: sizes depend on counts alone."""
+    played = []
+    for _ in range(2):
+        loop, sampler = loop_of([1.3, 0.5], seed=3)
+        loop.play(Budget(5_000, None))
+        played.append((sampler.batches, loop.outcome))
+    assert played[0] == played[1]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "earned", "in_all", "size"),
+    [
+        pytest.param(0, 0.0, 0, FIRST_BATCH, id="first"),
+        pytest.param(1_000, 0.0, 1_000, 200, id="a fifth of what was drawn"),
+        pytest.param(100, 0.0, 10_000, 400, id="a share of all"),
+        pytest.param(1_000, 10.0, 1_000, 190, id="half of what should win"),
+        pytest.param(1_000, 13.5, 1_000, 20, id="a tenth of the usual at least"),
+    ],
+)
+def test_batches_grow_and_shrink_before_the_end(drawn, earned, in_all, size):
+    ledger = Ledger(ApproximateDP(1.0), 1e-6)
+    ledger.log_wealth[:] = earned
+    status = PairStatus(0, Pair([0], []), PairedOutputs(), drawn=drawn, earned=earned)
+    assert batch_size(status, in_all, ledger) == pytest.approx(size, abs=1)
+
+
+def imported_by(file):
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_the_room_reads_no_clock_and_names_no_optional_room():
+    names = {name for file in ROOM.glob("*.py") for name in imported_by(file)}
+    assert "pytest_dp.statistics.ledger" in names
+    assert not names & {"time", "datetime", "pytest_dp.clocks"}
+    assert not [name for name in names if {*name.split(".")[1:2]} & OPTIONAL]

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+from pytest_dp.auditing.detector import count_batch, fit_detector, mean_scores, with_values
+from pytest_dp.outputs.features import features
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import ApproximateDP
+from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.ledger import ledger_of
+
+CLAIM = ApproximateDP(0.1)
+
+
+def detector_of(outputs, claim=CLAIM):
+    table = tabulate(outputs)
+    on_d = np.arange(len(table)) < len(table) // 2
+    return fit_detector(table, on_d, features(table, [], on_d), rank_for(claim, rarest=0.0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_of_outputs_that_tell_nothing_are_not_flattered(seed):
+    """Six numbers of pure noise: counted through what they taught, they would gain 18 or more."""
+    noise = np.random.default_rng(seed).normal(size=(600, 6))
+    record = detector_of(noise)[1]
+    assert max(ledger_of(CLAIM).growth(record)) < 6.0
+
+
+def test_counts_of_the_past_show_what_new_outputs_show():
+    """Shares of outputs above the cuts: of the past, and of fresh outputs through the detector."""
+    rng = np.random.default_rng(5)
+    shift = np.arange(8_000) < 4_000
+    detector, record = detector_of(shift + rng.laplace(size=8_000))
+    fresh = tabulate(np.concatenate([[1.0] * 20_000, [0.0] * 20_000]) + rng.laplace(size=40_000))
+    binning = detector.binnings[0]
+    bins = binning.bins(fresh)
+    for axis, side in ((1, bins[:20_000]), (0, bins[20_000:])):
+        past = record.joint[0].sum(axis).cumsum() / 4_000
+        seen = np.bincount(side, minlength=binning.width).cumsum() / 20_000
+        assert np.abs(past - seen).max() < 0.04
+
+
+def test_every_pair_is_counted_once_by_score_and_in_half_by_each_event():
+    rng = np.random.default_rng(6)
+    detector, record = detector_of((np.arange(401 * 2) < 401) + rng.laplace(size=802))
+    assert detector.pairs == 401 == record.joint[0].sum()
+    assert {joint.sum() for joint in record.joint[1:]} <= {200.0, 201.0}
+    assert [len(joint) for joint in record.joint] == [one.width for one in detector.binnings]
+
+
+def test_a_value_that_is_released_once_in_a_while_is_one_of_the_events():
+    """It says nothing yet, and everything later."""
+    rng = np.random.default_rng(7)
+    outputs = rng.normal(size=4_000)
+    outputs[rng.choice(2_000, 12, replace=False)] = 77.0
+    detector, _ = detector_of(outputs)
+    leak, other = tabulate([77.0]), tabulate([76.0])
+    assert any(one.bins(leak) != one.bins(other) for one in detector.binnings[1:])
+
+
+def test_a_batch_is_counted_in_pairs_of_bins():
+    detector, _ = detector_of([0.0] * 40 + [1.0] * 40)
+    batches = [one.bins(tabulate([0.0, 1.0, 1.0])) for one in detector.binnings]
+    counts = count_batch(detector.binnings, batches, batches)
+    assert [joint.sum() for joint in counts] == [3] * len(detector.binnings)
+    assert counts[0].diagonal().sum() == 3
+
+
+def test_ranks_get_the_values_of_another_score():
+    ranked, values = np.array([3.0, 1.0, 1.0, 2.0]), np.array([10.0, 40.0, 20.0, 30.0])
+    found = with_values(ranked, values)
+    assert found[1] == found[2]
+    assert (np.argsort(np.unique(found)) == [0, 1, 2]).all()
+    assert set(found) <= set(values)
+
+
+def test_mean_scores_of_empty_bins_lie_beside_their_cuts():
+    scored, bins, cuts = np.array([-1.0, -3.0, 5.0]), np.array([0, 0, 2]), np.array([0.0, 1.0])
+    assert mean_scores(scored, bins, cuts).tolist() == [-2.0, 0.0, 5.0]

@@ -1,0 +1,91 @@
+import math
+
+import pytest
+
+from pytest_dp.auditing.pair_queue import (
+    EDGE_ERRORS,
+    FIRST_PROPOSED,
+    NEW_PAIR_EDGE,
+    PROPOSED_SHARE,
+    PairQueue,
+    edge_upper_bound,
+)
+from pytest_dp.datasets.relations import Pair
+
+
+def pairs(count, start=0):
+    return [Pair([k], []) for k in range(start, start + count)]
+
+
+def queue_of(count, proposed=()):
+    waiting = iter(proposed)
+    return PairQueue(pairs(count), lambda seen: next(waiting, None), room=1_000)
+
+
+def draw(status, size, edge_bound):
+    status.drawn += size
+    status.edge_bound = edge_bound
+
+
+@pytest.mark.parametrize("edge", [0.0, 0.1, 0.7])
+@pytest.mark.parametrize("drawn", [1, 100, 10_000])
+def test_the_bound_is_the_edge_and_room_for_chance(edge, drawn):
+    """Growth is half the square of the edge for each pair of outputs."""
+    found = edge_upper_bound(drawn * edge**2 / 2, drawn, learned=math.inf)
+    assert found == pytest.approx(edge + EDGE_ERRORS / math.sqrt(drawn))
+    assert edge_upper_bound(0.0, drawn, 25.0) == pytest.approx(EDGE_ERRORS / math.sqrt(drawn) + 0.2)
+
+
+def test_new_pairs_wait_while_more_is_hoped_of_old_ones():
+    queue = queue_of(3)
+    first = queue.pick()
+    assert queue.pick() is first
+    draw(first, 12, NEW_PAIR_EDGE)
+    assert queue.pick() is first
+    draw(first, 12, NEW_PAIR_EDGE - 0.01)
+    second = queue.pick()
+    assert (second.pair.d1, queue.unseen) == ([1], 1)
+
+
+def test_the_largest_bound_is_next_once_all_were_looked_at():
+    queue = queue_of(3)
+    for bound in (0.1, 0.3, 0.2):
+        draw(queue.pick(), 12, bound)
+    assert queue.pick() is queue.seen[1]
+    draw(queue.seen[1], 12, 0.15)
+    assert queue.pick() is queue.seen[2]
+    assert queue.drawn == 48
+
+
+def test_rejected_pairs_are_never_drawn_again():
+    queue = queue_of(2)
+    first = queue.pick()
+    first.rejected = True
+    second = queue.pick()
+    second.rejected = True
+    assert (second.pair.d1, queue.pick()) == ([1], None)
+
+
+def test_proposed_pairs_get_a_bounded_share():
+    queue = queue_of(1, pairs(100, start=1))
+    draw(queue.pick(), 40_000, 0.0)
+    while (status := queue.pick()) is not queue.seen[0]:
+        draw(status, 100, 0.0)
+    on_proposed = queue.drawn - 40_000
+    assert PROPOSED_SHARE * queue.drawn < on_proposed <= PROPOSED_SHARE * queue.drawn + 100
+    small = queue_of(1, pairs(100, start=1))
+    draw(small.pick(), 100, 0.0)
+    while (status := small.pick()) is not small.seen[0]:
+        draw(status, 100, 0.0)
+    assert small.drawn - 100 == FIRST_PROPOSED + 100
+
+
+def test_proposed_pairs_that_win_are_drawn_beyond_their_share():
+    queue = queue_of(1, pairs(1, start=1))
+    draw(queue.pick(), 100, 0.1)
+    winning = queue.pick()
+    draw(winning, 5_000, 0.3)
+    winning.earned = 2.0
+    assert queue.pick() is winning
+    winning.earned = 0.0
+    assert queue.pick() is queue.seen[0]

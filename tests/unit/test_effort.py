@@ -1,0 +1,187 @@
+"""How much of `max_seconds` is spent: by clocks that only the tests move."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import pytest
+
+from pytest_dp import audit, clocks
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.sharing import Left, Sent, this_process
+
+
+class Machine:
+    """A machine that gives this process a share of a core."""
+
+    def __init__(self):
+        self.now, self.computed, self.share = 1_000.0, 7.0, 1.0
+
+    def compute(self, seconds):
+        self.computed += seconds
+        self.now += seconds / self.share
+
+    def wait(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    made = Machine()
+    monkeypatch.setattr(clocks, "seconds", lambda: made.now)
+    monkeypatch.setattr(clocks, "process_seconds", lambda: made.computed)
+    return made
+
+
+def test_what_is_computed_is_spent(machine):
+    deadline = Deadline(60)
+    machine.compute(20)
+    assert deadline.remaining() == 40
+    machine.compute(41)
+    assert deadline.remaining() == -1
+
+
+def test_a_busy_machine_leaves_as_much_work(machine):
+    deadline, machine.share = Deadline(60), 0.3
+    machine.compute(40)
+    assert machine.now > 1_060
+    assert deadline.remaining() == 20
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_no_more_than_four_times_as_much_time_passes(machine, share):
+    deadline, machine.share = Deadline(60), share
+    while deadline.remaining() > 0:
+        machine.compute(0.01)
+    assert 1_000 + 4 * 60 <= machine.now <= 1_000 + 4 * 60 + 1.1
+
+
+def test_code_that_waits_has_an_end(machine):
+    deadline = Deadline(60)
+    machine.wait(120)
+    assert deadline.remaining() == 30
+    machine.wait(121)
+    assert deadline.remaining() < 0
+
+
+def test_parts_of_a_deadline_count_from_its_beginning(machine):
+    deadline = Deadline(60)
+    machine.compute(10)
+    machine.wait(20)
+    half = deadline.sooner(0.5)
+    assert (half.remaining(), half.to_the_last()) == (20, 50)
+    machine.compute(21)
+    assert half.remaining() == -1
+    assert half.sooner(0.9).remaining() == 60 * 0.9 - 31
+
+
+def test_no_limit_has_no_parts(machine):
+    deadline = Deadline(math.inf)
+    machine.compute(1e9)
+    assert deadline.sooner(0.5).remaining() == math.inf
+
+
+def test_processor_time_of_workers_counts(monkeypatch):
+    monkeypatch.setattr(clocks, "_ELSEWHERE", [0.0])
+    deadline = Deadline(1e6)
+    Sent("another machine:7", 5e5, b"done").counted()
+    assert deadline.remaining() == pytest.approx(5e5, rel=1e-3)
+
+
+def test_a_worker_in_this_process_counts_once(monkeypatch):
+    monkeypatch.setattr(clocks, "_ELSEWHERE", [0.0])
+    deadline = Deadline(1e6)
+    assert Sent(this_process(), 5e5, b"done").counted() == b"done"
+    assert deadline.remaining() == pytest.approx(1e6, rel=1e-3)
+
+
+@pytest.mark.parametrize("ahead", [-86_400.0, 3_600.0])
+def test_a_worker_whose_clock_is_wrong_has_the_time_that_is_left(machine, ahead):
+    deadline = Deadline(60).sooner(0.5)
+    machine.compute(10)
+    left = pickle.loads(pickle.dumps(Left.of(deadline, 1)))
+    machine.now += ahead
+    machine.computed = 0.0
+    there = left.deadline()
+    assert (there.remaining(), there.to_the_last(), there.allowed) == (20, 50, 60)
+    machine.compute(15)
+    assert there.remaining() == 5
+
+
+def test_workers_share_the_time_that_is_left(machine):
+    there = Left.of(Deadline(60), 2).deadline()
+    machine.compute(10)
+    assert there.remaining() == 40
+    machine.wait(80)
+    assert there.remaining() == 60 - 90 / 4
+
+
+@pytest.mark.parametrize("share", [0.5, 0.3])
+def test_an_audit_on_a_busy_machine_does_the_same_work(machine, share):
+    """What it would have caught after 2 s of a core does not depend on what else runs."""
+
+    def noisy_count(records, rng):
+        machine.compute(0.001)
+        return len(records) + rng.laplace()
+
+    def audited():
+        claim = {"eps": 1.0, "pairs": [([0], [])], "margin": None, "max_seconds": 2}
+        return audit(noisy_count, **claim, seed=1, n_jobs=1)
+
+    idle, machine.share = audited(), share
+    busy = audited()
+    assert idle.samples > 500
+    assert (busy.samples, busy.resolution) == (idle.samples, idle.resolution)
+
+
+def test_preparing_and_auditing_have_one_effort(machine):
+    """Inputs that take nearly all of the time leave little of it to the audit."""
+
+    def inputs():
+        machine.compute(59)
+        return [[], [1]]
+
+    def noisy_count(records, rng):
+        machine.compute(0.01)
+        return len(records) + rng.laplace()
+
+    begun = machine.computed
+    result = audit(noisy_count, eps=1.0, neighbors="add_remove_one", inputs=inputs, n_jobs=1)
+    assert machine.computed - begun < 60 * 1.05 + 1
+    assert result.samples < 200
+
+
+def test_no_limit_is_none(machine):
+    """However long it takes: here a run takes a day, and 4,000 have to do."""
+
+    def noisy_count(records, rng):
+        machine.compute(86_400 / 10)
+        return len(records) + rng.laplace()
+
+    claim = {"eps": 1.0, "pairs": [([0], [])], "max_samples": 4_000}
+    result = audit(noisy_count, **claim, max_seconds=None, seed=1, n_jobs=1)
+    assert result.samples > 3_000
+    assert not any("max_seconds" in note for note in result.notes)
+
+
+def test_a_search_without_limit_comes_to_an_end():
+    def noisy_count(records, rng):
+        return len(records) + rng.laplace()
+
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[], [1, 0, 1]]}
+    result = audit(noisy_count, **claim, max_seconds=None, seed=1, n_jobs=1)
+    assert result.verdict == "no violation"
+
+
+def test_what_is_cut_off_says_what_was_left_undone(machine):
+    def noisy_count(records, rng):
+        machine.compute(0.5)
+        return len(records) + rng.laplace()
+
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[k] * k for k in range(12)]}
+    result = audit(noisy_count, **claim, max_seconds=20, seed=1, n_jobs=1)
+    (note,) = (note for note in result.notes if note.startswith("cut off after max_seconds=20"))
+    assert "pairs not looked at well" in note
+    assert math.isinf(result.resolution)
+    assert result.verdict == "inconclusive"

@@ -1,0 +1,101 @@
+"""How often a mechanism may run by default, and what keeps an audit from ending early."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from scipy.special import ndtri
+
+from pytest_dp import audit
+from pytest_dp.auditors import stopping
+from pytest_dp.auditors.context import Context
+from pytest_dp.settings import VECTORIZED_SAMPLES, settings_for
+
+NEEDED = 3.7303
+"""The deviation of Gaussian noise that (1, 1e-5) needs at sensitivity 1 (analytic mechanism)."""
+PAIR = {"pairs": [([0], [1])], "n_jobs": 1, "vectorized": "size"}
+
+
+@pytest.mark.parametrize(
+    ("layers", "vectorized", "expected"),
+    [
+        ([], False, 400_000),
+        ([], True, VECTORIZED_SAMPLES),
+        ([{}, {"max_samples": 400_000}], True, 400_000),
+        ([{"max_samples": 7}, {}], True, 7),
+    ],
+    ids=["a call each", "many a call", "said, as the default", "said first"],
+)
+def test_vectorized_mechanisms_may_run_more_often_unless_anybody_says_otherwise(
+    layers, vectorized, expected
+):
+    assert settings_for(*layers, vectorized=vectorized).max_samples == expected
+
+
+def traced(data, scale, rng, size):
+    return data[0] + rng.normal(scale=scale, size=size)
+
+
+def untraced(data, scale, rng, size):
+    return data[0] + scale * ndtri(rng.random(size))
+
+
+@pytest.mark.spot(2)
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", [traced, untraced])
+def test_gaussian_noise_a_fifth_too_small_under_a_delta_is_found_by_default(mechanism):
+    common = {"eps": 1.0, "delta": 1e-5, "seed": 1, "max_seconds": 200, **PAIR}
+    result = audit(mechanism, params={"scale": 0.8 * NEEDED}, **common)
+    assert result.violated
+    assert 400_000 < result.samples <= VECTORIZED_SAMPLES
+
+
+@pytest.mark.slow
+def test_gaussian_noise_that_is_enough_is_not():
+    common = {"eps": 1.0, "delta": 1e-5, "seed": 1, "max_seconds": 200, **PAIR}
+    assert not audit(untraced, params={"scale": 1.001 * NEEDED}, **common).violated
+
+
+def test_an_audit_does_not_end_early_while_a_loss_above_the_claim_is_known(monkeypatch):
+    """Under a delta it ends some seconds after its margin, which slow runs make few runs."""
+    monkeypatch.setattr(stopping, "HUNG_SECONDS", 0.001)
+    common = {"eps": 1.0, "delta": 1e-5, "seed": 1, "max_samples": 300_000, **PAIR}
+    result = audit(traced, params={"scale": 0.9 * NEEDED}, margin=2.0, **common)
+    assert result.verdict == "inconclusive"
+    assert "suspect" in result.reason
+    assert "claim mu=0.268: it asks the same of Gaussian noise" in result.reason
+    assert result.samples > 250_000
+
+
+@pytest.mark.usefixtures("_without_blame")
+def test_a_violation_by_gaussian_noise_names_the_claim_that_takes_fewer_runs():
+    said = "claim mu=0.268: it asks the same of Gaussian noise, and takes fewer runs"
+    claim = {"eps": 1.0, "delta": 1e-5, "seed": 1, **PAIR}
+    by_delta = audit(traced, params={"scale": 0.4 * NEEDED}, **claim)
+    by_mu = audit(traced, params={"scale": 0.4 * NEEDED}, mu=0.268, seed=1, **PAIR)
+    assert by_delta.violated
+    assert by_mu.violated
+    assert by_mu.bet_samples < by_delta.bet_samples / 4
+    assert (said in by_delta.notes, by_mu.notes) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("quickest", "planned"), [(1e-5, 100_000), (1e-2, 2_048)], ids=["quick", "slow"]
+)
+def test_the_quickest_run_says_how_many_there_is_time_for(quickest, planned):
+    """A slow first call does not make later ones fewer: more effort would show less."""
+    notes = []
+    sampler = SimpleNamespace(
+        quickest_run=quickest, seconds_a_run=20 * quickest, runs=0, note=notes.append
+    )
+    context = SimpleNamespace(
+        sampler=sampler,
+        max_samples=100_000,
+        deadline=SimpleNamespace(remaining=lambda: 60.0),
+        settings=SimpleNamespace(max_seconds=60.0),
+        a_run="10 ms",
+    )
+    Context.limit_to_time(context)
+    assert context.max_samples == planned
+    assert bool(notes) == (planned < 100_000)

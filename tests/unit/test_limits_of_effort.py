@@ -1,0 +1,100 @@
+"""Where limits of an audit are lent, divided by, waited for, or kept beside an object."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_dp.auditors import dpfinder
+from pytest_dp.auditors.known import Deriving
+from pytest_dp.auditors.stopping import Margin
+from pytest_dp.inputs import Pair
+from pytest_dp.privacy.approximate import ApproximateDP
+from pytest_dp.reprs import shown
+from pytest_dp.sampling import workers
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
+
+
+def sleeps(*_):
+    """Wait as joblib does, in frames that are not ours."""
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        time.sleep(0.01)
+    return iter(())
+
+
+def test_waiting_for_workers_is_no_hang_of_the_mechanism(monkeypatch):
+    """The machine may be busy, and give them no time."""
+    monkeypatch.setattr(workers, "_called", sleeps)
+    with watched(Deadline(0.05)):
+        assert list(workers._results(2, iter(()), Deadline(60))) == []
+
+
+def test_what_is_called_besides_waiting_may_hang():
+    class Hanging:
+        def __repr__(self):
+            sleeps()
+            return ""
+
+    with pytest.raises(OutOfTime) as caught, watched(Deadline(0.05)):
+        shown(Hanging())
+    assert "sleeps" in caught.value.stack
+
+
+@pytest.mark.parametrize("wanted", [1.0, 1.25])
+def test_a_claim_whose_own_loss_would_be_caught_is_in_no_doubt(wanted):
+    guarantee = ApproximateDP(1.0, 0.0)
+    assert guarantee.noise_below(1.0) == 1
+    settings = SimpleNamespace(margin=wanted)
+    sampler = SimpleNamespace(runs=100)
+    context = SimpleNamespace(
+        guarantee=guarantee, settings=settings, alpha=1e-6, max_samples=1_000, sampler=sampler
+    )
+    states = [SimpleNamespace(drawn=50, pair=None)]
+    bandit = SimpleNamespace(accepted=[], states=states, claimed=1, seen=states, all_seen=True)
+    assert Margin(context, bandit, 1.0)._in_doubt(1.0) == []
+
+
+class Unpicklable:
+    def __init__(self, number):
+        self.number, self.lock = number, threading.Lock()
+
+
+def test_a_law_belongs_to_its_data_however_short_they_live():
+    """Data that cannot be pickled are known by their id, which another object may get."""
+    deriving = Deriving(lambda data, _: data.number, lambda d1, d2, _: (d1, d2))
+    for number in range(50):
+        pair = Pair(Unpicklable(number), Unpicklable(-number))
+        assert deriving.pair(pair, Deadline(math.inf)) == (number, -number)
+
+
+class BrokenError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("ends", ["violated", "raised"])
+def test_limits_that_dpfinder_lends_are_given_back(monkeypatch, ends):
+    whole = Deadline(60)
+    context = SimpleNamespace(
+        max_samples=1_000, deadline=whole, pairs=[], only_told=lambda pair: pair == "beyond"
+    )
+
+    def audited(context, *_):
+        assert context.max_samples == 500
+        if ends == "raised":
+            raise BrokenError
+        return SimpleNamespace(violated=True)
+
+    found = [SimpleNamespace(pair="beyond"), SimpleNamespace(pair="inside")]
+    monkeypatch.setattr(dpfinder, "_found", lambda context: found)
+    monkeypatch.setattr(dpfinder, "_audited", audited)
+    if ends == "raised":
+        with pytest.raises(BrokenError):
+            dpfinder.audit(context)
+    else:
+        assert dpfinder.audit(context).violated
+    assert (context.max_samples, context.deadline) == (1_000, whole)

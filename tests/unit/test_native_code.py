@@ -1,0 +1,250 @@
+"""Mechanisms that call native code, which calls Python: nothing is raised below native code."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import random
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from collections import Counter
+
+import pytest
+from drawing import outputs
+
+from pytest_dp import audit
+from pytest_dp.sampling.deadline import OutOfTime, within
+from pytest_dp.sampling.native import callback_codes
+
+CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+LONG = 0.3
+
+
+def takes_a_while(*_):
+    until = time.perf_counter() + LONG
+    while time.perf_counter() < until:
+        pass
+    return 0
+
+
+def passes_on(*arguments):
+    return takes_a_while(*arguments)
+
+
+class Comparator:
+    def __call__(self, *_):
+        return takes_a_while()
+
+    def compare(self, *_):
+        return takes_a_while()
+
+
+class Made(int):
+    def __new__(cls, *_):
+        return int.__new__(cls, takes_a_while())
+
+
+def sorted_by(compare):
+    """Sort two numbers in C, with a comparator in Python."""
+    numbers = (ctypes.c_int * 2)(2, 1)
+    ctypes.CDLL(None).qsort(numbers, 2, ctypes.sizeof(ctypes.c_int), CALLBACK(compare))
+
+
+def through_cffi(called):
+    ffi = pytest.importorskip("cffi").FFI()
+    callback = ffi.callback("int(int)", called)
+    return functools.partial(callback, 1)
+
+
+KINDS = {
+    "function": lambda: functools.partial(sorted_by, takes_a_while),
+    "function-below": lambda: functools.partial(sorted_by, passes_on),
+    "method": lambda: functools.partial(sorted_by, Comparator().compare),
+    "object": lambda: functools.partial(sorted_by, Comparator()),
+    "class": lambda: functools.partial(sorted_by, Made),
+    "partial": lambda: functools.partial(sorted_by, functools.partial(takes_a_while, 1)),
+    "cached": lambda: functools.partial(sorted_by, functools.lru_cache(takes_a_while)),
+    "in-sorted": lambda: lambda: sorted([1], key=lambda _: sorted_by(takes_a_while)),
+    "cffi": lambda: through_cffi(takes_a_while),
+    "cffi-object": lambda: through_cffi(Comparator()),
+}
+
+
+@pytest.fixture
+def unraisable(monkeypatch):
+    """What Python has dropped."""
+    dropped = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    return dropped
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_waits_until_native_code_has_returned(kind, unraisable):
+    ended = []
+
+    def compute():
+        calls()
+        ended.append("call")
+        for _ in range(10**9):
+            pass
+
+    calls = KINDS[kind]()
+    started = time.monotonic()
+    with pytest.raises(OutOfTime):
+        within(0.05, compute)
+    assert time.monotonic() - started > LONG
+    assert not unraisable
+    assert len(ended) <= 1  # the next line is enough
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sorted([2, 1], key=lambda _: spins()),
+        lambda: functools.reduce(lambda *_: spins(), [1, 2]),
+        lambda: list(map(Spins(), [1])),
+        lambda: Counter([Hashed()]),
+    ],
+    ids=["sorted", "reduce", "map", "hash"],
+)
+def test_does_not_wait_for_code_that_passes_exceptions_on(call):
+    with pytest.raises(OutOfTime) as caught:
+        outputs(lambda data: call(), seconds=0.2)
+    assert "spins" in caught.value.stack
+
+
+def spins():
+    while True:
+        pass
+
+
+class Spins:
+    def __call__(self, _):
+        return spins()
+
+
+class Hashed:
+    def __hash__(self):
+        return spins()
+
+
+def test_finds_callbacks_and_no_other_functions():
+    before = callback_codes()
+    callback = CALLBACK(passes_on)
+    assert callback_codes() - before == {passes_on.__code__}
+    del callback
+    assert callback_codes() == before
+
+
+def test_a_mechanism_that_is_a_callback_is_interrupted(unraisable):
+    """No line of Python stands above it, other than those that call it."""
+    text = ctypes.create_string_buffer(b"12")
+
+    def gives():
+        takes_a_while()
+        return ctypes.addressof(text)
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(gives)
+    native = ctypes.CFUNCTYPE(ctypes.c_void_p)(ctypes.cast(callback, ctypes.c_void_p).value)
+    with pytest.raises(OutOfTime):
+        outputs(lambda data: native(), seconds=0.1)
+    assert not unraisable
+
+
+def test_an_interrupted_query_is_no_output():
+    """SQLite makes an error of its own of what is raised in a function of SQL."""
+
+    def counts(data):
+        with sqlite3.connect(":memory:") as database:
+            database.create_function("slow", 0, spins)
+            return database.execute("select slow()").fetchone()[0]
+
+    with pytest.raises(OutOfTime):
+        outputs(counts, seconds=0.2)
+
+
+def test_an_audit_of_native_callbacks_ends_with_a_verdict(unraisable):
+    text = ctypes.create_string_buffer(b"12")
+
+    def gives():
+        until = time.perf_counter() + (0.001 if random.random() < 0.95 else 0.5)
+        while time.perf_counter() < until:
+            pass
+        return ctypes.addressof(text)
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(gives)
+    native = ctypes.CFUNCTYPE(ctypes.c_void_p)(ctypes.cast(callback, ctypes.c_void_p).value)
+
+    def noisy_count(records, rng):
+        where = native()
+        assert where is not None
+        return sum(records) + rng.laplace() + 0 * int(ctypes.string_at(where))
+
+    result = audit(noisy_count, eps=1.0, pairs=[([1], [])], max_seconds=2, n_jobs=1, seed=1)
+    assert result.verdict in ("no violation", "inconclusive")
+    assert not unraisable
+
+
+HANGS = {
+    "callback": """
+        compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        @compare
+        def hangs(a, b):
+            while True:
+                pass
+        def call():
+            ctypes.CDLL(None).qsort((ctypes.c_int * 2)(2, 1), 2, 4, hangs)
+    """,
+    "lock-kept": """
+        def call():
+            collections.deque(itertools.count(), 0)
+    """,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", HANGS)
+def test_a_process_whose_native_code_never_returns_is_ended(kind):
+    script = f"""
+import collections, ctypes, itertools
+from pytest_dp import audit
+from pytest_dp.sampling import supervisor
+supervisor.PATIENCE_SECONDS = supervisor.LATER_SECONDS = 1.0
+{textwrap.dedent(HANGS[kind])}
+def noisy_count(records, rng):
+    if rng.random() < 0.1:
+        call()
+    return len(records) + rng.laplace()
+audit(noisy_count, eps=1.0, pairs=[([1], [])], max_seconds=0.5, n_jobs=1)
+"""
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode
+    assert "noisy_count[eps=1.0] did not return from native code" in ended.stderr
+    assert "Exception ignored" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+    if kind == "callback":
+        assert ended.returncode == 1
+        assert "in hangs" in ended.stderr
+
+
+@pytest.mark.slow
+def test_pytest_says_which_claim_has_ended_it(tmp_path):
+    """Though pytest captures what is written."""
+    (tmp_path / "conftest.py").write_text(
+        "from pytest_dp.sampling import supervisor\n"
+        "supervisor.PATIENCE_SECONDS = supervisor.LATER_SECONDS = 0.5\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "import collections, itertools, pytest\n"
+        "@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=0.3)\n"
+        "def test_count(dp_check):\n"
+        "    dp_check(lambda data: collections.deque(itertools.count(), 0))\n"
+    )
+    command = [sys.executable, "-m", "pytest", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert ended.returncode
+    assert "test_it.py::test_count did not return from native code" in ended.stderr

@@ -1,0 +1,203 @@
+"""Inputs that take another way at a comparison, by how far each is from it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from pytest_dp import queries
+from pytest_dp.claim import Arguments, expand
+from pytest_dp.inputs import resolved, source_of
+from pytest_dp.sampling.calling import prepare
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.search import searched
+from pytest_dp.search.guided import FIRST_DRAWS, Guided
+from pytest_dp.search.matching import matching_texts
+from pytest_dp.sensitivity.distances import Distances
+from pytest_dp.sensitivity.noiseless import Runner
+from pytest_dp.settings import Settings
+
+NAMES = ("ann", "robert")
+
+
+def more_than_ten(data, rng):
+    return sum(data) > 10
+
+
+def equals_seven(data, rng):
+    return [value == 7 for value in data]
+
+
+def is_among_names(data, rng):
+    return data in NAMES
+
+
+def any_above(data, rng):
+    return bool((np.asarray(data) > 4).any())
+
+
+def after_a_test(data, rng):
+    return data[0] < 3 and data[1] >= 5
+
+
+class Secret:
+    def __init__(self):
+        self.__limit = 10
+
+    def above(self, data, rng, key=lambda record: record, *, least: int = 0):
+        return key(sum(data)) > self.__limit
+
+    def above_zero(self, data, rng, key=lambda record: record, *, least: int = 0):
+        return [key(value) > least for value in data]
+
+
+COMPARED = [
+    pytest.param(Secret().above, [3], {}, id="private-name"),
+    pytest.param(Secret().above_zero, [-3, -4], {True: 3.0}, id="method-with-defaults"),
+    pytest.param(more_than_ten, [3, 4], {True: 3.0}, id="sum-below"),
+    pytest.param(more_than_ten, [9, 4], {False: 3.0}, id="sum-above"),
+    pytest.param(equals_seven, [1, 5, 20], {True: 2.0}, id="closest-of-a-loop"),
+    pytest.param(equals_seven, [1, 7], {}, id="both-ways-in-a-loop"),
+    pytest.param(is_among_names, "anna", {True: 1.0}, id="letters"),
+    pytest.param(any_above, [1, 2.5], {True: 1.5}, id="array"),
+    pytest.param(any_above, [1, 5], {}, id="array-of-both"),
+    pytest.param(after_a_test, [5, 1], {True: 2.0}, id="not-asked"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "data", "expected"), COMPARED)
+def test_runs_tell_how_far_each_comparison_is_from_its_other_way(mechanism, data, expected):
+    distances = Distances()
+    code = getattr(mechanism, "__func__", mechanism).__code__
+    runner = Runner(prepare(mechanism, Arguments()), distances)
+    with runner.in_place(Deadline(60.0)):
+        runner.run(data)
+    open_ways = {way[-1]: distance for way, distance in distances.least.items() if distance}
+    assert open_ways == expected
+    assert getattr(mechanism, "__func__", mechanism).__code__ is code
+
+
+@pytest.mark.parametrize(("mechanism", "data", "expected"), COMPARED)
+def test_functions_that_tell_distances_give_the_same(mechanism, data, expected):
+    call = prepare(mechanism, Arguments())
+    readings = []
+    for runner in (Runner(call), Runner(call, Distances())):
+        with runner.in_place(Deadline(60.0)):
+            readings.append(runner.run(data).output)
+    assert readings[0].form == readings[1].form
+    assert readings[0].categories == readings[1].categories
+
+
+def count(records, rng):
+    return len(records) + rng.laplace()
+
+
+def leaking_if(is_gate):
+    def noisy_count(records, rng):
+        return count(records, rng) if not is_gate(records) else float(len(records))
+
+    return noisy_count
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=6)
+THREE = st.lists(st.floats(0, 1e6), min_size=3, max_size=3)
+
+
+def on_a_line(records):
+    return any(3 * a - 7 * b == 41 for a, b in records)
+
+
+def with_a_total(records):
+    return sum(a for a, _ in records) == 777
+
+
+def nested(records):
+    return any(a == 131 and b * a == 131 * 77 for a, b in records)
+
+
+def far_apart(numbers):
+    return numbers[0] - numbers[1] > 9e5 and numbers[2] < 1
+
+
+def leap_day(days):
+    return any(day.month == 2 and day.day == 29 for day in days)
+
+
+GATES = [
+    pytest.param(ROWS, on_a_line, id="line"),
+    pytest.param(ROWS, with_a_total, id="total"),
+    pytest.param(ROWS, nested, id="nested"),
+    pytest.param(THREE, far_apart, id="floats"),
+    pytest.param(st.lists(st.dates(), min_size=1, max_size=3), leap_day, id="leap-day"),
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("inputs", "is_gate"), GATES)
+def test_gates_are_opened_that_draws_hardly_meet(inputs, is_gate, seed):
+    guided = Guided(inputs, prepare(leaking_if(is_gate), Arguments()), seed)
+    opened = [drawn.value for drawn in guided.opened()]
+    assert any(map(is_gate, opened))
+    again = Guided(inputs, prepare(leaking_if(is_gate), Arguments()), seed)
+    assert [drawn.value for drawn in again.opened()] == opened
+
+
+def refuses_limits(records, rng, limit):
+    if limit <= 0:
+        raise ValueError(limit)
+    return len(records) + rng.laplace()
+
+
+def test_comparisons_of_parameters_are_given_up_at_once():
+    call = prepare(refuses_limits, Arguments(params={"limit": 5}))
+    guided = Guided(ROWS, call, 1)
+    list(guided.opened())
+    assert guided.runs <= FIRST_DRAWS
+
+
+def test_fewer_runs_are_made_of_slow_mechanisms():
+    guided = Guided(ROWS, prepare(leaking_if(on_a_line), Arguments()), 1, thinned=16)
+    list(guided.opened())
+    assert guided.runs <= 250
+
+
+TEMPORARY = re.compile(r"^x-\d+\.a$")
+
+
+def with_patterns(names, rng):
+    """Read [names] (and count)."""
+    plates = [name for name in names if re.fullmatch(r"[A-C]{2}\d{3}", name)]
+    return len(plates) + sum(1 for name in names if TEMPORARY.match(name)) + rng.laplace()
+
+
+def test_texts_match_the_regular_expressions_of_the_code():
+    texts = matching_texts(with_patterns, {}, 1)
+    assert any(re.fullmatch(r"[A-C]{2}\d{3}", text) for text in texts)
+    assert any(TEMPORARY.match(text) for text in texts)
+
+
+def scale_falls(answers, rng):
+    ordered = sorted(answers)
+    scale = 1.5 if ordered[1] - ordered[0] > 333 else 5.0
+    return sum(answers) + rng.laplace(scale=scale)
+
+
+def screened(mechanism, **promise):
+    (claim,) = expand({"eps": 1.0, **promise})
+    claim = replace(claim, promise=resolved(claim.promise))
+    call = prepare(mechanism, claim.arguments)
+    source = searched(source_of(claim, 1, "inputs"), claim.promise, call, Settings(seed=1))
+    return source, source.screener.screen()
+
+
+def test_noise_that_is_smaller_behind_a_gate_is_proposed_outside_of_the_patterns():
+    source, found = screened(scale_falls, inputs=queries(5), neighbors="all_queries")
+    assert found.movements[0].loss == pytest.approx(1.0)
+    (proposer,) = (one for one in source.proposers if one.name == "movement")
+    first, *_ = proposer.propose(())
+    assert first.beyond
+    assert np.diff(sorted(first.d1))[0] > 333

@@ -1,0 +1,90 @@
+"""Values that no example holds, tried in every field, and told as beyond the examples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_dp import audit
+from pytest_dp.datasets import records_of
+from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne
+from pytest_dp.search.odd_values import odd_pairs, odd_values
+
+INFINITE = [math.inf, -math.inf]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([0.0, 1.0], [math.nan, 10.0, -10.0, *INFINITE, None], id="flags"),
+        pytest.param([3, 250], [10_000, -10_000, None], id="whole"),
+        pytest.param([math.nan, 2.5], [math.nan, 100.0, -100.0, *INFINITE, None], id="nan"),
+        pytest.param([None, 7], [100, -100, None], id="none"),
+        pytest.param(["a", "b"], ["", None], id="texts"),
+        pytest.param([("a",)], [], id="others"),
+    ],
+)
+def test_odd_values_of_a_field(values, expected):
+    assert str(odd_values(values)) == str(expected)
+
+
+FRAME = pd.DataFrame({"name": ["ann", "bob"], "pay": [1200.0, 40.0]})
+
+
+@pytest.mark.parametrize("relation", [AddRemoveOne(), ReplaceOne()], ids=str)
+def test_every_field_is_tried_with_every_value(relation):
+    pairs = list(odd_pairs([FRAME], relation))
+    assert not any(relation.fault(pair.d1, pair.d2) for pair in pairs)
+    records = [record for pair in pairs for d in (pair.d1, pair.d2) for record in records_of(d)]
+    pays, names = {str(pay) for _, pay in records}, {name for name, _ in records}
+    assert {"nan", "inf", "-inf", "100000.0", "-100000.0"} <= pays
+    assert "" in names
+
+
+def test_a_value_that_a_dataset_cannot_hold_is_left_out():
+    pairs = list(odd_pairs([np.array([1, 2, 3])], AddRemoveOne()))
+    assert pairs
+    assert all(data.dtype.kind == "i" for pair in pairs for data in (pair.d1, pair.d2))
+
+
+def clamped(value):
+    if value < 0.0:
+        return 0.0
+    return 4000.0 if value > 4000.0 else value
+
+
+def lets_nan_through(frame, rng):
+    return sum(map(clamped, frame["pay"])) + rng.laplace(scale=4000.0)
+
+
+def skips_nan(frame, rng):
+    return sum(map(clamped, frame["pay"].dropna())) + rng.laplace(scale=4000.0)
+
+
+CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [FRAME], "n_jobs": 1, "seed": 1}
+
+
+@pytest.mark.nightly
+def test_a_missing_value_that_is_let_through_is_told_beyond_the_examples():
+    result = audit(lets_nan_through, **CLAIM)
+    assert not result.violated
+    assert result.beyond.outside.startswith("pay = nan")
+
+
+@pytest.mark.nightly
+def test_a_mechanism_that_skips_missing_values_passes():
+    result = audit(skips_nan, **CLAIM)
+    assert (result.verdict, result.beyond) == ("no violation", None)
+
+
+def not_clipped(rows, rng):
+    return sum(second for _, second in rows) + rng.laplace(scale=0.2)
+
+
+def test_the_field_that_matters_is_named():
+    rows = [(0.1, 0.2), (0.3, -0.1), (0.0, 0.2)]
+    result = audit(not_clipped, **{**CLAIM, "inputs": [rows]})
+    assert "record[1]" in result.beyond.outside

@@ -1,0 +1,193 @@
+"""Movements of noiseless answers against closed forms, and what they are infinite for."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from pytest_dp.claim import Arguments
+from pytest_dp.sampling.calling import prepare
+from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sensitivity.movement import Movement, Movements
+from pytest_dp.sensitivity.noiseless import Runner
+
+
+def movement(mechanism, d1, d2) -> Movement | None:
+    runner = Runner(prepare(mechanism, Arguments()))
+    movements = Movements(runner)
+    with runner.in_place(Deadline(20)):
+        one, other = movements.look(d1, twice=True), movements.look(d2, twice=True)
+        return None if one is None or other is None else movements.between(d1, one, other)
+
+
+def noisy_sum(records, rng):
+    return sum(records) + rng.laplace(scale=2.0)
+
+
+def prefix_sums(records, rng):
+    noise = rng.laplace(scale=0.5, size=3)
+    return np.cumsum(noise) + np.cumsum(records)
+
+
+def two_sums(records, rng):
+    return {"a": sum(records) + rng.laplace(scale=2.0), "n": len(records) + rng.laplace(scale=4.0)}
+
+
+def gaussians(records, rng):
+    return np.array([sum(records), len(records)]) + rng.normal(scale=[1.0, 2.0])
+
+
+def python_gauss(records):
+    return sum(records) + random.gauss(0.0, 3.0)
+
+
+def rounded(records, rng):
+    return round(sum(records) + rng.laplace(scale=4.0))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "d1", "d2", "loss"),
+    [
+        pytest.param(noisy_sum, [1, 2], [1, 2, 6], 6 / 2, id="laplace"),
+        pytest.param(noisy_sum, [1, 2], [2, 1], 0.0, id="nothing-moves"),
+        pytest.param(prefix_sums, [1, 2, 3], [1, 7, 3], 5 / 0.5, id="prefix-sums"),
+        pytest.param(two_sums, [1], [1, 6], 6 / 2 + 1 / 4, id="two-laplaces"),
+        pytest.param(gaussians, [1], [1, 3], math.hypot(3.0, 1 / 2), id="gaussians"),
+        pytest.param(python_gauss, [1], [1, 6], 6 / 3, id="python-random"),
+        pytest.param(rounded, [1], [1, 6], 6 / 4, id="rounded"),
+    ],
+)
+def test_movement_is_the_loss_in_closed_form(mechanism, d1, d2, loss):
+    assert movement(mechanism, d1, d2).loss == pytest.approx(loss, rel=1e-6)
+
+
+def test_movement_tells_answer_and_scale():
+    moved = movement(noisy_sum, [1, 2], [1, 2, 6])
+    assert (moved.answer, moved.scale) == (6.0, 2.0)
+
+
+def exact_beside_noisy(records, rng):
+    return {"missing": records.count(0), "sum": sum(records) + rng.laplace(scale=100.0)}
+
+
+def same_noise_twice(records, rng):
+    noise = rng.laplace(scale=100.0)
+    return sum(records) + noise, len(records) + noise
+
+
+def keys_of_data(records, rng):
+    return {record: 1 + rng.laplace(scale=100.0) for record in set(records)}
+
+
+def raises_on_negative(records, rng):
+    if min(records) < 0:
+        raise ValueError("negative")
+    return len(records) + rng.laplace(scale=100.0)
+
+
+def nan_sum(records, rng):
+    return sum(records) + rng.laplace(scale=100.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "d1", "d2"),
+    [
+        pytest.param(exact_beside_noisy, [1, 0], [1, 0, 0], id="number-without-noise"),
+        pytest.param(same_noise_twice, [1], [1, 3], id="shared-noise"),
+        pytest.param(keys_of_data, [1], [1, 3], id="keys"),
+        pytest.param(raises_on_negative, [1], [1, -1], id="exception"),
+        pytest.param(nan_sum, [1.0], [1.0, math.nan], id="nan"),
+    ],
+)
+def test_what_no_noise_covers_is_infinite(mechanism, d1, d2):
+    moved = movement(mechanism, d1, d2)
+    assert moved.loss == math.inf
+    assert moved.reason
+
+
+def test_what_shares_noise_and_moves_alike_is_finite():
+    assert movement(same_noise_twice, [1], [1, 1]).loss == pytest.approx(1 / 100)
+
+
+def gated_scale(records, rng):
+    return len(records) + rng.laplace(scale=0.25 if 7 in records else 1.0)
+
+
+def gated_factor(records, rng):
+    noise = rng.laplace()
+    return len(records) + (noise / 4 if 7 in records else noise)
+
+
+@pytest.mark.parametrize("mechanism", [gated_scale, gated_factor])
+def test_noise_of_another_size_counts_by_the_smaller_one(mechanism):
+    usual = movement(mechanism, [1], [1, 2]).loss
+    assert usual == pytest.approx(1.0)
+    assert movement(mechanism, [1], [1, 7]).loss == pytest.approx(4 + math.log(4))
+    assert movement(mechanism, [7], [7, 1]).loss == pytest.approx(4.0)
+
+
+def chosen(records, rng):
+    p = 0.2 if records else 0.6
+    return rng.choice(["yes", "no"], p=[p, 1 - p])
+
+
+def test_weights_of_a_choice_count_by_their_ratio():
+    assert movement(chosen, [1], []).loss == pytest.approx(math.log(3))
+
+
+def largest_noisy(records, rng):
+    return int(np.argmax([record + rng.laplace(scale=100.0) for record in records])) > 0
+
+
+def test_a_category_that_noise_decides_is_not_infinite():
+    assert movement(largest_noisy, [1, 2], [2, 1]).loss < math.inf
+
+
+def endless(records, rng):
+    while rng.laplace() < 1e6:
+        pass
+    return len(records)
+
+
+FEW_DRAWS = 200
+
+
+@pytest.fixture
+def _few_draws(monkeypatch):
+    monkeypatch.setattr("pytest_dp.sensitivity.noiseless.MAX_DRAWS", FEW_DRAWS)
+
+
+def rejecting(records, rng):
+    """Draw until the noise is positive: with draws at their centre, that never ends."""
+    while (noise := rng.laplace(scale=2.0)) <= 0:
+        pass
+    return len(records) + noise
+
+
+def many_draws(records, rng):
+    return sum(rng.laplace() for _ in range(FEW_DRAWS + 1))
+
+
+@pytest.mark.usefixtures("_few_draws")
+@pytest.mark.parametrize("mechanism", [endless, many_draws])
+def test_runs_of_too_many_draws_are_given_up(mechanism):
+    assert movement(mechanism, [1], [1, 2]) is None
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_loops_that_constant_draws_never_end_run_with_others():
+    assert movement(rejecting, [1], [1, 2]).answer == pytest.approx(1.0)
+
+
+def changes_its_input(records, rng):
+    records.append(100)
+    return sum(records) + rng.laplace()
+
+
+def test_inputs_stay_as_they_are():
+    d1, d2 = [1], [1, 3]
+    assert movement(changes_its_input, d1, d2).loss == pytest.approx(3.0)
+    assert (d1, d2) == ([1], [1, 3])

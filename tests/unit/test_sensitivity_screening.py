@@ -1,0 +1,236 @@
+"""Pairs that are screened before any noise is drawn: inside the claim, and the largest first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import strategies as st
+
+from pytest_dp import audit
+from pytest_dp.claim import Arguments, expand
+from pytest_dp.datasets import key, records_of
+from pytest_dp.datasets.relations import AddRemoveOne, Pair, ReplaceOne
+from pytest_dp.inputs import resolved, source_of
+from pytest_dp.inputs.examples import Examples
+from pytest_dp.inputs.neighbourhoods import neighbourhoods
+from pytest_dp.results.screened import LEAST_PAIRS, WANTED_PAIRS, wanted_pairs
+from pytest_dp.sampling.calling import prepare
+from pytest_dp.search import searched
+from pytest_dp.sensitivity.pairs import any_two, parts_of
+from pytest_dp.sensitivity.screening import Screening
+from pytest_dp.settings import Settings
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+FRAME = pd.DataFrame(
+    {
+        "age": [18, 40, 40, 90, 35],
+        "region": ["n", "s", "s", "w", None],
+        "pay": [1.5, 2, np.nan, 4, 5],
+    }
+)
+EXAMPLES = [
+    pytest.param([[3, 1, 4, 1, 5]], id="list"),
+    pytest.param([[1, 2], [5, 6, 7]], id="two-lists"),
+    pytest.param([np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])], id="array"),
+    pytest.param([{1, 5, 9}], id="set"),
+    pytest.param([[{"a": 1, "b": 2}, {"a": 1, "b": 3}]], id="dicts"),
+    pytest.param([FRAME], id="frame"),
+]
+
+
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_parts_are_neighbours_inside_the_claim(examples):
+    relation = AddRemoveOne()
+    bounds = Examples(examples, relation)
+    for pair in islice(parts_of(examples, relation, rng()), 100):
+        assert not relation.fault(pair.d1, pair.d2)
+        assert bounds.beyond(pair) == ""
+        assert pair.difference == "one record removed"
+
+
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_parts_begin_with_each_record_alone_and_left_out(examples):
+    size = len(records_of(examples[0]))
+    first = list(islice(parts_of(examples[:1], AddRemoveOne(), rng()), 2 * size))
+    alone = [pair for pair in first if len(records_of(pair.d2)) == 0]
+    assert len({key(pair.d1) for pair in alone}) == len({key(r) for r in records_of(examples[0])})
+    assert sum(key(pair.d1) == key(examples[0]) for pair in first) >= size
+
+
+def test_parts_of_units_lose_all_rows_of_one():
+    frame = pd.DataFrame({"user": [1, 1, 2, 3], "pay": [1.0, 2.0, 3.0, 4.0]})
+    relation = AddRemoveOne(unit="user")
+    pairs = list(islice(parts_of([frame], relation, rng()), 60))
+    assert not any(relation.fault(pair.d1, pair.d2) for pair in pairs)
+    assert "both rows of user=1 removed" in {pair.difference for pair in pairs}
+
+
+def test_any_two_values_are_paired():
+    pairs = list(islice(any_two([Pair(0, 1), Pair(2, 3)], rng()), 50))
+    assert {frozenset((pair.d1, pair.d2)) for pair in pairs} == {
+        frozenset(two) for two in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+    }
+
+
+DIGITS = st.integers(0, 9)
+TOGETHER = st.lists(st.sampled_from([(0, 0), (1, 1)]), max_size=4)
+STRATEGIES = {
+    "unique": (st.lists(DIGITS, max_size=6, unique=True), lambda d: len(set(d)) == len(d)),
+    "min-size": (st.lists(DIGITS, min_size=3, max_size=6), lambda d: 3 <= len(d) <= 6),
+    "filter": (
+        st.lists(DIGITS, max_size=6).filter(lambda d: sum(d) % 2 == 0),
+        lambda d: sum(d) % 2 == 0,
+    ),
+    "fields-together": (TOGETHER, lambda d: all(a == b for a, b in d)),
+    "sorted": (st.lists(DIGITS, max_size=6).map(sorted), lambda d: list(d) == sorted(d)),
+    "fixed-size": (st.lists(DIGITS, min_size=4, max_size=4), lambda d: len(d) == 4),
+}
+
+
+@pytest.mark.parametrize("relation", ["add_remove_one", "replace_one"])
+@pytest.mark.parametrize(("strategy", "yields"), STRATEGIES.values(), ids=STRATEGIES)
+def test_screened_pairs_of_a_strategy_are_ones_that_it_yields(strategy, yields, relation):
+    relation = {"add_remove_one": AddRemoveOne(), "replace_one": ReplaceOne()}[relation]
+    for made in islice(neighbourhoods(strategy, relation, 1), 60):
+        assert yields(made.pair.d1)
+        assert yields(made.pair.d2)
+        assert not relation.fault(made.pair.d1, made.pair.d2)
+
+
+LEAKING = [
+    pytest.param("unique", "replace_one", id="unique"),
+    pytest.param("min-size", "add_remove_one", id="min-size"),
+    pytest.param("sorted", "add_remove_one", id="sorted"),
+    pytest.param("fixed-size", "replace_one", id="fixed-size"),
+]
+
+
+def screened(mechanism, **promise):
+    """Return where the pairs of a claim come from, and how far the answer moves on them."""
+    (claim,) = expand({"eps": 1.0, **promise})
+    claim = replace(claim, promise=resolved(claim.promise))
+    call = prepare(mechanism, claim.arguments)
+    source = searched(source_of(claim, 1, "inputs"), claim.promise, call, Settings(seed=1))
+    return source, source.screener.screen()
+
+
+@pytest.fixture
+def _few_screened(monkeypatch):
+    monkeypatch.setattr("pytest_dp.search.by_movement.wanted_pairs", lambda _: 150)
+    monkeypatch.setattr("pytest_dp.search.by_movement.MAX_OUTSIDE", 20)
+
+
+@pytest.mark.usefixtures("_few_screened", "few_pairs")
+@pytest.mark.parametrize(("name", "relation"), LEAKING)
+def test_a_leak_that_a_strategy_never_shows_is_not_met(name, relation):
+    strategy, yields = STRATEGIES[name]
+
+    def leaks_elsewhere(records, rng):
+        return len(records) + (0 if yields(records) else 50) + rng.laplace(scale=2.0)
+
+    _, found = screened(leaks_elsewhere, neighbors=relation, inputs=strategy)
+    assert found.movements[0].loss < 1
+    assert all(yields(d) for pair in found.pairs for d in pair.inputs)
+
+
+def clipped_at_ten(records, rng):
+    return sum(min(record, 10) for record in records) + rng.laplace(scale=10.0)
+
+
+def test_the_largest_movement_comes_first_of_its_kind():
+    screening = Screening(prepare(clipped_at_ten, Arguments()), 20.0)
+    done, moved = screening.screen([Pair([1, n], [1]) for n in range(50)], 40)
+    assert done == 40
+    assert moved[0].movement.loss == pytest.approx(1.0)
+    assert moved[0].pair.d1 == [1, 10]
+
+
+def only_drawn_by_itself(records, rng):
+    return len(records) + int(np.random.default_rng(rng).bit_generator.random_raw())
+
+
+def test_what_cannot_be_run_is_told():
+    screening = Screening(prepare(only_drawn_by_itself, Arguments()), 20.0)
+    assert screening.screen([Pair([n], []) for n in range(1, 50)], 40) == (0, [])
+    assert screening.note
+
+
+def test_a_result_says_why_no_pair_was_screened():
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
+    result = audit(only_drawn_by_itself, **claim, seed=1, n_jobs=1, max_samples=400)
+    assert result.screened == 0
+    assert any("not screened by runs without noise, as" in note for note in result.notes)
+
+
+def frame_of_300():
+    numbers = np.random.default_rng(3)
+    frame = pd.DataFrame({"income": numbers.normal(3000, 500, 300).round(1)})
+    frame.loc[numbers.choice(300, 15, replace=False), "income"] = np.nan
+    return frame
+
+
+def missing_and_total(frame, rng):
+    income = frame["income"]
+    total = income.fillna(0).clip(0, 5000).sum() + rng.laplace(scale=5000)
+    return {"missing": int(income.isna().sum()), "total": total}
+
+
+@pytest.mark.usefixtures("_few_screened")
+def test_an_exact_count_of_missing_values_is_met_inside_the_claim():
+    frame = frame_of_300()
+    source, found = screened(missing_and_total, neighbors="add_remove_one", inputs=[frame])
+    assert found.screened == 150
+    assert math.isinf(found.movements[0].loss)
+    assert not source.bounds.beyond(found.pairs[0])
+
+
+def exact_length(records, rng):
+    return len(records), rng.laplace(scale=1.0)
+
+
+@pytest.mark.usefixtures("_by_samples", "_verdict_only")
+def test_an_infinite_movement_is_told_in_a_result():
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
+    result = audit(exact_length, **claim, seed=1, n_jobs=1)
+    assert result.violated
+    assert math.isinf(result.largest_movement)
+    assert result.to_dict()["largest_movement"] is None  # as JSON has no infinity
+
+
+def noisy_count(records, rng):
+    return len(records) + rng.laplace(scale=1.0)
+
+
+def test_a_pass_counts_its_pairs():
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [list(range(12))]}
+    result = audit(noisy_count, **claim, seed=1, n_jobs=1, max_samples=20_000)
+    assert result.strength == "analytic"
+    assert result.screened == WANTED_PAIRS
+    assert result.largest_movement == pytest.approx(1.0)
+
+
+def test_fewer_pairs_of_large_inputs_are_screened():
+    data = [0.0] * 300
+    result = audit(noisy_count, eps=1.0, neighbors="add_remove_one", inputs=[data], seed=1)
+    assert result.strength == "analytic"
+    assert LEAST_PAIRS < result.screened == wanted_pairs(300) < WANTED_PAIRS == wanted_pairs(1)
+    assert wanted_pairs(100_000) == LEAST_PAIRS
+
+
+def test_a_pass_on_too_few_screened_pairs_is_not_analytic(monkeypatch):
+    screen = Screening.screen
+    few = lambda self, pairs, _, **more: screen(self, pairs, 50, **more)  # noqa: E731
+    monkeypatch.setattr(Screening, "screen", few)
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [list(range(12))]}
+    result = audit(noisy_count, **claim, seed=1, n_jobs=1, max_samples=20_000)
+    assert result.screened < WANTED_PAIRS
+    assert result.strength not in ("exact", "analytic")

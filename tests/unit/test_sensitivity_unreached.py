@@ -1,0 +1,165 @@
+"""Lines of a mechanism that no tried input reached."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+
+import numpy as np
+import pytest
+
+from pytest_dp import audit, queries
+from pytest_dp.sensitivity.unreached import Place, Tracer, in_words, unreached
+
+
+def left_out(function, *inputs, fixed=()):
+    """What was not run, as lines counted from that of the definition, and whether whole lines."""
+    tracer = Tracer()
+    with tracer.tracing():
+        for data in inputs:
+            function(data, np.random.default_rng(0))
+    first = inspect.getsourcelines(getattr(function, "func", function))[1]
+    places = unreached(tracer, fixed)
+    return [(place.line - first, place.whole) for place in places]
+
+
+def branch(records, rng):
+    scale = 1.0
+    if len(records) > 3:
+        scale = 0.5
+    return len(records) + rng.laplace(scale=scale)
+
+
+def in_one_line(records, rng):
+    return len(records) + rng.laplace(scale=0.5 if len(records) > 3 else 1.0)
+
+
+def joined(records, rng):
+    return len(records) > 3 and records[0] == 7
+
+
+def loop(records, rng):
+    total = 0
+    for record in records:
+        if record is None:
+            continue
+        total += record
+    return total
+
+
+def checked(records, rng):
+    if len(records) > 3:
+        raise ValueError("too many")
+    try:
+        return sum(records)
+    except TypeError:
+        return 0
+
+
+def with_context(records, rng):
+    with np.errstate(all="ignore"):
+        total = sum(records)
+    assert total < 100
+    return [record for record in records if record > 1] or total
+
+
+LOGGER = logging.getLogger(__name__)
+
+
+def warning(records, rng):
+    if len(records) > 3:
+        LOGGER.warning(
+            "%d records",
+            len(records),
+        )
+    return len(records) + rng.laplace()
+
+
+def warning_first(records, rng):
+    scale = 1.0
+    if len(records) > 3:
+        print("many")
+        scale = 0.5
+    return len(records) + rng.laplace(scale=scale)
+
+
+KIND = "laplace"
+
+
+def by_constant(records, rng):
+    if KIND == "gauss":
+        return rng.normal()
+    return len(records) + rng.laplace()
+
+
+def by_parameter(records, rng, kind):
+    if kind == "gauss":
+        return rng.normal()
+    return len(records) + rng.laplace()
+
+
+def by_default(records, rng, *, size=None):
+    shape = (2,) if size is None else (size, 2)
+    return len(records) + rng.laplace(size=shape)
+
+
+def by_default_in_some_calls(records, rng):
+    return by_default(records, rng, size=3) if records else by_default(records, rng)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "left"),
+    [
+        pytest.param(branch, [[1]], [(3, True)], id="branch"),
+        pytest.param(branch, [[1], [1] * 4], [], id="both-ways"),
+        pytest.param(in_one_line, [[1]], [(1, False)], id="expression"),
+        pytest.param(joined, [[1]], [(1, False)], id="and"),
+        pytest.param(joined, [[1], [7] * 4], [], id="and-both"),
+        pytest.param(loop, [[1]], [(4, True)], id="continue"),
+        pytest.param(loop, [[1, None]], [], id="loop"),
+        pytest.param(checked, [[1]], [], id="raise-and-except"),
+        pytest.param(with_context, [[1, 2]], [(4, False)], id="or"),
+        pytest.param(with_context, [[1, 2], [1]], [], id="with-and-assert"),
+        pytest.param(warning, [[1]], [], id="logging"),
+        pytest.param(warning_first, [[1]], [(4, True)], id="after-logging"),
+        pytest.param(by_constant, [[1]], [], id="constant"),
+        pytest.param(by_default, [[1]], [], id="default"),
+    ],
+)
+def test_tells_what_never_ran(function, inputs, left):
+    assert left_out(function, *inputs) == left
+
+
+def test_parameters_that_no_input_changes_decide_nothing():
+    laplace = functools.partial(by_parameter, kind="laplace")
+    assert left_out(laplace, [1]) == [(2, True)]
+    assert left_out(laplace, [1], fixed=["kind"]) == []
+
+
+def test_a_default_that_another_call_gives_otherwise_decides():
+    assert left_out(lambda records, rng: by_default(records, rng, size=3), [1]) != []
+    assert left_out(by_default_in_some_calls, [1], []) == []
+
+
+def test_words_name_whole_lines_first():
+    places = [Place("/a/b.py", 3, False), Place("/a/b.py", 5, True), Place("/a/b.py", 9, True)]
+    assert in_words(places) == "lines 5 and 9 of b.py never ran"
+    assert in_words(places[:1]) == "a part of line 3 of b.py never ran"
+
+
+def gated(answers, rng):
+    if answers[0] > 1e7 and answers[1] % 7919 == 5:
+        return answers[0] + rng.laplace(scale=0.1)
+    return answers[0] + rng.laplace(scale=1.0)
+
+
+@pytest.mark.usefixtures("_by_samples")
+def test_a_pass_whose_code_did_not_all_run_is_at_most_fair():
+    claim = {"eps": 1.0, "neighbors": "one_query", "inputs": queries(3)}
+    result = audit(gated, **claim, seed=1, n_jobs=1, search=(), max_samples=20_000)
+    line = inspect.getsourcelines(gated)[1] + 2
+    assert result.verdict == "no violation"
+    assert f"test_sensitivity_unreached.py:{line}" in result.unreached
+    assert result.strength in ("fair", "weak")
+    assert any("never ran" in note for note in result.notes)
