@@ -22,7 +22,7 @@ from benchmarks.sequential_single import SINGLES
 from pytest_dp import DPSniper, Sequential, audit
 from pytest_dp.auditors import sequential
 from pytest_dp.auditors.game import Game
-from pytest_dp.methods import Method
+from pytest_dp.method_settings import Method
 
 ALPHA = 1e-6
 FIXED: dict[str, Any] = {"alpha": ALPHA, "max_seconds": 60, "n_jobs": 1}

@@ -32,7 +32,8 @@ from pytest_dp.inputs.pair_strategies import neighbours
 from pytest_dp.inputs.sources import Pair, PairSource, Tried
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.copies import Pristine
-from pytest_dp.search import constants_of, searched
+from pytest_dp.search import widened
+from pytest_dp.search.constants import constants_of
 from pytest_dp.settings import Settings
 from pytest_dp.symbolic.proposing import Explorer, Found
 
@@ -64,7 +65,7 @@ def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str)
     """What an audit would look at: with symbolic runs alone, without the pairs of the claim."""
     whole, call, source = prepared(mechanism, claim)
     settings = Settings(search=search, seed=1, max_seconds=3600)
-    source = searched(source, whole.promise, call, settings)
+    source = widened(source, whole.promise, call, settings)
     if search != ("symbolic",):
         yield from source.given
     past = [Tried(pair, 0, 1.0) for pair in source.given]

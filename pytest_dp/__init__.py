@@ -32,12 +32,12 @@ _HOME = {
     "RenyiDP": "privacy",
     "PrivacyProfile": "privacy",
     "TradeOff": "privacy",
-    "DPFinder": "methods",
-    "DPSniper": "methods",
-    "Membership": "methods",
-    "OneRun": "methods",
-    "Sequential": "methods",
-    "StatDP": "methods",
+    "DPFinder": "method_settings",
+    "DPSniper": "method_settings",
+    "Membership": "method_settings",
+    "OneRun": "method_settings",
+    "Sequential": "method_settings",
+    "StatDP": "method_settings",
     "Claim": "claim",
     "ClaimError": "errors",
     "InconclusiveAudit": "auditors.result",
@@ -113,7 +113,7 @@ if TYPE_CHECKING:
         PytestDPError,
     )
     from pytest_dp.estimating import LossEstimate, estimate
-    from pytest_dp.methods import DPFinder, DPSniper, Membership, OneRun, Sequential, StatDP
+    from pytest_dp.method_settings import DPFinder, DPSniper, Membership, OneRun, Sequential, StatDP
     from pytest_dp.privacy import PrivacyProfile, RenyiDP, TradeOff
     from pytest_dp.profiles import load_profile, register_profile
     from pytest_dp.ranges import between

@@ -17,8 +17,9 @@ from pytest_dp.datasets.relations import (
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.keywords import NUMBERS, PRIVACY, read
-from pytest_dp.methods import Membership
+from pytest_dp.method_settings import Membership
 from pytest_dp.privacy import NOTIONS, STATED, Guarantee, guarantee, of_group, smallest
+from pytest_dp.registry import load_entry_points
 from pytest_dp.reprs import on_one_line
 from pytest_dp.settings import NAMES as SETTINGS
 
@@ -137,6 +138,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     ClaimError
         If a keyword is unknown, missing, contradictory or out of range.
     """
+    load_entry_points()  # which may add relations
     given = read(keywords)
     if "auc" in keywords:
         return _about_membership(given)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pytest_dp.checks import Check, between, choice, flag, function, probability, whole
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.methods import METHODS, SEQUENTIAL, Membership, Method, read_method
+from pytest_dp.method_settings import METHODS, SEQUENTIAL, Membership, Method, read_method
 
 SEARCHES = ("patterns", "constants", "mutation")
 """What searches for further pairs of inputs by default."""
@@ -240,7 +240,9 @@ def read_field(name: str, value: Any) -> Any:
 
 
 def unused(given: Mapping[str, Any], method: str) -> list[str]:
-    """Which settings that differ from the usual mean nothing to this method."""
+    """Return which settings that differ from the usual mean nothing to a method of this package."""
+    if method not in (*METHODS, Membership.name):
+        return []
     usual = Settings()
     return [
         name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from importlib import import_module
 from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.fresh_runs import refuted_by_fresh_runs
 from pytest_dp.auditors.past import NOTHING, Past, note_of
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise, expand
 from pytest_dp.datasets.conversion import kind_of, rebuilt
 from pytest_dp.datasets.record_relations import OfRecords
@@ -27,10 +25,11 @@ from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.canaries import check_relation
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import BLAME_SECONDS, MOMENT, QUIET_SECONDS
-from pytest_dp.methods import Method, OneRun
+from pytest_dp.method_settings import Method, OneRun
+from pytest_dp.protocols import Explainer, Search, Violation
+from pytest_dp.registry import load, names
 from pytest_dp.reprs import on_one_line
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.results.outcome import Blame
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import (
     Deadline,
@@ -41,13 +40,12 @@ from pytest_dp.sampling.deadline import (
 )
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.search import constants_of, searched
 from pytest_dp.settings import Settings, seed_of, settings_for, unused
 
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
-    """The function ``audit`` in the module named like the method, loaded when first used."""
-    audit_by: Callable[[Context], AuditResult] = import_module(f"{__name__}.{method}").audit
+    """Return the function that audits by a method, loaded when it is first used."""
+    audit_by: Callable[[Context], AuditResult] = load("method", method)
     return audit_by
 
 
@@ -169,18 +167,13 @@ def _run(
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     notes: list[str] = []
     settings = replace(settings, seed=seed, method=_method(claim, settings))
-    search = settings.method.name == "sequential" and claim.promise.inputs is not None
+    search = _search(claim, settings, notes)
 
     def prepared() -> tuple[Claim, PairSource, Evidence | None]:
         audited = replace(claim, promise=resolved(claim.promise, root, notes))
         promise = audited.promise
         _check_method(settings.method, promise)
-        in_code = constants_of(call.mechanism, call.params) if search and settings.search else ()
-        constants = [constant.value for constant in in_code]
-        if search and settings.search and is_strategy(promise.inputs):
-            from pytest_dp.search.matching import matching_texts  # loads Hypothesis
-
-            constants += matching_texts(call.mechanism, call.params, seed)
+        constants = [] if search is None else search.constants(call, promise, settings)
         remembered = past.pairs(promise)
         if remembered:
             notes.append(
@@ -189,7 +182,7 @@ def _run(
             )
         wanted, told = settings.beyond != "off", notes if settings.method.repeats else None
         source = source_of(audited, seed, written, remembered, told, constants, beyond=wanted)
-        source = searched(source, promise, call, settings) if search else source
+        source = source if search is None else search.widened(source, promise, call, settings)
         return audited, source, past.evidence(promise, seed)
 
     audit_by = auditor(settings.method.name)  # before the watch: what it imports takes a while
@@ -263,6 +256,18 @@ def _explained(context: Context, result: AuditResult, root: Path | None) -> Audi
     return replace(result, notes=(*result.notes, *noted()))
 
 
+def _search(claim: Claim, settings: Settings, notes: list[str]) -> Search | None:
+    """Return the search for inputs, if the claim is audited by betting and gives some."""
+    if settings.method.name != "sequential" or claim.promise.inputs is None:
+        return None
+    try:
+        search: Search = load("search", "inputs")
+    except ImportError as error:
+        notes.append(f"no inputs were looked for but those of the claim: {error}")
+        return None
+    return search
+
+
 def _with_nobody(context: Context, example: Any) -> list[tuple[Any, Any]]:
     """The empty dataset, twice, where the claim speaks of it."""
     relation = context.claim.promise.relation
@@ -274,32 +279,35 @@ def _with_nobody(context: Context, example: Any) -> list[tuple[Any, Any]]:
 
 
 def _with_blame(context: Context, result: AuditResult, root: Path | None) -> AuditResult:
-    """The result, with the lines at which the mechanism leaks on the counterexample's inputs."""
+    """Return the result with what explainers say of the counterexample."""
     example = result.counterexample
     if example is None:
         return result
-    from pytest_dp.blame import blamed  # only loaded where something is violated
-    from pytest_dp.blame.idle import idle_fields
-
-    pair = Pair(example.d1, example.d2, params=example.params)
-    examples = [data for given in context.pairs for data in (given.d1, given.d2)]
-    call = context.call
-    blame: tuple[Blame, ...] = ()
-    idle: tuple[Any, ...] = ()
+    others = [given.inputs for given in context.source.pairs if not given.beyond]
+    others += _with_nobody(context, example.d1) if not example.params else []
+    violation = Violation(
+        context.call,
+        Pair(example.d1, example.d2, params=example.params),
+        context.guarantee,
+        result.lower,
+        example.event,
+        others,
+        [data for given in context.pairs for data in (given.d1, given.d2)],
+        root,
+    )
     left = Deadline(max(context.to_tell(), min(QUIET_SECONDS, context.before_the_limit())))
-    notes = result.notes
-    try:
-        seconds = min(BLAME_SECONDS, left.remaining())
-        about = context.guarantee, result.lower, example.event
-        others = [given.inputs for given in context.source.pairs if not given.beyond]
-        others += _with_nobody(context, example.d1) if not example.params else []
-        blame = blamed(call, pair.inputs, *about, seconds, root, others)
+    notes, blame, idle = list(result.notes), result.blame, example.idle
+    for name in names("explainer"):
         seconds = min(BLAME_SECONDS, max(left.remaining(), MOMENT))
-        idle = idle_fields(call, pair, examples, seconds)
-    except Exception as error:  # such as of an output that cannot be compared; the violation stands
-        work = "looking for the lines that leak"
-        note_fault(error, work)
-        notes = (*notes, described(error, work))
+        try:
+            explainer: Explainer = load("explainer", name)
+            said = explainer(violation, seconds)
+        except Exception as error:  # such as of an output that cannot be compared
+            work = "looking for the lines that leak" if name == "blame" else f"explaining by {name}"
+            note_fault(error, work)
+            notes.append(described(error, work))
+        else:
+            blame, idle = (*blame, *said.lines), (*idle, *said.idle)
     example = replace(example, idle=idle)
     seconds = clocks.seconds() - context.started
-    return replace(result, blame=blame, counterexample=example, seconds=seconds, notes=notes)
+    return replace(result, blame=blame, counterexample=example, seconds=seconds, notes=tuple(notes))

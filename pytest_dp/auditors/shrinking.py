@@ -6,6 +6,7 @@ pair it is of.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from pytest_dp.auditors.game import Game
@@ -15,10 +16,11 @@ from pytest_dp.errors import MechanismError
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import HUNDREDS, LONG_STEP_TIME, SAMPLES_SHARE, THOUSAND
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.protocols import Search
+from pytest_dp.registry import load
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.streams import Purpose
-from pytest_dp.search.shrinking import shrunk
 
 
 def smallest(game: Game, winner: PairState) -> tuple[Game, PairState]:
@@ -40,7 +42,9 @@ def smallest(game: Game, winner: PairState) -> tuple[Game, PairState]:
     search = _Search(game, winner)
     # Records that no example holds are beyond the claim: what is red inside of it stays inside.
     mixes = bool(winner.pair.beyond) or game.context.settings.beyond == "fail"
-    shrunk(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
+    with suppress(ImportError):  # without a search, the pair stays as large as it is
+        smaller: Search = load("search", "inputs")
+        smaller.shrunk(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
     return search.won
 
 

@@ -30,7 +30,7 @@ class Canaries:
     base : dataset
         What is there in any case.
     wanted : int, sequence or strategy
-        As of `pytest_dp.methods.OneRun`.
+        As of `pytest_dp.method_settings.OneRun`.
     seed : int
         Of what is drawn.
 

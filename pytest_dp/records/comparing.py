@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pytest_dp.declaration import Neighbors
 from pytest_dp.limits import EQUAL, NEARLY_EQUAL
-from pytest_dp.methods import METHODS
+from pytest_dp.method_settings import METHODS
 from pytest_dp.privacy.composition import implies
 from pytest_dp.records.entries import (
     Entry,

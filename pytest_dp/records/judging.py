@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from pytest_dp.keywords import PRIVACY
 from pytest_dp.limits import LINE
-from pytest_dp.methods import OF_METHODS
+from pytest_dp.method_settings import OF_METHODS
 from pytest_dp.records.comparing import WEAKER, Change, changes
 from pytest_dp.records.entries import Entry, promise_text
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pytest_dp import __version__, clocks
 from pytest_dp.errors import ClaimError
+from pytest_dp.registry import load_entry_points
 from pytest_dp.report.alarms import CHECKS, DRIVER, code_quality, sarif
 from pytest_dp.report.html import MARK, page
 from pytest_dp.report.record import VERSION, Record
@@ -136,6 +137,7 @@ def ending(file: Path) -> str:
 
     Raises ClaimError if there is no such format.
     """
+    load_entry_points()  # which may add formats
     fitting = [known for known in FORMATS if file.name.lower().endswith(known)]
     if not fitting:
         raise ClaimError(

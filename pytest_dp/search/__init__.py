@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.relations import OfRecords, Relation
@@ -18,18 +20,30 @@ from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs, values_in_turn
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.screening import Screen
-from pytest_dp.search.shrinking import counts
+from pytest_dp.search.shrinking import counts, shrunk
 from pytest_dp.search.space import Space
 from pytest_dp.settings import Settings
 
-__all__ = ["constants_of", "searched"]
+__all__ = ["constants", "shrunk", "widened"]
 
 SOLVED = ("symbolic", "gradient")
 """Searches that say of each pair how it was found, inside of the claim too."""
 
 
-def searched(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
-    """A source of the same pairs, followed by those that a search proposes.
+def constants(call: Call, promise: Promise, settings: Settings) -> list[Any]:
+    """Return values that the mechanism's code compares with, to make inputs of."""
+    if not settings.search:
+        return []
+    found = [constant.value for constant in constants_of(call.mechanism, call.params)]
+    if is_strategy(promise.inputs):
+        from pytest_dp.search.matching import matching_texts  # loads Hypothesis
+
+        found += matching_texts(call.mechanism, call.params, settings.seed or 0)
+    return found
+
+
+def widened(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
+    """Return a source of the same pairs, followed by those that a search proposes.
 
     The inputs of the promise are looked up. Copies of the mechanism are run a few times.
     """

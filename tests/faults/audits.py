@@ -9,7 +9,7 @@ WIRING = "unit/test_auditors_wiring.py::"
 FAULTS = (
     Fault(
         "each-record-has-all-of-alpha",
-        "auditors/membership.py",
+        "methods/membership.py",
         "alpha = context.alpha / len(promise.games.records)",
         "alpha = context.alpha",
         "The more records a claim is about, the more often it is red by chance.",
@@ -65,7 +65,7 @@ FAULTS = (
     ),
     Fault(
         "beyond-for-nothing",
-        "auditors/dpfinder.py",
+        "methods/dpfinder.py",
         "result = _audited(context, inside, 1 - ALPHA_SHARE, context.pairs)",
         "result = _audited(context, inside, 1.0, context.pairs)",
         "What is told beside the verdict is tested at alpha once more.",
@@ -90,7 +90,7 @@ FAULTS = (
     ),
     Fault(
         "one-way-proof-turned-by-its-counts",
-        "auditors/two_stage.py",
+        "methods/two_stage.py",
         "held_out.bounds(context, tested, proof)",
         "held_out.bounds(context, max(tested, tested.swapped(), key=lambda one: "
         "next(iter(one.counted.values())).c1), proof)",
@@ -108,7 +108,7 @@ FAULTS = (
     ),
     Fault(
         "red-at-the-claim",
-        "auditors/two_stage.py",
+        "methods/two_stage.py",
         "violated = lower > claimed",
         "violated = lower >= claimed",
         "A bound that equals the claim is called a violation of it.",
@@ -156,7 +156,7 @@ FAULTS = (
     ),
     Fault(
         "blind-not-told-of-fixed-tests",
-        "auditors/two_stage.py",
+        "methods/two_stage.py",
         "if told_apart(apart) or not would_show(game.context.guarantee, runs, len(apart)):",
         "if True:",
         "The same, of audits that search and then test.",

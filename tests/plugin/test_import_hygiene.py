@@ -64,7 +64,7 @@ def test_only_the_plugin_imports_pytest(python):
         for found in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp.")
         if not found.name.startswith("pytest_dp.plugin")
     ]
-    assert "pytest_dp.auditors.statdp" in modules
+    assert "pytest_dp.methods.statdp" in modules
     code = f"""
     import importlib, sys
     sys.modules["pytest"] = sys.modules["_pytest"] = None

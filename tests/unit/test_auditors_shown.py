@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_dp import Sequential, audit
-from pytest_dp.auditors import statdp
+from pytest_dp.methods import statdp
 from pytest_dp.report.violation import violation
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]

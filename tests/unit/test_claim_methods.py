@@ -12,7 +12,7 @@ import pytest
 from pytest_dp import ClaimError, DPFinder, DPSniper, OneRun, Sequential, StatDP, audit
 from pytest_dp.claim import expand
 from pytest_dp.keywords import KEYWORDS
-from pytest_dp.methods import METHODS
+from pytest_dp.method_settings import METHODS
 from pytest_dp.plugin import _OPTIONS
 from pytest_dp.settings import FIELDS, NAMES, Settings, unused
 
@@ -205,7 +205,7 @@ def contexts(monkeypatch):
         return context.result("inconclusive")
 
     module = SimpleNamespace(audit=stand_in)
-    monkeypatch.setitem(sys.modules, "pytest_dp.auditors.dpsniper", module)
+    monkeypatch.setitem(sys.modules, "pytest_dp.methods.dpsniper", module)
     return given
 
 

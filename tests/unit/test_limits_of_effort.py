@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_dp.auditors import dpfinder
 from pytest_dp.auditors.known import Deriving
 from pytest_dp.auditors.stopping import Margin
 from pytest_dp.inputs import Pair
+from pytest_dp.methods import dpfinder
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import workers

@@ -14,7 +14,7 @@ from pytest_dp.claim import Arguments, expand
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.search import searched
+from pytest_dp.search import widened
 from pytest_dp.search.guided import FIRST_DRAWS, Guided
 from pytest_dp.search.matching import matching_texts
 from pytest_dp.sensitivity.distances import Distances
@@ -190,7 +190,7 @@ def screened(mechanism, **promise):
     (claim,) = expand({"eps": 1.0, **promise})
     claim = replace(claim, promise=resolved(claim.promise))
     call = prepare(mechanism, claim.arguments)
-    source = searched(source_of(claim, 1, "inputs"), claim.promise, call, Settings(seed=1))
+    source = widened(source_of(claim, 1, "inputs"), claim.promise, call, Settings(seed=1))
     return source, source.screener.screen()
 
 

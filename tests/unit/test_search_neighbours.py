@@ -15,7 +15,7 @@ from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.inputs.sources import Tried
 from pytest_dp.sampling.calling import prepare
-from pytest_dp.search import searched
+from pytest_dp.search import widened
 from pytest_dp.settings import Settings
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def proposed(keywords: dict[str, Any], most: int) -> tuple[Any, list[Pair]]:
     promise = resolved(claim.promise)
     settings = Settings(seed=5)
     given = source_of(claim, 5, "inputs=...")
-    source = searched(given, promise, prepare(branchy, claim.arguments), settings)
+    source = widened(given, promise, prepare(branchy, claim.arguments), settings)
     pairs: list[Pair] = []
     past = [Tried(pair, 20, 0.5) for pair in source.given]
     while len(pairs) < most and (pair := source.more(past)) is not None:

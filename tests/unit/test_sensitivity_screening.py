@@ -20,7 +20,7 @@ from pytest_dp.inputs.examples import Examples
 from pytest_dp.inputs.neighbourhoods import neighbourhoods
 from pytest_dp.results.screened import LEAST_PAIRS, WANTED_PAIRS, wanted_pairs
 from pytest_dp.sampling.calling import prepare
-from pytest_dp.search import searched
+from pytest_dp.search import widened
 from pytest_dp.sensitivity.pairs import any_two, parts_of
 from pytest_dp.sensitivity.screening import Screening
 from pytest_dp.settings import Settings
@@ -119,7 +119,7 @@ def screened(mechanism, **promise):
     (claim,) = expand({"eps": 1.0, **promise})
     claim = replace(claim, promise=resolved(claim.promise))
     call = prepare(mechanism, claim.arguments)
-    source = searched(source_of(claim, 1, "inputs"), claim.promise, call, Settings(seed=1))
+    source = widened(source_of(claim, 1, "inputs"), claim.promise, call, Settings(seed=1))
     return source, source.screener.screen()
 
 

@@ -24,10 +24,10 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
 from pytest_dp.limits import ENOUGH, MIN_COUNTED, NEARLY_HALF, THOUSAND
+from pytest_dp.methods.two_stage import search_then_test
 from pytest_dp.outputs.event_search import RankedEvent, search
 from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.features import features

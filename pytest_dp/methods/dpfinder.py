@@ -23,8 +23,6 @@ from pytest_dp.arrays import Floats
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.auditors.statdp import suspect
-from pytest_dp.auditors.two_stage import search_then_test
 from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.datasets import describe
 from pytest_dp.inputs import Pair
@@ -39,7 +37,9 @@ from pytest_dp.limits import (
     SAMPLES_SHARE,
     THOUSAND,
 )
-from pytest_dp.methods import DPFinder
+from pytest_dp.method_settings import DPFinder
+from pytest_dp.methods.statdp import suspect
+from pytest_dp.methods.two_stage import search_then_test
 from pytest_dp.outputs.features import features
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import counted

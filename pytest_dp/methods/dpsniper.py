@@ -27,9 +27,9 @@ from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.pair_state import PairState, learned_model
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.strongest import most_promising
-from pytest_dp.auditors.two_stage import left_to_test, search_then_test
 from pytest_dp.auditors.witness import Witness, with_examples
 from pytest_dp.limits import ENOUGH, SAMPLES_SHARE
+from pytest_dp.methods.two_stage import left_to_test, search_then_test
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose

@@ -23,7 +23,7 @@ from pytest_dp.bisection import smallest
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.inputs.canaries import Canaries
 from pytest_dp.limits import CLEARLY, FAR, NO_LOSS, SHOWN_ALPHA
-from pytest_dp.methods import OneRun
+from pytest_dp.method_settings import OneRun
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import counted
 from pytest_dp.results.evidence import e_value

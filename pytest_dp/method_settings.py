@@ -1,4 +1,4 @@
-"""The auditors by name, and what may be said of each alone."""
+"""Methods of audits by name, and what may be said of each alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from pytest_dp.checks import Check, choice, flag, function, is_strategy, probability, whole
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.limits import SEVERAL, THOUSAND
+from pytest_dp.registry import names
 
 CLASSIFIERS = ("additive", "logistic", "mlp")
 
@@ -164,6 +165,17 @@ class Membership(Method):
     classifier: Any = None
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class OtherMethod(Method):
+    """A method that another package has entered in `pytest_dp.registry`; it has no settings."""
+
+    name: str = ""  # type: ignore[misc]
+
+    def said(self) -> dict[str, Any]:
+        """Return nothing: it has no settings."""
+        return {}
+
+
 METHODS: Mapping[str, type[Method]] = {
     m.name: m for m in (Sequential, StatDP, DPSniper, DPFinder, OneRun)
 }
@@ -172,7 +184,11 @@ METHODS: Mapping[str, type[Method]] = {
 def read_method(name: str, value: Any) -> Method:
     """An auditor, given by its name or as a value, each of whose settings is checked."""
     if isinstance(value, str):
-        return METHODS[choice(name, value, METHODS)]()
+        others = set(names("method")) - {*METHODS, Membership.name}
+        chosen = choice(name, value, (*METHODS, *sorted(others)))
+        return OtherMethod(chosen) if chosen in others else METHODS[chosen]()
+    if isinstance(value, OtherMethod):
+        return value
     if not isinstance(value, Method):
         written = ", ".join(f"{kind.__name__}()" for kind in METHODS.values())
         choices = ", ".join(map(repr, METHODS))

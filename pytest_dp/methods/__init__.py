@@ -1,0 +1,1 @@
+"""Methods of papers, one module each, on the parts that betting uses too; membership games."""

@@ -1,0 +1,82 @@
+"""What an audit asks of its optional parts, which `pytest_dp.registry` finds by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pytest_dp.claim import Promise
+    from pytest_dp.datasets.relations import Pair, Relation
+    from pytest_dp.inputs.sources import PairSource
+    from pytest_dp.privacy.guarantees import Guarantee
+    from pytest_dp.results.outcome import Blame
+    from pytest_dp.sampling.calling import Call
+    from pytest_dp.settings import Settings
+
+
+class Method(Protocol):
+    """Audits a claim: the betting of `pytest_dp.auditors.sequential`, or the test of a paper."""
+
+    def __call__(self, context: Any) -> Any:
+        """Return the `AuditResult` of an audit, given its `pytest_dp.auditors.context.Context`.
+
+        Raises ClaimError if the method is not for the claim, and MechanismError if the mechanism
+        always raises or hangs.
+        """
+
+
+class Search(Protocol):
+    """Looks for inputs on which a claim may be broken, and for small ones among these."""
+
+    def constants(self, call: Call, promise: Promise, settings: Settings) -> list[Any]:
+        """Return values that the mechanism's code compares with, to make inputs of."""
+
+    def widened(
+        self, source: PairSource, promise: Promise, call: Call, settings: Settings
+    ) -> PairSource:
+        """Return the pairs of a source, followed by those that the search proposes."""
+
+    def shrunk(
+        self, pair: Pair, relation: Relation, breaks: Callable[[Pair], bool], *, mixes: bool
+    ) -> None:
+        """Try smaller pairs in turn, as long as there is one on which the claim breaks too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken claim, as it is explained."""
+
+    call: Call
+    pair: Pair
+    """The counterexample's inputs."""
+    claim: Guarantee
+    lower: float
+    """Lower bound on the claim's parameter."""
+    event: Callable[[Any], Any] | None
+    """The event that is too likely on D; None if there is no single one."""
+    others: Sequence[tuple[Any, Any]]
+    """Further inputs of the claim, in pairs."""
+    examples: Sequence[Any]
+    """Datasets of the claim."""
+    root: Path | None
+    """Folder that files are shown relative to; None is the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is said of why a claim is broken."""
+
+    lines: tuple[Blame, ...] = ()
+    """Lines of code, the most telling first."""
+    idle: tuple[Hashable, ...] = ()
+    """Fields in which both inputs differ, and which change nothing."""
+
+
+class Explainer(Protocol):
+    """Says why a claim is broken; the verdict stays as it is."""
+
+    def __call__(self, violation: Violation, seconds: float) -> Explanation:
+        """Return an explanation, found in about so many seconds."""

@@ -1,0 +1,106 @@
+"""Parts of other packages: entered by an entry point, and used by name."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_dp import audit, registry
+from pytest_dp.errors import ClaimError
+from pytest_dp.protocols import Explanation
+from pytest_dp.results.outcome import Blame
+
+CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2, 3]], "max_samples": 5_000}
+LINE = Blame("elsewhere.py", 3, "noise", "no noise", "nothing is added", "add noise")
+
+
+def count(records, rng):
+    return len(records) + rng.laplace(scale=0.2)
+
+
+@pytest.fixture
+def entered(monkeypatch):
+    """Let functions be entry points of another package."""
+
+    def enter(*functions):
+        points = [
+            SimpleNamespace(name=f.__name__, value=f"other:{f.__name__}", load=lambda f=f: f)
+            for f in functions
+        ]
+        monkeypatch.setattr(registry, "entry_points", lambda group: points)
+        parts = {kind: dict(own) for kind, own in registry._PARTS.items()}
+        monkeypatch.setattr(registry, "_PARTS", parts)
+        registry.load_entry_points.cache_clear()
+
+    yield enter
+    registry.load_entry_points.cache_clear()
+
+
+def test_a_method_of_another_package_audits_claims_by_its_name(entered):
+    given = []
+
+    def never_red(context):
+        given.append(context.method.name)
+        return context.result("no violation")
+
+    def other():
+        registry.enter("method", "never_red", never_red)
+
+    entered(other)
+    result = audit(count, **CLAIM, method="never_red", alpha=1e-3)
+    assert (result.verdict, result.method, given) == ("no violation", "never_red", ["never_red"])
+    assert result.notes == ()
+
+
+def test_a_method_that_nobody_entered_is_an_error_that_lists_those_there_are(entered):
+    def other():
+        registry.enter("method", "never_red", print)
+
+    entered(other)
+    with pytest.raises(ClaimError, match=r"'one_run'.*'never_red'"):
+        audit(count, **CLAIM, method="never_rad")
+
+
+def test_an_explainer_of_another_package_adds_its_lines(entered):
+    def other():
+        registry.enter("explainer", "other", lambda violation, seconds: Explanation((LINE,)))
+
+    entered(other)
+    result = audit(count, **CLAIM, seed=1, n_jobs=1)
+    assert result.verdict == "violated"
+    assert result.blame[-1] == LINE
+    assert result.blame[0].file.endswith("test_registry.py")
+
+
+def test_an_explainer_that_raises_is_named_and_the_violation_stands(entered):
+    def fails(violation, seconds):
+        raise ValueError("no idea")
+
+    def other():
+        registry.enter("explainer", "other", fails)
+
+    entered(other)
+    result = audit(count, **CLAIM, seed=1, n_jobs=1)
+    assert result.verdict == "violated"
+    assert any(
+        note.startswith("explaining by other failed: ValueError: no idea") for note in result.notes
+    )
+
+
+def test_an_entry_point_that_fails_is_named_in_a_warning(entered):
+    def other():
+        raise ImportError("no module named torch")
+
+    entered(other)
+    with pytest.warns(UserWarning, match=r"other = 'other:other' of pytest_dp failed: ImportError"):
+        assert "sequential" in registry.names("method")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "sequential" in registry.names("method")
+
+
+def test_names_are_entered_once():
+    with pytest.raises(ValueError, match="there is a method named 'statdp' already"):
+        registry.enter("method", "statdp", print)
