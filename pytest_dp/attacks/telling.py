@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
-from pytest_dp.attacks.additive import Additive
-from pytest_dp.attacks.feature_bins import FeatureBins
+from pytest_dp.attacks.feature_bins import Column, FeatureBins
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.limits import FEW
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import NUMBER, written
 from pytest_dp.outputs.table import Table
+
+
+@runtime_checkable
+class SumOfColumns(Protocol):
+    """A score that is the sum of what several columns add."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns."""
+
+    def parts(self, table: Table) -> Iterable[Floats]:
+        """Return what each column adds to the score of each output."""
 
 
 def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
@@ -20,7 +34,7 @@ def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
     By outputs of both inputs, which it was learned from.
     """
     inside = attack.mask(table)
-    if not isinstance(attack.model, Additive) or inside.all() or not inside.any():
+    if not isinstance(attack.model, SumOfColumns) or inside.all() or not inside.any():
         return ()
     adds = [attack.sign * part for part in attack.model.parts(table)]
     more = np.array([part[inside].mean() - part[~inside].mean() for part in adds])

@@ -67,6 +67,11 @@ class AdditiveScore:
         """Return the log odds of D for each output, shape (n,)."""
         return add_weights([column.codes(table) for column in self.columns], self.weights, table)
 
+    def parts(self, table: Table) -> list[Floats]:
+        """Return what each column adds to the log odds."""
+        pairs = zip(self.columns, self.weights, strict=True)
+        return [weights[column.codes(table)] for column, weights in pairs]
+
 
 def add_weights(
     codes: Sequence[BinCodes], weights: Sequence[Floats], rows: Sequence[object] | Table

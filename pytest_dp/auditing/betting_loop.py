@@ -6,18 +6,14 @@ alone. Where time runs out, the sampler raises, and what was won until then stan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
-from pytest_dp.arrays import Bools, Ints
-from pytest_dp.auditing.detector import fit_detector
-from pytest_dp.auditing.pair_queue import PairQueue, PairStatus, edge_upper_bound
+from pytest_dp.arrays import Ints
+from pytest_dp.auditing.detector import Detector
+from pytest_dp.auditing.pair_queue import PairQueue, PairStatus, S, edge_upper_bound
 from pytest_dp.auditing.power import Power, power_of
-from pytest_dp.outputs.event_search import Rank
-from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.table import Table
-from pytest_dp.statistics.ledger import Ledger
+from pytest_dp.statistics.ledger import Ledger, Record
 
 FIRST_BATCH = 12
 """Pairs of outputs in the first batch on a pair of inputs. More: gross violations take longer;
@@ -43,135 +39,96 @@ came three times, with a probability of 99 %."""
 CHECK_GROWTH = 1.15
 """Growth of all pairs of outputs between two looks at the power. Smaller: looks take time."""
 
+SContra = TypeVar("SContra", bound=PairStatus, contravariant=True)
 
-class PairSampler(Protocol):
-    """Runs the mechanism on both inputs of a pair."""
 
-    def can_couple(self, status: PairStatus) -> bool:
+class PairSampler(Protocol[SContra]):
+    """Runs the mechanism on both inputs of a pair, and learns from the outputs."""
+
+    def can_couple(self, status: SContra) -> bool:
         """Return whether both inputs can be run with the same random numbers."""
 
-    def draw(self, status: PairStatus, size: int, *, keep: bool) -> list[Ints]:
+    def draw(self, status: SContra, size: int) -> list[Ints]:
         """Draw a batch, and return its counts through the detector of the pair.
 
-        Its outputs are added to those of the pair if they are to be kept.
+        It adds them to the number of those drawn, and to the outputs of the pair if there is room.
         """
 
-    def is_rejected(self, status: PairStatus) -> bool:
-        """Return whether the mechanism refuses an input of the pair, by its first batch."""
+    def look_at_first_batch(self, status: SContra) -> None:
+        """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
+
+    def fit(self, status: SContra) -> tuple[Detector, Record]:
+        """Return a detector of the outputs on a pair, and their counts through it."""
 
 
-class FeatureSource(Protocol):
-    """Says which features of outputs on a pair of inputs are looked at."""
-
-    def __call__(self, status: PairStatus, table: Table, on_d: Bools) -> Sequence[Feature]:
-        """Return the features of these outputs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What an audit may use, in counts."""
-
-    pairs: int
-    """Pairs of outputs."""
-    wanted_power: float | None
-    """How many times too small noise should have been caught before an audit may stop; None if it
-    should use all pairs of outputs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the bets have come to."""
-
-    refuted: bool
-    lower: float
-    """Lower bound on the claim's parameter."""
-    log_e_value: float
-    p_value: float
-    drawn: int
-    """Pairs of outputs."""
-    power: Power | None
-    """What would have been caught; None if that was not asked for."""
-
-
-class BettingLoop:
+class BettingLoop(Generic[S]):
     """An audit under way: a queue of pairs, a ledger, and a sampler."""
 
-    def __init__(
-        self,
-        queue: PairQueue,
-        ledger: Ledger,
-        sampler: PairSampler,
-        features: FeatureSource,
-        rank: Callable[[int], Rank],
-    ) -> None:
+    def __init__(self, queue: PairQueue[S], ledger: Ledger, sampler: PairSampler[S]) -> None:
         self.queue, self.ledger, self.sampler = queue, ledger, sampler
-        self._features, self._rank = features, rank
         self._next_check = float(MIN_PAIRS_TO_STOP)
-        self._power: Power | None = None
+        self.power: Power | None = None
+        """What would have been caught when that was last asked."""
 
-    def play(self, budget: Budget) -> None:
-        """Bet until the claim is refuted, enough would have been caught, or the budget is used."""
-        while not self.ledger.refuted and self.queue.drawn < budget.pairs:
+    def play(self, pairs: float, should_stop: Callable[[], bool] = lambda: False) -> None:
+        """Bet until the claim is refuted, so many pairs of outputs are drawn, or it should stop."""
+        while not self.ledger.refuted and self.queue.drawn < pairs:
             status = self.queue.pick()
             if status is None:
                 return
-            self._play_batch(status, budget.pairs - self.queue.drawn)
-            if budget.wanted_power is not None and self._may_stop(budget.wanted_power):
+            self.play_batch(status, int(pairs - self.queue.drawn))
+            if should_stop():
                 return
 
-    @property
-    def outcome(self) -> Outcome:
-        """What the bets have come to by now."""
-        ledger = self.ledger
-        return Outcome(
-            ledger.refuted,
-            ledger.lower,
-            ledger.log_e_value,
-            ledger.p_value,
-            self.queue.drawn,
-            self._power,
-        )
-
-    def _play_batch(self, status: PairStatus, left: int) -> None:
+    def play_batch(self, status: S, left: int) -> None:
         """Fix the bets on a batch, draw it, pay out, and learn from it."""
-        first = not status.drawn
-        if first:
-            status.coupled = self.sampler.can_couple(status)
         size = min(left, batch_size(status, self.queue.drawn, self.ledger))
-        prior = float(max(self.queue.given, status.number + 1))
-        portfolio = self.ledger.stake(status.record, prior) if status.detector.binnings else None
-        keep = status.outputs.pairs + size <= MAX_FITTED_PAIRS and status.outputs.has_room(size)
-        batch = self.sampler.draw(status, size, keep=keep)
-        status.drawn += size
-        status.batches += 1
-        if first:
-            status.rejected = self.sampler.is_rejected(status)
+        prior = float(max(self.queue.claimed, status.number + 1))
+        portfolio = self.ledger.stake(status.record, prior) if status.binnings else None
+        batch = self.draw(status, size)
         if portfolio is not None:
             before = self.ledger.log_e_value
             self.ledger.settle(portfolio, batch)
             status.earned += self.ledger.log_e_value - before
             status.record = status.record.with_batch(batch)
-        if status.outputs.pairs >= REFIT_GROWTH * status.detector.pairs:
-            self._refit(status)
+        if status.outputs.pairs >= REFIT_GROWTH * status.learned:
+            self.refit(status)
         growth = max(self.ledger.growth(status.record))
-        status.edge_bound = edge_upper_bound(growth, status.record.pairs, status.detector.pairs)
+        status.edge_bound = edge_upper_bound(growth, status.record.pairs, status.learned)
+        if status.is_known_to_win:
+            status.edge_bound = max(status.edge_bound, status.known_edge)
 
-    def _refit(self, status: PairStatus) -> None:
+    def draw(self, status: S, size: int) -> list[Ints]:
+        """Draw a batch on which nothing more can be bet, and return its counts."""
+        first = not status.drawn
+        if first:
+            status.coupled = self.sampler.can_couple(status)
+        batch = self.sampler.draw(status, size)
+        if first:
+            self.sampler.look_at_first_batch(status)
+        return batch
+
+    def refit(self, status: S) -> None:
         """Fit the detector anew; draw independently from then on where that would win more."""
-        table, on_d = status.outputs.table()
-        features = self._features(status, table, on_d)
-        status.detector, status.record = fit_detector(table, on_d, features, self._rank)
+        status.detector, status.record = self.sampler.fit(status)
         if status.coupled and self.ledger.prefers_apart(status.record):
             status.coupled, status.record = False, status.record.as_independent()
 
-    def _may_stop(self, wanted: float) -> bool:
-        """Return whether noise that is `wanted` times too small would have been caught."""
+    def would_catch(self, wanted: float) -> bool:
+        """Return whether noise that is `wanted` times too small would have been caught.
+
+        It is asked now and then only, once enough was drawn on all pairs of the claim.
+        """
         if self.queue.unseen or self.queue.drawn < self._next_check:
             return False
         self._next_check = CHECK_GROWTH * self.queue.drawn
-        records = [status.record for status in self.queue.seen[: self.queue.given]]
-        self._power = power_of(records, self.ledger)
-        return self._power.noise_caught <= wanted
+        return self.update_power().noise_caught <= wanted
+
+    def update_power(self) -> Power:
+        """Compute what would have been caught by now."""
+        records = [status.record for status in self.queue.seen[: self.queue.claimed]]
+        self.power = power_of([record for record in records if record.joint], self.ledger)
+        return self.power
 
 
 def batch_size(status: PairStatus, drawn: int, ledger: Ledger) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.binning import (
     Binning,
     BinNumbers,
@@ -44,25 +45,30 @@ class Detector:
 
 
 def fit_detector(
-    table: Table, on_d: Bools, features: Sequence[Feature], rank: Callable[[int], Rank]
+    table: Table,
+    on_d: Bools,
+    features: Sequence[Feature],
+    rank: Callable[[int], Rank],
+    fit_model: Callable[[Table, Bools], Posterior] | None = None,
+    known: Sequence[Binning] = (),
 ) -> tuple[Detector, Record]:
     """Return a detector of outputs on D against as many on D', and their counts through it.
 
     Rows `i` of both sides belong to one pair of outputs. `rank` says how promising events are by
-    their counts, given the number of pairs they were counted in.
+    their counts, given the number of pairs they were counted in. `fit_model` returns a model in
+    place of an `AdditiveScore`. The `known` binnings are bet on too: outputs had no part in them.
     """
     pairs = len(table) // 2
     early = np.arange(len(table)) % pairs < pairs // 2
     halves = (early, ~early), (~early, early)
-    columns = choose_columns(table, features)
-    codes = [column.codes(table) for column in columns]
-    held_out, mean = np.zeros(len(table)), [np.zeros(column.width) for column in columns]
-    for seen, unseen in halves:
-        weights = fit_weights(columns, [code[seen] for code in codes], on_d[seen])
-        part = AdditiveScore(tuple(columns), tuple(weights))
-        held_out[unseen] = scores(part, table.rows(unseen))
-        mean = [total + weight / 2 for total, weight in zip(mean, weights, strict=True)]
-    model = AdditiveScore(tuple(columns), tuple(mean))
+    model: Posterior
+    if fit_model is None:
+        model, held_out = _fit_additive(table, on_d, features, halves)
+    else:
+        model, held_out = fit_model(table, on_d), np.zeros(len(table))
+        for seen, unseen in halves:
+            part = fit_model(table.rows(seen), on_d[seen])
+            held_out[unseen] = scores(part, table.rows(unseen))
     final = scores(model, table)
     for half in (early, ~early):
         held_out[half] = with_values(held_out[half], final[half])
@@ -76,8 +82,26 @@ def fit_detector(
             if event not in binnings:
                 binnings.append(event)
                 joint.append(count_pairs(event.bins(rows), on_d[unseen], event.width))
+    for binning in known:
+        binnings.append(binning)
+        joint.append(count_pairs(binning.bins(table), on_d, binning.width))
     record = Record(joint, mean_scores(held_out, bins, by_score.cuts))
     return Detector(tuple(binnings), pairs), record
+
+
+def _fit_additive(
+    table: Table, on_d: Bools, features: Sequence[Feature], halves: Sequence[tuple[Bools, Bools]]
+) -> tuple[AdditiveScore, Floats]:
+    """Return the mean of the scores of both halves, and the score of each half by the other."""
+    columns = choose_columns(table, features)
+    codes = [column.codes(table) for column in columns]
+    held_out, mean = np.zeros(len(table)), [np.zeros(column.width) for column in columns]
+    for seen, unseen in halves:
+        weights = fit_weights(columns, [code[seen] for code in codes], on_d[seen])
+        part = AdditiveScore(tuple(columns), tuple(weights))
+        held_out[unseen] = scores(part, table.rows(unseen))
+        mean = [total + weight / 2 for total, weight in zip(mean, weights, strict=True)]
+    return AdditiveScore(tuple(columns), tuple(mean)), held_out
 
 
 def _readable_events(

@@ -14,7 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
+from pytest_dp.attacks.binning import Binning
 from pytest_dp.auditing.detector import Detector
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.sources import Tried
@@ -33,6 +35,10 @@ broken. More: claims of few pairs wait for the search; less: the search sees few
 FIRST_PROPOSED = 500
 """Pairs of outputs that may be drawn on proposed pairs of inputs in any case."""
 
+WON_BY_CHANCE = 3.0
+"""Log wealth that bets on a pair win by chance, once in 20 times. Smaller: outputs are drawn on
+proposed pairs that were lucky; larger: such pairs are given up that break the claim by little."""
+
 
 @dataclass(slots=True, eq=False)
 class PairStatus:
@@ -40,10 +46,11 @@ class PairStatus:
 
     number: int
     pair: Pair
-    outputs: PairedOutputs
+    outputs: PairedOutputs = field(default_factory=PairedOutputs)
+    """What was drawn on it, as far as there is room."""
     coupled: bool = False
     """Whether both inputs are run with the same random numbers."""
-    rejected: bool = False
+    refused: bool = False
     """Whether the mechanism refuses one of the inputs, so that nothing is bet on the pair."""
     drawn: int = 0
     """Pairs of outputs."""
@@ -52,9 +59,31 @@ class PairStatus:
     """What the bets on it have added to the log wealth."""
     detector: Detector = field(default_factory=Detector)
     record: Record = field(default_factory=lambda: Record([]))
-    """Counts of past batches through the detector."""
+    """Counts of past batches through the detector: what bets on it would have earned."""
     edge_bound: float = math.inf
-    """Upper confidence bound on the edge."""
+    """Upper confidence bound on the edge, in standard deviations of a single payoff."""
+    known_edge: float = 0.0
+    """Edge that is known without outputs, until it should have won by bets."""
+    known_until: float = 0.0
+    """Pairs of outputs after which it should have won."""
+
+    @property
+    def binnings(self) -> tuple[Binning, ...]:
+        """What is bet on, the first one by score; empty before anything was learned."""
+        return self.detector.binnings
+
+    @property
+    def is_known_to_win(self) -> bool:
+        """Whether bets on it should win by what is known without outputs, and may win yet."""
+        return self.known_edge > 0 and self.drawn < self.known_until
+
+    @property
+    def learned(self) -> int:
+        """Pairs of outputs that the binnings were learned from."""
+        return self.detector.pairs
+
+
+S = TypeVar("S", bound=PairStatus)
 
 
 def edge_upper_bound(growth: float, pairs: float, learned: float) -> float:
@@ -68,19 +97,35 @@ def edge_upper_bound(growth: float, pairs: float, learned: float) -> float:
     return seen + EDGE_ERRORS / math.sqrt(pairs) + 1 / math.sqrt(max(learned, 1.0))
 
 
-class PairQueue:
+class PairQueue(Generic[S]):
     """The pairs of inputs of an audit: those that the claim gives, then proposed ones.
 
-    `propose` returns a further pair, given all that were looked at, or None if there is none.
+    `propose` returns a further pair, given all that were looked at, or None if there is none;
+    `make` returns the status of a pair by its number. `for_proposed` pairs of outputs may be drawn
+    on proposed pairs of inputs in any case.
     """
 
     def __init__(
-        self, given: Sequence[Pair], propose: Callable[[Sequence[Tried]], Pair | None], room: float
+        self,
+        given: Sequence[Pair],
+        propose: Callable[[Sequence[Tried]], Pair | None],
+        make: Callable[[int, Pair], S],
+        for_proposed: float = FIRST_PROPOSED,
     ) -> None:
-        self._waiting, self._propose, self._room = list(given), propose, room
-        self.given = len(given)
-        self.seen: list[PairStatus] = []
+        self._propose, self._make, self._for_proposed = propose, make, for_proposed
+        self.claimed = len(given)
+        """How many pairs the claim gives: the first ones."""
+        self.states: list[S] = []
+        """The pairs of the claim, then those that were proposed."""
+        self._picked = 0
+        self._is_searched = False
+        for pair in given:
+            self._add(pair)
+
+    @property
+    def seen(self) -> list[S]:
         """The pairs that were picked so far, in that order."""
+        return self.states[: self._picked]
 
     @property
     def drawn(self) -> int:
@@ -88,40 +133,56 @@ class PairQueue:
         return sum(status.drawn for status in self.seen)
 
     @property
+    def drawn_on_proposed(self) -> int:
+        """Pairs of outputs that were drawn on pairs of inputs which the claim does not give."""
+        return sum(status.drawn for status in self.seen[self.claimed :])
+
+    @property
     def unseen(self) -> int:
         """The number of pairs of the claim on which nothing was drawn."""
-        return len(self._waiting)
+        return max(self.claimed - self._picked, 0)
 
-    def pick(self) -> PairStatus | None:
-        """Return the pair to draw next; None if the mechanism rejects all that there are."""
+    @property
+    def is_searched(self) -> bool:
+        """Whether no further pair will be proposed, or none may be looked at."""
+        return self._is_searched or not self._may_search
+
+    def is_proposed(self, status: PairStatus) -> bool:
+        """Return whether the pair was proposed, not given by the claim."""
+        return status.number >= self.claimed
+
+    def pick(self) -> S | None:
+        """Return the pair to draw next; None if the mechanism refuses all that there are."""
         open_pairs = [status for status in self.seen if self._may_go_on(status)]
         best = max(open_pairs, key=lambda status: status.edge_bound, default=None)
         if best is not None and best.edge_bound >= NEW_PAIR_EDGE:
             return best
-        return self._next_new() or best
+        return self.newcomer() or best
 
-    def _next_new(self) -> PairStatus | None:
+    def newcomer(self) -> S | None:
         """Return a pair that nothing was drawn on, if one is left and the search has a share."""
-        if self._waiting:
-            return self._add(self._waiting.pop(0))
-        if self._drawn_on_proposed > max(FIRST_PROPOSED, PROPOSED_SHARE * self.drawn):
-            return None
-        seen = [Tried(status.pair, status.drawn, status.edge_bound) for status in self.seen]
-        pair = self._propose(seen)
-        return None if pair is None else self._add(pair)
+        if not self.unseen:
+            if not self._may_search:
+                return None
+            seen = [Tried(status.pair, status.drawn, status.edge_bound) for status in self.seen]
+            pair = self._propose(seen)
+            if pair is None:
+                self._is_searched = True
+                return None
+            self._add(pair)
+        self._picked += 1
+        return self.states[self._picked - 1]
 
-    def _add(self, pair: Pair) -> PairStatus:
-        status = PairStatus(len(self.seen), pair, PairedOutputs(self._room))
-        self.seen.append(status)
-        return status
-
-    def _may_go_on(self, status: PairStatus) -> bool:
-        if status.rejected:
-            return False
-        is_given = status.number < self.given
-        in_share = self._drawn_on_proposed <= PROPOSED_SHARE * self.drawn
-        return is_given or in_share or status.edge_bound >= NEW_PAIR_EDGE or status.earned > 0
+    def _add(self, pair: Pair) -> None:
+        self.states.append(self._make(len(self.states), pair))
 
     @property
-    def _drawn_on_proposed(self) -> int:
-        return sum(status.drawn for status in self.seen[self.given :])
+    def _may_search(self) -> bool:
+        return self.drawn_on_proposed <= max(self._for_proposed, PROPOSED_SHARE * self.drawn)
+
+    def _may_go_on(self, status: PairStatus) -> bool:
+        if status.refused:
+            return False
+        in_share = self.drawn_on_proposed <= PROPOSED_SHARE * self.drawn
+        is_in_play = in_share or not self.is_proposed(status)
+        return is_in_play or status.edge_bound >= NEW_PAIR_EDGE or status.earned >= WON_BY_CHANCE

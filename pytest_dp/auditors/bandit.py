@@ -12,6 +12,7 @@ from typing import Any
 from pytest_dp.arrays import Outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.auditors.pairs_in_play import PairsInPlay
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.datasets import describe, kind_of, records_of
 from pytest_dp.inputs import Pair
@@ -53,7 +54,7 @@ class Bandit:
         """Add a pair, which is allowed at any time, as bets are made before draws."""
         input1, input2 = map(self.pool.add, pair.inputs)
         outputs = PairedOutputs(max(MIN_ROOM, TOTAL_ROOM // self.claimed))
-        state = PairState(len(self.states), pair, input1, input2, outputs=outputs)
+        state = PairState(len(self.states), pair, outputs, input1=input1, input2=input2)
         self.states.append(state)
         return state
 
@@ -61,10 +62,10 @@ class Bandit:
         """The pair with the largest edge that is possible by all that is known."""
         if eager and not self.all_seen:
             return self.states[len(self.seen)]
-        best = max(self._in_play(), key=lambda state: state.hope, default=None)
+        best = max(self._in_play(), key=lambda state: state.edge_bound, default=None)
         if best is None:
             return self.states[len(self.seen) % len(self.states)]
-        return (self.newcomer() if best.hope < HOPE_UNSEEN else None) or best
+        return (self.newcomer() if best.edge_bound < HOPE_UNSEEN else None) or best
 
     def is_proposed(self, state: PairState) -> bool:
         """Whether a search proposed the pair, not the claim."""
@@ -85,14 +86,14 @@ class Bandit:
         return sum(state.drawn for state in self.seen)
 
     @property
-    def drawn_for_proposed(self) -> int:
+    def drawn_on_proposed(self) -> int:
         """Pairs of outputs that were drawn for pairs of inputs which the claim does not give."""
         return sum(state.drawn for state in self.seen[self.claimed :])
 
     @property
     def may_search(self) -> bool:
         """Whether proposed pairs of inputs have not used up their share of the outputs yet."""
-        return self.drawn_for_proposed <= max(THOUSAND // 2, SMALL_SHARE * self.drawn)
+        return self.drawn_on_proposed <= max(THOUSAND // 2, SMALL_SHARE * self.drawn)
 
     @property
     def all_seen(self) -> bool:
@@ -100,7 +101,7 @@ class Bandit:
 
     def _in_play(self) -> Iterable[PairState]:
         """The pairs to choose from: proposed ones while their share lasts or they look broken."""
-        if self.drawn_for_proposed <= SMALL_SHARE * self.drawn:
+        if self.drawn_on_proposed <= SMALL_SHARE * self.drawn:
             return self.accepted
         accepted = self.accepted
         return [s for s in accepted if not self.is_proposed(s) or self.looks_broken(s)]
@@ -108,7 +109,7 @@ class Bandit:
     def looks_broken(self, state: PairState) -> bool:
         """Whether a pair may well break the claim, by what was drawn on it."""
         errors = suspicion(state.record, self.guarantee)
-        return state.hope >= HOPE_UNSEEN or errors > CLEAR_ERRORS
+        return state.edge_bound >= HOPE_UNSEEN or errors > CLEAR_ERRORS
 
     def newcomer(self) -> PairState | None:
         """The next pair of inputs to look at, if one is left, and the search has not had its share.
@@ -119,14 +120,14 @@ class Bandit:
             return self.states[len(self.seen)]
         if not self.may_search:
             return None
-        past = [Tried(state.pair, state.drawn, state.hope) for state in self.seen]
+        past = [Tried(state.pair, state.drawn, state.edge_bound) for state in self.seen]
         pair = self.source.more(past)
         while pair is not None and pair.beyond and self.inside_only:
             pair = self.source.more(past)
         return None if pair is None else self._join(pair)
 
 
-def heed_refusal(context: Context, bandit: Bandit, state: PairState) -> None:
+def heed_refusal(context: Context, bandit: PairsInPlay, state: PairState) -> None:
     """Pass over a pair with an input that is as if the mechanism checked it, with a note.
 
     That is an input on which it always raises, and which a search proposed, or the empty dataset

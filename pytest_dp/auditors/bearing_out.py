@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any
 
 from pytest_dp import clocks
-from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, estimate_of, hold_against
 from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.auditors.pairs_in_play import PairsInPlay
 from pytest_dp.checks import is_strategy
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.doubts import content_of, doubt_about
@@ -65,7 +65,7 @@ class BearingOut:
     not to rely on it; empty if nothing speaks for that.
     """
 
-    def __init__(self, context: Context, known: Known, bandit: Bandit) -> None:
+    def __init__(self, context: Context, known: Known, bandit: PairsInPlay) -> None:
         self.context, self.known, self._bandit = context, known, bandit
         self.runs = 0
         self.against = ""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
 from pytest_dp.auditors.lateness import note_if_late
 from pytest_dp.auditors.moving import movement_sentence
@@ -70,17 +70,17 @@ TOO_FEW = (
 )
 
 
-def conclude(game: Game, derived: Known) -> AuditResult:
+def conclude(game: Bets, derived: Known) -> AuditResult:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     context = game.context
     bets = _bets(game)
     known = [state for state in game.seen if state.binnings and not context.only_told(state.pair)]
-    if not known:
+    if not known and not game.bearing_out.runs:
         note_if_late(game)
         return context.result("inconclusive", **bets)
     violated = game.refuted
     claimed = game.bandit.claimed
-    caught = game.margin.caught
+    caught = game.caught
     if violated:
         shown = _refuted_fields(game, known)
     else:
@@ -123,19 +123,19 @@ def conclude(game: Game, derived: Known) -> AuditResult:
     )
 
 
-def _resolution(game: Game, caught: float, bets: dict[str, Any]) -> float:
+def _resolution(game: Bets, caught: float, bets: dict[str, Any]) -> float:
     """What would have been caught, or in its place the loss itself where it is known."""
     if game.bearing_out.runs and not game.refuted:
         return game.bearing_out.estimate.value
     return math.inf if bets.get("blind") or "far_below" in bets else caught
 
 
-def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
+def with_what_is_beyond(game: Bets, result: AuditResult) -> AuditResult:
     """The result of a claim that stands, with what breaks it on inputs beyond what it gives."""
-    context = game.context
-    known = [state for state in game.seen if state.binnings and context.only_told(state.pair)]
-    if result.violated or not known or not (game := game.beyond()).refuted:
+    if result.violated or not game.is_broken_beyond:
         return result
+    context, game = game.context, game.beyond()
+    known = [state for state in game.seen if state.binnings and context.only_told(state.pair)]
     said = len(context.sampler.notes)
     try:
         shown = _refuted_fields(game, known)
@@ -153,7 +153,7 @@ def with_what_is_beyond(game: Game, result: AuditResult) -> AuditResult:
     return replace(result, beyond=beyond, samples=beyond.samples, seconds=beyond.seconds)
 
 
-def _refuted_fields(game: Game, known: list[PairState]) -> dict[str, Any]:
+def _refuted_fields(game: Bets, known: list[PairState]) -> dict[str, Any]:
     """Fields of the result of a claim that is refuted on one of these pairs."""
     game.context.refuted()
     broken = max(known, key=lambda state: state.earned)
@@ -167,7 +167,7 @@ def _refuted_fields(game: Game, known: list[PairState]) -> dict[str, Any]:
     return shown
 
 
-def _bets(game: Game) -> dict[str, Any]:
+def _bets(game: Bets) -> dict[str, Any]:
     """Fields of the result that tell of the bets; what was left out is noted."""
     context, claimed = game.context, game.bandit.claimed
     seen = min(len(game.seen), claimed)
@@ -184,7 +184,7 @@ def _bets(game: Game) -> dict[str, Any]:
 
 
 def _not_refuted(
-    game: Game, known: list[PairState], caught: float, bets: dict[str, Any], seen: str
+    game: Bets, known: list[PairState], caught: float, bets: dict[str, Any], seen: str
 ) -> Verdict:
     """The verdict on a claim that stands, with notes on what it is worth.
 
@@ -229,7 +229,7 @@ def _place_of(state: PairState) -> str:
     return f"That is the loss on D = {d1} and D' = {d2}"
 
 
-def _of_delta(game: Game, caught: Caught) -> dict[str, Any]:
+def _of_delta(game: Bets, caught: Caught) -> dict[str, Any]:
     """Fields of the result of a claim that stands: what it may lose now, and rare leaks."""
     context = game.context
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
@@ -238,14 +238,14 @@ def _of_delta(game: Game, caught: Caught) -> dict[str, Any]:
     runs = context.settings.max_samples
     if context.sampler.seconds_a_run:
         runs = min(runs, int(context.settings.max_seconds / context.sampler.seconds_a_run))
-    fields["misses_delta"] = game.margin.could_see_delta(runs / max(2 * game.drawn, 1))
+    fields["misses_delta"] = game.could_see_delta(runs / max(2 * game.drawn, 1))
     said = f"leaks {DELTAS} times as likely as delta={context.guarantee.delta:g} may go unseen: "
     more = "more runs would show them" if fields["misses_delta"] else "no affordable number of"
     context.sampler.note(said + more + ("" if fields["misses_delta"] else " runs could show them"))
     return fields
 
 
-def _shown_fields(game: Game, known: list[PairState], played: Game) -> dict[str, Any]:
+def _shown_fields(game: Bets, known: list[PairState], played: Bets) -> dict[str, Any]:
     """Fields of the result: the strongest attack, counted on held-out samples, and the bound.
 
     `game` is that of the pair to show, and `known` has only that pair, if the claim was refuted;
@@ -289,7 +289,7 @@ def _pictures(best: Strongest, shown: Bound | None, example: Counterexample | No
     return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 
 
-def _is_blind(game: Game, known: list[PairState], caught: float, *, estimated: bool) -> bool:
+def _is_blind(game: Bets, known: list[PairState], caught: float, *, estimated: bool) -> bool:
     """Whether nothing tells the inputs of any pair apart that should; a note says what is wrong.
 
     Not if both always gave the same outputs with the same random numbers, or if the loss is
@@ -309,18 +309,18 @@ def _is_blind(game: Game, known: list[PairState], caught: float, *, estimated: b
     return False
 
 
-def _note_not_relied_on(game: Game) -> None:
+def _note_not_relied_on(game: Bets) -> None:
     """Say why the grade of a pass rests on samples, though the loss was computed on its pairs."""
     why = game.bearing_out.against or "real runs did not bear it out on all pairs that were tried"
     game.context.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
 
 
-def _are_alike(game: Game, known: list[PairState]) -> bool:
+def _are_alike(game: Bets, known: list[PairState]) -> bool:
     """Whether both inputs always gave the same outputs, with the same random numbers."""
     return not cannot_be_read(game.pool) and all(state.outputs.alike() for state in known)
 
 
-def _note_origin(game: Game, broken: PairState, shown: PairState) -> None:
+def _note_origin(game: Bets, broken: PairState, shown: PairState) -> None:
     """Note where the pair comes from that broke the claim, if it was proposed by what it shows."""
     same = broken.pair is shown.pair
     which = "this pair" if same else "the pair that this one was made smaller from"
@@ -333,7 +333,7 @@ def _note_origin(game: Game, broken: PairState, shown: PairState) -> None:
         game.context.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
 
 
-def _note_searched(game: Game) -> None:
+def _note_searched(game: Bets) -> None:
     proposed = game.bandit.source.proposed_by
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
@@ -343,7 +343,7 @@ def _note_searched(game: Game) -> None:
         game.context.sampler.note(note)
 
 
-def _unreached(game: Game) -> tuple[str, ...]:
+def _unreached(game: Bets) -> tuple[str, ...]:
     """Return places in the mechanism's code that no input reached, with a note."""
     places = game.bandit.source.screener.unreached()
     if places:
@@ -352,7 +352,7 @@ def _unreached(game: Game) -> tuple[str, ...]:
     return tuple(map(str, places))
 
 
-def _counterexample(game: Game, best: Strongest, shown: Bound | None, bet: int) -> Counterexample:
+def _counterexample(game: Bets, best: Strongest, shown: Bound | None, bet: int) -> Counterexample:
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     seen = partial(seen_before, best.state, witness, pairs=bet)
@@ -360,7 +360,7 @@ def _counterexample(game: Game, best: Strongest, shown: Bound | None, bet: int) 
     return within(game.context.to_conclude(), show)
 
 
-def _in_time(game: Game, compute: Callable[[], T]) -> T | None:
+def _in_time(game: Bets, compute: Callable[[], T]) -> T | None:
     """The outcome of a computation that is only shown; None if there is no time for it."""
     try:
         return compute()
@@ -371,18 +371,18 @@ def _in_time(game: Game, compute: Callable[[], T]) -> T | None:
         return None
 
 
-def _divergence(game: Game, winner: PairState) -> Distance | None:
+def _divergence(game: Bets, winner: PairState) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
     game.look_closer(winner, 4 * THOUSAND)
     alpha = ALPHA_SHARE * game.context.alpha
     return count_divergence(game.context, game.pool, winner, alpha)
 
 
-def _strongest(game: Game, known: list[PairState]) -> Strongest | None:
+def _strongest(game: Bets, known: list[PairState]) -> Strongest | None:
     left = game.context.max_samples
     if game.satisfied:
         left = max(SHOWN_OUTPUTS, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
-    if not game.refuted and game.ledger_beyond.refuted:  # which has a counterexample to count
+    if not game.refuted and game.is_broken_beyond:  # which has a counterexample to count
         left = min(left, game.context.to_test // 2)
     found = strongest(game.context, game.pool, known, game.refuted, left)
     if found is None and not game.refuted and known[0] in game.bearing_out.suspects():

@@ -14,32 +14,27 @@ from functools import cached_property, partial
 import numpy as np
 
 from pytest_dp import clocks
-from pytest_dp.arrays import Ints
-from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.bandit import Bandit, heed_refusal
-from pytest_dp.auditors.bearing_out import BearingOut
+from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, Proposal
-from pytest_dp.auditors.pair_state import PairState, hope, joints_of, learn, make_room
+from pytest_dp.auditors.pair_state import PairState, hope, learn
 from pytest_dp.auditors.past import learned_by, remind
 from pytest_dp.auditors.pool import Pool, always_raises
-from pytest_dp.auditors.stopping import Margin
+from pytest_dp.auditors.stopping import Caught, Margin
+from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
     DOZENS,
-    FEW,
     GROWTH,
     LONG_STEP_TIME,
-    MANY,
     RESERVE,
     SEVERAL,
     TIME_SHARE,
 )
-from pytest_dp.outputs.hashed import has_seed
-from pytest_dp.outputs.table import concatenated
-from pytest_dp.outputs.targeted import target_of
-from pytest_dp.results.evidence import Evidence, e_value
+from pytest_dp.results.evidence import Evidence
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
+from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics.ledger import Ledger
 
 OF_THE_MISSING = 0.5
@@ -48,7 +43,7 @@ would be: luck may do with less, and the next batch is soon drawn. Claims of pur
 soon without it; others take 1.2 times the samples. Measured."""
 
 
-class Game:
+class Game(Bets):
     """An audit under way.
 
     In each round (`play`), a pair of inputs is picked whose edge may be the largest. If it is new,
@@ -73,21 +68,14 @@ class Game:
         coupled: bool,
         source: PairSource | None = None,
     ) -> None:
-        self.key, self.share = key, share
-        self.context, self.pool, self.coupled = context, Pool(), coupled
-        self.known = known or Known()
-        self.proposals: dict[int, Proposal] = {}
-        self.bandit = Bandit(source or context.source, self.pool, context.guarantee)
-        self.bearing_out = BearingOut(context, self.known, self.bandit)
+        pairs = Bandit(source or context.source, Pool(), context.guarantee)
         earlier = context.earlier if source is None else Evidence()
-        self.refuted_before = earlier.refutes(context.alpha)
-        before = () if self.refuted_before else earlier.log_e_values  # then, to show it is left
-        self.ledger = Ledger(context.guarantee, share * context.alpha, before)
-        self.pace = context.pace
-        self.late = self.satisfied = False
+        super().__init__(context, key, share, known or Known(), pairs, earlier, coupled=coupled)
+        self.bandit: Bandit = pairs
+        self.proposals: dict[int, Proposal] = {}
+        self.pace, self.max_kept = context.pace, context.pace.max_kept
         self.margin = Margin(context, self.bandit, share)
         self.learning = 0.0  # seconds
-        self.trail: list[tuple[int, float]] = []
 
     def play(
         self, deadline: Deadline, max_runs: float = math.inf, least_hope: float = -math.inf
@@ -110,23 +98,14 @@ class Game:
                 if size < SEVERAL:
                     return
             self._go_on(state, size, deadline)
-            if state.hope < least_hope:
+            if state.edge_bound < least_hope:
                 return
             if self._may_end_at_margin and self.margin.is_reached(self.ledger):
                 self.satisfied = True
                 return
 
-    def rest_on_what_is_known(self) -> None:
-        """Let a pass rest on the known loss where effort ended in bets on pairs without one."""
-        bearing_out = self.bearing_out
-        broken = any(
-            self.bandit.looks_broken(state)
-            for state in self.bandit.accepted
-            if state.binnings and not self.context.only_told(state.pair)
-        )
-        if not (self.refuted or self.satisfied or broken) and bearing_out.is_enough():
-            self.satisfied = True
-            bearing_out.rest()
+    def play_beyond(self, deadline: Deadline) -> None:
+        """Do nothing, as `play` has bet on these pairs too."""
 
     def _go_on(self, state: PairState, size: int, deadline: Deadline) -> None:
         """Draw, bet and learn; where the loss is known, learn once, from half of what is drawn."""
@@ -151,7 +130,7 @@ class Game:
             # To look where a better model may find more costs wealth, but for games without stakes.
             learned = math.inf if self.share else state.learned
             edge = max(edge, hope(state.record, self.context.guarantee, learned))
-        state.hope = edge
+        state.edge_bound = edge
 
     def _next_pair(self) -> PairState | None:
         """The pair to draw next; None where the loss is known on all that there are.
@@ -170,7 +149,7 @@ class Game:
                 return least
             if bandit.source.exhausted:
                 if unknown := bearing_out.unknown:
-                    return max(unknown, key=lambda state: state.hope)
+                    return max(unknown, key=lambda state: state.edge_bound)
                 if bearing_out.is_enough():
                     return None
         unlearned = (state for state in bandit.accepted if not state.binnings)
@@ -224,30 +203,6 @@ class Game:
             state.draw_apart()
 
     @property
-    def e_value(self) -> float:
-        """Evidence against the claim: what its share of the money has become.
-
-        A game that was given up counts for nothing, so it is an e-value of the whole audit.
-        Rounding does not make it disagree with the verdict.
-        """
-        value = self.share * e_value(self.ledger.log_e_value)
-        if self.refuted_before:  # perhaps by these very samples: they count once
-            value = e_value(self.context.earlier.log_e_value)
-        return max(value, 1 / self.context.alpha) if self.refuted else value
-
-    @property
-    def p_value(self) -> float:
-        """Valid at any time; of earlier runs, if it was them that refuted the claim."""
-        if self.refuted_before:
-            return math.exp(-self.context.earlier.log_e_value)
-        return self.ledger.p_value / self.share
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the claim is refuted, by this run or by it and earlier ones."""
-        return self.refuted_before or self.ledger.refuted
-
-    @property
     def evidence(self) -> Evidence:
         """The evidence of this run alone, for later ones."""
         earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
@@ -255,12 +210,33 @@ class Game:
         return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn, learned)
 
     @property
-    def seen(self) -> list[PairState]:
-        return self.bandit.seen
+    def caught(self) -> Caught:
+        """What would have been caught, with 95 % power, on the pairs that the claim gives."""
+        return self.margin.caught
 
     @property
-    def drawn(self) -> int:
-        return self.bandit.drawn
+    def is_broken_beyond(self) -> bool:
+        """Whether the claim is refuted on pairs beyond what it gives, which is told apart."""
+        return self.ledger_beyond.refuted
+
+    @property
+    def runs_needed(self) -> int:
+        """Roughly how many runs reach the margin, by powers of two; 0 if none do."""
+        return self.margin.runs_needed
+
+    def could_see_delta(self, times: float) -> bool:
+        """Whether so many times the runs would see leaks a few times as likely as delta."""
+        return self.margin.could_see_delta(times)
+
+    def refit(self, state: PairState) -> None:
+        """Learn anew from all outputs on a pair."""
+        learn(self.context, state)
+
+    def on_pair(self, pair: Pair, *, coupled: bool) -> Game:
+        """Return a game of the same kind on another pair alone, with samples of its own."""
+        source = PairSource([pair])
+        game = Game(self.context, Purpose.SMALLER, self.share, coupled=coupled, source=source)
+        return game.beyond() if self.context.only_told(pair) else game
 
     @cached_property
     def ledger_beyond(self) -> Ledger:
@@ -281,7 +257,7 @@ class Game:
         """How many pairs of outputs the next batch has."""
         bandit, ledger, size = self.bandit, self.ledger_of(state), DOZENS // 2
         if state.drawn:
-            total = bandit.drawn_for_proposed if bandit.is_proposed(state) else bandit.drawn
+            total = bandit.drawn_on_proposed if bandit.is_proposed(state) else bandit.drawn
             size = max(size, int(max(GROWTH * state.drawn, (GROWTH / 5) * total)))
             if missing := self.bearing_out.missing(state):
                 size = missing if 2 * missing <= self.bearing_out.wanted else missing // 2
@@ -307,13 +283,7 @@ class Game:
 
     def look_first(self, state: PairState, size: int, deadline: Deadline) -> None:
         """The first look at a pair, without a bet."""
-        privacy_param, inputs = self.context.privacy_param, self.pool.inputs
-        if self.coupled and not self.bearing_out.is_slow:
-            state.coupled = self.context.sampler.can_couple(
-                inputs[state.input1], inputs[state.input2], deadline
-            )
-            if not self.bandit.is_proposed(state):
-                self.coupled = state.coupled
+        state.coupled = self.couple(state, deadline)
         self.draw(state, size, deadline)
         self.seen.append(state)
         self._propose(state)
@@ -322,17 +292,7 @@ class Game:
         heed_refusal(self.context, self.bandit, state)
         if self.bandit.all_seen:
             always_raises(self.context, self.pool)
-        if self.context.settings.features is None:
-            state.target = target_of(
-                *state.pair.inputs, state.outputs.examples().raw, self.context.seed
-            )
-        if self.bearing_out.is_slow:
-            return
-        answers = [self.context.sampler.noiseless(d, privacy_param) for d in state.pair.inputs]
-        state.references = [answer for answer in answers if answer is not None]
-        if any(map(has_seed, state.outputs.sides()[0][:FEW])):
-            items = inputs[state.input1], inputs[state.input2]
-            state.hashed = self.context.sampler.hash_templates(items)
+        self.look_without_noise(state)
 
     def _propose(self, state: PairState) -> None:
         """Bet on what breaks the claim by what is known, as long as it may be won."""
@@ -360,31 +320,6 @@ class Game:
         self.trail.append((2 * self.drawn, math.log(self.share) + self.ledger.log_e_value))
         self.bandit.inside_only |= ledger is not self.ledger and ledger.refuted
 
-    def draw(self, state: PairState, size: int, deadline: Deadline) -> list[Ints]:
-        """A new batch of outputs on both inputs, counted through the binnings of the pair."""
-        outputs = state.outputs
-        if outputs.extract is None and not outputs.has_room(size):
-            within(deadline.remaining(), partial(make_room, self.context, state))
-        keep = outputs.pairs + size <= self.pace.max_kept and outputs.has_room(size)
-        draws = state.draws(self.pool, size, self.key, state.batches)
-        state.batches += 1
-        reader = Reader(state.binnings, keep, outputs.extract)
-        parts = self.context.sampler.measure(draws, reader, deadline)
-        state.drawn += size
-        if keep:
-            batch1, batch2 = (
-                concatenated([table for _, table in part if table is not None]) for part in parts
-            )
-            outputs.add(batch1, batch2, coupled=state.coupled)
-            self.pool.see(state.input1, batch1)
-            self.pool.see(state.input2, batch2)
-        return joints_of(parts, state.binnings)
-
-    def look_closer(self, state: PairState, pairs: int) -> None:
-        """Bring a pair up to so many outputs, if that is quick, and learn from them."""
-        size = pairs - state.drawn
-        left = self.context.max_samples - self.context.sampler.runs - 2 * (MANY // 2)
-        affordable = min(left, self.context.affordable()) / 4
-        if 0 < size <= affordable and self._limited_to_time(size) == size:
-            self.draw(state, size, self.context.deadline)
-            within(self.context.deadline.remaining(), partial(learn, self.context, state))
+    def is_quick(self, size: int) -> bool:
+        """Return whether so many pairs of outputs take no more than a batch should."""
+        return self._limited_to_time(size) == size

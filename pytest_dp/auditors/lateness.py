@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.strongest import length_of
 from pytest_dp.limits import LONG_DATASET
 from pytest_dp.report import numbers
 from pytest_dp.reprs import counted
 
 
-def note_if_late(game: Game) -> None:
+def note_if_late(game: Bets) -> None:
     """Note that an audit was cut off, and what it has not come to."""
     context = game.context
     if game.late and context.told is not None and context.before_the_limit() > 0:
@@ -22,7 +22,7 @@ def note_if_late(game: Game) -> None:
             f"cut off after max_seconds={context.settings.max_seconds:g}, with "
             f"{context.sampler.runs:,} of {context.max_samples:,} samples{_undone(game)}"
         )
-        needed = game.margin.runs_needed
+        needed = game.runs_needed
         if context.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
             takes = numbers.seconds(about * (context.sampler.time_a_run or 0.0))
@@ -34,7 +34,7 @@ def note_if_late(game: Game) -> None:
             )
 
 
-def _undone(game: Game) -> str:
+def _undone(game: Bets) -> str:
     """What an audit that was cut off has not come to; empty if that was but more of the same."""
     bandit = game.bandit
     unseen = bandit.claimed - len([s for s in game.seen[: bandit.claimed] if s.binnings])
@@ -43,7 +43,7 @@ def _undone(game: Game) -> str:
     return "".join(f"; {part}" for part in left)
 
 
-def _quicker(game: Game) -> str:
+def _quicker(game: Bets) -> str:
     """What makes audits of such a mechanism quicker."""
     longest = max((length_of(state) or 0 for state in game.seen), default=0)
     ways = {

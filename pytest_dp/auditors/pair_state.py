@@ -25,10 +25,10 @@ from pytest_dp.attacks.binning import (
     joint_counts,
 )
 from pytest_dp.attacks.scores import scores
-from pytest_dp.auditing.detector import count_pairs, mean_scores, with_values
+from pytest_dp.auditing.detector import Detector, count_pairs, mean_scores, with_values
+from pytest_dp.auditing.pair_queue import PairStatus
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.inputs import Pair
 from pytest_dp.limits import HUNDREDS, OUTPUTS_PER_QUANTITY
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
@@ -36,7 +36,7 @@ from pytest_dp.outputs.feature import UNREADABLE, Feature, leaf
 from pytest_dp.outputs.features import affordable, user_features
 from pytest_dp.outputs.hashed import Template, fitting
 from pytest_dp.outputs.indexed import given_index
-from pytest_dp.outputs.paired_outputs import PairedOutputs, first_pairs
+from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.targeted import Targeted
@@ -55,41 +55,20 @@ pairs, smaller ones stay with the best so far (as in a bandit). Measured."""
 
 
 @dataclass(slots=True, eq=False)
-class PairState:
+class PairState(PairStatus):
     """A pair of inputs to bet on: what was drawn on it, and what that has taught."""
 
-    number: int
-    pair: Pair
-    input1: int
+    input1: int = 0
     """The position of D in the pool."""
-    input2: int
+    input2: int = 0
     """That of D'."""
     references: list[Any] = field(default_factory=list)
     """What the mechanism answers without noise, where that is known."""
     hashed: list[Template] = field(default_factory=list)
     """The hashes of both inputs that it calls, if it does and outputs have their seed."""
-    outputs: PairedOutputs = field(default_factory=PairedOutputs)
-    """What was drawn on it, as far as there is room."""
-    drawn: int = 0
-    """Pairs of outputs."""
-    batches: int = 0
-    coupled: bool = False
-    """Whether both inputs are run with the same random numbers."""
-    binnings: tuple[Binning, ...] = ()
-    """What is bet on, the first one by score; empty before anything was learned."""
-    learned: int = 0
-    """Pairs of outputs that were kept when the binnings were made."""
-    record: Record = field(default_factory=lambda: Record([]))
-    """What bets on the binnings would have earned."""
-    earned: float = 0.0
-    """What the bets on it have added to the log wealth."""
-    hope: float = math.inf
-    """Edge, in standard deviations of a single payoff, that the pair might have."""
     target: Targeted | None = None
     """What tells, in outputs that are tables of the same columns as the inputs, whether the record
     was there that only one of them has."""
-    refused: bool = False
-    """Whether the mechanism always raised on an input that the claim does not give."""
     proposed: Binning | None = None
     """What is bet on whatever was learned, as something else than samples suggests it."""
 
@@ -139,7 +118,7 @@ def learn(context: Context, state: PairState) -> None:
     joint.insert(0, count_pairs(bins, on_d, by_score.width))
     record = Record(joint, mean_scores(odds, bins, by_score.cuts))
     # All at once: what comes before may be interrupted.
-    state.binnings, state.record, state.learned = (by_score, *binnings), record, outputs.pairs
+    state.detector, state.record = Detector((by_score, *binnings), outputs.pairs), record
 
 
 def learned_model(context: Context, state: PairState) -> Posterior:

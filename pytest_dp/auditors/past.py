@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_dp.attacks.binning import Binning
+from pytest_dp.auditing.detector import Detector
 from pytest_dp.claim import Promise
 from pytest_dp.datasets import key
 from pytest_dp.datasets.relations import Pair
@@ -50,7 +51,7 @@ class Learned:
 def learned_by(states: Sequence[PairState]) -> tuple[Learned, ...]:
     """What the most promising pairs have taught."""
     known = [state for state in states if state.binnings]
-    best = sorted(known, key=lambda state: (-state.earned, -state.hope))[:4]
+    best = sorted(known, key=lambda state: (-state.earned, -state.edge_bound))[:4]
     return tuple(
         Learned(pair_digest(state.pair), state.coupled, state.binnings, state.record, state.learned)
         for state in best
@@ -62,11 +63,8 @@ def remind(state: PairState, known: Sequence[Learned]) -> None:
     digest = pair_digest(state.pair) if known else ""
     for before in known:
         if digest and before.pair == digest and before.coupled == state.coupled:
-            state.binnings, state.record, state.learned = (
-                before.binnings,
-                before.record,
-                before.pairs,
-            )
+            state.detector = Detector(before.binnings, before.pairs)
+            state.record = before.record
 
 
 def pair_digest(pair: Pair) -> str:

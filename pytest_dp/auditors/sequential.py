@@ -13,6 +13,8 @@ Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (
 from __future__ import annotations
 
 from pytest_dp.auditors import beside
+from pytest_dp.auditors.bets import Bets
+from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.game import Game
@@ -35,8 +37,6 @@ def audit(context: Context) -> AuditResult:
     Raises ClaimError if the user's classifier or features cannot be used on the mechanism's
     outputs, and MechanismError if every run of the mechanism raises, or if it hangs.
     """
-    if beside.is_asked_for():
-        return beside.audit(context)
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
     except OutOfTime as out:
@@ -46,23 +46,25 @@ def audit(context: Context) -> AuditResult:
         context.sampler.note(f"pairs were not screened by runs without noise, as {screened.note}")
     known = known_of(context)
     context.sampler.looked += 2 * TRIAL_RUNS  # which were traced
+    start = BettingAudit.on_claim if beside.is_asked_for() else Game
     if not context.method.coupled:
-        return _play_and_conclude(Game(context, Purpose.BET, 1.0, known, coupled=False), known)
+        return _play_and_conclude(start(context, Purpose.BET, 1.0, known, coupled=False), known)
     try:
-        game = Game(context, Purpose.BET, COUPLED_SHARE, known, coupled=True)
+        game = start(context, Purpose.BET, COUPLED_SHARE, known, coupled=True)
         return _play_and_conclude(game, known)
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
-        game = Game(context, Purpose.RESTART, 1 - COUPLED_SHARE, known, coupled=False)
+        game = start(context, Purpose.RESTART, 1 - COUPLED_SHARE, known, coupled=False)
         game.bearing_out.against = str(reason)
         return _play_and_conclude(game, known)
 
 
-def _play_and_conclude(game: Game, known: Known) -> AuditResult:
+def _play_and_conclude(game: Bets, known: Known) -> AuditResult:
     try:
         game.play(game.context.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
         game.context.refuse_hung(out)
         game.late = True
     game.rest_on_what_is_known()
+    game.play_beyond(game.context.deadline.sooner(1 - RESERVE))
     return with_what_is_beyond(game, conclude(game, known))

@@ -9,21 +9,19 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.pair_state import PairState, edge
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.errors import MechanismError
-from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import HUNDREDS, LONG_STEP_TIME, SAMPLES_SHARE, THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.streams import Purpose
 
 
-def smallest(game: Game, winner: PairState) -> tuple[Game, PairState]:
+def smallest(game: Bets, winner: PairState) -> tuple[Bets, PairState]:
     """The game that was won on the smallest pair, and that pair; at worst the same game and pair.
 
     `game` refuted the claim, and `winner` is the pair that was bet on best.
@@ -51,7 +49,7 @@ def smallest(game: Game, winner: PairState) -> tuple[Game, PairState]:
 class _Search:
     """Plays for one pair after the other, as long as there is time."""
 
-    def __init__(self, game: Game, winner: PairState) -> None:
+    def __init__(self, game: Bets, winner: PairState) -> None:
         context = game.context
         self.context, self.won = context, (game, winner)
         self.raises = _raises(winner)
@@ -85,12 +83,7 @@ class _Search:
             return False
         runs = self.context.sampler.runs
         game, state = self.won
-        source = PairSource([pair])
-        trial = Game(
-            self.context, Purpose.SMALLER, game.share, coupled=state.coupled, source=source
-        )
-        if self.only_told:
-            trial = trial.beyond()
+        trial = game.on_pair(pair, coupled=state.coupled)
         try:
             trial.play(self.deadline, runs + self.runs, self.least_hope)
         except (CannotCouple, MechanismError, OutOfTime):

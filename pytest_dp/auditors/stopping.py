@@ -44,6 +44,7 @@ from pytest_dp.statistics.resolution import (
     SEEN,
     clearest_event,
     rarest_leak,
+    runs_to_margin,
     smallest_event,
     told_apart,
     would_show,
@@ -206,21 +207,17 @@ class Margin:
             # Standard errors grow with the root of the samples; chance may have taken one away.
             reach = won * math.sqrt(state.drawn / (state.drawn + left)) - 1
             suspect, proposed = max(by_chance(state), reach), bandit.is_proposed(state)
-            unsure = state.hope > enough and not proposed
+            unsure = state.edge_bound > enough and not proposed
             suspect = max(suspect, CLEAR_ERRORS if proposed else 0.0)
             errors = suspicion(state.record, guarantee)
-            if unsure or errors > suspect or _may_release(state):
+            if unsure or errors > suspect or may_release(state):
                 doubts.append((errors, state))
         return [state for _, state in sorted(doubts, key=lambda doubt: -doubt[0])]
 
     @property
     def runs_needed(self) -> int:
         """Roughly how many runs reach the margin, by powers of two; 0 if none do."""
-        for runs in 2 ** np.arange(6, 25):
-            caught = smallest_event(0.5, PlannedBets(self._guarantee, float(runs), self._alpha))
-            if self._guarantee.noise_below(caught) <= self._wanted:
-                return int(2 * runs * self._shared)
-        return 0
+        return runs_to_margin(self._guarantee, self._alpha, self._wanted, self._bandit.claimed)
 
     def _planned(self, times: float = 1.0) -> PlannedBets:
         return PlannedBets(self._guarantee, times * self._pairs_drawn, self._alpha)
@@ -294,7 +291,7 @@ def by_chance(state: PairState) -> float:
     return float(-ndtri(share / max(len(state.record.joint), 1)))
 
 
-def _may_release(state: PairState) -> bool:
+def may_release(state: PairState) -> bool:
     """Whether some value that else never recurs came repeatedly on one input, never on the other.
 
     A value released once in a thousand runs says next to nothing yet, and everything later.

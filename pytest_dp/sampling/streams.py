@@ -50,6 +50,8 @@ class Purpose(IntEnum):
     """By which canaries are in the data or not, and ties between their scores are broken."""
     HASHES = 15
     """To see which hash functions it calls."""
+    OUTSIDE = 16
+    """To be bet on, on pairs outside of the declared inputs."""
 
 
 def claim_seed(name: str, mechanism: Any) -> int:

@@ -50,6 +50,19 @@ def smallest_event(p1: float, bets: PlannedBets, shared: float = 0.0) -> float:
     return bets.guarantee.shown_by(p1, p1 * math.exp(-loss)) if math.isfinite(loss) else loss
 
 
+def runs_to_margin(guarantee: Guarantee, alpha: float, margin: float, pairs: int) -> int:
+    """Return roughly how many runs reach a margin on so many pairs, a power of two; 0 if none do.
+
+    They are shared as the worst pair of inputs has them.
+    """
+    shared = 1 + OTHER_PAIRS_SHARE * (pairs - 1)
+    for runs in 2 ** np.arange(6, 25):
+        caught = smallest_event(0.5, PlannedBets(guarantee, float(runs), alpha))
+        if guarantee.noise_below(caught) <= margin:
+            return int(2 * runs * shared)
+    return 0
+
+
 def rarest_leak(bets: PlannedBets) -> float:
     """The smallest probability of an event that never comes on the other input, and is seen.
 

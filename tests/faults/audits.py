@@ -34,16 +34,16 @@ FAULTS = (
     Fault(
         "restart-at-all-of-alpha",
         "auditors/sequential.py",
-        "game = Game(context, Purpose.RESTART, 1 - COUPLED_SHARE,",
-        "game = Game(context, Purpose.RESTART, 1.0,",
+        "game = start(context, Purpose.RESTART, 1 - COUPLED_SHARE,",
+        "game = start(context, Purpose.RESTART, 1.0,",
         "A game that starts again may spend alpha once more.",
         WIRING + "test_a_game_that_starts_again_has_only_the_share_that_is_left",
     ),
     Fault(
         "restart-on-the-same-samples",
         "auditors/sequential.py",
-        "game = Game(context, Purpose.RESTART,",
-        "game = Game(context, Purpose.BET,",
+        "game = start(context, Purpose.RESTART,",
+        "game = start(context, Purpose.BET,",
         "The second game bets on samples that the first has seen.",
         WIRING + "test_a_game_that_starts_again_has_only_the_share_that_is_left",
     ),
@@ -116,7 +116,7 @@ FAULTS = (
     ),
     Fault(
         "red-without-wealth",
-        "auditors/game.py",
+        "auditors/bets.py",
         "return self.refuted_before or self.ledger.refuted",
         "return self.refuted_before or self.ledger.log_e_value > 0",
         "Any gain turns a claim red.",
@@ -124,7 +124,7 @@ FAULTS = (
     ),
     Fault(
         "p-value-of-a-whole-game",
-        "auditors/game.py",
+        "auditors/bets.py",
         "return self.ledger.p_value / self.share",
         "return self.ledger.p_value",
         "The p-value forgets what a game that was given up has lost.",

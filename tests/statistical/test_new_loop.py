@@ -22,16 +22,19 @@ def histogram(answers, scale, rng, size):
 CLAIMS = {
     "eps": (noisy, {"eps": 1.0}, 1.0),
     "eps, several numbers": (histogram, {"eps": 1.0}, 1.0),
-    "eps and delta": (gaussian, {"eps": 1.0, "delta": 1e-5}, 3.7306),
+    "eps and delta": (gaussian, {"eps": 1.0, "delta": 1e-5}, 3.7307),
     "mu": (gaussian, {"mu": 1.0}, 1.0),
     "rho": (gaussian, {"rho": 0.5}, 1.0),
 }
 
 
 @pytest.fixture
-def play(monkeypatch):
+def _new_loop(monkeypatch):
     monkeypatch.setenv(beside.SWITCH, "yes")
 
+
+@pytest.fixture
+def play(_new_loop):
     def audited(name, share, coupled, most):
         mechanism, claim, scale = CLAIMS[name]
         inputs = [([0, 0, 0], [1, 0, 0])] if mechanism is histogram else [(0.0, 1.0), (0.0, 0.5)]
@@ -57,8 +60,81 @@ def test_too_little_noise_is_refuted_and_enough_noise_is_not(play, name, coupled
     broken, kept = play(name, 0.25, coupled, 20_000), play(name, 1.0, coupled, 4_000)
     assert (broken.verdict, kept.verdict) == ("violated", "no violation")
     assert broken.lower >= broken.claim.promise.guarantee.claimed > kept.lower
+    shown = broken.counterexample
+    assert min(shown.runs) > 0
+    assert shown.counts[0] / shown.runs[0] > shown.counts[1] / shown.runs[1]
+    assert kept.estimate.mode == "analytic"
 
 
 def test_the_switch_is_off_by_default(monkeypatch):
     monkeypatch.delenv(beside.SWITCH, raising=False)
     assert not beside.is_asked_for()
+
+
+def opaque(answer, scale, rng, size):
+    """Of which no law is known, as it goes through bytes."""
+    return np.frombuffer(np.asarray(answer + rng.laplace(scale=scale, size=size)).tobytes())
+
+
+ONE_PAIR = {"pairs": [(0.0, 1.0)], "vectorized": "size", "n_jobs": 1, "seed": 3}
+
+
+@pytest.mark.usefixtures("_new_loop")
+def test_a_pass_by_bets_says_what_would_have_been_caught():
+    result = audit(opaque, eps=1.0, params={"scale": 1.2}, max_samples=40_000, **ONE_PAIR)
+    assert (result.verdict, result.estimate) == ("no violation", None)
+    assert 1 / 1.2 < result.may_lose <= result.resolution < 1.5
+    assert result.bet_samples < 40_000
+
+
+@pytest.mark.usefixtures("_new_loop")
+def test_a_loss_above_the_claim_is_bet_on_without_learning_it():
+    """A value that comes once in a thousand runs on one input only is known from the branches."""
+
+    def rare(answer, rng, size):
+        return np.where(rng.random(size) < 0.001 * answer, 7.0, 0.0)
+
+    result = audit(rare, eps=1.0, delta=1e-6, max_samples=200_000, **ONE_PAIR)
+    assert result.verdict == "violated"
+    assert str(result.counterexample.event).count("7")
+
+
+class Sign:
+    """A classifier of a user's, who knows where outputs tell."""
+
+    def fit(self, features, labels):
+        self.classes_ = np.unique(labels)
+        return self
+
+    def predict_proba(self, features):
+        above = np.clip(0.5 + 0.4 * np.sign(np.asarray(features)[:, 0] - 0.5), 0.1, 0.9)
+        share = np.stack([1 - above, above], axis=1)
+        return share if self.classes_[0] == 0 else share[:, ::-1]
+
+
+@pytest.mark.usefixtures("_new_loop")
+def test_a_classifier_of_the_user_is_bet_on():
+    method = Sequential(classifier=Sign())
+    result = audit(opaque, eps=1.0, params={"scale": 0.25}, method=method, **ONE_PAIR)
+    assert result.verdict == "violated"
+
+
+@pytest.mark.usefixtures("_new_loop")
+def test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdict():
+    def gated(ages, rng, size):
+        return len(ages) + rng.laplace(scale=0.1 if 77 in ages else 1.0, size=size)
+
+    given = {"inputs": [[18, 90, 35]], "neighbors": "add_remove_one", "vectorized": "size"}
+    result = audit(gated, eps=1.0, max_samples=4_000, seed=1, n_jobs=1, **given)
+    assert result.verdict == "no violation"
+    assert result.e_value <= 1
+    assert result.beyond.violated
+    assert result.beyond.lower >= 1.0
+    assert 77 in [*result.beyond.counterexample.d1, *result.beyond.counterexample.d2]
+
+
+@pytest.mark.usefixtures("_new_loop")
+def test_outputs_that_never_vary_are_noted():
+    result = audit(lambda data: 3, eps=1.0, pairs=[([0], [])], max_samples=2_000, seed=1)
+    assert result.verdict == "inconclusive"
+    assert any("returned the same value in all" in note for note in result.hindrances)

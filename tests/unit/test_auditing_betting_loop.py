@@ -12,10 +12,9 @@ from pytest_dp.auditing.betting_loop import (
     FIRST_BATCH,
     MIN_PAIRS_TO_STOP,
     BettingLoop,
-    Budget,
     batch_size,
 )
-from pytest_dp.auditing.detector import count_batch
+from pytest_dp.auditing.detector import count_batch, fit_detector
 from pytest_dp.auditing.pair_queue import PairQueue, PairStatus
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.outputs.features import features
@@ -25,6 +24,7 @@ from pytest_dp.privacy import ApproximateDP
 from pytest_dp.statistics.event_ranking import rank_for
 from pytest_dp.statistics.ledger import Ledger
 
+RANK = rank_for(ApproximateDP(1.0), rarest=0.0)
 ROOM = Path(__file__).parents[2] / "pytest_dp/auditing"
 OPTIONAL = {"auditors", "blame", "known", "oracles", "search", "sensitivity", "symbolic"}
 
@@ -39,43 +39,42 @@ class Answers:
     def can_couple(self, status):
         return self.coupled
 
-    def draw(self, status, size, *, keep):
+    def draw(self, status, size):
         loss = self.losses[status.number]
         honest = 1 / (1 + math.exp(-loss))
         coins = self.rng.random(size)
         others = coins if status.coupled else self.rng.random(size)
         on_d, on_d2 = (tabulate(list(side)) for side in (coins < honest, others >= honest))
-        if keep:
-            status.outputs.add(on_d, on_d2, coupled=status.coupled)
+        status.drawn += size
+        status.batches += 1
+        status.outputs.add(on_d, on_d2, coupled=status.coupled)
         self.batches.append((status.number, size))
         binnings = status.detector.binnings
         return count_batch(binnings, *([one.bins(t) for one in binnings] for t in (on_d, on_d2)))
 
-    def is_rejected(self, status):
-        return False
+    def look_at_first_batch(self, status):
+        pass
+
+    def fit(self, status):
+        table, on_d = status.outputs.table()
+        return fit_detector(table, on_d, features(table, [], on_d), RANK)
 
 
 def loop_of(losses, claim=1.0, alpha=1e-6, seed=0, **answers):
     pairs = [Pair([k], []) for k in range(len(losses))]
-    queue = PairQueue(pairs, lambda seen: None, room=1e6)
-    sampler, guarantee = Answers(losses, seed, **answers), ApproximateDP(claim)
-    rank = rank_for(guarantee, rarest=0.0)
-
-    def asked(status, table, on_d):
-        return features(table, [], on_d)
-
-    return BettingLoop(queue, Ledger(guarantee, alpha), sampler, asked, rank), sampler
+    queue = PairQueue(pairs, lambda seen: None, PairStatus)
+    sampler = Answers(losses, seed, **answers)
+    return BettingLoop(queue, Ledger(ApproximateDP(claim), alpha), sampler), sampler
 
 
 @pytest.mark.parametrize("coupled", [False, True], ids=["independent", "coupled"])
 def test_a_claim_that_is_broken_is_refuted_and_bounded(coupled):
     loop, _ = loop_of([2.0], coupled=coupled)
-    loop.play(Budget(20_000, None))
-    found = loop.outcome
-    assert found.refuted
-    assert found.lower == 1.0
-    assert found.drawn < 1_000
-    assert found.p_value <= 1e-6
+    loop.play(20_000)
+    assert loop.ledger.refuted
+    assert loop.ledger.lower == 1.0
+    assert loop.queue.drawn < 1_000
+    assert loop.ledger.p_value <= 1e-6
 
 
 @pytest.mark.parametrize("coupled", [False, True], ids=["independent", "coupled"])
@@ -85,8 +84,8 @@ def test_claims_that_are_attained_are_refuted_with_chance_alpha_at_most(coupled)
     for loss in refuted:
         for seed in range(12):
             loop, _ = loop_of([loss], alpha=0.2, seed=seed, coupled=coupled)
-            loop.play(Budget(120, None))
-            refuted[loss] += loop.outcome.refuted
+            loop.play(120)
+            refuted[loss] += loop.ledger.refuted
     assert refuted[1.0] <= binom.ppf(0.999, 12, 0.2)
     assert refuted[2.0] >= 10
 
@@ -94,9 +93,9 @@ def test_claims_that_are_attained_are_refuted_with_chance_alpha_at_most(coupled)
 def test_nothing_is_bet_on_a_first_batch():
     """There is no detector yet; wealth and record begin with the second batch."""
     loop, sampler = loop_of([2.0])
-    loop.play(Budget(FIRST_BATCH, None))
+    loop.play(FIRST_BATCH)
     assert sampler.batches == [(0, FIRST_BATCH)]
-    assert loop.outcome.log_e_value == 0.0
+    assert loop.ledger.log_e_value == 0.0
     assert loop.queue.seen[0].detector.pairs == FIRST_BATCH
 
 
@@ -104,9 +103,9 @@ def test_bets_are_fixed_before_their_batch_is_drawn(monkeypatch):
     loop, sampler = loop_of([2.0])
     order, draw, stake, settle = [], sampler.draw, loop.ledger.stake, loop.ledger.settle
 
-    def drawing(status, size, *, keep):
+    def drawing(status, size):
         order.append("draw")
-        return draw(status, size, keep=keep)
+        return draw(status, size)
 
     def staking(record, cash):
         order.append(("stake", record.pairs))
@@ -119,14 +118,14 @@ def test_bets_are_fixed_before_their_batch_is_drawn(monkeypatch):
     monkeypatch.setattr(sampler, "draw", drawing)
     monkeypatch.setattr(loop.ledger, "stake", staking)
     monkeypatch.setattr(loop.ledger, "settle", settling)
-    loop.play(Budget(2 * FIRST_BATCH, None))
+    loop.play(2 * FIRST_BATCH)
     assert order == ["draw", ("stake", FIRST_BATCH), "draw", "settle"]
 
 
 def test_the_pair_that_breaks_the_claim_gets_most_outputs():
     loop, sampler = loop_of([0.2, 0.2, 1.4, 0.2])
-    loop.play(Budget(50_000, None))
-    assert loop.outcome.refuted
+    loop.play(50_000)
+    assert loop.ledger.refuted
     by_pair = np.bincount(*np.array(sampler.batches).T)
     assert by_pair.argmax() == 2
     assert by_pair[2] > 2 * np.delete(by_pair, 2).max()
@@ -134,19 +133,18 @@ def test_the_pair_that_breaks_the_claim_gets_most_outputs():
 
 def test_a_claim_that_is_kept_stands_once_its_margin_would_have_been_caught():
     loop, _ = loop_of([0.8])
-    loop.play(Budget(100_000, 1.25))
-    found = loop.outcome
-    assert not found.refuted
-    assert MIN_PAIRS_TO_STOP <= found.drawn < 20_000
-    assert 1.0 < found.power.detects_from <= 1.25
-    assert found.power.not_ruled_out > 0.8
+    loop.play(100_000, lambda: loop.would_catch(1.25))
+    assert not loop.ledger.refuted
+    assert MIN_PAIRS_TO_STOP <= loop.queue.drawn < 20_000
+    assert 1.0 < loop.power.detects_from <= 1.25
+    assert loop.power.not_ruled_out > 0.8
 
 
 def test_all_of_the_budget_is_used_where_nothing_else_ends_an_audit():
     loop, _ = loop_of([0.8])
-    loop.play(Budget(9_000, None))
-    assert loop.outcome.drawn == 9_000
-    assert loop.outcome.power is None
+    loop.play(9_000)
+    assert loop.queue.drawn == 9_000
+    assert loop.power is None
 
 
 def test_the_same_outputs_give_the_same_batches():
@@ -154,8 +152,8 @@ def test_the_same_outputs_give_the_same_batches():
     played = []
     for _ in range(2):
         loop, sampler = loop_of([1.3, 0.5], seed=3)
-        loop.play(Budget(5_000, None))
-        played.append((sampler.batches, loop.outcome))
+        loop.play(5_000)
+        played.append((sampler.batches, loop.ledger.log_e_value))
     assert played[0] == played[1]
 
 

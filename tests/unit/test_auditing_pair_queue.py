@@ -7,7 +7,9 @@ from pytest_dp.auditing.pair_queue import (
     FIRST_PROPOSED,
     NEW_PAIR_EDGE,
     PROPOSED_SHARE,
+    WON_BY_CHANCE,
     PairQueue,
+    PairStatus,
     edge_upper_bound,
 )
 from pytest_dp.datasets.relations import Pair
@@ -19,7 +21,7 @@ def pairs(count, start=0):
 
 def queue_of(count, proposed=()):
     waiting = iter(proposed)
-    return PairQueue(pairs(count), lambda seen: next(waiting, None), room=1_000)
+    return PairQueue(pairs(count), lambda seen: next(waiting, None), PairStatus)
 
 
 def draw(status, size, edge_bound):
@@ -57,12 +59,12 @@ def test_the_largest_bound_is_next_once_all_were_looked_at():
     assert queue.drawn == 48
 
 
-def test_rejected_pairs_are_never_drawn_again():
+def test_refused_pairs_are_never_drawn_again():
     queue = queue_of(2)
     first = queue.pick()
-    first.rejected = True
+    first.refused = True
     second = queue.pick()
-    second.rejected = True
+    second.refused = True
     assert (second.pair.d1, queue.pick()) == ([1], None)
 
 
@@ -85,7 +87,7 @@ def test_proposed_pairs_that_win_are_drawn_beyond_their_share():
     draw(queue.pick(), 100, 0.1)
     winning = queue.pick()
     draw(winning, 5_000, 0.3)
-    winning.earned = 2.0
+    winning.earned = WON_BY_CHANCE
     assert queue.pick() is winning
-    winning.earned = 0.0
+    winning.earned = WON_BY_CHANCE / 2
     assert queue.pick() is queue.seen[0]

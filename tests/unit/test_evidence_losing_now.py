@@ -100,7 +100,7 @@ def test_what_is_lost_now_is_not_caught():
 
 def test_chance_makes_one_audit_in_20_look_into_doubts():
     """At looks from where it may stop on, each as soon as samples have grown by so much."""
-    state, spent, drawn = PairState(0, None, 0, 1), 0.0, float(MIN_AT_MARGIN)
+    state, spent, drawn = PairState(0, None), 0.0, float(MIN_AT_MARGIN)
     state.record = Record([np.ones((2, 2))] * 3)
     while drawn < 1e12:
         state.drawn = int(drawn)

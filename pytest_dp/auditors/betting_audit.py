@@ -1,0 +1,283 @@
+"""Bets by the new loop (`pytest_dp.auditing`), on runs of a claim's mechanism.
+
+The loop says which pair is next and what is bet; this says how a pair is run, what its outputs are
+asked, and when enough is known. What is drawn depends on counts and outputs alone.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+from pytest_dp.arrays import Bools, Ints
+from pytest_dp.attacks import Posterior, check_by_itself, fit
+from pytest_dp.attacks.binning import ByScore
+from pytest_dp.auditing.betting_loop import FIRST_BATCH, MAX_FITTED_PAIRS, BettingLoop
+from pytest_dp.auditing.detector import Detector, fit_detector
+from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, PROPOSED_SHARE
+from pytest_dp.auditors.bandit import heed_refusal
+from pytest_dp.auditors.bets import Bets
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.known import Known
+from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.pool import always_raises
+from pytest_dp.auditors.stopping import Caught, may_release
+from pytest_dp.inputs import Pair
+from pytest_dp.inputs.sources import PairSource
+from pytest_dp.limits import CLEAR_ERRORS, OUTPUTS_PER_QUANTITY, RESERVE
+from pytest_dp.outputs.features import affordable
+from pytest_dp.outputs.table import Table
+from pytest_dp.results.evidence import Evidence
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.streams import Purpose
+from pytest_dp.settings import NO_MARGIN
+from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.ledger import Record, suspicion
+from pytest_dp.statistics.replay import PlannedBets
+from pytest_dp.statistics.resolution import DELTAS, rarest_leak, runs_to_margin
+
+OUTSIDE_SHARE = 0.25
+"""Share of all runs that pairs outside of the declared inputs may take, once all others were looked
+at. More: claims that are kept take longer; less: violations are missed that show by little."""
+OUTSIDE_RESERVE = 0.05
+"""The share that is kept for them. More: less is left to find violations inside of the claim."""
+TIMES_NEEDED = 4.0
+"""How many times as many outputs as should do may be drawn by what is known of a pair. More: what
+is known wrongly takes longer; less: bad luck ends bets that would have won."""
+
+
+class BettingAudit(Bets):
+    """An audit by bets on the pairs of a claim."""
+
+    max_kept = MAX_FITTED_PAIRS
+
+    def __init__(
+        self,
+        context: Context,
+        key: int,
+        share: float,
+        known: Known,
+        pairs: ClaimPairs,
+        *,
+        coupled: bool,
+        earlier: Evidence | None = None,
+    ) -> None:
+        super().__init__(context, key, share, known, pairs, earlier or Evidence(), coupled=coupled)
+        self.queue, self.deadline = pairs, context.deadline
+        self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, _Runs(self))
+        self._outside: BettingAudit | None = None
+
+    @classmethod
+    def on_claim(
+        cls, context: Context, key: int, share: float, known: Known, *, coupled: bool
+    ) -> BettingAudit:
+        """Return an audit of the pairs of the claim, and of those that its search proposes."""
+        source = context.source
+        pairs = ClaimPairs(source, context.guarantee, source.given, is_apart=context.only_told)
+        return cls(context, key, share, known, pairs, coupled=coupled, earlier=context.earlier)
+
+    def on_pair(self, pair: Pair, *, coupled: bool) -> BettingAudit:
+        """Return an audit of another pair alone, with samples of its own."""
+        pairs = ClaimPairs(PairSource([pair]), self.context.guarantee, [pair])
+        key = Purpose.SMALLER
+        return BettingAudit(self.context, key, self.share, Known(), pairs, coupled=coupled)
+
+    def play(
+        self, deadline: Deadline, max_runs: float = math.inf, least_hope: float = -math.inf
+    ) -> None:
+        """Bet until the claim is refuted, enough is known, or only the reserve is left.
+
+        It also gives up at `max_runs` runs of the audit in all, or as soon as less than
+        `least_hope` is hoped of the pair that was bet on.
+        """
+        self.deadline = deadline
+        reserve = RESERVE + (OUTSIDE_RESERVE if self._may_go_beyond else 0.0)
+        most = min(max_runs, (1 - reserve) * self.context.max_samples)
+        if self.queue.claimed:
+            self._hold_runs_against_known_losses(most)
+        if not self.satisfied:
+            self.loop.play(self.drawn + self._left(most), partial(self._should_stop, least_hope))
+
+    def _left(self, most: float) -> int:
+        """Return how many pairs of outputs are left until there were so many runs."""
+        return max(int(most - self.context.sampler.runs) // 2, 0)
+
+    def _hold_runs_against_known_losses(self, most: float) -> None:
+        """Draw as many real runs as known losses need, and end if these look as derived.
+
+        Nothing is bet on them, but on proposed pairs whose loss is not known.
+        """
+        checks = self.bearing_out
+        while checks.wanted and (state := self._next_to_hold()) is not None:
+            size = min(max(checks.missing(state), FIRST_BATCH), self._left(most))
+            if size < FIRST_BATCH:
+                return
+            self.loop.draw(state, size)
+        while checks.wanted and (unknown := checks.unknown) and not self.ledger.refuted:
+            if not (left := self._left(most)):
+                return
+            self.loop.play_batch(max(unknown, key=lambda state: state.edge_bound), left)
+        if not self.refuted and checks.is_enough():
+            self.satisfied = True
+            checks.rest()
+
+    def _next_to_hold(self) -> PairState | None:
+        """Return a pair on which real runs are missing, a new one first; None if there is none."""
+        if (newcomer := self.queue.newcomer()) is not None:
+            return newcomer
+        least = max(self.seen, key=self.bearing_out.missing)
+        return least if self.bearing_out.missing(least) else None
+
+    def _should_stop(self, least_hope: float) -> bool:
+        """Return whether the audit may end before its samples do."""
+        self.trail.append((2 * self.drawn, math.log(self.share) + self.ledger.log_e_value))
+        if max(state.edge_bound for state in self.seen) < least_hope:
+            return True
+        margin = self.context.settings.margin
+        has_margin = margin > NO_MARGIN and self.queue.claimed
+        if has_margin and self.queue.is_searched and self.loop.would_catch(margin):
+            self.satisfied = not self._is_in_doubt()
+        return self.satisfied
+
+    def propose_known_event(self, state: PairState) -> None:
+        """Bet on what breaks the claim by what is known of a pair, as long as it may win."""
+        self.known.add(state.number, state.pair)
+        left = self._left((1 - RESERVE) * self.context.max_samples)
+        level = self.share * self.context.alpha
+        found = self.known.proposal(state.number, self.context.guarantee, level, left)
+        if found is not None:
+            state.proposed, state.known_edge = found.binning, found.edge
+            state.known_until = TIMES_NEEDED * found.needed
+
+    def _is_in_doubt(self) -> bool:
+        """Return whether some pair may break the claim, by what is known of it or by its outputs.
+
+        As a proposed pair that looks broken, or a value that may be released now and then.
+        """
+        guarantee = self.context.guarantee
+        return self.bearing_out.exceeds or any(
+            state.is_known_to_win
+            or (self.queue.is_proposed(state) and suspicion(state.record, guarantee) > CLEAR_ERRORS)
+            or may_release(state)
+            for state in self.queue.accepted
+        )
+
+    @property
+    def _may_go_beyond(self) -> bool:
+        """Whether a search may propose pairs beyond the claim, which are told apart."""
+        apart = self.context.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
+        return apart and bool(self.queue.source.proposers)
+
+    def play_beyond(self, deadline: Deadline) -> None:
+        """Audit pairs beyond what the claim gives, with a ledger of their own and what is left."""
+        if self.refuted or not self._may_go_beyond:
+            return
+        context, queue = self.context, self.queue
+        pairs = ClaimPairs(
+            queue.source,
+            context.guarantee,
+            (),
+            queue.pool,
+            max(FIRST_PROPOSED, PROPOSED_SHARE * queue.drawn),
+            lambda pair: not context.only_told(pair),
+            queue.left_out,
+        )
+        known, key = replace(self.known, pairs={}), Purpose.OUTSIDE
+        outside = BettingAudit(context, key, self.share, known, pairs, coupled=self.coupled)
+        with suppress(OutOfTime):
+            outside.play(deadline, context.sampler.runs + OUTSIDE_SHARE * context.max_samples)
+        self._outside = outside
+
+    def beyond(self) -> BettingAudit:
+        """Return the bets on pairs beyond what the claim gives."""
+        return self if self._outside is None else self._outside
+
+    @property
+    def is_broken_beyond(self) -> bool:
+        """Whether the claim is refuted on pairs beyond what it gives, which is told apart."""
+        return self._outside is not None and self._outside.refuted
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence of this run alone, for later ones."""
+        earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
+        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn)
+
+    @property
+    def caught(self) -> Caught:
+        """What would have been caught, with 95 % power, on the pairs that the claim gives."""
+        power = self.loop.update_power()
+        detects = power.detects_from
+        return Caught(detects, detects, power.not_ruled_out, rarest_leak(self._planned()))
+
+    @property
+    def runs_needed(self) -> int:
+        """Roughly how many runs reach the margin, by powers of two; 0 if none do."""
+        context = self.context
+        alpha, margin = self.share * context.alpha, context.settings.margin
+        return runs_to_margin(context.guarantee, alpha, margin, self.queue.claimed)
+
+    def could_see_delta(self, times: float) -> bool:
+        """Return whether so many times the runs would see leaks a few times as likely as delta."""
+        return rarest_leak(self._planned(times)) <= DELTAS * self.context.guarantee.delta
+
+    def _planned(self, times: float = 1.0) -> PlannedBets:
+        """Return bets on so many times the outputs of the pair that most were drawn on."""
+        most = max((state.drawn for state in self.seen[: self.queue.claimed]), default=0)
+        return PlannedBets(self.context.guarantee, times * most, self.share * self.context.alpha)
+
+    def refit(self, state: PairState) -> None:
+        """Learn anew from all outputs on a pair."""
+        self.loop.refit(state)
+
+    def is_quick(self, size: int) -> bool:  # noqa: ARG002  what is shown is as good in any time
+        """Return whether so many pairs of outputs take no more than a batch should."""
+        return True
+
+
+class _Runs:
+    """Runs of the mechanism on the pairs of an audit, and what is learned of the outputs."""
+
+    def __init__(self, audit: BettingAudit) -> None:
+        self._audit, self._context = audit, audit.context
+        self._rank = rank_for(audit.context.guarantee, rarest=0.0)
+
+    def can_couple(self, status: PairState) -> bool:
+        """Return whether both inputs can be run with the same random numbers."""
+        return self._audit.couple(status, self._audit.deadline)
+
+    def draw(self, status: PairState, size: int) -> list[Ints]:
+        """Draw a batch, and return its counts through the detector of the pair."""
+        return self._audit.draw(status, size, self._audit.deadline)
+
+    def look_at_first_batch(self, status: PairState) -> None:
+        """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
+        audit = self._audit
+        audit.propose_known_event(status)
+        heed_refusal(self._context, audit.queue, status)
+        if audit.queue.all_seen:
+            always_raises(self._context, audit.pool)
+        audit.look_without_noise(status)
+
+    def fit(self, status: PairState) -> tuple[Detector, Record]:
+        """Return a detector of the outputs on a pair, and their counts through it."""
+        context = self._context
+        table, on_d = status.outputs.table()
+        about = quantities_of(context, status, table, on_d, status.outputs.coupled)
+        about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
+        classifier = context.method.classifier
+
+        def fit_model(part: Table, side: Bools) -> Posterior:
+            return fit(classifier, part, side, about, context.seed)
+
+        known = [] if status.proposed is None else [status.proposed]
+        model_of = None if classifier is None else fit_model
+        fitted = fit_detector(table, on_d, about, self._rank, model_of, known)
+        if classifier is not None or context.settings.features is not None:
+            by_score = cast("ByScore", fitted[0].binnings[0])
+            check_by_itself(by_score.model, about, status.outputs.examples())
+        return fitted

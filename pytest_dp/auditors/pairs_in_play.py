@@ -1,0 +1,102 @@
+"""The pairs of inputs that an audit may bet on, whichever of them is next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PairQueue
+from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.auditors.pool import Pool
+from pytest_dp.inputs import Pair
+from pytest_dp.inputs.sources import PairSource, Tried
+from pytest_dp.limits import CLEAR_ERRORS, MIN_ROOM, TOTAL_ROOM
+from pytest_dp.outputs.paired_outputs import PairedOutputs
+from pytest_dp.privacy import Guarantee
+from pytest_dp.statistics.ledger import suspicion
+
+
+class PairsInPlay(Protocol):
+    """The pairs of a claim, then those that were proposed, and what was looked at of them."""
+
+    claimed: int
+    """How many pairs the claim gives: the first ones."""
+    states: list[PairState]
+    """All pairs."""
+    source: PairSource
+    pool: Pool
+
+    @property
+    def seen(self) -> list[PairState]:
+        """The pairs that were looked at, in the same order."""
+
+    @property
+    def accepted(self) -> list[PairState]:
+        """Those of them whose inputs the mechanism does not refuse."""
+
+    @property
+    def all_seen(self) -> bool:
+        """Whether all of them were looked at."""
+
+    @property
+    def drawn(self) -> int:
+        """Pairs of outputs so far."""
+
+    def is_proposed(self, state: PairState) -> bool:
+        """Return whether a search proposed the pair, not the claim."""
+
+    def looks_broken(self, state: PairState) -> bool:
+        """Return whether a pair may well break the claim, by what was drawn on it."""
+
+
+class ClaimPairs(PairQueue[PairState]):
+    """The pairs of a claim, and those that a search proposes, as a queue.
+
+    Those of which `is_apart` holds are left out, and kept in `left_out`. The `waiting` ones are
+    proposed first.
+    """
+
+    def __init__(
+        self,
+        source: PairSource,
+        guarantee: Guarantee,
+        given: Sequence[Pair],
+        pool: Pool | None = None,
+        for_proposed: float = FIRST_PROPOSED,
+        is_apart: Callable[[Pair], bool] = lambda _: False,
+        waiting: Sequence[Pair] = (),
+    ) -> None:
+        self.source, self.pool = source, Pool() if pool is None else pool
+        self.left_out: list[Pair] = []
+        self._waiting = list(waiting)
+        self._guarantee, self._is_apart = guarantee, is_apart
+        self._room = max(MIN_ROOM, TOTAL_ROOM // max(len(given), 1))
+        super().__init__(given, self._next_proposed, self._state_of, for_proposed)
+
+    @property
+    def accepted(self) -> list[PairState]:
+        """The pairs that were looked at, without those whose inputs the mechanism refuses."""
+        return [state for state in self.seen if not state.refused]
+
+    @property
+    def all_seen(self) -> bool:
+        """Whether all pairs so far were looked at."""
+        return len(self.seen) == len(self.states)
+
+    def looks_broken(self, state: PairState) -> bool:
+        """Return whether a pair may well break the claim, by what was drawn on it."""
+        errors = suspicion(state.record, self._guarantee)
+        return state.edge_bound >= NEW_PAIR_EDGE or errors > CLEAR_ERRORS
+
+    def _state_of(self, number: int, pair: Pair) -> PairState:
+        input1, input2 = map(self.pool.add, pair.inputs)
+        return PairState(number, pair, PairedOutputs(self._room), input1=input1, input2=input2)
+
+    def _next_proposed(self, seen: Sequence[Tried]) -> Pair | None:
+        if self._waiting:
+            return self._waiting.pop(0)
+        pair = self.source.more(seen)
+        while pair is not None and self._is_apart(pair):
+            self.left_out.append(pair)
+            pair = self.source.more(seen)
+        return pair
