@@ -19,7 +19,6 @@ from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, Proposal
 from pytest_dp.auditors.pair_state import PairState, hope, learn
-from pytest_dp.auditors.past import learned_by, remind
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.stopping import Caught, Margin
 from pytest_dp.inputs import Pair
@@ -206,8 +205,7 @@ class Game(Bets):
     def evidence(self) -> Evidence:
         """The evidence of this run alone, for later ones."""
         earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
-        learned = learned_by(self.seen[: self.bandit.claimed])
-        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn, learned)
+        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn)
 
     @property
     def caught(self) -> Caught:
@@ -287,8 +285,6 @@ class Game(Bets):
         self.draw(state, size, deadline)
         self.seen.append(state)
         self._propose(state)
-        source = self.bandit.source
-        remind(state, self.context.earlier.learned if source is self.context.source else ())
         heed_refusal(self.context, self.bandit, state)
         if self.bandit.all_seen:
             always_raises(self.context, self.pool)

@@ -255,9 +255,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from pytest_dp.plugin.options import accumulates, only_changed
 
         if accumulates(session.config) or only_changed(session.config):
-            from pytest_dp.plugin.unchanged import look_ahead
+            from pytest_dp.records.identity import project_digest
 
-            look_ahead(session)
+            project_digest(session.config.rootpath)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -350,8 +350,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if "pytest_dp.profiles" in sys.modules:
         start: Any = config.pluginmanager.get_plugin(START)
         sys.modules["pytest_dp.profiles"].forget(start.profiles)
-    if "pytest_dp.records.code" in sys.modules:
-        sys.modules["pytest_dp.records.code"].forget()
+    if "pytest_dp.records.identity" in sys.modules:
+        sys.modules["pytest_dp.records.identity"].forget()
     for name in ("workers", "supervisor", "interpreters"):
         if f"pytest_dp.sampling.{name}" in sys.modules:
             sys.modules[f"pytest_dp.sampling.{name}"].stop()

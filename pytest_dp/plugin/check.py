@@ -16,7 +16,6 @@ from pytest_dp.plugin.markers import UNAUDITED, claimed, place, read_marker, tak
 from pytest_dp.plugin.names import AUDITED, MARKER, PROFILE, STDERR, reports
 from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.progress import Progress
-from pytest_dp.records.code import source_digest
 from pytest_dp.report.alarms import properties
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record, promised
@@ -61,7 +60,7 @@ def audit_or_look_up(
         item.stash.setdefault(_RECORDS, []).append((looked.record, looked.result))
         item.user_properties += properties(looked.record)
         return
-    conclude(item, mechanism, run_audit(item, mechanism, claim, keywords))
+    conclude(item, run_audit(item, mechanism, claim, keywords))
     if looked is not None:
         ((record, _),) = item.stash[_RECORDS]
         looked.keep(record)
@@ -103,15 +102,14 @@ def run_audit(
     return result
 
 
-def conclude(item: pytest.Item, mechanism: Any, result: AuditResult) -> None:
+def conclude(item: pytest.Item, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
     from pytest_dp.auditors.result import InconclusiveAudit, PrivacyViolation
 
     path, line = place(item)
     drawn = any(file.name.lower().endswith(".html") for file in reports(item.config))
-    source = source_digest(mechanism)
-    record = Record.of(result, item.nodeid, path, line, source, pictures=drawn)
+    record = Record.of(result, item.nodeid, path, line, pictures=drawn)
     settings = settings_of(item.config, result.claim)
     record = replace(record, too_little=_too_little(result, settings.at_least))
     item.stash.setdefault(_RECORDS, []).append((record, result))
@@ -182,7 +180,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
             written = _merged(keywords, overrides)
             claim = item.stash[_CLAIM] = _one_claim(written)
             result = run_audit(item, mechanism, claim, written, number)
-            conclude(item, mechanism, result)
+            conclude(item, result)
         except PytestDPError as error:
             raise error.with_traceback(None) from None
         return result

@@ -16,7 +16,7 @@ import pytest
 from pytest_dp.plugin.claims_seen import Seen
 from pytest_dp.plugin.failure import count_as_error
 from pytest_dp.plugin.names import AUDITED, MARKER, claims_path, ini
-from pytest_dp.plugin.selection import TYPED, command_line, scope, typed
+from pytest_dp.plugin.selection import scope, typed
 
 CHOICES = ("auto", "check", "update", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -91,11 +91,6 @@ class ClaimsFile(Seen):
             if report.passed and not hasattr(report, "wasxfail") and not self.update:
                 compare(self, item, report, entries)
         return report
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker what was typed."""
-        node.workerinput[TYPED] = command_line(node.config)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

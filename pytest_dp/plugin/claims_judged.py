@@ -41,12 +41,12 @@ _GROUP = re.compile(r"@[^\]@]*$")
 """What xdist appends to an id with ``--dist=loadgroup``."""
 
 
-def id_of(file: Path, root: Path, nodeid: str, marks: Collection[str] = ()) -> str:
-    """The id of a test as in the file, whatever the root of this run is."""
-    path, colons, name = nodeid.partition("::")
+def id_of(file: Path, test: Path, nodeid: str, marks: Collection[str] = ()) -> str:
+    """Return the id of a test of a file as in the file of claims, whatever pytest's root is."""
+    _, colons, name = nodeid.partition("::")
     if "xdist_group" in marks:
         name = _GROUP.sub("", name)
-    return relative(root / path, file.parent) + colons + name
+    return relative(test, file.parent) + colons + name
 
 
 def described(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
@@ -55,19 +55,19 @@ def described(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
     marks = sorted({mark.name for mark in item.iter_markers()})
     claim = getattr(item, "claim", None)
     return {
-        "id": id_of(file, item.config.rootpath, item.nodeid, marks),
+        "id": id_of(file, item.path, item.nodeid, marks),
         "path": path,
         "line": line,
         "marks": marks,
-        "entry": _entry(item, item.mechanism, claim) if isinstance(claim, Claim) else None,  # type: ignore[attr-defined]
+        "entry": _entry(item, claim) if isinstance(claim, Claim) else None,
         "state": state,
     }
 
 
-def _entry(item: pytest.Item, mechanism: Any, claim: Claim, resolved: Any = None) -> Entry:
+def _entry(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
     settings = written(item.config, claim)
     own_ones = {name: written(item.config, claim, profile(name)) for name in of_project()}
-    kept = entry(claim, settings, mechanism, resolved, profiles=own_ones)
+    kept = entry(claim, settings, resolved, profiles=own_ones)
     chosen = typed_profile(item.config)
     if chosen in own_ones:
         usual = written(item.config, claim, own(chosen))
@@ -83,9 +83,9 @@ def entries_of(
     known = seen.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
     entries = []
-    for number, mechanism, claim, result in item.stash[AUDITED]:
+    for number, _, claim, result in item.stash[AUDITED]:
         # As it was before: runs may leave something in what functions name.
-        of_claim = _entry(item, mechanism, claim, result.claim.promise) | before
+        of_claim = _entry(item, claim, result.claim.promise) | before
         expected = result.violated and (report.outcome != "failed" or result is not raised)
         entries.append((number, of_claim, expected))
     return entries

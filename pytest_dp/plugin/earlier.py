@@ -23,9 +23,8 @@ from pytest_dp.claim import Claim, Promise
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.plugin.failure import reason, spared
 from pytest_dp.plugin.options import accumulates
-from pytest_dp.plugin.unchanged import around
-from pytest_dp.records.code import incomparable, of_modules
-from pytest_dp.records.evidence import Run, Store, at_most, identity
+from pytest_dp.records.evidence import Run, Store, at_most
+from pytest_dp.records.identity import identity, is_outside, project_digest
 from pytest_dp.report import numbers
 from pytest_dp.reprs import counted
 from pytest_dp.results.evidence import Evidence, e_value
@@ -51,16 +50,12 @@ class Earlier:
         self._more = ["beyond"] if settings.beyond == "fail" else []
         self._about, self._evidence = "", Evidence()
         self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
-        self._store = Store(item.config.rootpath) if accumulates(item.config) else None
-        if self._store is not None:
-            about = (mechanism, dict(claim.arguments.params), *around(item))
-            self._code, unknown = of_modules(*about), incomparable(*about)
-            if unknown:
-                spared(
-                    item,
-                    f"its evidence counts in this run only, and does not add up: {unknown[0]} "
-                    "cannot be compared with that of another process",
-                )
+        self._store: Store | None = None
+        if accumulates(item.config) and is_outside(mechanism, dict(claim.arguments.params)):
+            why = "it calls a program or a service, which may be another by the next run"
+            spared(item, f"its evidence counts in this run only, and does not add up: {why}")
+        elif accumulates(item.config):
+            self._store = Store(item.config.rootpath)
 
     @property
     def past(self) -> Past:
@@ -80,7 +75,8 @@ class Earlier:
     def _of_other_seeds(self, promise: Promise, seed: int) -> Evidence | None:
         if self._store is None:
             return None
-        self._about = identity(promise, self._claim.arguments, self._code, *self._more)
+        code = project_digest(self._item.config.rootpath)
+        self._about = identity(promise, self._claim.arguments, code, *self._more)
         about = self._name, self._about, numbers.seed(seed), self._alpha
         self._evidence = self._store.earlier(*about)
         return self._evidence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatch
@@ -13,8 +12,6 @@ from typing import Any
 import pytest
 from _pytest.mark.expression import Expression
 
-TYPED = "dp_command_line"
-"""Under this name, workers are told the command line of the process that started them."""
 START = "dp_start"
 """The plugin, by its name, that is a `Start`."""
 _SHARES = frozenset(("splits", "group", "shard_id", "num_shards"))
@@ -41,22 +38,16 @@ class Start:
         self.profiles = profiles.in_use() if profiles is not None else None
 
 
-def command_line(config: pytest.Config) -> list[str]:
-    """What was given for this run, without what the ini file adds."""
-    added = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
-    return [*added, *map(str, config.invocation_params.args)]
-
-
 def typed(config: pytest.Config) -> frozenset[str]:
-    """Return the names in ``config.option`` of the options that were given for this run.
+    """Return the names in ``config.option`` of options that are not as files say.
 
-    What the ini file or ``conftest.py`` sets is not among them.
+    Files are the ini file with its ``addopts``.
     """
     if _NAMES not in config.stash:
-        words = getattr(config, "workerinput", {}).get(TYPED) or command_line(config)
         kept: Any = config.pluginmanager.get_plugin(START)
-        usual, given = (vars(kept.parser.parse_known_args(line)) for line in ([], words))
-        names = (name for name, value in given.items() if value != usual.get(name))
+        by_files = vars(kept.parser.parse_known_args(config.getini("addopts")))
+        given = vars(config.option).items()
+        names = (name for name, value in given if value != by_files.get(name))
         config.stash[_NAMES] = frozenset(names)
     return config.stash[_NAMES]
 

@@ -1,17 +1,13 @@
 """``--dp-changed``: claims that passed, and of which nothing has changed since, are not run again.
 
-What a claim depends on is looked at before the first audit, as runs may leave something in modules.
-Whatever cannot be told apart from something else is unknown, and unknown means that the claim is
-audited: a fixture, a strategy, an object without a content, inputs that cannot be looked up.
+Files are read before the first audit, as runs may write some. A claim is audited in any case if its
+inputs come from a strategy or cannot be looked up, or if it calls a program or a service.
 """
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,17 +18,12 @@ from pytest_dp.claim import Claim
 from pytest_dp.faults import note_fault
 from pytest_dp.inputs import resolved
 from pytest_dp.plugin.failure import spared
-from pytest_dp.plugin.names import MARKER
 from pytest_dp.plugin.options import settings_of
-from pytest_dp.records.code import incomparable, of_modules
-from pytest_dp.records.evidence import Store, identity
+from pytest_dp.records.evidence import Store
+from pytest_dp.records.identity import identity, is_outside, project_digest
 from pytest_dp.records.texts import text_of
 from pytest_dp.report.record import Record
 from pytest_dp.settings import NAMES
-from pytest_dp.whose_code import is_project_file
-
-_PACKAGES = "pytest-dp", "numpy", "scipy"
-"""Those by which audits are made; of_modules knows the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +32,6 @@ class Unchanged:
 
     claim: Claim
     violated: bool = False
-
-
-def around(item: pytest.Item) -> list[Any]:
-    """The test, and conftest.py and plugins of the project: fixtures may change a mechanism."""
-    manager: Any = item.config.pluginmanager
-    test = [] if hasattr(item, "declaration") else [getattr(item, "function", None)]
-    files = {plugin: getattr(plugin, "__file__", None) for plugin in manager.get_plugins()}
-    above = {Path(str(parent.path)) for parent in item.listchain()}
-    plugins = (
-        plugin
-        for plugin, file in files.items()
-        if isinstance(file, str)
-        and is_project_file(file)
-        and (Path(file).name != "conftest.py" or Path(file).parent in above)
-    )
-    return [*test, *sorted(plugins, key=lambda plugin: str(files[plugin]))]
-
-
-def look_ahead(session: pytest.Session) -> None:
-    """Look at the modules of all claims before any is audited: runs may leave something in them."""
-    for item in session.items:
-        if item.get_closest_marker(MARKER) is not None:
-            of_modules(getattr(item, "mechanism", None), *around(item))
 
 
 class Looked:
@@ -84,21 +52,15 @@ class Looked:
         promise, arguments = claim.promise, claim.arguments
         if any(map(is_strategy, (promise.inputs, promise.pairs))) or arguments.drawn:
             return
+        if is_outside(mechanism, dict(arguments.params)):
+            return
         promise = resolved(promise, self._item.config.rootpath)
         self.result = Unchanged(replace(claim, promise=promise))
         settings = settings_of(self._item.config, claim)
         left_out = ("jobs", "accumulate", "changed")
         said = {name: getattr(settings, name) for name in NAMES if name not in left_out}
-        roots = (
-            *(mechanism, dict(arguments.params), settings.features, settings.method.classifier),
-            *(settings.search, promise.guarantee, promise.relation, promise.inputs, promise.pairs),
-            claim.promise.games,
-            *around(self._item),
-        )
-        if incomparable(*roots):
-            return
-        more = text_of([arguments, said]), sys.version, sys.platform, *map(version, _PACKAGES)
-        self._about = identity(promise, arguments, of_modules(*roots), *more)
+        code = project_digest(self._item.config.rootpath)
+        self._about = identity(promise, arguments, code, text_of([arguments, said]))
         found = self._store.passed(self._item.nodeid, self._about)
         if found is not None:
             with suppress(KeyError, TypeError, ValueError):  # of another form: as good as none

@@ -22,8 +22,7 @@ from pytest_dp.privacy import (
     ZeroConcentratedDP,
     guarantee,
 )
-from pytest_dp.records.code import digest, source_digest
-from pytest_dp.records.texts import brief, text_of, with_code
+from pytest_dp.records.texts import brief, digest, text_of
 from pytest_dp.reprs import counted
 from pytest_dp.risk_declaration import Riskiest
 from pytest_dp.settings import FIELDS, Settings
@@ -41,7 +40,6 @@ _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
 def entry(
     claim: Claim,
     settings: Settings,
-    mechanism: Any,
     resolved: Promise | None = None,
     profiles: Mapping[str, Settings] = MappingProxyType({}),
 ) -> Entry:
@@ -66,7 +64,6 @@ def entry(
         "profiles": {
             name: differing(with_profile, effort) for name, with_profile in profiles.items()
         },
-        "source": source_digest(mechanism),
     }
     return {name: part for name, part in parts.items() if part not in (None, {}, [])}
 
@@ -169,7 +166,7 @@ def _games(promise: Promise) -> Entry:
         return {}
     records, score = promise.games.records, promise.games.score
     said = {"records": repr(records) if isinstance(records, Riskiest) else _text_or_digest(records)}
-    return said if score is None else {**said, "score": _with_code(score)}
+    return said if score is None else {**said, "score": _text_or_digest(score)}
 
 
 def _relation(promise: Promise) -> Entry | None:
@@ -194,18 +191,13 @@ def _effort(settings: Settings) -> Entry:
     given = {name: getattr(settings, name) for name in SOMETIMES} | settings.method.said()
     for name, value in given.items():
         if name == "search":
-            texts = [part if isinstance(part, str) else _with_code(part) for part in value]
+            texts = [part if isinstance(part, str) else _text_or_digest(part) for part in value]
             if sorted(texts) != sorted(usual.search):
                 effort[name] = sorted(texts)
         elif value != getattr(usual, name, None):
             plain = isinstance(value, bool | int | float | str)
-            effort[name] = value if plain else _with_code(value)
+            effort[name] = value if plain else _text_or_digest(value)
     return effort
-
-
-def _with_code(value: Any) -> str:
-    """Of a function or an object that audits call: its text, and a digest of its code."""
-    return brief(with_code(text_of(value), value))
 
 
 def _name(mechanism: Any) -> str:

@@ -5,7 +5,6 @@ There is a file for each run, so that parallel jobs cannot get in each other's w
 ``.dp/evidence/<claim>-<identity>/<seed>.json`` is what the run with that seed has shown. Folders of
 several machines are merged by putting their files together: a run is there once, whichever way it
 came. A seed that is there is not counted again, as its random numbers are the same.
-``learned.pickle`` beside them is what the next run begins with; it can be deleted at any time.
 ``.dp/passed/<claim>.json`` is what the last audit that passed has found, and the identity of what
 was audited: a cache as well.
 """
@@ -15,18 +14,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import pickle
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pytest_dp import clocks
-from pytest_dp.claim import Arguments, Promise
-from pytest_dp.records.code import digest, of_modules
-from pytest_dp.records.texts import text_of
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.plain import finite
 from pytest_dp.writing import write_whole
@@ -34,7 +28,6 @@ from pytest_dp.writing import write_whole
 VERSION = 1
 """Given with the format of the files; what a newer one says is not guessed at."""
 FOLDER = ".dp"
-_LEARNED = "learned.pickle"
 _NONE = Evidence()
 
 
@@ -70,7 +63,7 @@ class Store:
         self.problems: list[str] = []
 
     def earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
-        """What runs with other seeds have shown and learned; or all runs, if they refute the claim.
+        """What runs with other seeds have shown; or all runs, if they refute the claim.
 
         So neither the same run nor others can take back what one has refuted.
         """
@@ -79,8 +72,7 @@ class Store:
         everything = at_most(runs)
         if everything.refutes(alpha):
             return everything
-        others = [run for run in runs if run.seed != seed]
-        return total(others) + Evidence(learned=self._learned(place, seed) if others else ())
+        return total(run for run in runs if run.seed != seed)
 
     def add(
         self,
@@ -91,7 +83,7 @@ class Store:
         of_run: Evidence,
         earlier: Evidence = _NONE,
     ) -> None:
-        """Keep what a run has shown, unless its seed is there; and what it has learned.
+        """Keep what a run has shown, unless its seed is there.
 
         `earlier` is what the run was told by the method of that name. Of a seed that is there, it
         is only kept that this run has refuted the claim. Nothing that goes wrong is raised: it is a
@@ -114,9 +106,6 @@ class Store:
         except Exception as error:  # a folder that cannot be written, a full disk
             why = getattr(error, "strerror", None) or error
             self.problems.append(f"{file} could not be written, so this run is not kept: {why}")
-            return
-        if before is None:
-            self._keep_learned(place, of_run)
 
     def runs(self) -> Iterator[Run]:
         """All that is kept, claim by claim."""
@@ -170,55 +159,12 @@ class Store:
             self.problems.append(f"{file} is left out: {error}")
             return None
 
-    def _learned(self, place: Path, seed: str) -> tuple[Any, ...]:
-        """What other runs have learned; nothing where this one's random numbers are among them."""
-        try:
-            seeds, learned = _learned_in(place)
-            return () if seed in seeds else tuple(learned)
-        except FileNotFoundError:
-            return ()
-        except Exception as error:  # damaged, or of classes that are gone
-            self.problems.append(f"{place / _LEARNED} is left out: {type(error).__name__}: {error}")
-            return ()
-
-    def _keep_learned(self, place: Path, of_run: Evidence) -> None:
-        try:
-            # At least of those that it has learned from, if only through others.
-            seeds = {file.stem for file in place.glob("*.json")}
-            with suppress(Exception):  # then nothing was taken from it either
-                seeds |= set(_learned_in(place)[0])
-            content = {"version": VERSION, "seeds": sorted(seeds), "learned": of_run.learned}
-            write_whole(place / _LEARNED, pickle.dumps(content))
-        except Exception as error:  # a full disk, or models that cannot be pickled
-            self.problems.append(
-                f"{place / _LEARNED} could not be written, so the next run begins anew: {error}"
-            )
-
-
-def _learned_in(place: Path) -> tuple[list[str], Sequence[Any]]:
-    """The seeds that something was learned from, and what; none of another version."""
-    content = pickle.loads((place / _LEARNED).read_bytes())  # a cache of our own
-    same = content["version"] == VERSION
-    return content["seeds"], content["learned"] if same else ()
-
 
 def _file_name(claim: str) -> str:
     """A name of a file for a claim: the end of its id, and a digest."""
     readable = re.sub(r"[^\w.=+-]+", "-", claim)[-60:].strip("-")
     name = hashlib.sha256(claim.encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return f"{readable}-{name}"
-
-
-def identity(promise: Promise, arguments: Arguments, code: str, *more: str) -> str:
-    """A digest of the claim, its inputs and all code that may matter: what is kept is about these.
-
-    The promise has its inputs looked up. The code is that of the mechanism and of what is around
-    it, by `of_modules` before the first run.
-    """
-    said: list[Any] = [promise.guarantee, promise.relation]
-    said += [arguments.params, arguments.vectorized, arguments.drawn]
-    inputs = of_modules(promise.relation, promise.inputs, promise.pairs, *arguments.drawn.values())
-    return digest("\n".join([*map(text_of, said), inputs, code, *more]))
 
 
 def total(runs: Iterable[Run]) -> Evidence:

@@ -1,15 +1,13 @@
-"""Which of the claims on record are kept, weakened, hidden, renamed or gone, and which are new."""
+"""Which of the claims on record are kept, weakened, hidden or gone, and which are new."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
-
-from scipy.optimize import linear_sum_assignment
 
 from pytest_dp.keywords import PRIVACY
 from pytest_dp.limits import LINE
@@ -17,13 +15,10 @@ from pytest_dp.method_settings import OF_METHODS
 from pytest_dp.records.comparing import WEAKER, Change, changes
 from pytest_dp.records.entries import Entry, promise_text
 
-KEPT, STRONGER, RENAMED = "as on record", "stronger", "renamed"
+KEPT, STRONGER = "as on record", "stronger"
 WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"
 _FAILING = (WEAKENED, HIDDEN, GONE, NEW)
 _WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-_LOSS = 1e6
-"""What it costs to pair a claim with one on record that it is weaker than; each other difference
-costs 1. If it is not larger than all other differences together, claims that lost nothing fail."""
 _KEYWORDS = {
     "promise": (*PRIVACY, "composes"),
     **dict.fromkeys(("neighbours", "group"), ("neighbors",)),
@@ -97,91 +92,36 @@ def counterparts(
 
     `found` has the entry of each claim by its id, None where the entry is not known. `tests` are
     the ids of tests of which some claims may still be found: what is on record of them stays
-    theirs. A claim has the entry of its own id. As ids say what is promised, and mechanisms are
-    renamed, the rest is paired by what the entries say: first within each mechanism, then among
-    mechanisms of the same source, of which the old one is gone.
+    theirs. A claim has the entry of its own id. As an id says what is promised, the rest is matched
+    within each mechanism: by parameters where one claim alone has them, then the last ones left.
     """
     pairs = {name: name for name in found if name in recorded}
-    old = [name for name in recorded if name not in pairs and test_of(name) not in tests]
-    new = [name for name in found if name not in pairs]
-    pairs |= _paired_groups(recorded, found, old, new, mechanism_of)
-    there = {mechanism_of(test_of(name)) for name in (*found, *tests)}
-    gone = [
-        name
-        for name in old
-        if name not in pairs.values() and mechanism_of(test_of(name)) not in there
-    ]
-    moved = [name for name in new if name not in pairs and found[name] is not None]
-    entries = {**recorded, **found}
-
-    def source(name: str) -> str | None:
-        return (entries[name] or {}).get("source")
-
-    return pairs | _paired_groups(recorded, found, gone, moved, source)
-
-
-def _paired_groups(
-    recorded: Mapping[str, Entry],
-    found: Mapping[str, Entry | None],
-    old: Sequence[str],
-    new: Sequence[str],
-    group_of: Callable[[str], str | None],
-) -> dict[str, str]:
-    """Pair new claims with old ones of the same group; those without a group have no partner."""
-    pairs: dict[str, str] = {}
-    for group in {group_of(name) for name in new} - {None}:
-        before = sorted(name for name in old if group_of(name) == group)
-        now = sorted(name for name in new if group_of(name) == group)
-        pairs |= _paired(recorded, found, before, now)
+    for key_of in (_by_parameters, _by_mechanism):
+        old = [name for name in recorded if name not in pairs.values()]
+        before = _grouped(
+            {name: key_of(name, recorded[name]) for name in old if test_of(name) not in tests}
+        )
+        now = _grouped({name: key_of(name, found[name]) for name in found if name not in pairs})
+        alone = [key for key in now if len(now[key]) == len(before.get(key, ())) == 1]
+        pairs |= {now[key][0]: before[key][0] for key in alone}
     return pairs
 
 
-def _paired(
-    recorded: Mapping[str, Entry],
-    found: Mapping[str, Entry | None],
-    old: Sequence[str],
-    new: Sequence[str],
-) -> dict[str, str]:
-    """Pair new claims with old ones, so that as many as possible lose nothing.
+def _by_parameters(name: str, entry: Entry | None) -> str:
+    said = None if entry is None else [entry.get("params"), entry.get("drawn")]
+    return json.dumps([mechanism_of(name), said], sort_keys=True)
 
-    Of the rest, two are compared if they alone differ in nothing but the promise, or if they are
-    the last ones: of more, nobody can say which became which.
-    """
-    known = [name for name in new if found[name] is not None]
-    pairs: dict[str, str] = {}
-    if old and known:
-        before, now = [recorded[name] for name in old], [found[name] or {} for name in known]
-        compared = [[list(changes(a, _filled(b, a))) for b in now] for a in before]
-        loses = [[any(change.loses for change in each) for each in row] for row in compared]
-        # Of several that a new claim is no weaker than, it takes the strongest.
-        covers = [
-            sum(not any(change.loses for change in changes(a, b)) for a in before) for b in before
-        ]
-        cost = [
-            [_LOSS if lost else len(each) - rank / _LOSS for lost, each in zip(*both, strict=True)]
-            for rank, *both in zip(covers, loses, compared, strict=True)
-        ]
-        rows, columns = linear_sum_assignment(cost)
-        for at, to in zip(rows.tolist(), columns.tolist(), strict=True):
-            if not loses[at][to]:
-                pairs[known[to]] = old[at]
-        alike = [
-            (name, recorded_one)
-            for recorded_one, row in zip(old, compared, strict=True)
-            for name, each in zip(known, row, strict=True)
-            if [change.what for change in each] == ["promise"]
-            and name not in pairs
-            and recorded_one not in pairs.values()
-        ]
-        news, olds = Counter(name for name, _ in alike), Counter(name for _, name in alike)
-        pairs |= {
-            name: recorded_one
-            for name, recorded_one in alike
-            if news[name] == olds[recorded_one] == 1
-        }
-    left = [name for name in old if name not in pairs.values()]
-    rest = [name for name in new if name not in pairs]
-    return pairs | {rest[0]: left[0]} if len(left) == len(rest) == 1 else pairs
+
+def _by_mechanism(name: str, entry: Entry | None) -> str:  # noqa: ARG001
+    return mechanism_of(name)
+
+
+def _grouped(keys: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the names of each key."""
+    groups: dict[str, list[str]] = {}
+    for name, key in keys.items():
+        groups.setdefault(key, []).append(name)
+    return groups
 
 
 def judged(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
@@ -198,8 +138,6 @@ def judged(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
         return Judgement(HIDDEN, name, claim, compared)
     if any(change.loses for change in compared):
         return Judgement(WEAKENED, name, claim, compared)
-    if mechanism_of(name) != mechanism_of(claim.id):
-        return Judgement(RENAMED, name, claim, compared)
     # Those that the ini file leaves out may be what another run is for.
     runs_again = old.get("hidden", "deselected") != "deselected" and not claim.hidden
     return Judgement(STRONGER if compared or runs_again else KEPT, name, claim, compared)
@@ -257,7 +195,7 @@ def message(judgement: Judgement, file: str, hint: str = "") -> str:
     room = " " * len("WeakenedClaim: ")  # which comes before it
     lines = wrap(room + _headline(judgement, file), LINE, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()
-    details = [*_renamed(judgement), *_table(judgement.changes)]
+    details = _table(judgement.changes)
     if details:
         lines += ["", *details]
     if hint:
@@ -288,13 +226,6 @@ def _short_text(change: Change) -> str:
     return str(change)
 
 
-def _renamed(judgement: Judgement) -> list[str]:
-    collected = judgement.collected
-    if collected is None or mechanism_of(judgement.id) == mechanism_of(collected.id):
-        return []
-    return [f"  renamed: {judgement.id}", f"       to: {collected.id}"]
-
-
 def _table(changed: Sequence[Change]) -> list[str]:
     width = max((len(change.what) for change in changed), default=0)
     lines = []
@@ -311,17 +242,14 @@ def summary(told: Iterable[Judgement], file: str) -> list[str]:
     """What is said of all claims at the end of a run; failures say it for themselves."""
     told = list(told)
     kinds = [judgement.kind for judgement in told]
-    words = (KEPT, STRONGER, RENAMED, *_FAILING)
+    words = (KEPT, STRONGER, *_FAILING)
     counted = [f"{kinds.count(kind)} {kind}" for kind in words if kind in kinds]
     lines = [f"{file}: {', '.join(counted)}"] if counted else []
     for judgement in told:
-        if judgement.kind == RENAMED:
-            lines += _renamed(judgement)
-        elif judgement.kind == STRONGER:
+        if judgement.kind == STRONGER:
             said = "; ".join(map(_short_text, judgement.changes)) or "it is audited again"
             line = f"  stronger: {judgement.id}: {said}"
             lines += wrap(line, LINE, subsequent_indent="    ", **_WHOLE_WORDS)
-    better = RENAMED in kinds or STRONGER in kinds
-    if better and not any(judgement.fails for judgement in told):
+    if STRONGER in kinds and not any(judgement.fails for judgement in told):
         lines.append(f"To put that on record:  pytest --dp-claims=update  and commit {file}.")
     return lines

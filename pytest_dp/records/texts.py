@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import inspect
+import textwrap
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.checks import is_strategy
 from pytest_dp.datasets.equality import is_missing
 from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
 from pytest_dp.faults import note_fault
 from pytest_dp.limits import SHORT_TEXT, THOUSAND
-from pytest_dp.records.code import digest, of_names, source_digest
 from pytest_dp.reprs import shown
+from pytest_dp.whose_code import is_project_file
+
+
+def digest(text: str) -> str:
+    """Return a short stand-in for a text."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
 
 
 def text_of(value: Any) -> str:
@@ -27,12 +33,6 @@ def text_of(value: Any) -> str:
     except Exception as error:  # values are the user's objects: anything may happen in them
         note_fault(error, "writing a value as text")
         return f"<{type(value).__name__}>"
-
-
-def with_code(text: str, value: Any) -> str:
-    """The text, and a digest if the value holds code of the project, as strategies may."""
-    code = "" if inspect.isroutine(value) or inspect.isclass(value) else of_names(value)
-    return f"{brief(text)} #{digest(text + code)}" if code else text
 
 
 def brief(text: str) -> str:
@@ -71,11 +71,11 @@ class Canonical(Visitor):
 
     def other(self, value: Any, depth: int) -> str:
         if inspect.isroutine(value) or inspect.isclass(value):
-            code = of_names(value) or source_digest(value)
-            return f"{getattr(value, '__qualname__', shown(value))} #{code}"
+            name, code = getattr(value, "__qualname__", shown(value)), _source_of(value)
+            return f"{name} #{digest(code)}" if code else name
         if getattr(type(value), "__repr__", None) is object.__repr__:
             return self.record(value, getattr(value, "__dict__", {}), depth)
-        return with_code(shown(value), value) if is_strategy(value) else shown(value)
+        return shown(value)
 
     def said(self, value: Any, depth: int) -> str:
         return f"{value.name}({self.named(value.said, depth)})"
@@ -89,6 +89,23 @@ class Canonical(Visitor):
         (Neighbors, said),
         (functools.partial, partial),
     )
+
+
+def _source_of(value: Any) -> str:
+    """Return the source of a function or class without comments and formatting.
+
+    Empty where there is none, or where the code is not the project's.
+    """
+    try:
+        if not is_project_file(inspect.getsourcefile(value) or "<frozen"):
+            return ""
+        source = textwrap.dedent(inspect.getsource(value))
+    except (OSError, TypeError):
+        return ""
+    try:
+        return ast.unparse(ast.parse(source))
+    except SyntaxError:  # of a lambda within a call
+        return "".join(source.split())
 
 
 def _with_missing_values(record: Any) -> Any:

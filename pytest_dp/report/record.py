@@ -124,9 +124,6 @@ class Record(Outcome):
     """Which inputs are neighbours, as keywords of a claim; empty where pairs are given."""
     group: int = 1
     """In how many units they may differ."""
-    source: str = ""
-    """A digest of what the mechanism does, which stays the same when a function is renamed, or its
-    claim changed; empty if unknown."""
     details: str = ""
     """The full message of the violation or the error."""
     remedy: str = ""
@@ -189,7 +186,6 @@ class Record(Outcome):
         nodeid: str = "",
         path: str = "",
         line: int | None = None,
-        source: str = "",
         *,
         pictures: bool = False,
     ) -> Self:
@@ -204,7 +200,7 @@ class Record(Outcome):
                 notes += (f"its pictures could not be made: {error!r}",)
         beyond = None
         if result.beyond is not None:
-            told = cls.of(result.beyond, nodeid, path, line, source)
+            told = cls.of(result.beyond, nodeid, path, line)
             beyond = replace(told, status="beyond")
         as_they_are = {
             field.name: _told(getattr(result, field.name))
@@ -218,7 +214,6 @@ class Record(Outcome):
             "name": _short_name(nodeid or result.name),
             "status": result.verdict,
             "headline": headline(result),
-            "source": source,
             "details": violation(result) if result.violated else "",
             "remedy": to_mend(result) if result.violated else "",
             "witness": None if example is None else Witness.of(result, example),

@@ -1,9 +1,8 @@
-"""What runs of the same audit leave to later ones: evidence that multiplies, and what was learned.
+"""What runs of the same audit leave to later ones: evidence that multiplies.
 
 The e-value of a run, on random numbers of its own, is one given all that was known before. So the
 product over runs is one too, and reaches 1 / alpha with probability at most alpha for a claim that
-holds, however many runs there are (Ville's inequality over their concatenation). That bets are
-chosen by what earlier runs have taught is within the rules: it is past.
+holds, however many runs there are (Ville's inequality over their concatenation).
 
 References
 ----------
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from pytest_dp.limits import EQUAL
 
@@ -27,7 +25,7 @@ def e_value(log_e_value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one run or several have shown against a claim, and learned of its mechanism."""
+    """What one run or several have shown against a claim."""
 
     log_e_values: tuple[float, ...] = ()
     """Natural logarithms of the e-values against shares of the claim's parameter
@@ -35,8 +33,6 @@ class Evidence:
     runs: int = 0
     samples: int = 0
     """How many they bet on."""
-    learned: tuple[Any, ...] = ()
-    """What the next run can begin with; see `pytest_dp.auditors.past`."""
 
     @property
     def log_e_value(self) -> float:
@@ -52,4 +48,4 @@ class Evidence:
         both = self.log_e_values, later.log_e_values
         total = tuple(map(sum, zip(*both, strict=True))) if all(both) else both[0] or both[1]
         runs, samples = self.runs + later.runs, self.samples + later.samples
-        return Evidence(total, runs, samples, later.learned or self.learned)
+        return Evidence(total, runs, samples)

@@ -7,7 +7,7 @@ from faults import Fault
 FILES = "unit/test_report_files.py::"
 CHANGED = "unit/test_records.py::test_what_has_changed"
 ACCUMULATED = "unit/test_accumulated.py::"
-IDENTITY = "unit/test_code_identity.py::"
+IDENTITY = "unit/test_identity.py::"
 
 FAULTS = (
     Fault(
@@ -93,16 +93,16 @@ FAULTS = (
     Fault(
         "seed-counts-twice",
         "records/evidence.py",
-        "others = [run for run in runs if run.seed != seed]",
-        "others = list(runs)",
+        "total(run for run in runs if run.seed != seed)",
+        "total(runs)",
         "Evidence of one run multiplies with itself.",
         ACCUMULATED + "test_a_seed_counts_once",
     ),
     Fault(
         "evidence-whatever-the-claim",
-        "records/evidence.py",
-        "said: list[Any] = [promise.guarantee, promise.relation]",
-        "said: list[Any] = [promise.relation]",
+        "records/identity.py",
+        "claimed: list[Any] = [promise.guarantee, promise.relation, promise.games]",
+        "claimed: list[Any] = [promise.relation, promise.games]",
         "Evidence against one claim counts against another.",
         ACCUMULATED + "test_what_makes_a_difference_is_another",
     ),
@@ -115,20 +115,20 @@ FAULTS = (
         ACCUMULATED + "test_once_refuted_stays_refuted_in_each_short_history",
     ),
     Fault(
-        "constants-of-modules-ignored",
-        "records/code.py",
-        'text = digest(repr((space.get("__name__"), code, held)))',
-        'text = digest(repr((space.get("__name__"), held)))',
-        "Evidence of old code is kept though a constant changed.",
-        IDENTITY + "test_an_edit_is_new",
+        "contents-of-files-ignored",
+        "records/identity.py",
+        "contents = [(name, _content(file))",
+        "contents = [(name, name)",
+        "Evidence of old code is kept though a file of the project changed.",
+        IDENTITY + "test_each_edit_gives_another_identity",
     ),
     Fault(
-        "imports-ignored",
-        "records/code.py",
-        "            ahead += module.reached\n",
+        "edits-of-generated-modules-ignored",
+        "records/identity.py",
+        "    files |= _imported(set(files.values()))\n",
         "",
-        "Evidence of old code is kept though a module that it imports changed.",
-        IDENTITY + "test_an_edit_is_new",
+        "Evidence of old code is kept though a module that is not tracked changed.",
+        IDENTITY + "test_an_imported_module_counts_wherever_it_lies",
     ),
     Fault(
         "source-not-compared",
