@@ -21,8 +21,8 @@ def test_histories_at_the_claim_are_rejected_no_more_often_than_alpha(name, hist
 @pytest.mark.slow
 def test_eight_percent_are_found_over_many_runs_and_in_none_of_them():
     # The best bet on one event gains (1 - e^-0.08)^2 / 4 / (2 * 0.85) nats a pair on average, so
-    # that 1e6 takes about 32,000 samples: 7 runs.
-    refuted, runs, samples = broken(seed=1, samples=5_000, times=1.08)
+    # that 1e6 takes about 32,000 samples. Each run learns anew what to bet on.
+    refuted, runs, samples = broken(seed=1, samples=20_000, times=1.08)
     assert refuted
-    assert 2 < runs <= 14
+    assert 1 < runs <= 7
     assert samples < 2 * 32_000
