@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from pytest_dp.arrays import Floats
 from pytest_dp.oracles.agreeing import agree, differences
 from pytest_dp.oracles.handing_out import MAX_ELEMENTS, NO_GAP, Drawn, Gap, Replayer, Run, Shift
 from pytest_dp.oracles.numbers import Numbers, Pinned, Plan
+from pytest_dp.sampling.deadline import Deadline
 
 ROUNDING_TRIALS = 6
 """Replays with draws moved by rounding errors, where outputs differ. With fewer, a sound alignment
@@ -37,19 +38,32 @@ class NotAligned(Exception):  # noqa: N818  a way out, not an error
 class Memory:
     """What alignments on several pairs of one mechanism share."""
 
-    runs: dict[Any, tuple[Any, dict[tuple[int, ...], Run]]] = field(default_factory=dict)
+    until: Deadline | None = None
+    """When slow mechanisms are given the fewest replays from then on; None if never."""
+    runs: dict[Any, tuple[Any, dict[Any, Run]]] = field(default_factory=dict)
     """Runs with draws that are not moved, by the input and the plan of the replays; and the input,
     of which no other object may get the identity."""
     by_path: bool = False
     """Whether the last pair was aligned by a shift for each path: the next is tried so first."""
 
-    def runs_on(self, data: Any, plan: Plan) -> dict[tuple[int, ...], Run]:
-        """Return the runs on an input so far, by the seeds of their numbers."""
-        key = id(data), plan.seed, plan.from_laws
-        kept = self.runs.pop(key, (data, {}))
+    def is_over(self) -> bool:
+        """Return whether slow mechanisms are given the fewest replays by now."""
+        return self.until is not None and self.until.remaining() <= 0
+
+    def known_side(self, keys: Sequence[Any], plan: Plan) -> int:
+        """Return the number of the input of a pair, by their keys, of which more is known."""
+        of_one, of_other = ((key, *plan.key) in self.runs for key in keys)
+        return int(of_other and not of_one)
+
+    def runs_on(self, key: Any, data: Any, plan: Plan) -> dict[Any, Run]:
+        """Return the runs on an input so far, by the seeds of their numbers.
+
+        Inputs of one key are equal.
+        """
+        kept = self.runs.pop((key, *plan.key), (data, {}))
         while len(self.runs) >= MAX_INPUTS_KEPT:
             del self.runs[next(iter(self.runs))]
-        self.runs[key] = kept
+        self.runs[key, *plan.key] = kept
         return kept[1]
 
 
@@ -78,19 +92,20 @@ class Pairing:
 
     def on_source(self, numbers: Numbers, *, tracked: bool = False) -> Run:
         """Return the run on the source."""
-        return self._noted(
+        return self.noted(
             self.replayer.run(self.source, self.pinned(numbers), gap=self.gaps[0], tracked=tracked)
         )
 
     def on_target(self, numbers: Numbers, shift: Shift, *, tracked: bool = False) -> Run:
         """Return the run on the target, with the draws moved by a shift."""
-        return self._noted(
+        return self.noted(
             self.replayer.run(
                 self.target, self.pinned(numbers), shift, self.gaps[1], tracked=tracked
             )
         )
 
-    def _noted(self, run: Run) -> Run:
+    def noted(self, run: Run) -> Run:
+        """Return a run, after a look at how large the numbers are that draws are added to."""
         for each in run.record.sums:
             for form, constant, _ in each.rows():
                 for at, _ in form:

@@ -236,6 +236,11 @@ class Replayer:
             self._stack = self._stack.pop_all()
         return self
 
+    def key(self, side: int) -> Any:
+        """Return what is equal for equal inputs, of the input of this number."""
+        frozen = self._items[side].frozen
+        return id(self._inputs[side]) if frozen is None else frozen
+
     def start_afresh(self) -> None:
         """Go on with a new copy of the mechanism."""
         given = [item.fresh() for item in self._items]

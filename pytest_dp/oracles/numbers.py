@@ -114,6 +114,11 @@ class Plan:
         self.seed, self.from_laws, self.from_tails = seed, from_laws, from_tails
         self._values: dict[tuple[int, Law, int], Floats] = {}
 
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Equal for plans of the same numbers."""
+        return self.seed, self.from_laws, self.from_tails
+
     def standard(self, order: int, law: Law, count: int) -> Floats:
         """Return the values of `count` draws in all replays, a row each."""
         key = order, law, count

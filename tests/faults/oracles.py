@@ -77,11 +77,19 @@ FAULTS = (
     ),
     Fault(
         "no-draws-beside-jumps",
-        "oracles/alignment.py",
-        "if len(self._all) >= REPLAYS_WITH_JUMPS:",
-        "if len(self._all) < 0:",
+        "oracles/direction.py",
+        "beside = beside_jumps(self._all, lambda numbers: self._run(numbers).output)",
+        "beside = []",
         "Coarse rounding hides that a shift is wrong.",
         ORACLES + "test_coarse_rounding_does_not_hide_that_a_shift_is_wrong",
+    ),
+    Fault(
+        "turned-shift-not-turned",
+        "oracles/direction.py",
+        "back = {number: -moved for number, moved in shift.items()}",
+        "back = dict(shift)",
+        "A shift upwards of one-sided noise is taken for one downwards as well.",
+        ORACLES + "test_shift_of_one_sided_noise_does_not_bound_the_other_direction",
     ),
     Fault(
         "quantiles-left-to-chance",

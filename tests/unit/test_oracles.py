@@ -417,3 +417,51 @@ def test_replays_reach_each_quantile_of_each_draw():
     values = plan.standard(3, Law(UNIFORM), 5)[:60]
     assert (np.sort((values * 60).astype(int), axis=0) == np.arange(60)[:, None]).all()
     assert not np.array_equal(values[:, 0].argsort(), values[:, 1].argsort())
+
+
+def test_shift_of_one_sided_noise_does_not_bound_the_other_direction():
+    """An output below 1 shows that there is no record."""
+
+    def above(data, rng):
+        return len(data) + rng.exponential()
+
+    assert aligned(above, [1], []).bound.pure == math.inf
+    assert aligned(above, [], [1]).bound.pure == math.inf
+
+
+@pytest.mark.parametrize(("mechanism", "directions"), [(count, 1), (sparse_vector, 2)])
+def test_one_shift_for_all_runs_is_replayed_in_one_direction(monkeypatch, mechanism, directions):
+    ran: list[int] = []
+    run = Replayer.run
+
+    def counted(self, side, numbers, *args, **keywords):
+        ran.append(numbers.seed[0])
+        return run(self, side, numbers, *args, **keywords)
+
+    monkeypatch.setattr(Replayer, "run", counted)
+    found = aligned(mechanism, *QUERIES, replays=60)
+    assert found.replays == 60
+    assert found.from_laws == 36 if directions == 1 else 18
+    assert len(set(ran)) == directions
+
+
+def test_runs_on_the_second_input_of_an_earlier_pair_are_made_once(monkeypatch):
+    ran: list[tuple[int, bool]] = []
+    run = Replayer.run
+
+    def counted(self, side, numbers, shift=None, *args, **keywords):
+        ran.append((side, shift is None))
+        return run(self, side, numbers, shift, *args, **keywords)
+
+    memory, whole = Memory(), [1, 2, 3]
+    aligned(count, whole, [1, 2], replays=20, memory=memory)
+    monkeypatch.setattr(Replayer, "run", counted)
+    aligned(count, [2, 3], list(whole), replays=20, memory=memory)
+    assert ran.count((1, True)) <= 2, "but for those that show that runs are determined"
+    assert ran.count((0, False)) <= 24
+
+
+def test_slow_mechanisms_are_replayed_less_often():
+    memory = Memory(until=Deadline(0.0))
+    assert aligned(count, [1], [], memory=memory).replays == 20
+    assert aligned(sparse_vector, *QUERIES, claim=5.0, memory=memory).replays >= 20
