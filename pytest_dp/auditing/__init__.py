@@ -1,6 +1,6 @@
 """Search and test on the same samples: which pair of inputs is next, what is bet on, when to stop.
 
-This is the new betting loop, which runs behind `auditors.beside` until it takes the place of
+This is the new betting loop, which `auditors.betting_audit` plays until it takes the place of
 `auditors.game`. In the order in which a batch goes through it:
 
 1. `pair_queue` picks the pair of inputs whose edge may be largest.
@@ -8,7 +8,6 @@ This is the new betting loop, which runs behind `auditors.beside` until it takes
    ledger (`statistics.ledger`) makes a portfolio of bets on these bins.
 3. The batch is drawn, and the portfolio is paid out by it.
 4. The batch joins the past. Now and then the detector is fitted anew (`additive_score`).
-5. `power` says which loss would have been caught by now, and so whether to stop.
 
 Nothing here reads a clock: what is drawn depends on counts and outputs alone.
 """

@@ -12,7 +12,6 @@ from typing import Generic, Protocol, TypeVar
 from pytest_dp.arrays import Ints
 from pytest_dp.auditing.detector import Detector
 from pytest_dp.auditing.pair_queue import PairQueue, PairStatus, S, edge_upper_bound
-from pytest_dp.auditing.power import Power, power_of
 from pytest_dp.statistics.ledger import Ledger, Record
 
 FIRST_BATCH = 12
@@ -33,11 +32,6 @@ REFIT_GROWTH = 4.0
 detector of few outputs; smaller: more time goes into fits."""
 MAX_FITTED_PAIRS = 40_000
 """Pairs of outputs that a detector is fitted on. More take longer and hardly teach more."""
-MIN_PAIRS_TO_STOP = 8_000
-"""Pairs of outputs before a claim may stand: a value that is released once in a thousand runs then
-came three times, with a probability of 99 %."""
-CHECK_GROWTH = 1.15
-"""Growth of all pairs of outputs between two looks at the power. Smaller: looks take time."""
 
 SContra = TypeVar("SContra", bound=PairStatus, contravariant=True)
 
@@ -66,9 +60,6 @@ class BettingLoop(Generic[S]):
 
     def __init__(self, queue: PairQueue[S], ledger: Ledger, sampler: PairSampler[S]) -> None:
         self.queue, self.ledger, self.sampler = queue, ledger, sampler
-        self._next_check = float(MIN_PAIRS_TO_STOP)
-        self.power: Power | None = None
-        """What would have been caught when that was last asked."""
 
     def play(self, pairs: float, should_stop: Callable[[], bool] = lambda: False) -> None:
         """Bet until the claim is refuted, so many pairs of outputs are drawn, or it should stop."""
@@ -113,22 +104,6 @@ class BettingLoop(Generic[S]):
         status.detector, status.record = self.sampler.fit(status)
         if status.coupled and self.ledger.prefers_apart(status.record):
             status.coupled, status.record = False, status.record.as_independent()
-
-    def would_catch(self, wanted: float) -> bool:
-        """Return whether noise that is `wanted` times too small would have been caught.
-
-        It is asked now and then only, once enough was drawn on all pairs of the claim.
-        """
-        if self.queue.unseen or self.queue.drawn < self._next_check:
-            return False
-        self._next_check = CHECK_GROWTH * self.queue.drawn
-        return self.update_power().noise_caught <= wanted
-
-    def update_power(self) -> Power:
-        """Compute what would have been caught by now."""
-        records = [status.record for status in self.queue.seen[: self.queue.claimed]]
-        self.power = power_of([record for record in records if record.joint], self.ledger)
-        return self.power
 
 
 def batch_size(status: PairStatus, drawn: int, ledger: Ledger) -> int:

@@ -25,10 +25,16 @@ from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pair_state import PairState, quantities_of
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.pool import always_raises
-from pytest_dp.auditors.stopping import Caught, may_release
+from pytest_dp.auditors.stopping import (
+    MIN_AT_MARGIN,
+    Caught,
+    caught_by,
+    may_release,
+    pairs_for_worst,
+)
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import CLEAR_ERRORS, OUTPUTS_PER_QUANTITY, RESERVE
+from pytest_dp.limits import CHECK_GROWTH, CLEAR_ERRORS, OUTPUTS_PER_QUANTITY, RESERVE
 from pytest_dp.outputs.features import affordable
 from pytest_dp.outputs.table import Table
 from pytest_dp.results.evidence import Evidence
@@ -45,6 +51,9 @@ OUTSIDE_SHARE = 0.25
 at. More: claims that are kept take longer; less: violations are missed that show by little."""
 OUTSIDE_RESERVE = 0.05
 """The share that is kept for them. More: less is left to find violations inside of the claim."""
+MORE_UNDER_DELTA = 2.0
+"""How many times as many outputs are drawn under a delta as would catch the margin of a claim that
+is known to be kept. More: such claims take longer; less: little is said of rare leaks."""
 TIMES_NEEDED = 4.0
 """How many times as many outputs as should do may be drawn by what is known of a pair. More: what
 is known wrongly takes longer; less: bad luck ends bets that would have won."""
@@ -70,6 +79,7 @@ class BettingAudit(Bets):
         self.queue, self.deadline = pairs, context.deadline
         self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, _Runs(self))
         self._outside: BettingAudit | None = None
+        self._next_check, self._at_margin = float(MIN_AT_MARGIN), 0  # pairs of outputs
 
     @classmethod
     def on_claim(
@@ -138,10 +148,23 @@ class BettingAudit(Bets):
         if max(state.edge_bound for state in self.seen) < least_hope:
             return True
         margin = self.context.settings.margin
-        has_margin = margin > NO_MARGIN and self.queue.claimed
-        if has_margin and self.queue.is_searched and self.loop.would_catch(margin):
-            self.satisfied = not self._is_in_doubt()
+        may_ask = self.queue.claimed and not self.queue.unseen and self.queue.is_searched
+        if margin > NO_MARGIN and may_ask and self.drawn >= self._next_check:
+            self._next_check = CHECK_GROWTH * self.drawn
+            caught = self.caught
+            self.context.sampler.caught = caught.at
+            self.satisfied = self._is_enough(caught) and not self._is_in_doubt()
         return self.satisfied
+
+    def _is_enough(self, caught: Caught) -> bool:
+        """Return whether the claim's margin is reached, or under a delta all that it is worth."""
+        guarantee, margin = self.context.guarantee, self.context.settings.margin
+        if guarantee.noise_below(caught.at) <= margin and caught.sees(guarantee):
+            return True
+        if not guarantee.delta or guarantee.noise_below(caught.if_kept) > margin:
+            return False
+        self._at_margin = self._at_margin or self.drawn
+        return self.drawn >= MORE_UNDER_DELTA * self._at_margin
 
     def propose_known_event(self, state: PairState) -> None:
         """Bet on what breaks the claim by what is known of a pair, as long as it may win."""
@@ -210,9 +233,7 @@ class BettingAudit(Bets):
     @property
     def caught(self) -> Caught:
         """What would have been caught, with 95 % power, on the pairs that the claim gives."""
-        power = self.loop.update_power()
-        detects = power.detects_from
-        return Caught(detects, detects, power.not_ruled_out, rarest_leak(self._planned()))
+        return caught_by(self.seen[: self.queue.claimed], self._planned())
 
     @property
     def runs_needed(self) -> int:
@@ -226,9 +247,9 @@ class BettingAudit(Bets):
         return rarest_leak(self._planned(times)) <= DELTAS * self.context.guarantee.delta
 
     def _planned(self, times: float = 1.0) -> PlannedBets:
-        """Return bets on so many times the outputs of the pair that most were drawn on."""
-        most = max((state.drawn for state in self.seen[: self.queue.claimed]), default=0)
-        return PlannedBets(self.context.guarantee, times * most, self.share * self.context.alpha)
+        """Return bets on so many times the outputs that the worst pair of inputs was given."""
+        pairs, alpha = times * pairs_for_worst(self.queue), self.share * self.context.alpha
+        return PlannedBets(self.context.guarantee, pairs, alpha)
 
     def refit(self, state: PairState) -> None:
         """Learn anew from all outputs on a pair."""

@@ -7,6 +7,7 @@ looking for a violation, and what is said about a claim that stands; never that 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.auditors.pairs_in_play import PairsInPlay
 from pytest_dp.limits import (
     CHECK_GROWTH,
     CLEAR_ERRORS,
@@ -164,25 +166,7 @@ class Margin:
         Proposed ones take a share that is bounded, and most of them are seen too little to say
         anything.
         """
-        guarantee, bets = self._guarantee, self._planned()
-        states = [state for state in self._bandit.seen[: self._bandit.claimed] if state.binnings]
-        losses = [may_lose(state.record, guarantee) for state in states]
-        order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
-        now: float = losses[order[0]] if order else 0.0
-        rarest = rarest_leak(bets)
-        if not order or (
-            now >= guarantee.claimed
-            and not any(shape.certain for state in states for shape in shapes_of(state.record))
-        ):
-            return Caught(math.inf, math.inf, now, rarest)  # too few outputs to say anything
-        # The mechanism loses most on the pair that loses most, whichever one it is caught by.
-        then = [
-            np.array(_smallest_caught(states[k], bets, losses[k]))
-            * (max(1.0, now / max(losses[k], NO_LOSS)) if losses[k] < now < math.inf else 1.0)
-            for k in order
-        ]
-        by_bets, if_kept = np.min(then, axis=0).tolist()
-        return Caught(by_bets, if_kept, now, rarest)
+        return caught_by(self._bandit.seen[: self._bandit.claimed], self._planned())
 
     def could_see_delta(self, times: float) -> bool:
         """Whether so many times the runs would see leaks a few times as likely as delta."""
@@ -200,7 +184,7 @@ class Margin:
         left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
         won = math.sqrt(2 * wealth_for(self._alpha))  # errors of a gain that refutes the claim
         # What a pair with the loss that is caught gains, and in proportion one at the margin.
-        enough, over = won / math.sqrt(self._pairs_drawn), guarantee.noise_below(caught) - 1
+        enough, over = won / math.sqrt(pairs_for_worst(bandit)), guarantee.noise_below(caught) - 1
         enough *= (self._wanted - 1) / over if over > 0 else math.inf
         doubts: list[tuple[float, PairState]] = []
         for state in bandit.accepted:
@@ -220,18 +204,37 @@ class Margin:
         return runs_to_margin(self._guarantee, self._alpha, self._wanted, self._bandit.claimed)
 
     def _planned(self, times: float = 1.0) -> PlannedBets:
-        return PlannedBets(self._guarantee, times * self._pairs_drawn, self._alpha)
+        pairs = times * pairs_for_worst(self._bandit)
+        return PlannedBets(self._guarantee, pairs, self._alpha)
 
-    @property
-    def _pairs_drawn(self) -> float:
-        """Pairs of outputs that the worst pair of inputs would have been given."""
-        given = self._bandit.states[: self._bandit.claimed]
-        return sum(state.drawn for state in given) / self._shared
 
-    @property
-    def _shared(self) -> float:
-        """Among how many pairs of inputs samples are shared, each as the worst one has them."""
-        return 1 + OTHER_PAIRS_SHARE * (self._bandit.claimed - 1)
+def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
+    """Return what so many bets would have caught, with 95 % power, on some pairs of inputs."""
+    guarantee = bets.guarantee
+    states = [state for state in states if state.binnings]
+    losses = [may_lose(state.record, guarantee) for state in states]
+    order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
+    now: float = losses[order[0]] if order else 0.0
+    rarest = rarest_leak(bets)
+    if not order or (
+        now >= guarantee.claimed
+        and not any(shape.certain for state in states for shape in shapes_of(state.record))
+    ):
+        return Caught(math.inf, math.inf, now, rarest)  # too few outputs to say anything
+    # The mechanism loses most on the pair that loses most, whichever one it is caught by.
+    then = [
+        np.array(_smallest_caught(states[k], bets, losses[k]))
+        * (max(1.0, now / max(losses[k], NO_LOSS)) if losses[k] < now < math.inf else 1.0)
+        for k in order
+    ]
+    by_bets, if_kept = np.min(then, axis=0).tolist()
+    return Caught(by_bets, if_kept, now, rarest)
+
+
+def pairs_for_worst(pairs: PairsInPlay) -> float:
+    """Return the pairs of outputs that the worst pair of inputs would have been given."""
+    drawn = sum(state.drawn for state in pairs.states[: pairs.claimed])
+    return drawn / (1 + OTHER_PAIRS_SHARE * (pairs.claimed - 1))
 
 
 def _smallest_caught(state: PairState, bets: PlannedBets, now: float) -> tuple[float, float]:

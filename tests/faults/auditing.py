@@ -6,7 +6,6 @@ from faults import Fault
 
 LOOP = "unit/test_auditing_betting_loop.py::"
 DETECTOR = "unit/test_auditing_detector.py::"
-POWER = "unit/test_auditing_power.py::"
 QUEUE = "unit/test_auditing_pair_queue.py::"
 SCORE = "unit/test_auditing_additive_score.py::"
 
@@ -43,13 +42,5 @@ FAULTS = (
         "best = min(open_pairs,",
         "Outputs are drawn on pairs that cannot win.",
         QUEUE + "test_the_largest_bound_is_next_once_all_were_looked_at",
-    ),
-    Fault(
-        "power-of-coupled-outputs-on-independent-ones",
-        "auditing/power.py",
-        "cumulative = independent + _coupling(joint) * (together - independent)",
-        "cumulative = together",
-        "A pass says that losses would have been caught that need more outputs.",
-        POWER + "test_less_noise_of_two_answers_is_known_exactly",
     ),
 )
