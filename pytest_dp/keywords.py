@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from numbers import Integral, Real
@@ -30,24 +30,6 @@ PRIVACY = (*NUMBERS, "guarantee", "auc")
 """The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
 
 
-def _is_a(kind: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kind)
-
-
-MOVED: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
-    "rdp": ("guarantee=RenyiDP({})", "{8: 0.5}", _is_a(Mapping)),
-    "profile": ("guarantee=PrivacyProfile({})", "f", callable),
-    "tradeoff": ("guarantee=TradeOff({})", "g", callable),
-    "group": ("neighbors=add_remove_one(group={})", "3", _is_a(int)),
-    "unit": ("neighbors=add_remove_one(unit={})", "'user_id'", _is_a(str)),
-    "rows_per_unit": ("neighbors=add_remove_one(unit='user_id', rows={})", "3", _is_a(int)),
-    "classifier": ("method=Sequential(classifier={})", "'mlp'", _is_a(str)),
-    "coupled": ("method=Sequential(coupled={})", "False", _is_a(bool)),
-    "c": ("method=DPSniper(c={})", "0.01", _is_a(float)),
-    "strict": ("at_least={}, beyond='fail'", "'fair'", lambda _: False),
-}
-"""What to write in place of keywords that there were once, an example of its value, and whether a
-value that was given can be written there."""
 _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) is None]
 
 
@@ -82,20 +64,13 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
     known, has_no = KEYWORDS, "A claim has no keyword"
     if "auc" in keywords:
         known, has_no = RISK_KEYWORDS, "A claim about membership (auc=) has no keyword"
-    for name, value in keywords.items():
+    for name in keywords:
         if name not in known:
-            raise unknown(name, value, known, has_no, "Valid keywords")
+            raise unknown(name, known, has_no, "Valid keywords")
 
 
-def unknown(name: str, value: Any, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
-    """The error for a name that is not known, saying what to write instead of what was given."""
-    if name in MOVED:
-        new, example, is_apt = MOVED[name]
-        own = getattr(value, "__name__", None) or on_one_line(value)
-        written = new.format(own if is_apt(value) else example)
-        needed = new.partition("=")[2].partition("(")[0]
-        imported = f", with {needed} imported from pytest_dp" if "(" in new else ""
-        return ClaimError(f"{has_no} {name!r}. Write {written}{imported}.")
+def unknown(name: str, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
+    """Return the error for a name that is not known, with the names that are."""
     names = fill(f"{valid}: {', '.join(known)}.", LINE, subsequent_indent="  ")
     return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
 

@@ -82,9 +82,7 @@ def register_profile(name: str, parent: str | None = None, **settings: Any) -> N
     values = dict(profile(parent).values) if parent is not None else {}
     for setting, value in settings.items():
         if setting not in FIELDS:
-            raise unknown(
-                setting, value, tuple(FIELDS), "A profile has no setting", "Valid settings"
-            )
+            raise unknown(setting, tuple(FIELDS), "A profile has no setting", "Valid settings")
         read = read_field(setting, value)
         values.pop(setting, None)
         if read is not None:

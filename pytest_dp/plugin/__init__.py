@@ -6,7 +6,6 @@ next to nothing; the rest of the plugin is loaded when the first claim is met.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Generator
@@ -113,14 +112,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     group.addoption("--dp-report", metavar="FILE", action="append", help=reports)
     parser.addini("dp_report", "files of reports, one per line", type="linelist", default=None)
     group.addoption(
-        "--dp-debug", action="store_true", help="after a violation, one run on D and on D' in pdb"
-    )
-    group.addoption(
         "--dp-evidence", action="store_true", help="print the evidence of earlier runs, and exit"
     )
-    # What is now said by two options: an error, and not only pytest's warning of an unknown key.
-    group.addoption("--dp-strict", nargs="?", const=True, default=None, help=argparse.SUPPRESS)
-    parser.addini("dp_strict", "is dp_at_least and dp_beyond", default=None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -151,15 +144,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[STDERR] = copy = os.dup(2)
         config.add_cleanup(partial(os.close, copy))
     modules_wanted(config)  # a value that makes no sense is said now
-    if asked(config, "strict") is not None:
-        where = "ini key dp_strict" if config.option.dp_strict is None else "--dp-strict"
-        raise pytest.UsageError(
-            f"{where}: there is none any more. Write --dp-at-least=weak (dp_at_least) where "
-            "inconclusive audits are to fail, or fair where weak passes are to fail as well; and "
-            "--dp-beyond=fail (dp_beyond) where violations beyond the examples are to fail."
-        )
-    if config.option.dp_debug and getattr(config.option, "dist", "no") != "no":
-        raise pytest.UsageError("--dp-debug: pdb needs the process of pytest itself. Add -n 0.")
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
     profiles_in_use = "pytest_dp.profiles" in sys.modules
     if profiles_in_use or any(
@@ -320,15 +304,6 @@ def pytest_runtest_makereport(
 
         attach(item, call, report)
     return report
-
-
-def pytest_exception_interact(node: Any, call: pytest.CallInfo[None], report: Any) -> None:
-    """After a violation, its counterexample in a debugger, if that is wanted."""
-    result = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
-    if node.config.option.dp_debug and result is not None:
-        from pytest_dp.plugin.debugging import debug
-
-        debug(node, result, report)
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> Any:

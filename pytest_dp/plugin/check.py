@@ -78,7 +78,6 @@ def run_audit(
     `number` counts the audits of a test.
     """
     from pytest_dp.auditors import run
-    from pytest_dp.plugin.debugging import breaking_once
     from pytest_dp.plugin.earlier import Earlier
     from pytest_dp.plugin.pair_files import with_file
     from pytest_dp.sampling import supervisor
@@ -90,7 +89,7 @@ def run_audit(
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     earlier = Earlier(item, number, claim, mechanism, settings)
     shown = Progress(item.config, item.name, settings.max_seconds, goal)
-    with breaking_once(item, mechanism, claim, settings) as settings, shown as progress:
+    with shown as progress:
         root = item.config.rootpath
         with supervisor.writing_to(item.config.stash.get(STDERR, None)):
             result = run(

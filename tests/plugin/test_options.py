@@ -78,7 +78,6 @@ def test_an_audit_goes_by_them(project):
         ("seed=xyz", "Invalid seed='xyz'. .*, or 'random'; in options hexadecimal, as 8f2c"),
         ("seed=-1", "Invalid seed=-1. Allowed"),
         ("at-least=good", "Invalid at_least='good'. Valid choices: 'inconclusive', 'weak', 'fair'"),
-        ("strict=weak", "there is none any more. Write --dp-at-least=weak"),
         ("profile=nigthly", "There is no profile 'nigthly'. Did you mean 'nightly'?"),
     ],
 )

@@ -184,7 +184,6 @@ def test_a_profile_of_the_ini_file_that_is_none_is_a_usage_error(project):
         ({"jobs": 0}, "Invalid jobs=0. Allowed: a whole number of processes"),
         ({"seed": -1}, "Invalid seed=-1. Allowed: a whole number, 0 or more, or 'random'"),
         ({"at_least": "yes"}, "Invalid at_least='yes'. Valid choices: 'inconclusive', 'weak'"),
-        ({"strict": "weak"}, "no setting 'strict'. Write at_least='fair', beyond='fail'."),
         ({"eps": 1.0}, "no setting 'eps'"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -17,14 +16,11 @@ from pytest_dp import (
     TradeOff,
     add_remove_one,
     audit,
-    dp_claim,
-    estimate,
-    register_profile,
     replace_one,
     replace_special,
 )
 from pytest_dp.claim import distinct_labels, expand
-from pytest_dp.keywords import KEYWORDS, MOVED
+from pytest_dp.keywords import KEYWORDS
 from pytest_dp.limits import LINE
 from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import entry
@@ -45,38 +41,6 @@ def coin(x):
     return max(0.0, 0.9 - x)
 
 
-@pytest.mark.parametrize("old", MOVED)
-def test_an_old_keyword_says_what_to_write_now(old):
-    new, example, _ = MOVED[old]
-    message = f"A claim has no keyword '{old}'. Write "
-    for refused in (
-        lambda: expand(dp_claim(**{old: 1})(lambda data: 0).__dp_claims__[0].keywords),
-        lambda: audit(len, eps=1.0, **PAIRS, **{old: 1}),
-        lambda: estimate(len, **PAIRS, **{old: 1}),
-    ):
-        with pytest.raises(ClaimError) as caught:
-            refused()
-        assert str(caught.value).startswith(message)
-    new = new.format(example)
-    names = {name: getattr(pytest_dp, name) for name in pytest_dp.__all__}
-    assert eval(f"dict({new})", names | {"f": gaussian, "g": coin}).keys() < set(KEYWORDS)
-
-
-@pytest.mark.parametrize(
-    ("given", "new"),
-    [
-        ({"rdp": {2: 0.5}}, "guarantee=RenyiDP({2: 0.5})"),
-        ({"rdp": 2}, "guarantee=RenyiDP({8: 0.5})"),
-        ({"tradeoff": coin}, "guarantee=TradeOff(coin)"),
-        ({"unit": "owner"}, "neighbors=add_remove_one(unit='owner')"),
-        ({"c": 0.02}, "method=DPSniper(c=0.02)"),
-    ],
-)
-def test_an_old_keyword_is_answered_with_what_was_given(given, new):
-    with pytest.raises(ClaimError, match=re.escape(f"Write {new}, with ")):
-        expand(given)
-
-
 def test_an_unknown_keyword_is_answered_in_lines_that_can_be_read():
     with pytest.raises(ClaimError) as caught:
         expand({"epsilom": 1.0})
@@ -84,12 +48,6 @@ def test_an_unknown_keyword_is_answered_in_lines_that_can_be_read():
     assert lines[0].startswith("A claim has no keyword 'epsilom'. Did you mean 'eps")
     assert max(map(len, lines)) <= LINE
     assert all(keyword in str(caught.value) for keyword in KEYWORDS)
-
-
-@pytest.mark.parametrize("old", ["classifier", "coupled", "c"])
-def test_an_old_setting_says_what_to_write_now(old):
-    with pytest.raises(ClaimError, match=f"A profile has no setting '{old}'. Write method="):
-        register_profile("mine", **{old: 1})
 
 
 @pytest.mark.parametrize(
@@ -163,7 +121,7 @@ def test_claims_on_one_mechanism_are_told_apart_by_what_is_said_of_neighbours():
 
 def of(**keywords):
     (claim,) = expand({"inputs": [[(1, 2)]], **keywords})
-    return entry(claim, Settings().over(claim.effort), len)
+    return entry(claim, Settings().over(claim.effort))
 
 
 @pytest.mark.parametrize(
