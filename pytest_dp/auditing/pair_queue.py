@@ -128,6 +128,11 @@ class PairQueue(Generic[S]):
         return self.states[: self._picked]
 
     @property
+    def seen_given(self) -> list[S]:
+        """The pairs of the claim that were picked so far."""
+        return self.seen[: self.claimed]
+
+    @property
     def drawn(self) -> int:
         """Pairs of outputs that were drawn so far."""
         return sum(status.drawn for status in self.seen)

@@ -6,7 +6,8 @@ while less is hoped of those that were. Pairs that a search proposes get a bound
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from pytest_dp.arrays import Outputs
@@ -35,12 +36,14 @@ from pytest_dp.statistics.ledger import suspicion
 class Bandit:
     """The pairs of inputs of a game, and which of them is next.
 
-    `states` are the pairs of the claim, then those that were proposed; `seen` are those that
-    were looked at, in the same order. While `inside_only` is set, pairs beyond what the claim gives
-    are passed over.
+    `states` are the pairs of the claim, then those that were proposed; `seen` are those that were
+    looked at, in the order in which they were: the `urgent` ones first. While `inside_only` is set,
+    pairs beyond what the claim gives are passed over.
     """
 
-    def __init__(self, source: PairSource, pool: Pool, guarantee: Guarantee) -> None:
+    def __init__(
+        self, source: PairSource, pool: Pool, guarantee: Guarantee, urgent: Sequence[Pair] = ()
+    ) -> None:
         self.source, self.pool, self.guarantee = source, pool, guarantee
         self.claimed = len(source.given)
         """How many pairs the claim gives: the first ones."""
@@ -49,6 +52,10 @@ class Bandit:
         self.inside_only = False
         for pair in source.pairs:
             self._join(pair)
+        places = {id(pair): at for at, pair in enumerate(source.given)}
+        given = [places[id(pair)] for pair in urgent if id(pair) in places]
+        self._in_order = list(dict.fromkeys([*given, *range(self.claimed)]))
+        self._urgent_given, self._urgent_proposed = len(given), len(urgent) - len(given)
 
     def _join(self, pair: Pair) -> PairState:
         """Add a pair, which is allowed at any time, as bets are made before draws."""
@@ -60,11 +67,11 @@ class Bandit:
 
     def next_pair(self, *, eager: bool = False) -> PairState:
         """The pair with the largest edge that is possible by all that is known."""
-        if eager and not self.all_seen:
-            return self.states[len(self.seen)]
+        if eager and (state := self._unseen()) is not None:
+            return state
         best = max(self._in_play(), key=lambda state: state.edge_bound, default=None)
         if best is None:
-            return self.states[len(self.seen) % len(self.states)]
+            return (None if self.all_seen else self.newcomer()) or self.states[0]
         return (self.newcomer() if best.edge_bound < HOPE_UNSEEN else None) or best
 
     def is_proposed(self, state: PairState) -> bool:
@@ -81,6 +88,16 @@ class Bandit:
         ]
 
     @property
+    def seen_given(self) -> list[PairState]:
+        """Pairs of the claim that were looked at."""
+        return [state for state in self.seen if not self.is_proposed(state)]
+
+    @property
+    def has_urgent(self) -> bool:
+        """Whether a pair is left to look at on which the answer moves farther than it may."""
+        return bool(self._urgent_given or self._urgent_proposed)
+
+    @property
     def drawn(self) -> int:
         """Pairs of outputs so far."""
         return sum(state.drawn for state in self.seen)
@@ -88,7 +105,7 @@ class Bandit:
     @property
     def drawn_on_proposed(self) -> int:
         """Pairs of outputs that were drawn for pairs of inputs which the claim does not give."""
-        return sum(state.drawn for state in self.seen[self.claimed :])
+        return sum(state.drawn for state in self.seen if self.is_proposed(state))
 
     @property
     def may_search(self) -> bool:
@@ -114,16 +131,31 @@ class Bandit:
     def newcomer(self) -> PairState | None:
         """The next pair of inputs to look at, if one is left, and the search has not had its share.
 
-        Those that the claim gives come before those that are proposed by what is known of them.
+        Urgent ones come first, then those that the claim gives, then those that are proposed by
+        what is known of them.
         """
-        if not self.all_seen:
-            return self.states[len(self.seen)]
-        if not self.may_search:
-            return None
+        if self._urgent_given:
+            self._urgent_given -= 1
+            return self._unseen()
+        while self._urgent_proposed:
+            self._urgent_proposed -= 1
+            if (state := self._proposed("movement")) is not None:
+                return state
+        unseen = self._unseen()
+        return self._proposed() if unseen is None and self.may_search else unseen
+
+    def _unseen(self) -> PairState | None:
+        """Return the next pair of those that there are on which nothing was drawn."""
+        seen = {state.number for state in self.seen}
+        order = chain(self._in_order, range(self.claimed, len(self.states)))
+        return next((self.states[at] for at in order if at not in seen), None)
+
+    def _proposed(self, name: str = "") -> PairState | None:
+        """Return the next pair that a proposer (of some name) has; None if it has none."""
         past = [Tried(state.pair, state.drawn, state.edge_bound) for state in self.seen]
-        pair = self.source.more(past)
+        pair = self.source.more(past, name)
         while pair is not None and pair.beyond and self.inside_only:
-            pair = self.source.more(past)
+            pair = self.source.more(past, name)
         return None if pair is None else self._join(pair)
 
 
@@ -141,7 +173,7 @@ def heed_refusal(context: Context, bandit: PairsInPlay, state: PairState) -> Non
         state.refused = bandit.source.generated is None
     elif any(raised) and not all(raised):
         state.refused = says_that_it_is_empty(context, data, sides[at])
-    given = bandit.seen[: bandit.claimed]
+    given = bandit.seen_given
     if bandit.all_seen and all(seen.refused for seen in given):
         for seen in given:
             seen.refused = False

@@ -67,7 +67,8 @@ class Game(Bets):
         coupled: bool,
         source: PairSource | None = None,
     ) -> None:
-        pairs = Bandit(source or context.source, Pool(), context.guarantee)
+        urgent = context.screened.urgent if source is None else ()
+        pairs = Bandit(source or context.source, Pool(), context.guarantee, urgent)
         earlier = context.earlier if source is None else Evidence()
         super().__init__(context, key, share, known or Known(), pairs, earlier, coupled=coupled)
         self.bandit: Bandit = pairs

@@ -37,7 +37,7 @@ def note_if_late(game: Bets) -> None:
 def _undone(game: Bets) -> str:
     """What an audit that was cut off has not come to; empty if that was but more of the same."""
     bandit = game.bandit
-    unseen = bandit.claimed - len([s for s in game.seen[: bandit.claimed] if s.binnings])
+    unseen = bandit.claimed - len([s for s in bandit.seen_given if s.binnings])
     left = [f"{unseen:,} of {counted(bandit.claimed, 'pair')} not looked at well"] * (unseen > 0)
     left += ["the search for further inputs not finished"] * (not bandit.source.exhausted)
     return "".join(f"; {part}" for part in left)

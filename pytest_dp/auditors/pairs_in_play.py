@@ -28,7 +28,11 @@ class PairsInPlay(Protocol):
 
     @property
     def seen(self) -> list[PairState]:
-        """The pairs that were looked at, in the same order."""
+        """The pairs that were looked at, in the order in which they were."""
+
+    @property
+    def seen_given(self) -> list[PairState]:
+        """Those of them that the claim gives."""
 
     @property
     def accepted(self) -> list[PairState]:

@@ -124,8 +124,9 @@ class Margin:
             return False
         shows_progress = context.sampler.progress is not None
         searched = bandit.source.exhausted or not bandit.may_search
-        may_end = searched and bandit.all_seen and bandit.drawn >= MIN_AT_MARGIN
-        learned = all(state.binnings for state in bandit.seen[: bandit.claimed])
+        searched = searched and bandit.all_seen and not bandit.has_urgent
+        may_end = searched and bandit.drawn >= MIN_AT_MARGIN
+        learned = all(state.binnings for state in bandit.seen_given)
         if not learned or not (may_end or (shows_progress and bandit.drawn >= self._next_shown)):
             return False
         doubts = None
@@ -166,7 +167,7 @@ class Margin:
         Proposed ones take a share that is bounded, and most of them are seen too little to say
         anything.
         """
-        return caught_by(self._bandit.seen[: self._bandit.claimed], self._planned())
+        return caught_by(self._bandit.seen_given, self._planned())
 
     def could_see_delta(self, times: float) -> bool:
         """Whether so many times the runs would see leaks a few times as likely as delta."""

@@ -146,10 +146,14 @@ class PairSource:
         """Whether nothing more will be proposed."""
         return not self._waiting
 
-    def more(self, past: Sequence[Tried]) -> Pair | None:
-        """A pair that was neither given nor proposed before; None if there is none left."""
-        while self._waiting:
-            proposer, proposed = self._waiting.pop(0)
+    def more(self, past: Sequence[Tried], name: str = "") -> Pair | None:
+        """Return a pair that was neither given nor proposed before; None if there is none left.
+
+        With a name, only proposers of this name are asked.
+        """
+        while waiting := [at for at in self._waiting if name in ("", name_of(at[0]))]:
+            proposer, proposed = waiting[0]
+            self._waiting.remove(waiting[0])
             pair = self._new(proposed)
             if pair is None:
                 proposed = iter(proposer.propose(past))

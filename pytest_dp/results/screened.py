@@ -68,6 +68,9 @@ class Screened:
     """Pairs inside the claim, the largest movement first; one of each kind of movement."""
     wanted: int = WANTED_PAIRS
     """Pairs after which enough are screened."""
+    urgent: tuple[Pair, ...] = ()
+    """Pairs on which the answer moves farther than the claim allows, those inside of it first: they
+    are bet on before all others."""
     note: str = ""
     """Why no pair was screened, or no more; empty where nothing stopped it."""
 

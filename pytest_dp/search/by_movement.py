@@ -21,7 +21,7 @@ from pytest_dp.results.screened import Moved, Screened, wanted_pairs
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.observing import Clock
-from pytest_dp.search.odd_values import odd_pairs
+from pytest_dp.search.odd_values import odd_pairs, very_far_values
 from pytest_dp.sensitivity.pairs import any_two, can_take_parts, parts_of
 from pytest_dp.sensitivity.screening import Screening, ranked
 from pytest_dp.sensitivity.unreached import Place, Step
@@ -66,8 +66,8 @@ class ByMovement(Screener):
         self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         self._screening = Screening(call, clock.remaining, raising=source.generated is not None)
         self._screened: Screened | None = None
-        self._proposed: list[Pair] = []
-        self._outside: list[Pair] = []
+        self._proposed: list[Moved] = []
+        self._outside: list[Moved] = []
         self._choices: dict[int, tuple[Pair, tuple[Any, ...]]] = {}
 
     def screen(self) -> Screened:
@@ -87,8 +87,14 @@ class ByMovement(Screener):
     def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:  # noqa: ARG002
         """Return the pairs of largest movement, where the claim gives none that moves as far."""
         self.screen()
-        proposed, self._proposed, self._outside = [*self._proposed, *self._outside], [], []
+        moved, self._proposed, self._outside = [*self._proposed, *self._outside], [], []
+        urgent_first = sorted(moved, key=lambda one: not self._is_urgent(one))
+        proposed = [one.pair for one in urgent_first]
         return marked(proposed, self._source.bounds, wanted=self._beyond)
+
+    def _is_urgent(self, moved: Moved) -> bool:
+        """Return whether the answer moves farther on a pair than the claim allows."""
+        return moved.movement.loss > CLEARLY_MORE * self._promise.guarantee.claimed
 
     def _made(self) -> Screened:
         source, given = self._source, self._source.given
@@ -113,30 +119,36 @@ class ByMovement(Screener):
                 pair = self._yielded(moved.pair)
                 if pair is None:
                     continue
-                self._proposed.append(pair)
                 moved = replace(moved, pair=pair)
+                self._proposed.append(moved)
             inside.append(moved)
-        self._look_outside(ranked([*known, *inside]))
         largest = tuple(ranked([*known, *inside]))
-        return Screened(done + more, is_all, largest, wanted, self._screening.note)
+        self._look_outside(largest)
+        first = ranked([*known, *self._proposed]) + self._outside
+        urgent = tuple(moved.pair for moved in first if self._is_urgent(moved))
+        return Screened(done + more, is_all, largest, wanted, urgent, self._screening.note)
 
     def _look_outside(self, inside: Sequence[Moved]) -> None:
         """Propose pairs that the claim does not give, if the answer moves farther on them."""
         promise = self._promise
         if promise.relation is None or any(p.params for p in self._source.given):
             return
-        if isinstance(promise.inputs, Queries):
-            pairs = self._pairs_around_turns()
-        elif isinstance(promise.inputs, list | tuple) and isinstance(promise.relation, OfRecords):
-            pairs = odd_pairs(promise.inputs, promise.relation)
-        else:
-            return
         farthest = inside[0].movement.loss if inside else 0.0
-        _, found = self._screening.screen(
-            pairs, MAX_OUTSIDE, twice=isinstance(promise.inputs, Queries)
-        )
+        inputs, relation = promise.inputs, promise.relation
+        if math.isinf(farthest):
+            return
+        if isinstance(inputs, Queries):
+            self._take_farther(self._pairs_around_turns(), farthest, twice=True)
+        elif isinstance(inputs, list | tuple) and isinstance(relation, OfRecords):
+            self._take_farther(odd_pairs(inputs, relation), farthest)
+            if not any(map(self._is_urgent, [*inside, *self._outside])):
+                self._take_farther(odd_pairs(inputs, relation, very_far_values), farthest)
+
+    def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
+        """Propose those of the pairs on which the answer moves clearly farther than that."""
+        _, found = self._screening.screen(pairs, MAX_OUTSIDE, twice=twice)
         farther = [moved for moved in found if moved.movement.loss > CLEARLY_FARTHER * farthest]
-        self._outside += [moved.pair for moved in farther[:MAX_PROPOSED]]
+        self._outside += farther[:MAX_PROPOSED]
 
     def _pairs_around_turns(self) -> Iterator[Pair]:
         """Yield pairs around inputs that take new ways at comparisons of the code."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from pytest_dp.datasets import is_real, rebuilt, records_of
@@ -19,14 +19,23 @@ MAX_RECORDS = 6
 records is tried in these too."""
 MAX_BESIDE = 24
 """Records that stand beside the changed one, where the relation lets their number vary."""
+FARTHER = 10_000
+"""How many times as far very far values are, which are tried where no other shows a violation.
+Smaller ones stay below what code allows whose examples are small, such as flags."""
 
 
-def odd_pairs(examples: Sequence[Any], relation: Relation) -> Iterator[Pair]:
+def odd_pairs(
+    examples: Sequence[Any],
+    relation: Relation,
+    values_of: Callable[[Sequence[Any]], list[Any]] | None = None,
+) -> Iterator[Pair]:
     """Yield neighbours of which one holds a record with an odd value in one field.
 
     Each field of a few records is tried with each value that a field of its kind may take: NaN,
-    infinities, None, an empty text, numbers far outside of the examples.
+    infinities, None, an empty text, numbers far outside of the examples; or with `values_of` those
+    that it has.
     """
+    values_of = values_of or odd_values
     like = max(examples, key=length)
     records = records_of(like)
     if not records:
@@ -37,22 +46,39 @@ def odd_pairs(examples: Sequence[Any], relation: Relation) -> Iterator[Pair]:
         _with_value(like, relation, record, name, value)
         for record in chosen
         for name in fields_of(record)
-        for value in odd_values(list(columns.get(name, {}).values()))
+        for value in values_of(list(columns.get(name, {}).values()))
     )
 
 
 def odd_values(values: Sequence[Any]) -> list[Any]:
     """Return values that a field may take whose values are these; none for unknown kinds."""
-    numbers = [value for value in values if is_real(value)]
-    if numbers:
-        largest = max([abs(float(n)) for n in numbers if math.isfinite(n)], default=1.0)
-        far = 10.0 * 10 ** math.ceil(math.log10(max(largest, 1.0)))
-        whole = all(isinstance(number, int) for number in values if number is not None)
-        ends = [int(far), -int(far)] if whole else [far, -far]
-        ends = ends if far <= LARGEST_NUMBER else []
+    if any(map(is_real, values)):
+        ends = far_values(values)
         # Where all are whole numbers, the field has most likely a type without NaN.
-        return [*ends, None] if whole else [math.nan, *ends, math.inf, -math.inf, None]
+        return [*ends, None] if _is_whole(values) else [math.nan, *ends, math.inf, -math.inf, None]
     return ["", None] if any(isinstance(value, str) for value in values) else []
+
+
+def far_values(values: Sequence[Any], times: int = 1) -> list[Any]:
+    """Return numbers far outside of those among some values, and `times` as far if that is given.
+
+    There are none where floats are too coarse for them.
+    """
+    numbers = [abs(float(value)) for value in values if is_real(value)]
+    largest = max(filter(math.isfinite, numbers), default=1.0)
+    far = 10.0 * times * 10 ** math.ceil(math.log10(max(largest, 1.0)))
+    if not numbers or far > LARGEST_NUMBER:
+        return []
+    return [int(far), -int(far)] if _is_whole(values) else [far, -far]
+
+
+def very_far_values(values: Sequence[Any]) -> list[Any]:
+    """Return numbers that are `FARTHER` times as far outside of those among some values."""
+    return far_values(values, FARTHER)
+
+
+def _is_whole(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, int) for value in values if value is not None)
 
 
 def _with_value(

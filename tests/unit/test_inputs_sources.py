@@ -83,3 +83,11 @@ def test_an_audit_ends_at_its_margin_once_proposals_have_had_their_share() -> No
     context, verdict = audited(proposer)
     assert verdict == "no violation"
     assert 5 < len(context.source.pairs) < 200  # a twentieth of the runs, by a dozen each
+
+
+def test_proposers_of_a_name_are_asked_before_their_turn() -> None:
+    one, other = Listed([pair(1), pair(2)]), Listed([pair(3), pair(4)])
+    other.name = "other"
+    source = PairSource([pair(0)], [one, other])
+    assert [source.more([], "other") for _ in range(3)] == [pair(3), pair(4), None]
+    assert [source.more([]) for _ in range(3)] == [pair(1), pair(2), None]

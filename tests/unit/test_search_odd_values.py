@@ -11,7 +11,7 @@ import pytest
 from pytest_dp import audit
 from pytest_dp.datasets import records_of
 from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne
-from pytest_dp.search.odd_values import odd_pairs, odd_values
+from pytest_dp.search.odd_values import FARTHER, odd_pairs, odd_values, very_far_values
 
 INFINITE = [math.inf, -math.inf]
 
@@ -29,6 +29,19 @@ INFINITE = [math.inf, -math.inf]
 )
 def test_odd_values_of_a_field(values, expected):
     assert str(odd_values(values)) == str(expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([0, 1], [10 * FARTHER, -10 * FARTHER], id="whole"),
+        pytest.param([math.nan, 2.5], [100.0 * FARTHER, -100.0 * FARTHER], id="nan"),
+        pytest.param([2.5, 1e9], [], id="too far for floats"),
+        pytest.param(["a"], [], id="texts"),
+    ],
+)
+def test_very_far_values_of_a_field(values, expected):
+    assert very_far_values(values) == expected
 
 
 FRAME = pd.DataFrame({"name": ["ann", "bob"], "pay": [1200.0, 40.0]})
@@ -88,3 +101,19 @@ def test_the_field_that_matters_is_named():
     rows = [(0.1, 0.2), (0.3, -0.1), (0.0, 0.2)]
     result = audit(not_clipped, **{**CLAIM, "inputs": [rows]})
     assert "record[1]" in result.beyond.outside
+
+
+def not_clipped_numbers(numbers, rng):
+    return sum(numbers) + rng.laplace(scale=100.0)
+
+
+def clipped_numbers(numbers, rng):
+    return sum(min(max(number, 0), 100) for number in numbers) + rng.laplace(scale=100.0)
+
+
+def test_a_clip_is_missed_though_examples_are_far_below_its_end():
+    claim = {**CLAIM, "inputs": [[0, 1, 1, 0]]}
+    told = audit(not_clipped_numbers, **claim).beyond
+    assert told.lower > 1
+    assert "(they have 0 to 1)" in told.outside
+    assert audit(clipped_numbers, **claim).beyond is None
