@@ -11,19 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.blame.additive import additive_noise
-from pytest_dp.blame.alignment import alignment, measured_noise
 from pytest_dp.blame.decided import decided
+from pytest_dp.blame.dependence import dependent_on_data, draw_counts
 from pytest_dp.blame.elsewhere import also_without_noise
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.missing_noise import coarse, no_noise, presence, seeded
 from pytest_dp.blame.more_noise import by_more_noise
-from pytest_dp.blame.movement import farthest_ratio
-from pytest_dp.blame.parting import control_flow, draw_counts
+from pytest_dp.blame.movement import measured_noise, too_little_noise
+from pytest_dp.blame.parting import control_flow
 from pytest_dp.blame.runs import ENDS, Runs
 from pytest_dp.blame.shared_noise import shared_noise
 from pytest_dp.blame.source import function_at, written_budget
@@ -54,10 +52,9 @@ def blamed(  # noqa: PLR0913  an audit's result, piece by piece
     with suppress(*ENDS):
         budget = written_budget(call.mechanism, call.params, claim.claimed)
         runs = Runs(call, pair, Deadline(seconds))
-        farthest = cache(partial(farthest_ratio, runs, pairs))
-        for finding in _findings(runs, claim, event, lower):
+        for finding in _findings(runs, claim, event, lower, pairs):
             if finding.certain or not _as_written(finding, budget, claim, lower):
-                blame = _blame(finding, root or Path.cwd(), finding.remedy(farthest))
+                blame = _blame(finding, root or Path.cwd(), finding.remedy)
                 if finding.kind == "no noise" and not lines:
                     also = also_without_noise(runs, [data for pair in pairs for data in pair])
                     blame = replace(blame, message=f"{blame.message}{also}")
@@ -69,7 +66,11 @@ def blamed(  # noqa: PLR0913  an audit's result, piece by piece
 
 
 def _findings(
-    runs: Runs, claim: Guarantee, event: Callable[[Any], Any] | None, lower: float
+    runs: Runs,
+    claim: Guarantee,
+    event: Callable[[Any], Any] | None,
+    lower: float,
+    pairs: Sequence[tuple[Any, Any]],
 ) -> Iterator[Finding]:
     """The findings of the first check that has any; the most conclusive come first."""
     if not runs.repeats:
@@ -77,8 +78,9 @@ def _findings(
     checks: tuple[Iterator[Finding], ...] = (
         *(seeded(runs), no_noise(runs), coarse(runs), presence(runs, claim, lower)),
         shared_noise(runs),
-        *(additive_noise(runs, claim), measured_noise(runs, claim, lower)),
-        *(decided(runs, claim), alignment(runs, claim, lower)),
+        *(too_little_noise(runs, claim, lower, pairs), dependent_on_data(runs)),
+        measured_noise(runs, claim, lower),
+        decided(runs, claim),
         control_flow(runs),
         iter(()) if event is None else by_more_noise(runs, event, claim, lower),
         draw_counts(runs),

@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.bisection import bracket
-from pytest_dp.blame.additive import is_pure, more_than_claimed
-from pytest_dp.blame.affine import Noise, noise_of
 from pytest_dp.blame.findings import (
     Finding,
     format_draw,
@@ -27,6 +25,7 @@ from pytest_dp.blame.findings import (
     format_number,
     format_places,
 )
+from pytest_dp.blame.noise import Noise, noise_of
 from pytest_dp.blame.origins import origins
 from pytest_dp.blame.runs import (
     BELOW_ONE,
@@ -41,7 +40,7 @@ from pytest_dp.blame.runs import (
     one_number,
     place_of,
 )
-from pytest_dp.limits import DOZENS, SEVERAL
+from pytest_dp.limits import DOZENS, NEARLY_EQUAL, SEVERAL
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness import laws
 from pytest_dp.randomness.laws import Law
@@ -216,17 +215,24 @@ def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     parts = max(ways, key=_total, default=[])
     loss = _total(parts)
     number = format_number(loss)
-    said = f"a loss of {number}" if is_pure(claim) else claim.at_least(number)
-    excess = more_than_claimed(loss, claim, "an infinite loss" if math.isinf(loss) else said)
-    if excess is None:
+    if loss <= claim.claimed * (1 + NEARLY_EQUAL):
         return
+    said = f"a loss of {number}" if is_pure(claim) else claim.at_least(number)
+    said = "an infinite loss" if math.isinf(loss) else said
+    if claim.parameter != "scale":
+        said += f" for {format_number(claim.claimed)} claimed"
     worst, *others = parts
     with_others = f"with {format_places([p for o in others for p in o.places])}, " if others else ""
-    text = f"{worst.text}: {with_others}{excess[1]}"
+    text = f"{worst.text}: {with_others}{said}"
     certain = worst.kind == "shared noise"
     yield Finding(worst.kind, place_of(worst.draw.stack), text, certain=certain, loss=loss)
     scale = None if worst.noise is None else worst.noise.scale
     yield from origins(runs, worst.draw, worst.places[0], scale, loss=loss)
+
+
+def is_pure(claim: Guarantee) -> bool:
+    """Return whether eps is claimed without a delta."""
+    return claim.parameter == "eps" and not claim.delta
 
 
 def _total(parts: Sequence[_Decided]) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.blame.runs import ABSENT, Leaf
-from pytest_dp.limits import EQUAL, LABEL, SHORT_TEXT
+from pytest_dp.limits import LABEL, SHORT_TEXT
 from pytest_dp.randomness.requests import Request, Site
 
 
@@ -28,33 +28,17 @@ class Finding:
     """In the claim's parameter, where it is known."""
     mend: str = ""
     """What mends it, if that is not what mends others of its kind."""
-    times: float = 0.0
-    """How many times as much noise this pair needs, where that is known; else 0."""
 
-    def remedy(self, farthest: Callable[[], float | None]) -> str:
-        """What may mend it; empty if that is unknown.
-
-        `farthest` tells how many times as far another pair moves the answers; None if unknown.
-        """
-        if self.mend or self.kind != "too little noise":
-            return self.mend or _REMEDIES.get(self.kind, "")
-        if math.isinf(self.loss):
-            return _OTHER_NOISE
-        ratio = farthest() if self.times > 1 else None
-        return _more_noise(self.times * ratio if ratio is not None else 0.0)
-
-
-def _more_noise(times: float) -> str:
-    """What mends too little noise, of which so many times as much is needed, rounded up."""
-    much = ""
-    if times > 1:
-        step = 10.0 ** (math.floor(math.log10(times)) - 1)
-        up = math.ceil(times / step * (1 - EQUAL)) * step
-        much = f" (about {format_number(up)} times as much, or more)"
-    return f"more noise{much}, or less for it to hide; or claim what it loses"
+    @property
+    def remedy(self) -> str:
+        """What may mend it; empty if that is unknown."""
+        if not self.mend and self.kind == "too little noise" and math.isinf(self.loss):
+            return OTHER_NOISE
+        return self.mend or _REMEDIES.get(self.kind, "")
 
 
 _REMEDIES = {
+    "too little noise": "more noise, or less for it to hide; or claim what it loses",
     "no noise": "add noise to it, or do not put it out",
     "shared noise": "draw new noise for each number that is put out",
     "coarse noise": "round the noisy answer, not the noise",
@@ -65,7 +49,7 @@ _REMEDIES = {
     "passing": "come by here less often, or with noise; or claim what it loses",
 }
 """By kind of finding."""
-_OTHER_NOISE = (
+OTHER_NOISE = (
     "noise that gives every output on either input, and falls off no faster than Laplace noise; "
     "or claim a delta"
 )

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.blame.affine import noise_of
 from pytest_dp.blame.findings import Finding, format_draw
+from pytest_dp.blame.noise import noise_of
 from pytest_dp.blame.runs import Runs, all_at, indices
 from pytest_dp.limits import CLEAR_ERRORS, MANY_RUNS, RUNS, THOUSAND
 from pytest_dp.outputs.events import Event

@@ -1,56 +1,215 @@
-"""How far other pairs move the numbers of an output, beside the pair of a counterexample."""
+"""Scale against movement: noise that is too little for how far its draws have to move on a pair.
+
+Draws that, moved as far as the data differ, undo the difference bound the loss by what the moves
+cost (`pytest_dp.oracles`). Where no such moves are known, the standard deviation of a number that
+always moves as far is measured.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pytest_dp.blame.runs import ENDS, WHOLE, Runs, differ
+import numpy as np
 
-MAX_PAIRS = 64
-"""How many pairs are run. With fewer, a pair that moves further may be missed, and the advice of
-how much more noise is needed is too small; each takes four runs."""
+from pytest_dp.blame.advice import MoreNoise
+from pytest_dp.blame.findings import (
+    OTHER_NOISE,
+    Finding,
+    format_draw,
+    format_number,
+    format_places,
+    together_with,
+)
+from pytest_dp.blame.origins import origins
+from pytest_dp.blame.runs import WHOLE, Runs, place_of
+from pytest_dp.limits import CLEARLY, LOOK_RUNS, MANY_RUNS, NEARLY_EQUAL
+from pytest_dp.oracles.alignment import align
+from pytest_dp.oracles.checking import NotAligned
+from pytest_dp.oracles.moves import Move
+from pytest_dp.oracles.shift_loss import LossBound
+from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.randomness.laws import LAPLACE, NORMAL, Law
+from pytest_dp.randomness.requests import Site
+from pytest_dp.randomness.stand_ins import CannotInstrument
+
+REPLAYS = 60
+"""Replays of the counterexample's pair, in both directions. With fewer, moves that only undo the
+difference on the paths of most runs are told."""
+THRESHOLDS = np.linspace(-12.0, 12.0, 241)
+"""In scales, between which outputs are told apart under notions that have no formula."""
+COMPARED_RUNS = 4
+"""Runs in which a number minus a draw has to be the same. With fewer, it may be so by chance."""
+MAX_DRAWS = 1_000
+"""Draws of a line that may be what is added to a number; a later one goes unnoticed."""
 
 
-def farthest_ratio(runs: Runs, pairs: Sequence[tuple[Any, Any]]) -> float | None:
-    """Return how many times as far any of the pairs moves an output as the pair of the runs.
+def too_little_noise(
+    runs: Runs, claim: Guarantee, lower: float, pairs: Sequence[tuple[Any, Any]]
+) -> Iterator[Finding]:
+    """Yield the line whose draws lose the most, where all of them lose more than is claimed.
 
-    At least 1. None if a pair cannot be run, or moves what is no number. Both runs of a pair have
-    the same random numbers, so that only the answers move.
+    `lower` was shown: of noise that can lose less, some is unseen, so nothing is told.
     """
-    here = _moves(runs)
-    if here is None or not any(here.values()):
+    try:
+        found = align(runs.call, runs.pair, lambda _: False, REPLAYS, runs.deadline)
+    except NotAligned:
+        return
+    excess = excess_loss(found.bound, claim, lower)
+    by_line: dict[Site, list[Move]] = defaultdict(list)
+    for move in found.moves:
+        by_line[place_of(move.stack)].append(move)
+    if excess is None or not by_line:
+        return
+    line = max(by_line, key=lambda line: _cost(by_line[line]))
+    loss, said = excess
+    others = [other for other in by_line if other != line]
+    if others and 0 < found.bound.pure < math.inf and not found.bound.mu:
+        said = said.replace("up to", f"up to {format_number(_cost(by_line[line]))} of the", 1)
+    text = f"{_hidden(runs, line, by_line[line])}: {said}{together_with(others)}"
+    more = OTHER_NOISE if math.isinf(loss) else MoreNoise(runs, claim, found, line).advice(pairs)
+    text = f"{text}; {_claimed(claim)} is claimed"
+    yield Finding("too little noise", line, text, loss=lower, mend=more)
+    yield from _origins(runs, max(by_line[line], key=lambda move: _cost([move])), lower)
+
+
+def _cost(moves: Sequence[Move]) -> float:
+    return sum(move.loss.pure for move in moves) or math.hypot(*(move.loss.mu for move in moves))
+
+
+def _claimed(claim: Guarantee) -> str:
+    if claim.parameter == "eps" and claim.delta:
+        return f"{claim.delta:g} at eps = {format_number(claim.claimed)}"
+    return "1.0" if claim.parameter == "scale" else format_number(claim.claimed)
+
+
+def _hidden(runs: Runs, line: Site, moves: Sequence[Move]) -> str:
+    """Text: what the draws of a line have to hide, and in which numbers."""
+    distances = np.concatenate([np.abs(move.distances) for move in moves])
+    count = int(np.count_nonzero(distances))
+    kinds = {format_draw(move.request) for move in moves}
+    draws = min(kinds) if len(kinds) == 1 else f"draws such as {min(kinds)}"
+    has, moved = ("has", "a move of") if count == 1 else ("have", "moves of up to")
+    if count > 1:
+        draws = f"{count} {'draws of ' * (len(kinds) == 1)}{draws}"
+    places = [p for p in runs.differing if p not in WHOLE and line in runs.lines_of(p)]
+    where = f" in {format_places(places)}" if places else ""
+    return f"{draws} here {has} to hide {moved} {_distance(float(distances.max()))}{where}"
+
+
+def _distance(value: float) -> str:
+    return f"{value:,.0f}" if 1e4 <= value < 1e12 else format_number(value)
+
+
+def excess_loss(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float, str] | None:
+    """Return what is lost in the claim's parameter, and in words.
+
+    None if it is not more than claimed, less than what was shown, or not known.
+    """
+    try:
+        value = bound.parameter_of(claim)
+    except CannotInstrument:
+        value, lower = _shown(bound, claim), 0.0
+    if value <= claim.claimed * (1 + NEARLY_EQUAL) or value < lower * (1 - NEARLY_EQUAL):
         return None
-    farthest = 1.0
-    for pair in pairs[:MAX_PAIRS]:
-        try:
-            moves = _moves(replace(runs, pair=pair))
-        except ENDS:
-            return None
-        if moves is None:
-            return None
-        for power in (1, 2):  # the norms of Laplace and of Gaussian noise
-            farthest = max(farthest, _norm(moves, power) / _norm(here, power))
-    return farthest
+    if math.isinf(value):
+        return value, _WHY_UNBOUNDED[claim.parameter == "eps" and bound.mu > 0]
+    if claim.parameter == "eps" and bound.mu:
+        return value, f"a delta of up to {bound.delta_at(claim.claimed):.2g}"
+    name = "a loss" if claim.parameter == "eps" else claim.parameter
+    if claim.parameter == "scale":
+        return value, f"a loss of up to {format_number(value)} times the claim"
+    return value, f"{name} of up to {format_number(value)}"
 
 
-def _moves(runs: Runs) -> dict[str, float] | None:
-    """Return the largest moves of all numbers, by their places; None if something else differs."""
-    moves: dict[str, float] = {}
-    for noise in (0, 1):
-        one, other = (run.leaves for run in runs.both(noise))
-        for place in one.keys() | other.keys():
-            values = one.get(place), other.get(place)
-            if place in WHOLE or not differ(*values):
-                continue
-            if not all(isinstance(value, float) and math.isfinite(value) for value in values):
-                return None
-            before, after = values
-            moves[place] = max(moves.get(place, 0.0), abs(before - after))  # type: ignore[operator]
-    return moves
+_WHY_UNBOUNDED = {
+    True: "Gaussian noise keeps no eps without a delta",
+    False: "a loss that has no bound",
+}
 
 
-def _norm(moves: dict[str, float], power: int) -> float:
-    return float(sum(move**power for move in moves.values()) ** (1 / power))
+def _shown(bound: LossBound, claim: Guarantee) -> float:
+    """Return what the tails of one draw with such a loss show of the claim's parameter."""
+    if bound.pure and bound.mu:
+        return 0.0
+    law, shift = (Law(NORMAL), bound.mu) if bound.mu else (Law(LAPLACE), bound.pure)
+    if math.isinf(shift):
+        return math.inf
+    shift *= 1 - NEARLY_EQUAL  # what is equal to the claim is not more
+    p, q = (np.exp(law.log_above(THRESHOLDS - moved)) for moved in (shift, 0.0))
+    exact = (q > NEARLY_EQUAL) & (p < 1 - NEARLY_EQUAL)  # else digits of claimed curves are lost
+    return float(np.max(claim.shown_by(p, q), initial=0.0, where=exact))
+
+
+def _origins(runs: Runs, worst: Move, lower: float) -> Iterator[Finding]:
+    """Yield the lines that set the scale of the draw that loses the most, and its answer."""
+    line = place_of(worst.stack)
+    places = [p for p in runs.differing if p not in WHOLE and line in runs.lines_of(p)]
+    if places:
+        at = int(np.argmax(np.abs(worst.distances)))
+        scale = float(worst.scales[min(at, len(worst.scales) - 1)])
+        found = ((p, a) for p in places if (a := _added_to(runs, line, p)) is not None)
+        place, answers = next(found, (places[0], None))
+        yield from origins(runs, runs.draw_at(line), place, scale, answers, lower)
+
+
+def _added_to(runs: Runs, line: Site, place: str) -> tuple[float, float] | None:
+    """Return what a number is without a draw of a line, on D and on D'; None if that varies."""
+    here, there = (_rests(runs, side, line, place) for side in (0, 1))
+    return next(((here[at], there[at]) for at in here if at in there), None)
+
+
+def _rests(runs: Runs, side: int, line: Site, place: str) -> dict[int, float]:
+    """Return what a number always is without one draw of a line, by the place of the draw."""
+    rests = []
+    for noise in range(COMPARED_RUNS):
+        run = runs.usual(side, noise)
+        leaf, draws = run.leaves.get(place), run.draws_at(line)
+        if not isinstance(leaf, float) or not draws:
+            return {}
+        rests.append(leaf - np.concatenate([np.ravel(draw.value) for draw in draws])[:MAX_DRAWS])
+    if len(set(map(len, rests))) > 1:
+        return {}
+    same = np.ptp(rests, axis=0) <= NEARLY_EQUAL * (np.abs(rests).max(axis=0) + 1)
+    return {int(at): float(rests[0][at]) for at in np.flatnonzero(same)}
+
+
+def measured_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+    """Yield the line of a number whose standard deviation is too small for how far it moves."""
+    for place in runs.differing if claim.parameter == "eps" and not claim.delta else ():
+        lines = runs.lines_of(place)
+        if place in WHOLE or not lines:
+            continue
+        move, deviation = _move_and_deviation(runs, place, LOOK_RUNS)
+        if move < claim.claimed * deviation / 2:
+            continue  # far from too much: not worth more runs
+        move, deviation = _move_and_deviation(runs, place, MANY_RUNS)
+        needed = math.sqrt(2) * move / claim.claimed
+        if not deviation or needed <= CLEARLY * deviation:
+            continue
+        line = max(lines, key=lambda line: (line.file, line.line))
+        others = together_with([other for other in lines if other != line])
+        text = (
+            f"{place} always moves by {format_number(move)} between D and D', and its noise, drawn "
+            f"here{others}, has a standard deviation of {deviation:.2g}; Laplace noise for "
+            f"{format_number(claim.claimed)} claimed would have {needed:.2g}"
+        )
+        yield Finding("too little noise", line, text, loss=lower)
+        yield from origins(runs, runs.draw_at(line), place, loss=lower)
+        return
+
+
+def _move_and_deviation(runs: Runs, place: str, count: int) -> tuple[float, float]:
+    """Return how far a number on D is from that on D', and its standard deviation.
+
+    0 and infinity where it is no number, or does not always move as far.
+    """
+    values = [runs.values(side, place, count) for side in (0, 1)]
+    if all(isinstance(value, float) for of_side in values for value in of_side):
+        here, there = np.array(values, dtype=float)
+        size = float(np.abs([here, there]).max())
+        if np.isfinite(size) and np.ptp(here - there) <= 1e-9 * size:
+            return float(abs(here[0] - there[0])), float(here.std())
+    return 0.0, math.inf

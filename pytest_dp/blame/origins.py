@@ -61,7 +61,7 @@ def origins(
                 f"noise of line {drawing}"
             )
             yield Finding("answer", line, text, loss=loss)
-    for line in sites[1:2]:
+    for line in [site for site in sites if site.line != drawing][:1]:
         text = f"the noise of line {drawing}, in {sites[0].function}, is asked for here"
         yield Finding("called", line, text, loss=loss)
 

@@ -1,4 +1,4 @@
-"""Where runs on D and D' part: ways through the code, and numbers of draws."""
+"""Where runs on D and D' part."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-import numpy as np
-
-from pytest_dp.blame.findings import Finding, format_draw
+from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.origins import traced_lines
 from pytest_dp.blame.runs import Runs, changed
-from pytest_dp.limits import LOOK_RUNS, NOT_BY_CHANCE, TRACED_RUNS
+from pytest_dp.limits import NOT_BY_CHANCE, TRACED_RUNS
 from pytest_dp.randomness.requests import Site
 
 _COMPREHENSIONS = {"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>"}
@@ -73,23 +71,3 @@ def _pair(runs: Runs, noise: int) -> _Pair:
             outputs.append(runs.run(side, noise))
         paths.append([line for line in lines if line.function not in _COMPREHENSIONS])
     return _Pair(bool(changed(*outputs)), (paths[0], paths[1]))
-
-
-def draw_counts(runs: Runs) -> Iterator[Finding]:
-    """Lines that draw n numbers on D and m on D', where what differs depends on them."""
-    for line in runs.lines:
-        here, there = (_count(runs, side, line) for side in (0, 1))
-        if line in runs.lines_of_differing and None not in (here, there) and here != there:
-            text = (
-                f"{here} number{'s' * (here != 1)} on D and {there} on D' are drawn here, such as "
-                f"{format_draw(runs.draw_at(line).request)}, in all of {LOOK_RUNS} runs each, "
-                "and the output depends on them"
-            )
-            yield Finding("noise depends on data", line, text, certain=True)
-
-
-def _count(runs: Runs, side: int, line: Site) -> int | None:
-    """How many numbers a line draws on an input, if that is the same in all runs."""
-    usual = (runs.usual(side, noise) for noise in range(LOOK_RUNS))
-    counts = {sum(np.size(draw.value) for draw in run.draws_at(line)) for run in usual}
-    return int(counts.pop()) if len(counts) == 1 else None

@@ -16,12 +16,13 @@ replays that show the one show the other, and each direction has the loss of its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_dp.oracles.checking import Memory, NotAligned, Pairing
 from pytest_dp.oracles.direction import REPLAYS_WITH_JUMPS, Direction
 from pytest_dp.oracles.handing_out import Replayer
+from pytest_dp.oracles.moves import Move, moves_of
 from pytest_dp.oracles.numbers import Plan
 from pytest_dp.oracles.shift_loss import LossBound, largest
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -48,6 +49,8 @@ class Alignment:
     """Those that show one direction with draws from the laws."""
     outputs: tuple[Sequence[Any], Sequence[Any]] = field(repr=False, default=((), ()))
     """On D and on D', of replays with draws from the laws."""
+    moves: tuple[Move, ...] = ()
+    """How far draws move in the replay with the largest loss, by lines of code."""
 
 
 def align(
@@ -108,7 +111,9 @@ def _aligned(
         many = replays >= REPLAYS_WITH_JUMPS
         outputs[1 - first] = directions[0].outputs_on_target(OUTPUTS_ON_TARGET) if many else []
     made = sum(each.replays for each in directions)
-    return Alignment(largest(bounds), made, from_laws, (outputs[0], outputs[1]))
+    bound = largest(bounds)
+    moves, bound = moves_of(bound.replay), replace(bound, replay=None)
+    return Alignment(bound, made, from_laws, (outputs[0], outputs[1]), moves)
 
 
 def _plan(number: int, replays: int) -> Plan:

@@ -22,6 +22,7 @@ from pytest_dp.oracles.gaps import LOW, ORDINARY, Most, candidates, highest, pro
 from pytest_dp.oracles.handing_out import Run, Shift
 from pytest_dp.oracles.jacobian import solve_shift
 from pytest_dp.oracles.jumps import beside_jumps
+from pytest_dp.oracles.moves import loss_in_replay
 from pytest_dp.oracles.numbers import Numbers
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
 from pytest_dp.oracles.shifts import are_equal, shift_of_centres, shift_of_path
@@ -303,9 +304,9 @@ class Direction:
             laws.check(ours, theirs)
             if not pairing.agrees(numbers, shift, ours.output, theirs):
                 raise NotAligned(OUTPUTS_DIFFER)
-            bounds.append(loss_of_shift(ours.drawn, shift, pairing.gaps))
+            bounds.append(loss_in_replay(pairing, numbers, ours, shift))
             back = {number: -moved for number, moved in shift.items()}
-            turned.append(loss_of_shift(ours.drawn, back))
+            turned.append(replace(loss_of_shift(ours.drawn, back), replay=bounds[-1].replay))
             checked.append(numbers)
         self._checked = checked
         self.turned = None if any(pairing.gaps) else largest(turned)
@@ -336,7 +337,7 @@ class Direction:
                 raise NotAligned(OUTPUTS_DIFFER)
             if not pairing.agrees(numbers, shifts[path], ours.output, theirs):
                 raise NotAligned(OUTPUTS_DIFFER)
-            found = loss_of_shift(ours.drawn, shifts[path], pairing.gaps)
+            found = loss_in_replay(pairing, numbers, ours, shifts[path])
             if found.mu:
                 _check_alike(ours, shifts[path], gaussian)
             bounds.append(found)

@@ -19,7 +19,7 @@ from pytest_dp.oracles.tracked import tracked_draws
 from pytest_dp.outputs.outcome import same
 from pytest_dp.randomness.catalogue import kind_of, size_of
 from pytest_dp.randomness.laws import Law
-from pytest_dp.randomness.requests import RNG, Request, Source, answered, plain, stack
+from pytest_dp.randomness.requests import RNG, Request, Site, Source, answered, plain, stack
 from pytest_dp.randomness.stand_ins import (
     CannotInstrument,
     Instrument,
@@ -78,6 +78,8 @@ class Drawn:
     request: Request
     line: tuple[int, int]
     """A hash of the line of code that asked, and how often it had asked before."""
+    stack: tuple[Site, ...] = ()
+    """The lines that lead to the request, innermost first; empty unless draws were tracked."""
 
     def is_like(self, other: Drawn) -> bool:
         """Return whether both are draws of the same laws."""
@@ -187,9 +189,10 @@ class HandingOut(Instrument):
         """Note a request, and return its number."""
         while self._next in self._gap.requests:
             self._next += 1
-        line = hash(stack()) if self._tracked else 0
+        sites = stack() if self._tracked else ()
+        line = hash(sites)
         times = self._lines[line] = self._lines.get(line, -1) + 1
-        self._drawn.append(Drawn(self._next, law, scale, len(scale), request, (line, times)))
+        self._drawn.append(Drawn(self._next, law, scale, len(scale), request, (line, times), sites))
         self._noise.append(noise)
         self._next += 1
         return self._next - 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class LossBound:
     """Probability of outputs that only one of the inputs can have."""
     varies: bool = False
     """Whether the shift differs between paths of the mechanism."""
+    replay: Any = field(default=None, repr=False, compare=False)
+    """What identifies the replay in which the loss is largest, if one is known."""
 
     def eps_at(self, delta: float) -> float:
         """Return an ε in nats with which the pair is (ε, δ)-private; infinite if there is none."""
@@ -88,6 +91,7 @@ def largest(bounds: Sequence[LossBound]) -> LossBound:
         max(bound.mu for bound in bounds),
         max(bound.rare for bound in bounds),
         any(bound.varies for bound in bounds),
+        max(bounds, key=lambda bound: bound.pure + bound.mu).replay,
     )
 
 

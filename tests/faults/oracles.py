@@ -58,6 +58,14 @@ FAULTS = (
         LEAKS,
     ),
     Fault(
+        "moves-of-the-cheapest-replay",
+        "oracles/shift_loss.py",
+        "max(bounds, key=lambda bound: bound.pure + bound.mu).replay,",
+        "min(bounds, key=lambda bound: bound.pure + bound.mu).replay,",
+        "Draws are said to move as far as in the replay with the smallest loss.",
+        "unit/test_oracles_moves.py::test_losses_of_lines_add_up_to_that_of_the_pair",
+    ),
+    Fault(
         "no-draws-from-tails",
         "oracles/alignment.py",
         "tails = int(TAIL_SHARE * each)",

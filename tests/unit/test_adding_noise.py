@@ -9,7 +9,7 @@ from drawing import sampler
 from scipy import integrate, stats
 
 import pytest_dp
-from pytest_dp.blame.affine import Noise, noise_of
+from pytest_dp.blame.noise import Noise, noise_of
 from pytest_dp.randomness import catalogue
 from pytest_dp.randomness.catalogue import Arguments, Kind, Standard
 from pytest_dp.randomness.laws import Family, Law
