@@ -97,12 +97,10 @@ RANGES = tuple(
 BY_RANGE = Histogram("output", (1_000, 1_000), RANGES)
 ALLOWED = ((0.0, 1.0), (0.25, 0.25), (1.0, 0.0))
 PICTURES = Pictures(
-    wealth=((40, 0.5), (80, -0.2), (120, 3.0), (160, 7.2)),
     outputs=BY_RANGE,
     attack=((0.0, 1.0), (0.1, 0.2), (1.0, 0.0)),
     event=((0.08, 0.1, 0.12), (0.18, 0.2, 0.23)),
     allowed=ALLOWED,
-    evidence=((2.0, 0.5), (1.8, 1e-3), (1.7, 1e-6), (1.5, 1e-12)),
 )
 
 

@@ -33,8 +33,7 @@ class Bets(ABC):
     """Bets on the pairs of a claim.
 
     `key` is the first part of the keys of its samples, and `share` is the part of alpha that it may
-    spend. `earlier` is evidence to begin with. After each bet, `trail` gets the number of samples
-    that were bet on so far, and the logarithm of the e-value.
+    spend. `earlier` is evidence to begin with.
     """
 
     max_kept: int
@@ -58,7 +57,6 @@ class Bets(ABC):
         before = () if self.refuted_before else earlier.log_e_values  # then, to show it is left
         self.ledger = Ledger(context.guarantee, share * context.alpha, before)
         self.late = self.satisfied = False
-        self.trail: list[tuple[int, float]] = []
 
     @abstractmethod
     def play(

@@ -144,7 +144,6 @@ class BettingAudit(Bets):
 
     def _should_stop(self, least_hope: float) -> bool:
         """Return whether the audit may end before its samples do."""
-        self.trail.append((2 * self.drawn, math.log(self.share) + self.ledger.log_e_value))
         if max(state.edge_bound for state in self.seen) < least_hope:
             return True
         margin = self.context.settings.margin

@@ -18,7 +18,7 @@ from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
 from pytest_dp.auditors.lateness import note_if_late
 from pytest_dp.auditors.moving import movement_sentence
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.picturing import attack_of, pictures_of, wealth_of
+from pytest_dp.auditors.picturing import attack_of, pictures_of
 from pytest_dp.auditors.pool import (
     blind,
     cannot_be_read,
@@ -90,7 +90,6 @@ def conclude(game: Bets, derived: Known) -> AuditResult:
         if not game.bearing_out.runs:
             suspects = game.bearing_out.suspects()
             shown = _shown_fields(game, [s for s in known if s in suspects] or known, game)
-    bets["pictures"] = replace(shown.pop("pictures", Pictures()), wealth=bets["pictures"].wealth)
     # last, as it may take some of the samples that are left
     if game.bearing_out.runs and not violated:
         bets["estimate"] = game.bearing_out.estimate
@@ -179,7 +178,6 @@ def _bets(game: Bets) -> dict[str, Any]:
         "evidence": game.evidence if context.collects else None,
         "pairs": (seen, claimed),
         "proposed": len(game.seen) - seen,
-        "pictures": Pictures(wealth=wealth_of(game.trail)),
     }
 
 

@@ -53,8 +53,7 @@ class Game(Bets):
     `key` is the first part of the keys of its samples, and `share` is the part of alpha that it may
     spend: with none, it only searches, until its runs are used up. Where the pairs do not come from
     the claim, `source` says from where. The verdict is decided by `ledger`: bets on pairs inside
-    the claim, or on all where those beyond are not told by themselves. After each bet `trail` gets
-    the number of samples that were bet on so far, and the logarithm of the e-value.
+    the claim, or on all where those beyond are not told by themselves.
     """
 
     def __init__(
@@ -314,7 +313,6 @@ class Game(Bets):
         ledger.settle(portfolio, batch)
         state.record = state.record.with_batch(batch)
         state.earned += ledger.log_e_value - before
-        self.trail.append((2 * self.drawn, math.log(self.share) + self.ledger.log_e_value))
         self.bandit.inside_only |= ledger is not self.ledger and ledger.refuted
 
     def is_quick(self, size: int) -> bool:

@@ -5,26 +5,14 @@ What takes longer than the rest, and needs no samples, is added by `completed` o
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.auditors.held_out import Tested
-from pytest_dp.limits import HUNDREDS
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
 from pytest_dp.statistics.proofs import Bound
-
-
-def wealth_of(trail: Sequence[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
-    """Samples and log e-values (base e) of every bet, thinned out, with decimal logarithms."""
-    if not trail:
-        return ()
-    highest = max(range(len(trail)), key=lambda i: trail[i][1])
-    even = np.linspace(0, len(trail) - 1, HUNDREDS - 1).round().astype(int).tolist()
-    chosen = sorted({*even, highest}) if len(trail) > HUNDREDS else range(len(trail))
-    return tuple((trail[i][0], round(trail[i][1] / math.log(10), 3)) for i in chosen)
 
 
 def attack_of(joint: Floats, sign: int) -> Points:

@@ -1,7 +1,7 @@
-"""Curves that follow from a claim and from counts: what it allows, and what they refute.
+"""The trade-off function of a claim, as points of a curve.
 
-They take longer than the other pictures of a result, and need no samples: so nobody draws them
-until somebody looks.
+It takes longer than the rest of the pictures of a result, and needs no samples: so it is computed
+where a report with pictures is written.
 """
 
 from __future__ import annotations
@@ -14,20 +14,16 @@ from pytest_dp.bisection import bracket
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
 from pytest_dp.report.svg import simplified
-from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
-from pytest_dp.results.result import Counterexample, Result
-from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.results.pictures import Interval, Pictures, Points, points
+from pytest_dp.results.result import Result
 
 
 def completed(result: Result) -> Pictures:
-    """The pictures of a result, with what follows from its claim and its counts."""
-    pictures, example = result.pictures, result.counterexample
+    """Return the pictures of a result, with what its claim allows."""
+    pictures = result.pictures
     if pictures.attack or pictures.event:
         allowed = _allowed(result.claim.promise.guarantee, pictures.event)
         pictures = replace(pictures, allowed=allowed)
-    if example is not None and all(example.runs):
-        pictures = replace(pictures, evidence=_evidence(result, example))
     return pictures
 
 
@@ -44,19 +40,3 @@ def _allowed(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> P
     order = np.lexsort((-least, at))
     curve = list(zip(at[order].tolist(), np.clip(least[order], 0, 1).tolist(), strict=True))
     return points(*zip(*simplified(curve, EQUAL), strict=True))
-
-
-def _evidence(result: Result, example: Counterexample) -> Points:
-    """What each level refutes: the lower bound on the parameter at that level."""
-    guarantee = result.claim.promise.guarantee
-    test = event_test(guarantee)
-    (c1, c2), (n1, n2) = example.counts, example.runs
-    seen = Counts(c1, n1, c2, n2, example.both)
-    curve = []
-    levels = {0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, result.alpha}
-    for level in sorted(levels, reverse=True):
-        value = test.lower(seen, level)
-        if not value > 0:
-            break
-        curve.append((rounded(min(value, 1e6)), level))
-    return tuple(curve)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 
 from pytest_dp.limits import HARDLY_SEEN
-from pytest_dp.report import numbers
 from pytest_dp.report.histograms import Drawing, outputs
 from pytest_dp.report.record import Record
 from pytest_dp.report.svg import (
@@ -19,10 +17,7 @@ from pytest_dp.report.svg import (
     line,
     number,
     percent,
-    power_of_ten,
-    steps,
     svg,
-    text,
     upwards,
 )
 from pytest_dp.results.pictures import Interval, Pictures, Points
@@ -34,19 +29,13 @@ LEFT, RIGHT = 60.0, WIDTH - 10
 def drawings(record: Record) -> list[Drawing]:
     """All that there is to draw of a claim, what helps most first."""
     pictures = record.pictures
-    if pictures is None or record.claimed is None or record.alpha is None:
+    if pictures is None:
         return []
     drawn = []
     if pictures.outputs is not None and pictures.outputs.bars:
         drawn.append(outputs(pictures.outputs))
     if pictures.allowed and (pictures.attack or pictures.event):
         drawn.append(trade_off(pictures, violated=record.status == "violated"))
-    if len(pictures.evidence) > 1:
-        by_bets = record.status == "violated" and record.e_value is not None
-        claim = record.parameter, record.claimed
-        drawn.append(evidence(pictures.evidence, claim, record.alpha, by_bets=by_bets))
-    if pictures.wealth:
-        drawn.append(wealth(pictures.wealth, record.alpha))
     return drawn
 
 
@@ -143,83 +132,3 @@ def _clipped(points: Points | list[tuple[float, float]], window: tuple[float, ..
         if left <= x <= right:
             inside.append((x, y))
     return tuple(sorted(set(inside), key=lambda point: (point[0], -point[1])))
-
-
-def evidence(points: Points, claim: tuple[str, float], level: float, *, by_bets: bool) -> Drawing:
-    """The p-value of every value of the parameter, as in the StatDP paper.
-
-    Of the claim it takes the parameter and its value; `by_bets` is whether bets refuted it.
-    """
-    parameter, value = claim
-    alpha = math.log10(level)
-    points = tuple((at, math.log10(p)) for at, p in points)
-    high = 1.1 * max(value, points[0][0])
-    x, y = Axis(0.0, high, LEFT, RIGHT), Axis(min(2 * alpha, -6.0), 0.0, 180.0, 14.0)
-    refuted = max((at for at, p in points if p <= alpha), default=0.0)
-    curve = [(x(a), y(b)) for a, b in reversed(points)]
-    if curve[0][1] < y.start:  # what is smaller is refuted at least as clearly
-        curve = [(LEFT, curve[0][1]), *curve]
-    curve += [(x(points[0][0]), y(0.0)), (x(high), y(0.0))]
-    height, claimed = y(alpha), x(value)
-    parts = [
-        bar(LEFT, 14, x(refuted) - LEFT, 166, "dp-refuted"),
-        line([(LEFT, height), (RIGHT, height)], "dp-limit"),
-        line([(claimed, 180), (claimed, 14)], "dp-claim"),
-        line(curve, "dp-attack"),
-        text(
-            claimed + 5 if claimed < LEFT + 70 else LEFT + 4,
-            height - 5,
-            f"alpha {number(level)}",
-        ),
-        text(claimed - 5, 174, "claimed", "dp-end")
-        if claimed > (LEFT + RIGHT) / 2
-        else text(claimed + 5, 174, "claimed"),
-    ]
-    parts += across(x, 180, f"tested {parameter}", x.ticks(5), number)
-    exponents = [tick for tick in y.ticks(4) if tick == round(tick)]
-    parts += upwards(y, LEFT, "p-value", exponents, power_of_ten)
-    title = (
-        f"P-values of tested values of {parameter}: below alpha up to "
-        f"{numbers.lower(refuted)}, where {numbers.claimed(value)} is claimed"
-    )
-    caption = f"Shaded: values of {parameter} that the counts of fresh runs in S refute."
-    if not refuted:
-        caption = f"The counts of fresh runs in S refute no value of {parameter}."
-    if by_bets and refuted <= value:
-        caption += " They are too few to refute the claim by themselves; the bets did."
-    return Drawing(f"Evidence against {parameter}", svg(216, title, parts), caption)
-
-
-def wealth(points: tuple[tuple[int, float], ...], alpha: float) -> Drawing:
-    """What the bets against the claim have made of their stake, sample by sample."""
-    limit = -math.log10(alpha)
-    highest, lowest = max(value for _, value in points), min(value for _, value in points)
-    samples = points[-1][0]
-    x = Axis(0.0, float(samples), LEFT, RIGHT)
-    y = Axis(min(lowest, -1.0), max(highest, limit) * 1.08, 150.0, 14.0)
-    parts = [
-        line([(LEFT, y(0)), (RIGHT, y(0))], "dp-faint"),
-        line([(LEFT, y(limit)), (RIGHT, y(limit))], "dp-limit"),
-        text(
-            LEFT + 4,
-            y(limit) - 5,
-            f"refuted from {power_of_ten(limit)}"
-            if _is_whole(limit)
-            else f"refuted from {number(1 / alpha)}",
-        ),
-        steps([(x(0), y(0)), *((x(n), y(value)) for n, value in points)], "dp-attack"),
-        dot(x(samples), y(points[-1][1])),
-    ]
-    parts += across(x, 150, "samples", x.ticks(4), number)
-    parts += upwards(y, LEFT, "e-value", [t for t in y.ticks(7) if _is_whole(t)], power_of_ten)
-    last = numbers.e_value(10 ** min(points[-1][1], 300.0))
-    title = f"The e-value after {samples:,} samples is {last}"
-    caption = (
-        f"Bets against the claim made {last} of a stake of 1 in {samples:,} samples. If the claim "
-        f"holds, at most {numbers.one_in(alpha)} audits reach the dashed line."
-    )
-    return Drawing("Bets against the claim", svg(186, title, parts), caption)
-
-
-def _is_whole(value: float) -> bool:
-    return abs(value - round(value)) < 1e-6

@@ -63,17 +63,6 @@ def line(points: Iterable[tuple[float, float]], kind: str) -> str:
     return f'<path class="{kind}" d="M{_n(start[0])} {_n(start[1])}{drawn}"/>'
 
 
-def steps(points: Sequence[tuple[float, float]], kind: str) -> str:
-    """Heights that hold until the next point, from left to right."""
-    x, height = points[0]
-    drawn = f"M{_n(x)} {_n(height)}"
-    for x, y in points[1:]:
-        if abs(y - height) > UNSEEN:
-            drawn += f"H{_n(x)}V{_n(y)}"
-            height = y
-    return f'<path class="{kind}" d="{drawn}H{_n(x)}"/>'
-
-
 def area(points: Iterable[tuple[float, float]]) -> str:
     """The inside of a line that is closed, which is not allowed."""
     return line(points, "dp-forbidden").replace('"/>', 'Z"/>')

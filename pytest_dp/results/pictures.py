@@ -1,6 +1,6 @@
 """What there is to draw of an audit: small plain values.
 
-Auditors make them, but for `allowed` and `evidence`, which `pytest_dp.report.curves` adds.
+Auditors make them, but for `allowed`, which `pytest_dp.report.curves` adds.
 """
 
 from __future__ import annotations
@@ -53,8 +53,6 @@ class Pictures:
     event, a false negative one on D that is not.
     """
 
-    wealth: tuple[tuple[int, float], ...] = ()
-    """Samples that were bet on, and the decimal logarithm of the e-value then."""
     outputs: Histogram | None = None
     """The held-out outputs that were counted, if the event breaks the claim."""
     attack: Points = ()
@@ -64,10 +62,6 @@ class Pictures:
     """The same rates of the strongest event, or attack at its threshold, on held-out outputs."""
     allowed: Points = ()
     """For rates of false positives, the lowest of false negatives that the claim allows."""
-    evidence: Points = ()
-    """Values of the claim's parameter, and the p-value at which each of them, and all below, is
-    refuted by the held-out outputs in the event. For information: the level of a test has to be
-    fixed beforehand."""
 
 
 def points(x: Iterable[float], y: Iterable[float]) -> Points:

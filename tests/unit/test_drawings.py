@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from results import BY_RANGE, COUNTS, PICTURES, RANGES, rows
 
 from pytest_dp.limits import UNSEEN
-from pytest_dp.report import drawings as drawn_by
-from pytest_dp.report.drawings import drawings, trade_off, wealth
+from pytest_dp.report.drawings import drawings, trade_off
 from pytest_dp.report.histograms import outputs
 from pytest_dp.report.svg import WIDTH, Axis, line, number, percent, power_of_ten
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
@@ -25,10 +24,6 @@ from pytest_dp.results.pictures import Bar, Histogram, Pictures
 def told(pictures):
     """A violated claim of eps = 1."""
     return replace(rows()[0], pictures=pictures)
-
-
-def evidence(points, alpha=1e-6, *, by_bets=True):
-    return drawn_by.evidence(points, ("eps", 1.0), alpha, by_bets=by_bets)
 
 
 def read(svg: str) -> ET.Element:
@@ -68,15 +63,12 @@ def test_all_that_there_is_is_drawn_and_nothing_else():
     assert [drawing.heading for drawing in drawn] == [
         "Outputs on D and D'",
         "Telling D from D'",
-        "Evidence against eps",
-        "Bets against the claim",
     ]
     for drawing in drawn:
         read(drawing.svg)
         assert drawing.caption.endswith(".")
-    assert [d.heading for d in drawings(told(replace(PICTURES, outputs=None, evidence=())))] == [
-        "Telling D from D'",
-        "Bets against the claim",
+    assert [d.heading for d in drawings(told(replace(PICTURES, outputs=None)))] == [
+        "Telling D from D'"
     ]
     for one in ({"attack": ()}, {"event": None}):
         assert "Telling D from D'" in [d.heading for d in drawings(told(replace(PICTURES, **one)))]
@@ -222,59 +214,6 @@ def inside(point, polygon) -> bool:
 
 
 # Evidence and wealth
-
-
-def test_evidence_refutes_what_lies_left_of_where_it_crosses_alpha():
-    drawing = evidence(PICTURES.evidence)
-    assert drawing.caption.endswith("refute.")
-    root = read(drawing.svg)
-    assert "below alpha up to 1.70, where 1.0 is claimed" in root[0].text
-    (claimed,), (refuted,) = of_class(root, "dp-claim"), of_class(root, "dp-refuted")
-    edge = float(refuted.attrib["x"]) + float(refuted.attrib["width"])
-    assert ends(claimed)[0][0] < edge
-    (curve,), (limit,) = of_class(root, "dp-attack"), of_class(root, "dp-limit")
-    level = ends(limit)[0][1]
-    below = [x for x, y in ends(curve) if y > level + 1]
-    above = [x for x, y in ends(curve) if y < level - 1]
-    assert max(below) < edge < min(above)
-
-
-def test_evidence_of_a_single_point_is_no_picture():
-    drawn = drawings(told(replace(PICTURES, evidence=PICTURES.evidence[:1])))
-    assert "Evidence against eps" not in [drawing.heading for drawing in drawn]
-
-
-@pytest.mark.parametrize("points", [PICTURES.evidence, PICTURES.evidence[:2]])
-def test_evidence_that_falls_short_says_that_it_was_the_bets(points):
-    weak = tuple((value - 1, p) for value, p in points)
-    drawing = evidence(weak)
-    assert drawing.caption.endswith("too few to refute the claim by themselves; the bets did.")
-    (refuted,) = of_class(read(drawing.svg), "dp-refuted")
-    assert (float(refuted.attrib["width"]) > 0) == (len(points) > 2)
-    assert drawing.caption.startswith("Shaded" if len(points) > 2 else "The counts")
-    assert "bets" not in evidence(weak, by_bets=False).caption
-
-
-@pytest.mark.parametrize("alpha", [1e-200, 1e-6, 0.05, 0.5])
-def test_evidence_at_any_alpha(alpha):
-    points = tuple(sorted({*PICTURES.evidence, (1.2, alpha)}, key=lambda p: -p[1]))
-    read(evidence(points, alpha).svg)
-    read(wealth(PICTURES.wealth, alpha).svg)
-
-
-def test_wealth_reaches_the_line_where_the_claim_is_refuted():
-    root = read(wealth(PICTURES.wealth, 1e-6).svg)
-    level = ends(of_class(root, "dp-limit")[0])[0][1]
-    assert "refuted from 10⁶" in words(root)
-    assert float(of_class(root, "dp-event")[0].attrib["cy"]) < level
-    kept = read(wealth(PICTURES.wealth[:3], 1e-6).svg)
-    assert (
-        float(of_class(kept, "dp-event")[0].attrib["cy"])
-        > ends(of_class(kept, "dp-limit")[0])[0][1]
-    )
-    caption = wealth(PICTURES.wealth, 1e-6).caption
-    assert "1e7 of a stake of 1 in 160 samples" in caption
-    assert "1 in 1,000,000 audits" in caption
 
 
 # Axes, lines and numbers

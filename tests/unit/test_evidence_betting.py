@@ -278,7 +278,6 @@ def test_bets_are_fixed_before_their_batch_is_drawn():
         bandit=SimpleNamespace(claimed=1, inside_only=False),
         draw=draw,
         drawn=300,
-        trail=[],
     )
     Game._bet(game, state, 300, None)
     assert drawn == [(0.0, before)]

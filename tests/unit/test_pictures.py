@@ -13,8 +13,8 @@ from results import BROKEN
 from benchmarks.resolution import untraced
 from pytest_dp import audit
 from pytest_dp.attacks.bars import bars_of
-from pytest_dp.auditors.picturing import attack_of, event_of, wealth_of
-from pytest_dp.limits import HUNDREDS, SEVERAL
+from pytest_dp.auditors.picturing import attack_of, event_of
+from pytest_dp.limits import SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
@@ -24,7 +24,6 @@ from pytest_dp.report.curves import completed
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import made
 from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.proofs import SHARP
 
 pytestmark = pytest.mark.slow
@@ -134,18 +133,6 @@ def test_fresh_outputs_that_the_search_has_not_seen_are_others_or_in_the_last_ra
     ]
 
 
-def test_wealth_is_thinned_out_but_for_its_ends_and_its_height():
-    trail = [(2 * n, math.sin(n / 300)) for n in range(1, 3_001)]
-    highest = max(trail, key=lambda point: point[1])
-    drawn = wealth_of(trail)
-    assert len(drawn) <= HUNDREDS
-    assert (drawn[0][0], drawn[-1][0]) == (2, 6_000)
-    assert highest[0] in dict(drawn)
-    assert drawn[-1][1] == pytest.approx(trail[-1][1] / math.log(10), abs=1e-3)
-    assert wealth_of(trail[:5]) == tuple((n, round(w / math.log(10), 3)) for n, w in trail[:5])
-    assert wealth_of([]) == ()
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_attack_is_the_error_rates_of_all_thresholds(sign):
     joint = np.array([[4.0, 0, 1], [2, 2, 0], [5, 1, 5]])
@@ -190,19 +177,6 @@ def test_what_a_claim_allows_is_its_trade_off_function(guarantee):
     assert between[1:] == pytest.approx(1 - guarantee.largest_probability(at)[1:], abs=2e-3)
 
 
-@pytest.mark.parametrize("both", [None, 1_300])
-def test_evidence_is_the_bound_at_every_level(both):
-    example = replace(BROKEN.counterexample, both=both)
-    evidence = completed(replace(BROKEN, counterexample=example)).evidence
-    assert [p for _, p in evidence] == sorted((p for _, p in evidence), reverse=True)
-    assert [value for value, _ in evidence] == sorted((v for v, _ in evidence), reverse=True)
-    (value,) = [value for value, p in evidence if p == BROKEN.alpha]
-    test = event_test(BROKEN.claim.promise.guarantee)
-    (c1, c2), n = example.counts, 20_000
-    bound = test.lower(Counts(c1, n, c2, n, both), BROKEN.alpha)
-    assert value == pytest.approx(bound, rel=1e-5)
-
-
 def test_nothing_is_added_where_nothing_is_known():
     bare = replace(BROKEN, counterexample=None)
     assert completed(bare) == Pictures()
@@ -227,17 +201,14 @@ def test_a_violation_has_all_pictures(method, pair):
     assert positives[1] == pytest.approx(c2 / n2, rel=1e-5)
     at, least = zip(*pictures.allowed, strict=True)
     assert negatives[2] < np.interp(positives[0], at, least)
-    assert len(pictures.evidence) > 5
     assert made(Pictures, json.loads(json.dumps(asdict(pictures)))) == pictures
     assert len(json.dumps(asdict(pictures))) < 8_000
     if method == "sequential":
-        assert pictures.wealth[-1][1] == pytest.approx(math.log10(result.e_value), abs=2e-3)
-        assert pictures.wealth[-1][0] == result.bet_samples
         curve = zip(*sorted(pictures.attack), strict=True)  # of cuts of a score
         assert np.interp(positives[1], *curve) == pytest.approx(negatives[1], abs=0.1)
 
 
-def test_a_pass_has_its_wealth_and_its_strongest_attack():
+def test_a_pass_has_its_strongest_attack():
     def counts(records, rng, size):
         return len(records) + rng.laplace(scale=0.5, size=size)
 
@@ -246,9 +217,5 @@ def test_a_pass_has_its_wealth_and_its_strongest_attack():
     assert result.verdict == "no violation"
     pictures = completed(result)
     assert pictures.outputs is None
-    assert pictures.evidence == ()
-    samples = [n for n, _ in pictures.wealth]
-    assert samples == sorted(set(samples))
-    assert max(w for _, w in pictures.wealth) < 6
     at, least = zip(*pictures.allowed, strict=True)
     assert all(b > np.interp(a, at, least) - 0.03 for a, b in pictures.attack)
