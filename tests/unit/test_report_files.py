@@ -261,9 +261,7 @@ def results(draw):
         notes=(draw(TEXTS),),
         hindrances=(draw(TEXTS),),
         estimate=Estimate(draw(NUMBERS), draw(POSITIVE), "analytic", basis=draw(TEXTS)),
-        pictures=Pictures(
-            wealth=points, outputs=Histogram(draw(TEXTS), (3, 3), bars), attack=points
-        ),
+        pictures=Pictures(outputs=Histogram(draw(TEXTS), (3, 3), bars), attack=points),
         blame=(Blame(draw(TEXTS), 1, draw(TEXTS), "no noise", draw(TEXTS)),),
     )
 
