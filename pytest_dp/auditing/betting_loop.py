@@ -26,7 +26,10 @@ NEXT_BATCH_FRACTION = 0.5
 """Of the pairs of outputs that should do to win, the share that a batch has at most. Larger: more
 outputs are drawn than were needed; smaller: more time goes into bets."""
 LEAST_BATCH_SHARE = 0.1
-"""Share of its usual size that a batch has at least, however little should do to win."""
+"""Share of its usual size that a batch has at least, however little should do to win. Larger: more
+outputs are drawn than were needed; smaller: more time goes into bets."""
+MIN_BATCH = 8
+"""Pairs of outputs that a batch has at least. Larger and smaller: the same."""
 REFIT_GROWTH = 4.0
 """Growth of the outputs of a pair until its detector is fitted anew. Larger: bets stay with a
 detector of few outputs; smaller: more time goes into fits."""
@@ -114,5 +117,5 @@ def batch_size(status: PairStatus, drawn: int, ledger: Ledger) -> int:
     if status.earned <= 0:
         return size
     missing = (ledger.enough - ledger.log_e_value) * status.drawn / status.earned
-    least = max(1, int(LEAST_BATCH_SHARE * size))
+    least = max(MIN_BATCH, int(LEAST_BATCH_SHARE * size))
     return max(least, min(size, int(NEXT_BATCH_FRACTION * missing)))

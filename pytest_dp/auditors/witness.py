@@ -167,6 +167,11 @@ class Read:
         """
         return (self.growth > 0 and self.growth >= enough) or self.is_as_good_as(learned)
 
+    def is_better(self, other: Read) -> bool:
+        """Whether more is to be expected of it; not if bets gain on the other event alone."""
+        gains = self.growth > 0 or other.growth <= 0
+        return gains and self.expected > other.expected
+
     def is_as_good_as(self, learned: float) -> bool:
         """Whether the learned attack, with that bound, is not worth the trouble of a score."""
         if not self.is_small or self.unseen.expected <= 0:
@@ -214,7 +219,7 @@ def read(
     if learned > 0 and falls_short and _is_small(table):
         rank_of = by_bound(context.plan(planned))
         strongest = _searched_event(context, state, (table, on_d), about, rank_of, NEARLY, planned)
-        if strongest is not None and (clearest is None or strongest.expected > clearest.expected):
+        if strongest is not None and (clearest is None or strongest.is_better(clearest)):
             return strongest
     return clearest
 
