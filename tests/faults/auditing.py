@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from faults import Fault
 
+NEW_LOOP = "statistical/test_new_loop.py::"
 LOOP = "unit/test_auditing_betting_loop.py::"
 DETECTOR = "unit/test_auditing_detector.py::"
 QUEUE = "unit/test_auditing_pair_queue.py::"
@@ -42,5 +43,29 @@ FAULTS = (
         "best = min(open_pairs,",
         "Outputs are drawn on pairs that cannot win.",
         QUEUE + "test_the_largest_bound_is_next_once_all_were_looked_at",
+    ),
+    Fault(
+        "pairs-outside-in-the-ledger-of-the-claim",
+        "auditors/betting_audit.py",
+        "given, is_apart=context.only_told)",
+        "given)",
+        "What is found outside of the declared inputs turns the claim red.",
+        NEW_LOOP + "test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdict",
+    ),
+    Fault(
+        "pairs-outside-on-the-samples-of-the-claim",
+        "auditors/betting_audit.py",
+        "known, key = replace(self.known, pairs={}), Purpose.OUTSIDE",
+        "known, key = replace(self.known, pairs={}), Purpose.BET",
+        "The second audit draws the random numbers of the first again.",
+        NEW_LOOP + "test_pairs_outside_are_audited_on_samples_of_their_own",
+    ),
+    Fault(
+        "known-losses-need-no-runs",
+        "auditors/betting_audit.py",
+        "if not self.refuted and checks.is_enough():",
+        "if not self.refuted and checks.is_within:",
+        "A pass rests on a computed loss that real runs refute.",
+        NEW_LOOP + "test_a_known_loss_that_real_runs_do_not_bear_out_is_no_pass_by_itself",
     ),
 )

@@ -1,10 +1,15 @@
 """The new betting loop behind its switch: the same verdicts as the loop that it will replace."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from pytest_dp import Sequential, audit
-from pytest_dp.auditors import beside
+from pytest_dp.auditors import bearing_out, beside
+from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.sampling.streams import Purpose
 
 
 def noisy(answer, scale, rng, size):
@@ -99,6 +104,17 @@ def test_a_loss_above_the_claim_is_bet_on_without_learning_it():
     assert str(result.counterexample.event).count("7")
 
 
+@pytest.mark.usefixtures("_new_loop")
+def test_a_known_loss_that_real_runs_do_not_bear_out_is_no_pass_by_itself(monkeypatch):
+    def refuted(known, sides):
+        raise CannotInstrument("real runs give other outputs")
+
+    monkeypatch.setattr(bearing_out, "hold_against", refuted)
+    result = audit(noisy, eps=1.0, params={"scale": 1.2}, max_samples=6_000, **ONE_PAIR)
+    assert result.samples > 3_000, "it was bet on"
+    assert any("the grade rests on samples" in note for note in result.notes)
+
+
 class Sign:
     """A classifier of a user's, who knows where outputs tell."""
 
@@ -134,7 +150,34 @@ def test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdic
 
 
 @pytest.mark.usefixtures("_new_loop")
+def test_pairs_outside_are_audited_on_samples_of_their_own(monkeypatch):
+    keys, measure = [], Sampler.measure
+
+    def noted(self, draws, *rest):
+        keys.append({(*draw.key[:1], side, *draw.key[1:]) for side, draw in enumerate(draws)})
+        return measure(self, draws, *rest)
+
+    monkeypatch.setattr(Sampler, "measure", noted)
+    given = {"inputs": [[0.5, 0.75]], "neighbors": "replace_one", "vectorized": "size"}
+    audit(lambda rows, rng, size: sum(rows) + rng.laplace(size=size), eps=1.0, seed=1, **given)
+    purposes = {key[0] for batch in keys for key in batch}
+    assert {Purpose.BET, Purpose.OUTSIDE} <= purposes
+    for one, other in itertools.combinations(keys, 2):
+        assert not one & other
+
+
+@pytest.mark.usefixtures("_new_loop")
 def test_outputs_that_never_vary_are_noted():
     result = audit(lambda data: 3, eps=1.0, pairs=[([0], [])], max_samples=2_000, seed=1)
     assert result.verdict == "inconclusive"
     assert any("returned the same value in all" in note for note in result.hindrances)
+
+
+@pytest.mark.usefixtures("_new_loop")
+def test_the_same_seed_gives_the_same_audit():
+    """Whatever the time that runs take: what is drawn depends on counts and outputs alone."""
+    given = {"eps": 1.0, "params": {"scale": 1.0}, "max_samples": 4_000, **ONE_PAIR}
+    first, second = (audit(opaque, **given) for _ in range(2))
+    assert first.e_value == second.e_value
+    assert first.resolution == second.resolution
+    assert first.bet_samples == second.bet_samples
