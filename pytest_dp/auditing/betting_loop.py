@@ -88,7 +88,7 @@ class BettingLoop(Generic[S]):
         if status.outputs.pairs >= REFIT_GROWTH * status.learned:
             self.refit(status)
         growth = max(self.ledger.growth(status.record))
-        status.edge_bound = edge_upper_bound(growth, status.record.pairs, status.learned)
+        status.edge_bound = edge_upper_bound(growth, status.record.pairs)
         if status.is_known_to_win:
             status.edge_bound = max(status.edge_bound, status.known_edge)
 
