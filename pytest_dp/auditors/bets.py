@@ -20,8 +20,7 @@ from pytest_dp.auditors.pairs_in_play import PairsInPlay
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.stopping import Caught
 from pytest_dp.inputs import Pair
-from pytest_dp.limits import FEW, MANY
-from pytest_dp.outputs.hashed import has_seed
+from pytest_dp.limits import MANY
 from pytest_dp.outputs.table import concatenated
 from pytest_dp.outputs.targeted import target_of
 from pytest_dp.results.evidence import Evidence, e_value
@@ -193,7 +192,7 @@ class Bets(ABC):
         return coupled
 
     def look_without_noise(self, state: PairState) -> None:
-        """Ask what outputs are without noise, and which hashes and records they show."""
+        """Ask what outputs are without noise, and which records they show."""
         context, inputs = self.context, state.pair.inputs
         if context.settings.features is None:
             state.target = target_of(*inputs, state.outputs.examples().raw, context.seed)
@@ -201,9 +200,6 @@ class Bets(ABC):
             return
         answers = [context.sampler.noiseless(data, context.privacy_param) for data in inputs]
         state.references = [answer for answer in answers if answer is not None]
-        if any(map(has_seed, state.outputs.sides()[0][:FEW])):
-            items = self.pool.inputs[state.input1], self.pool.inputs[state.input2]
-            state.hashed = context.sampler.hash_templates(items)
 
     def look_closer(self, state: PairState, pairs: int) -> None:
         """Bring a pair up to so many outputs, if that is quick, and learn from them."""

@@ -34,7 +34,6 @@ from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import UNREADABLE, Feature, leaf
 from pytest_dp.outputs.features import affordable, user_features
-from pytest_dp.outputs.hashed import Template, fitting
 from pytest_dp.outputs.indexed import given_index
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.screening import choose
@@ -64,8 +63,6 @@ class PairState(PairStatus):
     """That of D'."""
     references: list[Any] = field(default_factory=list)
     """What the mechanism answers without noise, where that is known."""
-    hashed: list[Template] = field(default_factory=list)
-    """The hashes of both inputs that it calls, if it does and outputs have their seed."""
     target: Targeted | None = None
     """What tells, in outputs that are tables of the same columns as the inputs, whether the record
     was there that only one of them has."""
@@ -142,9 +139,8 @@ def quantities_of(
     if table.is_extract:
         return about
     about = about + [
-        Feature(str(fits), "hash", fits) for fits in fitting(state.hashed, table, on_d)
+        Feature(str(one), "given an index", one) for one in given_index(table, on_d, paired)
     ]
-    about += [Feature(str(one), "given an index", one) for one in given_index(table, on_d, paired)]
     wanted = state.target
     return about + user_features(wanted, table, wanted.labels) if wanted is not None else about
 

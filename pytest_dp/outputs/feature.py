@@ -159,7 +159,6 @@ KINDS: dict[str, Kind] = {
     "reading": Kind(numeric(_values)),
     "reading of characters": Kind(numeric(_values)),
     "reading that is a test": _test(_values, cost=0.0),
-    "hash": _test(_values, cost=0.0, of_all=True),
     "parsed": Kind(parsed.column),
     "parsed and tested": Kind(parsed.tested, lambda *_: None, whole=True, test=True),
     "key": _test(forms.has_key, cost=0.0),

@@ -48,8 +48,6 @@ class Purpose(IntEnum):
     """To see which code an input runs."""
     COINS = 14
     """By which canaries are in the data or not, and ties between their scores are broken."""
-    HASHES = 15
-    """To see which hash functions it calls."""
     OUTSIDE = 16
     """To be bet on, on pairs outside of the declared inputs."""
 

@@ -16,8 +16,7 @@ from typing import Any
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, joined
-from pytest_dp.limits import CHUNK, FEW, HUNG_SECONDS, LOOK_RUNS, MANY, MOMENT, TRIAL_RUNS
-from pytest_dp.outputs.hashed import Template
+from pytest_dp.limits import CHUNK, HUNG_SECONDS, LOOK_RUNS, MANY, MOMENT, TRIAL_RUNS
 from pytest_dp.outputs.outcome import Raised, all_raised, same
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Chunk, Input, at_a_time
@@ -26,7 +25,6 @@ from pytest_dp.sampling.costs import RunCosts
 from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.forked import Origin, Starts, files_read, first_state
 from pytest_dp.sampling.generators import Runs
-from pytest_dp.sampling.hash_calls import hash_templates
 from pytest_dp.sampling.instrumented import noiseless
 from pytest_dp.sampling.interpreters import NewInterpreters
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
@@ -67,7 +65,6 @@ class Subject:
         self.forks, self._draws = False, True  # forks: as it cannot be copied
         self._idle: frozenset[int] | None = None  # unknown
         self._refused = ""
-        self._hashes = FEW  # so often it is asked in vain
         self.notes: list[str] = []
         self.hindrances: list[str] = []
         if places := self.call.captured.places:
@@ -270,15 +267,6 @@ class Subject:
             return None
         self.looked += TRIAL_RUNS
         return noiseless(self.call, data, privacy_param)
-
-    def hash_templates(self, datasets: Sequence[Input]) -> list[Template]:
-        """The hash of each input that the mechanism calls, with the seed that outputs have."""
-        if not self._hashes:
-            return []
-        self.looked += TRIAL_RUNS * len(datasets)
-        found = hash_templates(self.call, datasets, self.seed)
-        self._hashes -= found is None
-        return found or []
 
     def afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
