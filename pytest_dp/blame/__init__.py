@@ -82,7 +82,7 @@ def _findings(
         measured_noise(runs, claim, lower),
         decided(runs, claim),
         control_flow(runs),
-        iter(()) if event is None else by_more_noise(runs, event, claim, lower),
+        by_more_noise(runs, event, claim, lower),
         draw_counts(runs),
     )
     yield from next((findings for check in checks if (findings := list(check))), ())

@@ -18,35 +18,28 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.bisection import bracket
-from pytest_dp.blame.findings import (
-    Finding,
-    format_draw,
-    format_leaf,
-    format_number,
-    format_places,
-)
-from pytest_dp.blame.noise import Noise, noise_of
+from pytest_dp.blame import runs as of_runs
+from pytest_dp.blame.findings import Finding, format_draw, format_leaf, format_number, format_places
+from pytest_dp.blame.noise import noise_of
 from pytest_dp.blame.origins import origins
-from pytest_dp.blame.runs import (
-    BELOW_ONE,
-    UNIFORM,
-    WHOLE,
-    Element,
-    Leaf,
-    Run,
-    Runs,
-    changed,
-    indices,
-    one_number,
-    place_of,
-)
-from pytest_dp.limits import DOZENS, NEARLY_EQUAL, SEVERAL
+from pytest_dp.blame.runs import BELOW_ONE, UNIFORM, WHOLE, Element, Leaf, Run, Runs
+from pytest_dp.limits import NEARLY_EQUAL
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness import laws
 from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.tape import Draw
 
 Leaves = tuple[Leaf | None, ...]
+MAX_VALUES = 8
+"""Values that a leaf may have; of more, it is not decided. More take a bisection each."""
+MAX_OPTIONS = 24
+"""Values that a draw may choose from, each of which takes a run on either input."""
+MAX_NUMBERS = 24
+"""Random numbers that are looked at, each of which takes dozens of runs."""
+MAX_PLACES = 8
+"""Leaves that are taken together. With more, their values are too many to tell."""
+CHECKED_RUNS = 24
+"""Runs in which the leaves have to be what the number decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,45 +50,45 @@ class _Scale:
     grid: Sequence[float]
     """Where to look first."""
     most: int
-    """Values that a leaf may have; of more, it is not decided."""
+    """Values that a leaf may have."""
     value_at: Callable[[float], Any]
     at: Callable[[Any], float]
 
 
 def _scale(draw: Draw, index: int | None) -> _Scale | None:
-    """That of one number of a draw; None if there is none, or too much to choose from."""
-    options = _options(draw)
-    if options:
+    """Return the scale of one number of a draw; None if it has none, or too many values."""
+    uniform = Law(laws.UNIFORM)
+    if options := _options(draw):
         values, ends = [repr(v) for v, _ in options], [*accumulate(p for _, p in options)]
         middles = [end - share / 2 for end, (_, share) in zip(ends, options, strict=True)]
         return _Scale(
-            Law(laws.UNIFORM),
+            uniform,
             [at for at, (_, share) in zip(middles, options, strict=True) if share],
             len(options),
             lambda at: options[min(bisect_left(ends, at), len(ends) - 1)][0],
             lambda value: middles[values.index(repr(value))],
         )
-    shares = [*np.linspace(0, 1, 2 * SEVERAL + 1)[:-1].tolist(), BELOW_ONE]
+    shares = [*np.linspace(0, 1, 17)[:-1].tolist(), BELOW_ONE]
     if draw.request.method in UNIFORM:
-        return _Scale(Law(laws.UNIFORM), shares, SEVERAL, float, float)
+        return _Scale(uniform, shares, MAX_VALUES, float, float)
     noise = noise_of(draw, index)
     if noise is None or noise.law.lattice:
         return None
     kind = float if np.ndim(draw.value) else type(draw.value)
-    far = [4.0**power for power in range(DOZENS // 2)]
+    far = [4.0**power for power in range(12)]
     low, high = noise.law.support
     grid = [-x for x in far[::-1] if -x > low] + [x for x in (0.0, *far) if low <= x < high]
     return _Scale(
         noise.law,
         shares if noise.law.family is laws.UNIFORM else grid,
-        SEVERAL,
+        MAX_VALUES,
         lambda at: kind(noise.location + noise.scale * at),
         lambda value: (float(value) - noise.location) / noise.scale,
     )
 
 
 def _options(draw: Draw) -> list[tuple[Any, float]]:
-    """What a draw chooses from, with the probability of each; none of others, and of too many."""
+    """Return what a draw chooses from, with probabilities; nothing of others, and of too many."""
     if draw.request.method != "choice" or np.ndim(draw.value):
         return []
     try:
@@ -104,70 +97,57 @@ def _options(draw: Draw) -> list[tuple[Any, float]]:
         return []
     among: Any = given.get("a", given.get("seq"))
     options = list(range(int(among)) if isinstance(among, int | np.integer) else among)
-    if not 0 < len(options) <= DOZENS:
+    if not 0 < len(options) <= MAX_OPTIONS:
         return []
     shares = given.get("p")
-    if shares is None:
-        shares = [1 / len(options)] * len(options)
-    return list(zip(options, map(float, shares), strict=True))
+    shares = [1 / len(options)] * len(options) if shares is None else map(float, shares)
+    return list(zip(options, shares, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
 class _Number:
     """A random number on one input, and outputs that it makes there."""
 
-    runs: Runs
-    side: int
-    element: Element
-    scale: _Scale
-    tried: list[Run]
-    """The runs at the grid of the scale."""
+    def __init__(self, runs: Runs, side: int, element: Element, scale: _Scale) -> None:
+        self._runs, self._side, self._element, self._scale = runs, side, element, scale
+        self._tried = [self._run(at) for at in scale.grid]
+        first, *others = self._tried
+        # Places that change with it:
+        self.moved = set[str]().union(*(of_runs.changed(first, run) for run in others))
 
-    @classmethod
-    def of(cls, runs: Runs, side: int, element: Element) -> _Number | None:
-        key, index = element
-        scale = _scale(runs.usual(side, 0).keyed[key], index)
-        if scale is None:
-            return None
-        number = cls(runs, side, element, scale, [])
-        number.tried.extend(map(number.run, scale.grid))
-        return number
+    def _run(self, at: float) -> Run:
+        value = self._scale.value_at(at)
+        return self._runs.run(self._side, 0, of_runs.one_number(self._element, lambda _: value))
 
-    def run(self, at: float) -> Run:
-        value = self.scale.value_at(at)
-        return self.runs.run(self.side, 0, one_number(self.element, lambda _: value))
-
-    @property
-    def moved(self) -> set[str]:
-        """Places that change with it."""
-        return set().union(*(changed(self.tried[0], run) for run in self.tried[1:]))
+    def has_few(self, place: str) -> bool:
+        """Return whether it gives a leaf so few values that these may be decided by it."""
+        return len({_at(run, (place,)) for run in self._tried}) <= self._scale.most
 
     def probabilities(self, places: tuple[str, ...]) -> dict[Leaves, float]:
-        """Of the leaves at some places; empty if they do not follow from it, or are many."""
+        """Return those of leaves; nothing if these do not follow from it, or are many."""
         ends: list[float] = []
-        leaves = [_at(self.tried[0], places)]
-        for (low, _), (high, run) in pairwise(zip(self.scale.grid, self.tried, strict=True)):
+        leaves = [_at(self._tried[0], places)]
+        for (low, _), (high, run) in pairwise(zip(self._scale.grid, self._tried, strict=True)):
             while _at(run, places) != leaves[-1]:
-                if len(ends) > self.scale.most:
+                if len(ends) > self._scale.most:
                     return {}
                 differs = partial(self._differs, places, leaves[-1])
                 _, low = bracket(differs, low, high, (high - low) / 2**30)
                 ends.append(low)
-                leaves.append(_at(self.run(low), places))
-        for usual in (self.runs.usual(self.side, noise) for noise in range(DOZENS)):
-            value = usual.value_of(self.element)
-            following = None if value is None else leaves[bisect_left(ends, self.scale.at(value))]
+                leaves.append(_at(self._run(low), places))
+        for usual in (self._runs.usual(self._side, noise) for noise in range(CHECKED_RUNS)):
+            value = usual.value_of(self._element)
+            following = None if value is None else leaves[bisect_left(ends, self._scale.at(value))]
             if following != _at(usual, places):
                 return {}
         edges = np.array([-np.inf, *ends, np.inf])
-        shares = np.exp(self.scale.law.log_between(edges[:-1], edges[1:])).tolist()
+        shares = np.exp(self._scale.law.log_between(edges[:-1], edges[1:])).tolist()
         probabilities: Counter[Leaves] = Counter()
         for some, share in zip(leaves, shares, strict=True):
             probabilities[some] += share
         return dict(probabilities)
 
     def _differs(self, places: tuple[str, ...], leaves: Leaves, at: float) -> bool:
-        return _at(self.run(at), places) != leaves
+        return _at(self._run(at), places) != leaves
 
 
 def _at(run: Run, places: tuple[str, ...]) -> Leaves:
@@ -184,10 +164,17 @@ class _Decided:
     shares: tuple[float, float]
     """Of these leaves, on D and on D'."""
     draw: Draw
-    noise: Noise | None
+    scale: float | None
+    """That of noise; None of a coin or a choice."""
 
     @property
-    def text(self) -> str:
+    def kind(self) -> str:
+        if self.scale is None:
+            return "too far apart"
+        shared = len(self.places) > 1 and math.isinf(self.loss)
+        return "shared noise" if shared else "too little noise"
+
+    def __str__(self) -> str:
         values = ", ".join(map(format_leaf, self.leaves[:2])) + ", ..." * (len(self.leaves) > 2)
         verb = "is" if len(self.places) == 1 else "are"
         here, there = map(format_number, self.shares)
@@ -196,16 +183,9 @@ class _Decided:
             f"{values} with probability {here} on D and {there} on D'"
         )
 
-    @property
-    def kind(self) -> str:
-        if self.noise is None:
-            return "too far apart"
-        shared = len(self.places) > 1 and math.isinf(self.loss)
-        return "shared noise" if shared else "too little noise"
-
 
 def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
-    """Leaves that are decided by one random number each, and lose too much together."""
+    """Yield the line of leaves that random numbers decide, one each, and that lose too much."""
     ways = [
         sorted(way, key=lambda part: -part.loss) for way in zip(*_decided(runs, claim), strict=True)
     ]
@@ -214,20 +194,18 @@ def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     # What is likelier on D is not lost together with what is likelier on D'.
     parts = max(ways, key=_total, default=[])
     loss = _total(parts)
-    number = format_number(loss)
     if loss <= claim.claimed * (1 + NEARLY_EQUAL):
         return
+    number = format_number(loss)
     said = f"a loss of {number}" if is_pure(claim) else claim.at_least(number)
     said = "an infinite loss" if math.isinf(loss) else said
     if claim.parameter != "scale":
         said += f" for {format_number(claim.claimed)} claimed"
     worst, *others = parts
     with_others = f"with {format_places([p for o in others for p in o.places])}, " if others else ""
-    text = f"{worst.text}: {with_others}{said}"
-    certain = worst.kind == "shared noise"
-    yield Finding(worst.kind, place_of(worst.draw.stack), text, certain=certain, loss=loss)
-    scale = None if worst.noise is None else worst.noise.scale
-    yield from origins(runs, worst.draw, worst.places[0], scale, loss=loss)
+    line, certain = of_runs.place_of(worst.draw.stack), worst.kind == "shared noise"
+    yield Finding(worst.kind, line, f"{worst}: {with_others}{said}", certain=certain, loss=loss)
+    yield from origins(runs, worst.draw, worst.places[0], worst.scale, loss=loss)
 
 
 def is_pure(claim: Guarantee) -> bool:
@@ -240,14 +218,14 @@ def _total(parts: Sequence[_Decided]) -> float:
 
 
 def _loss(claim: Guarantee, p: float, q: float) -> float:
-    """By leaves with these probabilities; of other claims than eps alone, by all others too."""
+    """Return the loss by leaves with these probabilities; beside a delta, by all others too."""
     if is_pure(claim):
         return 0.0 if p <= q else math.log(p / q) if q else math.inf
     return float(claim.shown_by(p, q))
 
 
 def _decided(runs: Runs, claim: Guarantee) -> Iterator[list[_Decided]]:
-    """The leaves that each random number alone decides on both inputs, where some differ.
+    """Yield the leaves that each random number alone decides on both inputs, where some differ.
 
     By what tells most of D in them, and by what tells most of D'.
     """
@@ -257,31 +235,33 @@ def _decided(runs: Runs, claim: Guarantee) -> Iterator[list[_Decided]]:
     elements = [
         (key, index)
         for key, draw in here.keyed.items()
-        if key in there.keyed and place_of(draw.stack) in alone
-        for index in indices(draw)
+        if key in there.keyed and of_runs.place_of(draw.stack) in alone
+        for index in of_runs.indices(draw)
     ]
-    if len(elements) > DOZENS:
-        return
-    made = ([_Number.of(runs, side, element) for side in (0, 1)] for element in elements)
-    numbers = [(one, other) for one, other in made if one is not None and other is not None]
-    times = Counter(place for one, other in numbers for place in one.moved | other.moved)
-    for pair in numbers:
+    numbers = []
+    for element in elements if len(elements) <= MAX_NUMBERS else ():
+        one, other = (_scale(run.keyed[element[0]], element[1]) for run in (here, there))
+        if one is not None and other is not None:
+            pair = _Number(runs, 0, element, one), _Number(runs, 1, element, other)
+            numbers.append((element, pair))
+    times = Counter(place for _, (one, other) in numbers for place in one.moved | other.moved)
+    for (key, index), pair in numbers:
         places = [
             place
             for place in here.leaves | there.leaves
             if place in pair[0].moved | pair[1].moved and place not in WHOLE
             if times[place] == len(runs.lines_of(place)) == 1
-            if all(len({_at(run, (place,)) for run in one.tried}) <= one.scale.most for one in pair)
+            if all(one.has_few(place) for one in pair)
         ]
-        chosen = tuple(sorted(places, key=lambda place: place not in runs.differing)[:SEVERAL])
+        chosen = tuple(sorted(places, key=lambda place: place not in runs.differing)[:MAX_PLACES])
         p, q = (one.probabilities(chosen) for one in pair)
         if p and q and not set(chosen).isdisjoint(runs.differing):
             shares = {leaves: (p.get(leaves, 0.0), q.get(leaves, 0.0)) for leaves in p | q}
-            key, index = pair[0].element
-            draw, ways = here.keyed[key], []
+            draw, noise = here.keyed[key], noise_of(here.keyed[key], index)
+            ways = []
             for way in (1, -1):
                 losses = {leaves: _loss(claim, *s[::way]) for leaves, s in shares.items()}
                 worst = max(losses, key=losses.__getitem__)
-                about = chosen, worst, shares[worst], draw, noise_of(draw, index)
-                ways.append(_Decided(losses[worst], *about))
+                scale = None if noise is None else noise.scale
+                ways.append(_Decided(losses[worst], chosen, worst, shares[worst], draw, scale))
             yield ways

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.blame.findings import Finding, format_draw, format_number, format_places
-from pytest_dp.blame.noise import Noise, noise_of
-from pytest_dp.blame.runs import (
-    WHOLE,
-    Element,
-    Runs,
-    differ,
-    indices,
-    one_number,
-    place_of,
-)
+from pytest_dp.blame.noise import noise_of
+from pytest_dp.blame.runs import WHOLE, Element, Runs, indices, one_number, place_of
 from pytest_dp.limits import LOOK_RUNS, NEARLY_EQUAL
+from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
 
 MAX_NUMBERS = 32
@@ -33,73 +27,65 @@ STEP = 8.0
 
 def dependent_on_data(runs: Runs) -> Iterator[Finding]:
     """Yield lines whose noise moves a number of the output further on one input."""
-    reported = set()
-    for element, draws, noises in _numbers(runs):
-        line = place_of(draws[0].stack)
+    reported = set[Site]()
+    for element, draw, scales in islice(_numbers(runs), MAX_NUMBERS):
+        line = place_of(draw.stack)
         if line in reported:
             continue
-        one, other = (_factors(runs, side, element, noises[side]) for side in (0, 1))
-        for place in runs.differing:
-            both = place in one and place in other
-            text = _unequal(place, draws[0], noises, (one, other)) if both else ""
-            if text:
-                kind = "shared noise" if "this noise" in text else "noise depends on data"
+        one, other = (_factors(runs, side, element, scales[side]) for side in (0, 1))
+        both = [place for place in one if place in other]
+        for place in both:
+            factors = one[place], other[place]
+            if place in runs.differing and not _close(*np.multiply(factors, scales)):
                 reported.add(line)
-                yield Finding(kind, line, text, certain=True)
+                sharing = [p for p in both if p != place]
+                yield _finding(line, place, format_draw(draw.request), scales, factors, sharing)
                 break
 
 
-def _unequal(
+def _finding(
+    line: Site,
     place: str,
-    draw: Draw,
-    noises: tuple[Noise, Noise],
-    factors: tuple[dict[str, float], dict[str, float]],
-) -> str:
-    """Text: what is not the same on D and on D'; empty if all is."""
-    drawn, (one, other) = format_draw(draw.request), factors
-    here, there = one[place], other[place]
-    scales = [noise.scale for noise in noises]
-    if _close(here * scales[0], there * scales[1]):
-        return ""
+    draw: str,
+    scales: tuple[float, float],
+    factors: tuple[float, float],
+    sharing: list[str],
+) -> Finding:
     if not _close(*scales):
-        return (
-            f"the scale of {drawn.partition('(')[0]} here is {format_number(scales[0])} on D and "
-            f"{format_number(scales[1])} on D': {place} has noise that depends on the data"
+        here, there = map(format_number, scales)
+        text = (
+            f"the scale of {draw.partition('(')[0]} here is {here} on D and {there} on D': {place} "
+            "has noise that depends on the data"
         )
-    text = (
-        f"{place} moves {format_number(here)} times as far as {drawn} on D, and "
-        f"{format_number(there)} times on D'"
-    )
-    sharing = [p for p in one.keys() & other.keys() if p != place]
+        return Finding("noise depends on data", line, text, certain=True)
+    here, there = map(format_number, factors)
+    text = f"{place} moves {here} times as far as {draw} on D, and {there} times on D'"
     if sharing:
-        return (
-            f"{text}; {format_places(sorted(sharing))} share{'s' * (len(sharing) == 1)} this noise"
-        )
-    return f"{text}: its noise depends on the data"
+        text += f"; {format_places(sharing)} share{'s' * (len(sharing) == 1)} this noise"
+        return Finding("shared noise", line, text, certain=True)
+    return Finding(
+        "noise depends on data", line, f"{text}: its noise depends on the data", certain=True
+    )
 
 
 def _close(one: float, other: float) -> bool:
     return bool(np.isclose(one, other, rtol=NEARLY_EQUAL, atol=0))
 
 
-def _numbers(runs: Runs) -> Iterator[tuple[Element, tuple[Draw, Draw], tuple[Noise, Noise]]]:
-    """Yield random numbers that are drawn on both inputs as noise, and reach what differs."""
+def _numbers(runs: Runs) -> Iterator[tuple[Element, Draw, tuple[float, float]]]:
+    """Yield random numbers that are noise on both inputs and reach what differs, and scales."""
     here, there = (run.keyed for run in runs.both(0))
-    left = MAX_NUMBERS
     for key, draw in here.items():
         other = there.get(key)
         if other is None or place_of(draw.stack) not in runs.lines_of_differing:
             continue
-        if np.shape(draw.value) != np.shape(other.value):
-            continue
-        for index in indices(draw):
+        for index in indices(draw) if np.shape(draw.value) == np.shape(other.value) else ():
             one, two = noise_of(draw, index), noise_of(other, index)
-            if one and two and one.law.family is two.law.family and left:
-                left -= 1
-                yield (key, index), (draw, other), (one, two)
+            if one and two and one.law.family is two.law.family:
+                yield (key, index), draw, (one.scale, two.scale)
 
 
-def _factors(runs: Runs, side: int, element: Element, noise: Noise) -> dict[str, float]:
+def _factors(runs: Runs, side: int, element: Element, scale: float) -> dict[str, float]:
     """Return how many times as far as a random number each leaf moves that always moves so."""
     factors: dict[str, float] = {}
     for trial in range(TRIALS):
@@ -107,18 +93,15 @@ def _factors(runs: Runs, side: int, element: Element, noise: Noise) -> dict[str,
         value = usual.value_of(element)
         if value is None:
             return {}
-        step = STEP * (1.0 if isinstance(value, int | np.integer) else noise.scale)
+        step = STEP * (1.0 if isinstance(value, int | np.integer) else scale)
         moved = runs.run(side, trial, one_number(element, partial(_plus, step))).leaves
         found = {
-            place: (moved[place] - leaf) / step  # type: ignore[operator]
+            place: (after - leaf) / step
             for place, leaf in usual.leaves.items()
-            if place not in WHOLE
-            and isinstance(leaf, float)
-            and isinstance(moved.get(place), float)
-            if differ(leaf, moved[place])
+            if isinstance(leaf, float) and isinstance(after := moved.get(place), float)
+            if place not in WHOLE and leaf != after
         }
-        if not trial:
-            factors = found
+        factors = factors if trial else found
         factors = {p: f for p, f in factors.items() if p in found and _close(f, found[p])}
     return factors
 
@@ -140,7 +123,7 @@ def draw_counts(runs: Runs) -> Iterator[Finding]:
             yield Finding("noise depends on data", line, text, certain=True)
 
 
-def _count(runs: Runs, side: int, line: Any) -> int | None:
+def _count(runs: Runs, side: int, line: Site) -> int | None:
     """Return how many numbers a line draws on an input, if that is the same in all runs."""
     usual = (runs.usual(side, noise) for noise in range(LOOK_RUNS))
     counts = {sum(np.size(draw.value) for draw in run.draws_at(line)) for run in usual}

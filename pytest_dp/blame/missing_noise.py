@@ -121,7 +121,7 @@ def _without_noise(runs: Runs, place: str) -> str:
         return ""
     said = [_verb(format_leaf(constant)) for constant in constants]
     if not noisy:
-        if not differ(*constants):
+        if not differ(constants[0], constants[1]):
             return ""
         there = said[1].removeprefix("is ") if said[0].startswith("is ") else said[1]
         both = f"it {said[0]} on D and {there} on D', in all of {RUNS} runs each"

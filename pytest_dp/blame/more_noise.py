@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,80 +11,64 @@ import numpy as np
 from pytest_dp.blame.findings import Finding, format_draw
 from pytest_dp.blame.noise import noise_of
 from pytest_dp.blame.runs import Runs, all_at, indices
-from pytest_dp.limits import CLEAR_ERRORS, MANY_RUNS, RUNS, THOUSAND
+from pytest_dp.limits import CLEAR_ERRORS, MANY_RUNS, RUNS
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
 
-FIRST_NOISE = 10 * THOUSAND
+FIRST_NOISE = 10_000
 """Number of the first noise used here: those below it were used to choose what is looked at."""
 
 
 def by_more_noise(
-    runs: Runs, event: Callable[[Any], Any], claim: Guarantee, lower: float
+    runs: Runs, event: Callable[[Any], Any] | None, claim: Guarantee, lower: float
 ) -> Iterator[Finding]:
-    """The line of which more noise lowers an event's excess over the claim the most.
+    """Yield the line of which more noise lowers an event's excess over the claim the most.
 
     The event is too likely on D, and `lower` is what is shown to be lost.
     """
-    lines = [line for line in runs.lines if _is_noise(runs, line)]
-    if not lines:
+    lines = [line for line in runs.lines if event is not None and _is_noise(runs, line)]
+    if event is None or not lines:
         return
 
-    def frequencies(line: Site | None, noises: range) -> _Frequencies:
-        return _Frequencies(*_shares(runs, event, line, noises), claim, len(noises))
+    def excess(shares: tuple[float, float]) -> float:
+        return shares[0] - claim.largest_probability(shares[1])
 
     counting = FIRST_NOISE + RUNS
     noises = range(FIRST_NOISE, counting)
-    line = min(lines, key=lambda line: frequencies(line, noises).excess)
+    line = min(lines, key=lambda line: excess(_shares(runs, event, line, noises)))
     noises = range(counting, counting + MANY_RUNS)
-    before, after = frequencies(None, noises), frequencies(line, noises)
-    error = math.hypot(before.error, after.error)
-    if not after.there and after.excess > CLEAR_ERRORS * after.error:
+    before, after = (_shares(runs, event, more, noises) for more in (None, line))
+    if not after[1] and excess(after) > CLEAR_ERRORS * _error(claim, *after):
         return  # what comes on D alone with any noise is no matter of noise
-    if before.excess - after.excess < max(before.excess / 4, CLEAR_ERRORS * error):
+    error = math.hypot(_error(claim, *before), _error(claim, *after))
+    if excess(before) - excess(after) < max(excess(before) / 4, CLEAR_ERRORS * error):
         return
     text = (
         f"with four times the noise of {format_draw(runs.draw_at(line).request)} here, S comes in "
-        f"{after.here:.2g} of the runs on D and {after.there:.2g} on D', and with the noise as it "
-        f"is in {before.here:.2g} and {before.there:.2g} (of {MANY_RUNS} runs each)"
+        f"{after[0]:.2g} of the runs on D and {after[1]:.2g} on D', and with the noise as it is in "
+        f"{before[0]:.2g} and {before[1]:.2g} (of {MANY_RUNS} runs each)"
     )
     yield Finding("too little noise", line, text, loss=lower)
 
 
-@dataclass(frozen=True, slots=True)
-class _Frequencies:
-    """Shares of runs in which an event came on D and on D'."""
-
-    here: float
-    there: float
-    claim: Guarantee
-    runs: int
-
-    @property
-    def excess(self) -> float:
-        """By how much the share on D is more than the claim allows."""
-        return self.here - self.claim.largest_probability(self.there)
-
-    @property
-    def error(self) -> float:
-        """The standard error of the excess; one run is added, as the event may never come."""
-        least = 1 / self.runs
-        deviation = math.sqrt((self.there + least) / self.runs)
-        allowed = self.claim.largest_probability
-        around = allowed(min(self.there + deviation, 1.0)) - allowed(self.there)
-        return math.hypot(math.sqrt((self.here + least) / self.runs), around)
+def _error(claim: Guarantee, here: float, there: float) -> float:
+    """Return the standard error of an excess; one run is added, as the event may never come."""
+    least, allowed = 1 / MANY_RUNS, claim.largest_probability
+    deviation = math.sqrt((there + least) / MANY_RUNS)
+    around = allowed(min(there + deviation, 1.0)) - allowed(there)
+    return math.hypot(math.sqrt((here + least) / MANY_RUNS), around)
 
 
 def _is_noise(runs: Runs, line: Site) -> bool:
-    """Whether all draws of a line are noise that can be made larger."""
+    """Return whether all draws of a line are noise that can be made larger."""
     return all(_centres(draw) is not None for run in runs.all_runs() for draw in run.draws_at(line))
 
 
 def _centres(draw: Draw) -> Any:
-    """The centre of each number of a draw, of its shape; None if it is no known noise."""
+    """Return the centre of each number of a draw, of its shape; None if it is no known noise."""
     noises = [noise_of(draw, index) for index in indices(draw)]
     centres = [noise.centre for noise in noises if noise is not None]
     if len(centres) < len(noises):
@@ -94,7 +77,7 @@ def _centres(draw: Draw) -> Any:
 
 
 def _larger(draw: Draw, _: Any) -> Any:
-    """A replacement: the same draw with four times its noise."""
+    """Replace a draw by the same with four times its noise."""
     centre = _centres(draw)
     if centre is None:
         return draw.value
@@ -105,7 +88,7 @@ def _larger(draw: Draw, _: Any) -> Any:
 def _shares(
     runs: Runs, event: Callable[[Any], Any], line: Site | None, noises: range
 ) -> tuple[float, float]:
-    """The share of runs in which an event comes, on D and on D', with more noise at a line."""
+    """Return the share of runs with an event on D and on D', with more noise at a line."""
     replaced = None if line is None else all_at(line, _larger)
     shares = []
     for side in (0, 1):

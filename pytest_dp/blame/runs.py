@@ -230,40 +230,22 @@ def indices(draw: Draw) -> Iterable[int | None]:
     return range(np.size(draw.value)) if np.ndim(draw.value) else (None,)
 
 
-def differ(one: Leaf | None, other: Leaf | None) -> bool:
-    """Whether leaves are further apart than rounding can make them."""
+def differ(one: Leaf | None, other: Leaf | None, relative: float = EQUAL) -> bool:
+    """Return whether leaves are further apart than rounding can make them."""
     if isinstance(one, float) and isinstance(other, float):
         if one == other or (np.isnan(one) and np.isnan(other)):
             return False
-        return not abs(one - other) <= EQUAL * max(abs(one), abs(other))
+        return not abs(one - other) <= relative * max(abs(one), abs(other))
     return one != other
 
 
 def changed(one: Run, other: Run) -> set[str]:
-    """Places of leaves that are not exactly the same."""
+    """Return the places of leaves that are not exactly the same."""
     places = one.leaves.keys() | other.leaves.keys()
-    return {place for place in places if _unlike(one.leaves.get(place), other.leaves.get(place))}
-
-
-def _unlike(one: Leaf | None, other: Leaf | None) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        return one != other and not (np.isnan(one) and np.isnan(other))
-    return one != other
+    return {p for p in places if differ(one.leaves.get(p), other.leaves.get(p), 0.0)}
 
 
 # --- draws that are replaced ---
-
-
-def by_key(replacement_of: Callable[[Key, Draw], Replacement | None]) -> Replaced:
-    """Replacements that are chosen by the keys of draws; good for one run."""
-    counts: Counter[Hashable] = Counter()
-
-    def replaced(draw: Draw) -> Replacement | None:
-        key = draw.stack, counts[draw.stack]
-        counts[draw.stack] += 1
-        return replacement_of(key, draw)
-
-    return replaced
 
 
 def first_at(line: Site, replacement: Replacement) -> Replaced:
@@ -286,8 +268,9 @@ def all_at(line: Site, replacement: Replacement) -> Replaced:
 
 
 def one_number(element: Element, value_of: Callable[[Any], Any]) -> Replaced:
-    """Replaces one random number by a function of its value; good for one run."""
-    wanted, index = element
+    """Replace one random number by a function of its value; good for one run."""
+    (wanted, place), index = element
+    seen = 0
 
     def replacement(draw: Draw, _: Any) -> Any:
         if index is None:
@@ -296,7 +279,14 @@ def one_number(element: Element, value_of: Callable[[Any], Any]) -> Replaced:
         array.flat[index] = value_of(array.flat[index])
         return array
 
-    return by_key(lambda key, _: replacement if key == wanted else None)
+    def replaced(draw: Draw) -> Replacement | None:
+        nonlocal seen
+        if draw.stack != wanted:
+            return None
+        seen += 1
+        return replacement if seen == place + 1 else None
+
+    return replaced
 
 
 def redrawn(draw: Draw, other: Any) -> Any:

@@ -165,7 +165,7 @@ FAULTS = (
     Fault(
         "joint-outputs-told-one-by-one",
         "blame/decided.py",
-        "place not in runs.differing)[:SEVERAL])",
+        "place not in runs.differing)[:MAX_PLACES])",
         "place not in runs.differing)[:1])",
         "One draw that decides several outputs is said to lose no more than one of these.",
         "unit/test_blame.py::test_the_line_is_named[one_threshold]",
