@@ -76,7 +76,7 @@ def _findings(
     if not runs.repeats:
         return
     checks: tuple[Iterator[Finding], ...] = (
-        *(seeded(runs), no_noise(runs), coarse(runs), presence(runs, claim, lower)),
+        *(seeded(runs), no_noise(runs, claim), coarse(runs), presence(runs, claim, lower)),
         shared_noise(runs),
         *(too_little_noise(runs, claim, lower, pairs), dependent_on_data(runs)),
         measured_noise(runs, claim, lower),

@@ -72,9 +72,11 @@ def _format_seed(generator: Seeded) -> str:
     return text if len(text) <= 20 else "the same numbers"
 
 
-def no_noise(runs: Runs) -> Iterator[Finding]:
+def no_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     """Leaves that depend on no draw: on D and on D', or on one of them."""
-    texts = {place: text for place in runs.differing if (text := _without_noise(runs, place))}
+    texts = {
+        place: text for place in runs.differing if (text := _without_noise(runs, place, claim))
+    }
     if LENGTH in texts:
         texts = {LENGTH: texts[LENGTH]}  # which leaves there are follows
     elif len(texts) > 1:
@@ -110,8 +112,11 @@ def _noisy_sides(runs: Runs, place: str) -> list[int]:
     return [side for side in (0, 1) if runs.lines_on(side, place)]
 
 
-def _without_noise(runs: Runs, place: str) -> str:
-    """Text: what a leaf always is on one input or both; empty if it depends on draws."""
+def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
+    """Text: what a leaf always is on one input or both; empty if it depends on draws.
+
+    Of a leaf with noise on one input only, more has to come there than the claim allows.
+    """
     noisy = _noisy_sides(runs, place)
     if len(noisy) == 2:
         return _without_noise_when_present(runs, place)
@@ -128,7 +133,8 @@ def _without_noise(runs: Runs, place: str) -> str:
         return f"depends on no random draw: {both}"
     (side,) = noisy
     count = values[side].count(constants[1 - side])
-    if len(set(values[side])) < RUNS // 4 or count > RUNS // 50:
+    others = RUNS - count - CLEAR_ERRORS * math.sqrt(RUNS - count)
+    if others <= RUNS * claim.largest_probability(0.0) or (count and constants[1 - side] == ABSENT):
         return ""
     is_raised = said[1 - side].startswith(RAISES)
     often = f"{'does' if is_raised else 'is'} that in {count} of {RUNS}"

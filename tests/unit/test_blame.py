@@ -208,6 +208,15 @@ def noise_unless_empty(data, rng):
     return len(data) + rng.laplace()
 
 
+@case(
+    "no noise", "on D', where it is 0.0 in all of 200 runs; on D it has noise, and is that in", ONE
+)
+def rounded_unless_empty(data, rng):
+    if not data:
+        return 0  # here
+    return len(data) - 1 + round(rng.normal())
+
+
 def named_too_soon(data, rng):
     limit = 2
 
