@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
-from pytest_dp.auditors import concluding, held_out, sequential
+from pytest_dp.auditors import beside, concluding, held_out, sequential
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.limits import COUPLED_SHARE, PAIRED_SHARE
@@ -151,11 +151,18 @@ def test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share(monkeypat
     assert len(shares) == 3
 
 
+@pytest.fixture(params=["Game", "BettingAudit"])
+def loop(request, monkeypatch):
+    """The name of a betting loop, which is the one that is played."""
+    monkeypatch.setenv(beside.SWITCH, "yes" if request.param == "BettingAudit" else "")
+    return request.param
+
+
 @pytest.mark.slow
-def test_a_game_that_starts_again_has_only_the_share_that_is_left(monkeypatch):
+def test_a_game_that_starts_again_has_only_the_share_that_is_left(loop, monkeypatch):
     shares = []
 
-    class Noted(sequential.Game):
+    class Noted(getattr(sequential, loop)):
         def __init__(self, context, key, share, *args, **more):
             shares.append((key, share))
             super().__init__(context, key, share, *args, **more)
@@ -165,7 +172,7 @@ def test_a_game_that_starts_again_has_only_the_share_that_is_left(monkeypatch):
             if self.coupled:
                 raise CannotCouple("it does not share them")
 
-    monkeypatch.setattr(sequential, "Game", Noted)
+    monkeypatch.setattr(sequential, loop, Noted)
     result = quick(laplace, eps=1.0)
     keys, parts = zip(*shares, strict=True)
     assert len(set(keys)) == 2
@@ -174,15 +181,15 @@ def test_a_game_that_starts_again_has_only_the_share_that_is_left(monkeypatch):
 
 
 @pytest.mark.slow
-def test_red_is_wealth_of_one_over_alpha(monkeypatch):
+def test_red_is_wealth_of_one_over_alpha(loop, monkeypatch):
     games = []
 
-    class Noted(sequential.Game):
+    class Noted(getattr(sequential, loop)):
         def __init__(self, *args, **more):
             super().__init__(*args, **more)
             games.append(self)
 
-    monkeypatch.setattr(sequential, "Game", Noted)
+    monkeypatch.setattr(sequential, loop, Noted)
     enough, wealths = -math.log(COUPLED_SHARE * 1e-6), []
     for most in (100, 200, 400, 4_000):
         result = quick(laplace, eps=1.0, max_samples=most)
