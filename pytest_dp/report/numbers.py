@@ -174,11 +174,6 @@ def e_value(e: float) -> str:
     return _significant(value, 2 if value < 1_000_000 else 1, "down") if value > 0 else "0"
 
 
-def one_in(alpha: float) -> str:
-    """``1 in 1,000,000``: alpha for those who do not read probabilities, rounded up."""
-    return f"1 in {int(1 / _decimal(alpha)):,}"
-
-
 @_of_any
 def seconds(value: float, compact: bool = False) -> str:
     """``0.8 s``, ``2 min 5 s``; `compact` keeps to seconds, for tables."""

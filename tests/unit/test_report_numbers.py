@@ -34,8 +34,6 @@ from pytest_dp.report.record import Record
         (numbers.confidence(0.5), "50 %"),
         (numbers.confidence(1.234e-3), "99.87 %"),
         (numbers.confidence(1e-20), "> 99.9999999 %"),
-        (numbers.one_in(1e-6), "1 in 1,000,000"),
-        (numbers.one_in(0.05), "1 in 20"),
         (numbers.seconds(0.012), "12 ms"),
         (numbers.seconds(0.83), "0.8 s"),
         (numbers.seconds(59.94), "59.9 s"),
