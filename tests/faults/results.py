@@ -147,6 +147,14 @@ FAULTS = (
         "unit/test_blame_idle.py::test_they_change_nothing_together",
     ),
     Fault(
+        "advice-for-one-pair",
+        "blame/advice.py",
+        "for pair in others.values():",
+        "for pair in ():",
+        "So much more noise is advised that another pair still breaks the claim.",
+        "unit/test_blame.py::test_advice_of_more_noise_covers_the_pair_that_moves_farthest",
+    ),
+    Fault(
         "losses-beside-delta-added-up",
         "blame/decided.py",
         "if not is_pure(claim):",

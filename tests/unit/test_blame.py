@@ -15,6 +15,7 @@ import pytest
 from pytest_dp import audit
 from pytest_dp.blame import blamed
 from pytest_dp.blame.advice import rounded_up
+from pytest_dp.oracles.alignment import align
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,
@@ -25,6 +26,7 @@ from pytest_dp.privacy import (
 )
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
+from pytest_dp.sampling.deadline import Deadline
 
 pytestmark = pytest.mark.slow
 
@@ -768,3 +770,22 @@ def test_an_audit_names_the_empty_dataset_as_the_second_cause():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2], [2, 2]]}
     result = audit(first_part_only, **claim, seed=1, n_jobs=1, max_samples=2_000)
     assert "such as [] (empty)" in result.blame[0].message
+
+
+def test_advice_that_is_followed_keeps_the_claim_on_all_pairs():
+    def figures(rows, rng, times):
+        counts = [rows.count(kind) + rng.laplace(scale=2.0 * times) for kind in "ab"]
+        return {"counts": counts, "all": round(3 * len(rows) + rng.laplace(scale=2.0 * times))}
+
+    def on(pair, times):
+        params = {"times": times}
+        call = Call(figures, params, "rng", pristine=Pristine((figures, params)))
+        return call, align(call, pair, lambda _: False, 40, Deadline(60.0)).bound.pure
+
+    pairs = [("aab", "ab"), ("ab", "abab"), ("", "b")]
+    call, loss = on(pairs[0], 1.0)
+    assert loss == pytest.approx(0.5 + 1.5)
+    (one, *_) = blamed(call, pairs[0], ApproximateDP(1.0), 1.5, None, 60.0, pairs=pairs)
+    advised = float(one.remedy.partition("about ")[2].partition(" times")[0])
+    losses = [on(pair, advised)[1] for pair in pairs]
+    assert 0.9 < max(losses) <= 1.0
