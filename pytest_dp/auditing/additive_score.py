@@ -44,9 +44,10 @@ MIN_BINS, MAX_BINS = 6, 48
 """Bins of one feature. Fewer hide where an output tells; more are fitted by fewer outputs each."""
 MAX_WEIGHTS = 300
 """Weights of all features, about. More take longer, and are known less well."""
-SMOOTHNESS = 100.0
+SMOOTHNESS = 30.0
 """Penalty on squared steps between neighbouring ordered bins, in outputs. Larger: sharp edges are
-learned late; smaller: the score follows chance while outputs are few."""
+learned late; smaller: the score follows chance while outputs are few. With 100, noise in several
+places of a text took 1.1 to 1.7 times the outputs; with 10, Gaussian noise under a delta 1.25."""
 CATEGORY_RIDGE = 10.0
 """Penalty on squared weights of categories and recurring values. Larger and smaller: the same."""
 ORDERED_RIDGE = 1e-3
