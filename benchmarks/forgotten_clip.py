@@ -122,7 +122,43 @@ def whole_numbers(wrong):
     return total
 
 
+def of_dicts(wrong):
+    def total(rows, rng):
+        known = np.array([row["pay"] for row in rows if row["pay"] is not None], float)
+        return float(np.sum(_clip(known, wrong))) + rng.laplace(scale=TOP)
+
+    return total
+
+
+def of_pairs(wrong):
+    def totals(rows, rng):
+        sums = dict.fromkeys(("a", "b", "c"), 0.0)
+        for team, pay in rows:
+            if team in sums:
+                sums[team] += float(_clip(np.array(pay, float), wrong))
+        return [total + rng.laplace(scale=TOP) for total in sums.values()]
+
+    return totals
+
+
+def of_array(wrong):
+    def total(rows, rng):
+        return _clip(np.nan_to_num(rows[:, 7]), wrong).sum() + rng.laplace(scale=TOP)
+
+    return total
+
+
+def of_nullable(wrong):
+    def total(frame, rng):
+        return _clip(frame["n"].fillna(0).astype(float), wrong).sum() + rng.laplace(scale=TOP)
+
+    return total
+
+
 VALUES = [12.5, 80.0, 3.1, 99.0, 40.2]
+DICTS = [{"pay": pay, "team": "a"} for pay in (*VALUES, None)]
+TEAMS = [("a", 1), ("b", 3), ("a", 5), ("c", 0), ("b", 2)]
+NULLABLE = pd.DataFrame({"n": pd.array([1, None, 3, 10, 7], dtype="Int64"), "t": list("abaab")})
 VARIANTS = (
     Twins("plain", plain, [VALUES]),
     Twins("None among them", with_none, [[*VALUES, None]]),
@@ -135,6 +171,11 @@ VARIANTS = (
     Twins("0.0 and 1.0", shares, [[0.0, 1.0]]),
     Twins("lower end", clipped_below, [VALUES]),
     Twins("whole numbers", whole_numbers, [[0, 1, 1, 0]]),
+    Twins("None in dicts", of_dicts, [DICTS]),
+    Twins("groups of pairs", of_pairs, [TEAMS]),
+    Twins("array with NaN", of_array, [_rows(30, columns=9).iloc[:, :9].to_numpy(float)]),
+    Twins("nullable", of_nullable, [NULLABLE]),
+    Twins("far below the end", plain, [[0.2, 0.9, 0.4]]),
 )
 
 
