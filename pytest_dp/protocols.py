@@ -31,7 +31,7 @@ class Method(Protocol):
 class Search(Protocol):
     """Looks for inputs on which a claim may be broken, and for small ones among these."""
 
-    def constants(self, call: Call, promise: Promise, settings: Settings) -> list[Any]:
+    def compared_values(self, call: Call, promise: Promise, settings: Settings) -> list[Any]:
         """Return values that the mechanism's code compares with, to make inputs of."""
 
     def widened(

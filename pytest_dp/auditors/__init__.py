@@ -173,7 +173,7 @@ def _run(
         audited = replace(claim, promise=resolved(claim.promise, root, notes))
         promise = audited.promise
         _check_method(settings.method, promise)
-        constants = [] if search is None else search.constants(call, promise, settings)
+        constants = [] if search is None else search.compared_values(call, promise, settings)
         remembered = past.pairs(promise)
         if remembered:
             notes.append(

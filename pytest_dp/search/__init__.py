@@ -24,13 +24,13 @@ from pytest_dp.search.shrinking import counts, shrunk
 from pytest_dp.search.space import Space
 from pytest_dp.settings import Settings
 
-__all__ = ["constants", "shrunk", "widened"]
+__all__ = ["compared_values", "shrunk", "widened"]
 
 SOLVED = ("symbolic", "gradient")
 """Searches that say of each pair how it was found, inside of the claim too."""
 
 
-def constants(call: Call, promise: Promise, settings: Settings) -> list[Any]:
+def compared_values(call: Call, promise: Promise, settings: Settings) -> list[Any]:
     """Return values that the mechanism's code compares with, to make inputs of."""
     if not settings.search:
         return []

@@ -509,8 +509,12 @@ def test_what_does_not_look_at_each_output_by_itself_is_refused(classifier, feat
 @pytest.mark.parametrize("vectorized", [True, False])
 @pytest.mark.parametrize("scale", [0.05, 1.0])
 def test_a_mechanism_is_run_no_more_often_than_max_samples(method, scale, vectorized, tmp_path):
-    """Copies and other processes tell of their calls by a file."""
+    """Copies and other processes tell of their calls by a file.
+
+    Some hundred replays more say why a claim is broken.
+    """
     file, most = tmp_path / "calls", 600
+    replays = 600 if scale < 1 else 0
     calls = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def count(records, rng, size=None):
@@ -521,5 +525,5 @@ def test_a_mechanism_is_run_no_more_often_than_max_samples(method, scale, vector
     result = audit(count, eps=1.0, pairs=[([0], [])], seed=1, **given)
     os.close(calls)
     assert result.violated == (scale < 1)
-    assert most / 2 < file.stat().st_size <= most
+    assert most / 2 < file.stat().st_size <= most + replays
     assert result.samples <= most

@@ -62,8 +62,8 @@ def test_what_fails_after_a_violation_is_named_beside_it(monkeypatch, part):
     def fails(*args):
         raise LookupError("a mistake in this check")
 
-    name = "pytest_dp.blame.blamed" if part == "blamed" else "pytest_dp.blame.idle.idle_fields"
-    monkeypatch.setattr(name, fails)
+    name = "blamed" if part == "blamed" else "idle_fields"
+    monkeypatch.setattr(f"pytest_dp.blame.explaining.{name}", fails)
     result = audit(broken, eps=1.0, pairs=[([1], [])])
     assert result.violated
     (note,) = [str(note) for note in result.notes if "LookupError" in str(note)]
