@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pytest_dp import clocks
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, estimate_of, hold_against
 from pytest_dp.auditors.pair_state import PairState
@@ -26,9 +25,7 @@ from pytest_dp.known.replay import replayed
 from pytest_dp.limits import (
     DOZENS,
     EQUAL,
-    FEW,
     MANY,
-    MOMENT,
     NEARLY_EQUAL,
     RESERVE,
     RUNS,
@@ -42,9 +39,15 @@ from pytest_dp.results.outcome import Estimate
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
 LEAST_RUNS = 40
-"""Given: fewer say next to nothing of what a mechanism does now and then."""
-REAL_RUNS = 5 * THOUSAND
-"""Given: a law that is wrong in one run of a hundred is seen in so many."""
+"""The fewest. Fewer say next to nothing of what a mechanism does now and then."""
+REAL_RUNS = THOUSAND
+"""Real runs that what is derived is held against. With fewer, a law that is wrong in one run of a
+hundred goes unseen more often; with more, audits of data frames take seconds."""
+RUNS_OF_ALIGNED = 400
+"""The same for alignments, which rest on replays of the mechanism as it is."""
+DOUBTED_INPUTS = 2
+"""Inputs on which a few runs show whether the mechanism keeps something. With more, claims of many
+pairs take longer; with fewer, what is kept of some inputs alone shows less often."""
 MAX_OF_UNKNOWN = 10_000
 """Pairs of outputs on proposed pairs without a known loss, where those of the claim have one.
 With more, audits with a known loss take longer; with fewer, violations on such pairs go unseen."""
@@ -74,7 +77,8 @@ class BearingOut:
         self._replayed: dict[int, int] = {}  # runs, by the input that was looked over
         self._calls: set[tuple[int, int]] = set()  # vectorised ones, replayed by their size
         self._held: dict[int, int] = {}  # pairs of outputs that were held against what is known
-        self._seconds = SEARCH_TIME * context.settings.max_seconds  # to look it over
+        self._seconds = SEARCH_TIME * context.settings.max_seconds  # to look inputs over once
+        self._until: Deadline | None = None  # when real runs of a slow mechanism are enough
         self._before = context.call.pristine.content if context.call.pristine else b""
 
     @property
@@ -162,17 +166,14 @@ class BearingOut:
 
     def _is_doubted(self) -> bool:
         """Whether traced runs may be misleading, by a look at each input that is new."""
-        if self.against or self._seconds <= 0:
+        if self.against:
             return True
-        started = clocks.Stopwatch()
-        deadline = Deadline(self._seconds)
         try:
-            self.against = self._looked_over(deadline)
+            self.against = self._looked_over(Deadline(self._seconds))
         except OutOfTime:
             self.against = "its runs take too long to be looked at"
         except (CannotInstrument, Exception) as error:  # the mechanism's own, or of its copies
             self.against = str(error) or type(error).__name__
-        self._seconds -= started.spent()
         return bool(self.against)
 
     def _looked_over(self, deadline: Deadline) -> str:
@@ -184,11 +185,10 @@ class BearingOut:
         known = filter(self.is_known, self._states)
         inputs = {at: data for state in known for at, data in _inputs(state)}
         runs = min(max(self._runs // (2 * len(inputs)), DOZENS // 2), RUNS)
-        slow = self.context.sampler.quickest_run > MOMENT
         for key, data in inputs.items():
             if key in self._replayed:
                 continue
-            doubted = not (slow and self._replayed)
+            doubted = len(self._replayed) < DOUBTED_INPUTS
             if doubted and (doubt := doubt_about(self.context.call, data, deadline)):
                 return doubt
             done = self._replays_of(data)
@@ -202,16 +202,16 @@ class BearingOut:
 
     @property
     def _runs(self) -> int:
-        """Real runs in all: fewer where they are slow, by the quickest so far.
-
-        By few and far steps: how busy a machine is should hardly ever change what is done.
-        """
-        cost = self.context.sampler.quickest_run
+        """Real runs in all."""
+        given = self._bandit.states[: self._bandit.claimed]
+        known = [self.known.pairs.get(state.number) for state in given]
+        if all(isinstance(pair, AlignedPair) for pair in known):
+            return RUNS_OF_ALIGNED
         affordable = (1 - 2 * RESERVE) * self.context.max_samples
         runs = REAL_RUNS
-        while runs > LEAST_RUNS and (cost * runs > FEW * MOMENT or runs > affordable):
-            runs //= 16
-        return max(runs, LEAST_RUNS)
+        while runs > LEAST_RUNS and runs > affordable:
+            runs //= 4
+        return runs
 
     def _outcomes(self, data: Any, deadline: Deadline) -> Sequence[Outcome] | None:
         """Those of its traced runs; None where draws cannot be traced, only enumerated."""
@@ -248,22 +248,35 @@ class BearingOut:
         missing = runs if vectorised else runs - len(replays) * min(replays.values())
         return max(missing // (2 * len(given)), DOZENS // 2)
 
-    @property
-    def is_slow(self) -> bool:
-        """Whether a few slow runs are enough, so that none should be made for other purposes."""
-        return self.context.sampler.quickest_run > MOMENT and bool(self.wanted)
+    def decides(self, state: PairState) -> bool:
+        """Whether a few runs on a pair are enough, so that none should be made for bets."""
+        return self.is_known(state) and bool(self.wanted)
 
     def missing(self, state: PairState) -> int:
         """Pairs of outputs that are still missing on a pair of inputs whose loss is known."""
         if not self.is_known(state) or not (wanted := self.wanted):
             return 0
-        return max((DOZENS // 2 if self._bandit.is_proposed(state) else wanted) - state.drawn, 0)
+        if self._bandit.is_proposed(state) or self._is_over():
+            wanted = DOZENS // 2
+        return max(wanted - state.drawn, 0)
+
+    def _is_over(self) -> bool:
+        """Whether a slow mechanism was run for as long as real runs may take."""
+        if self._until is None:
+            self._until = Deadline(self._seconds)
+        return self._until.remaining() <= 0
 
     def is_enough(self) -> bool:
         """Whether there were enough real runs on all pairs so far, and all look as derived."""
         states = self._states
         if not self.wanted or any(map(self.missing, states)):
             return False
+        given = states[: self._bandit.claimed]
+        if any(state.drawn < self.wanted for state in given):
+            self.context.sampler.note(
+                f"a run takes {self.context.a_run}: real runs on a pair ended early, after "
+                f"{2 * min(state.drawn for state in given)} in place of {2 * self.wanted}"
+            )
         self._hold(filter(self.is_known, states))
         return not self.against
 
@@ -302,14 +315,12 @@ class BearingOut:
         Raises CannotInstrument as `_looked_over`.
         """
         call, pool, deadline = self.context.call, self._bandit.pool, Deadline(self._seconds)
-        started = clocks.Stopwatch()
         for number, data in zip((state.input1, state.input2), state.pair.inputs, strict=True):
             real = self.context.sampler.calls.get(pool.inputs[number], set())
             new = {size for size in real if (number, size) not in self._calls}
             if new and (outcomes := self._outcomes(data, deadline)) is not None:
                 replayed(call, data, outcomes, sum(new), deadline, new)
                 self._calls |= {(number, size) for size in new}
-        self._seconds -= started.spent()
 
     @property
     def estimate(self) -> Estimate:
@@ -352,11 +363,12 @@ class BearingOut:
         known, context = self.estimate, self.context
         guarantee = context.guarantee
         numbers = [state.number for state in self.suspects()]
+        mode = self.known.pairs[numbers[0]].mode if numbers else known.mode
         ways = [self.known.proposal(at, guarantee, context.alpha, math.inf) for at in numbers]
         runs = min((2 * way.needed for way in ways if way), default=0)
         enough = f" (about {float(f'{runs:.2g}'):,.0f} runs on one pair would do)" if runs else ""
         return (
-            f"suspect: {known.mode} {guarantee.equal(f'{known.value:.3g}')}, above the claim of "
+            f"suspect: {mode} {guarantee.equal(f'{known.value:.3g}')}, above the claim of "
             f"{guarantee.claimed:g}, and too few runs to show it: raise max_samples or "
             f"max_seconds{enough}"
         )

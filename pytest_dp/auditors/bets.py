@@ -181,9 +181,11 @@ class Bets(ABC):
     def couple(self, state: PairState, deadline: Deadline) -> bool:
         """Return whether the inputs of a pair can be run with the same random numbers.
 
-        Where those of a pair of the claim cannot, no others are from then on.
+        Where those of a pair of the claim cannot, no others are from then on. They need not be
+        where what is known of the pair decides.
         """
-        if not self.coupled or self.bearing_out.is_slow:
+        self.known.add(state.number, state.pair)
+        if not self.coupled or self.bearing_out.decides(state):
             return False
         input1, input2 = self.pool.inputs[state.input1], self.pool.inputs[state.input2]
         coupled = self.context.sampler.can_couple(input1, input2, deadline)
@@ -196,7 +198,7 @@ class Bets(ABC):
         context, inputs = self.context, state.pair.inputs
         if context.settings.features is None:
             state.target = target_of(*inputs, state.outputs.examples().raw, context.seed)
-        if self.bearing_out.is_slow:
+        if self.bearing_out.decides(state):
             return
         answers = [context.sampler.noiseless(data, context.privacy_param) for data in inputs]
         state.references = [answer for answer in answers if answer is not None]

@@ -167,7 +167,6 @@ class BettingAudit(Bets):
 
     def propose_known_event(self, state: PairState) -> None:
         """Bet on what breaks the claim by what is known of a pair, as long as it may win."""
-        self.known.add(state.number, state.pair)
         left = self._left((1 - RESERVE) * self.context.max_samples)
         level = self.share * self.context.alpha
         found = self.known.proposal(state.number, self.context.guarantee, level, left)

@@ -107,22 +107,16 @@ class Game(Bets):
         """Do nothing, as `play` has bet on these pairs too."""
 
     def _go_on(self, state: PairState, size: int, deadline: Deadline) -> None:
-        """Draw, bet and learn; where the loss is known, learn once, from half of what is drawn."""
-        bearing_out = self.bearing_out
+        """Draw, bet and learn; where the loss is known, only draw."""
         if not state.drawn:
             self.look_first(state, size, deadline)
-        elif not state.binnings and 2 * bearing_out.missing(state) > bearing_out.wanted:
+        elif self.bearing_out.missing(state):
             self.draw(state, size, deadline)
         else:
             if not state.binnings:
                 self._learn(state, deadline)
             self._bet(state, size, deadline)
-        if bearing_out.wanted and bearing_out.is_known(state):
-            unseen = bearing_out.missing(state) or self.bandit.is_proposed(state)
-            should_learn = not state.binnings and not unseen
-        else:
-            should_learn = self._has_outgrown(state)
-        if should_learn:
+        if not self.bearing_out.decides(state) and self._has_outgrown(state):
             self._learn(state, deadline)
         edge = self._proposed_edge(state)
         if state.binnings:
@@ -258,8 +252,7 @@ class Game(Bets):
             total = bandit.drawn_on_proposed if bandit.is_proposed(state) else bandit.drawn
             size = max(size, int(max(GROWTH * state.drawn, (GROWTH / 5) * total)))
             if missing := self.bearing_out.missing(state):
-                size = missing if 2 * missing <= self.bearing_out.wanted else missing // 2
-                size = max(size, DOZENS // 2)
+                size = max(missing, DOZENS // 2)
         if state.earned > 0:
             rate = state.earned / state.drawn
             enough = OF_THE_MISSING * (ledger.enough - ledger.log_e_value) / rate
@@ -293,7 +286,6 @@ class Game(Bets):
     def _propose(self, state: PairState) -> None:
         """Bet on what breaks the claim by what is known, as long as it may be won."""
         context = self.context
-        self.known.add(state.number, state.pair)
         left = (1 - RESERVE) * context.max_samples / 2 - self.drawn
         level = self.share * context.alpha
         proposal = self.known.proposal(state.number, context.guarantee, level, left)

@@ -7,11 +7,10 @@ had no noise at all. A loss is told only where outputs of real runs, some thousa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.attacks.binning import Binning
 from pytest_dp.auditors.context import Context
@@ -20,14 +19,12 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.inputs import Pair
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.enumerated import EnumeratedPair
-from pytest_dp.known.enumerating import TOO_SLOW, enumerated
+from pytest_dp.known.enumerating import enumerated
 from pytest_dp.limits import (
     EQUAL,
     MANY,
-    MOMENT,
     REFUTED,
     SEARCH_TIME,
-    SEVERAL,
     SHOWN_ALPHA,
     STEP_TIME,
     THOUSAND,
@@ -50,7 +47,13 @@ from pytest_dp.sampling.streams import Purpose
 ALIGNING_TIME = 0.5
 """Share of the time after which a search for alignments is given up, which ends long before unless
 runs are slow. With more, slow mechanisms without one have less time for bets."""
-TOO_SLOW_TO_ALIGN = "its runs take too long to be replayed"
+ENOUGH_TIME = 0.1
+"""Share of the time after which a pair of a slow mechanism gets the fewest replays. With more, a
+trainer takes longer to pass; with less, audits of other mechanisms end early on a busy machine."""
+MAX_PAIRS = 16
+"""Pairs of a claim whose losses are looked for before all bets. With more, claims of many pairs
+are late to bet; with fewer, some of these have bets though their losses could be known."""
+TOO_SLOW = "its runs take too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,47 +100,31 @@ class Deriving:
 class Known:
     """What is known of pairs, by number, and why of no more of them; empty if there could be.
 
-    Those that the claim gives are known from the start; `add` adds one that a search proposes, for
-    which `seconds` are left.
+    Those that the claim gives are known from the start; `add` adds one that a search proposes.
     """
 
     pairs: dict[int, KnownPair] = field(default_factory=dict)
     refusal: str = ""
     deriving: Deriving | None = None
     alignments: Deriving | None = None
-    """Bounds on losses, where `deriving` has none."""
-    seconds: float = 0.0
-    seconds_to_align: float = 0.0
+    """Bounds on losses, which are asked for before `deriving`."""
+    seconds: float = math.inf
+    """What one more pair may take. Slow mechanisms alone get there."""
+    added: set[int] = field(default_factory=set)
+    """Pairs that were looked at by `add`."""
 
     def add(self, number: int, pair: Pair) -> None:
-        """Derive what can be known of one more pair, in the same way as of those before."""
-        if number not in self.pairs and self.deriving is not None and self.seconds > 0:
-            started = clocks.Stopwatch()
-            self._derive(number, pair, self.deriving, self.seconds)
-            self.seconds -= started.spent()
-        if number not in self.pairs:
-            self.align(number, pair)
-
-    def align(self, number: int, pair: Pair) -> str:
-        """Bound the loss on a pair by an alignment; return why there is none, if so."""
-        if self.alignments is None:
-            return ""
-        if self.seconds_to_align <= 0:
-            return TOO_SLOW_TO_ALIGN
-        started = clocks.Stopwatch()
-        reason = self._derive(number, pair, self.alignments, self.seconds_to_align)
-        self.seconds_to_align -= started.spent()
-        return reason
-
-    def _derive(self, number: int, pair: Pair, deriving: Deriving, seconds: float) -> str:
-        """Derive what is known of a pair; return why nothing is, if so."""
-        try:
-            self.pairs[number] = deriving.pair(pair, Deadline(seconds))
-        except OutOfTime:
-            return TOO_SLOW_TO_ALIGN
-        except (CannotInstrument, Exception) as error:  # what only proposes breaks no audit
-            return str(error) or type(error).__name__
-        return ""
+        """Look for what can be known of one more pair, in the same way as of those before."""
+        if number in self.added:
+            return
+        self.added.add(number)
+        for deriving in (self.alignments, self.deriving):
+            if deriving is None or number in self.pairs:
+                continue
+            try:
+                self.pairs[number] = deriving.pair(pair, Deadline(self.seconds))
+            except (OutOfTime, CannotInstrument, Exception):  # what only proposes breaks no audit
+                continue
 
     def proposal(
         self, number: int, guarantee: Guarantee, alpha: float, max_pairs: float
@@ -235,7 +222,7 @@ def estimate_of(
     aligned = [pair.alignment for pair in known if isinstance(pair, AlignedPair)]
     if aligned:
         basis = f"{sum(each.replays for each in aligned):,} replays"
-        replays = min(each.from_laws for each in aligned) // 2  # in one direction, on one pair
+        replays = max(min(each.from_laws for each in aligned), 1)
         unseen = -math.expm1(math.log(SHOWN_ALPHA) / replays)
     return Estimate(
         float(value), error, mode, pairs=len(known), basis=basis, runs=runs, unseen=unseen
@@ -243,58 +230,62 @@ def estimate_of(
 
 
 def known_of(context: Context) -> Known:
-    """Derive what can be known of the claim's first pairs, until time is up.
+    """Return what is known of the claim's first pairs.
 
-    Outcomes are enumerated as far as they can be; where none can, draws are traced, and where they
-    cannot be, aligned.
+    Losses are bounded by alignments. Where there is none within the claim, outcomes are enumerated
+    as far as they can be; where none can, draws are traced. All of it goes by counts of runs: time
+    ends it only where runs are slow.
     """
-    if context.sampler.quickest_run > MOMENT:  # too slow for many ways
-        return _traced(context, TOO_SLOW)
-    known, reason = _until_refused(
-        context,
-        Deriving(
-            lambda data, deadline: enumerated(context.call, data, deadline),
-            lambda on_d, on_d2, _: EnumeratedPair((on_d, on_d2)),
-        ),
-        STEP_TIME,
-    )
-    if reason is None:
-        return known
-    if not isinstance(reason, CannotInstrument):  # the mechanism's own error
-        return replace(known, refusal=f"{type(reason).__name__}: {reason}")
-    known = replace(known, refusal=str(reason)) if known.pairs else _traced(context, str(reason))
-    return _with_alignments(context, known)
+    known = _aligned(context)
+    if known.refusal:
+        derived = _derived(context)
+        refusal = "; ".join(filter(None, (derived.refusal, known.refusal)))
+        known = replace(derived, pairs={**known.pairs, **derived.pairs}, refusal=refusal)
+    known.seconds = STEP_TIME * context.settings.max_seconds
+    return known
 
 
-def _with_alignments(context: Context, known: Known) -> Known:
-    """Return what is known with bounds by alignments on pairs of which nothing else is."""
+def _aligned(context: Context) -> Known:
+    """Return bounds by alignments on the claim's first pairs, those of largest movement first."""
     largest = {pair.content for pair in (*context.pairs[:1], *context.screened.pairs[:1])}
-    given, memory = context.pairs[: 2 * SEVERAL], Memory()
+    given, memory = context.pairs[:MAX_PAIRS], Memory()
     of_others = replays_of_each(len(given))
+    seconds = context.settings.max_seconds
 
     def compare(on_d: Any, on_d2: Any, deadline: Deadline) -> KnownPair:
         is_largest = Pair(on_d, on_d2).content in largest
         replays = REPLAYS_OF_LARGEST if is_largest else of_others
-        return aligned_pair(
+        memory.until = Deadline(ENOUGH_TIME * seconds)
+        known = aligned_pair(
             context.call, (on_d, on_d2), context.guarantee, replays, deadline, memory
         )
+        if known.replays < 2 * (replays // 2):
+            context.sampler.note(
+                f"a run takes {context.a_run}: a pair was replayed {known.replays} times in place "
+                f"of {replays}, as that takes too long"
+            )
+        return known
 
-    known = replace(known, alignments=Deriving(lambda data, _: data, compare))
-    known.seconds_to_align = ALIGNING_TIME * context.settings.max_seconds
-    for number, pair in enumerate(given):
-        reason = "" if number in known.pairs else known.align(number, pair)
-        if reason:
-            refusal = f"{known.refusal}; {reason}" if known.refusal else reason
-            return replace(known, refusal=refusal, alignments=None)
-    return known
+    known = Known(alignments=Deriving(lambda data, _: data, compare))
+    deadline = Deadline(ALIGNING_TIME * seconds)
+    order = sorted(range(len(given)), key=lambda at: given[at].content not in largest)
+    known.refusal = _until_refused(known.pairs, given, order, known.alignments, deadline)
+    return replace(known, alignments=None) if known.refusal else known
+
+
+def _derived(context: Context) -> Known:
+    """Return losses on the claim's first pairs by enumeration of outcomes, or by traced draws."""
+    enumeration = Deriving(
+        lambda data, deadline: enumerated(context.call, data, deadline),
+        lambda on_d, on_d2, _: EnumeratedPair((on_d, on_d2)),
+    )
+    known = _known_by(context, enumeration, STEP_TIME)
+    return known if known.pairs or not known.refusal else _traced(context, known.refusal)
 
 
 def _traced(context: Context, refusal: str) -> Known:
-    """What traced draws tell; and why of no more pairs, else why nothing was enumerated."""
+    """Return what traced draws tell; and why of no more pairs, else why nothing was enumerated."""
     from pytest_dp.known import in_closed_form  # loaded where it is of use
-
-    if 2 * context.sampler.quickest_run > SEARCH_TIME * context.settings.max_seconds:
-        return Known(refusal=refusal)
 
     def traced(data: Any, deadline: Deadline) -> list[Any]:
         outcomes = in_closed_form.outcomes_of(context.call, data, deadline, MANY)
@@ -302,22 +293,37 @@ def _traced(context: Context, refusal: str) -> Known:
             raise CannotInstrument("outputs are too long to be checked")
         return outcomes
 
-    known, why = _until_refused(context, Deriving(traced, in_closed_form.compare), SEARCH_TIME)
-    return replace(known, refusal=str(why or "") or refusal)
+    known = _known_by(context, Deriving(traced, in_closed_form.compare), SEARCH_TIME)
+    return replace(known, refusal=known.refusal or refusal)
+
+
+def _known_by(context: Context, deriving: Deriving, share: float) -> Known:
+    """Return what one way shows of the claim's first pairs, in a share of the time at most."""
+    deadline, known = Deadline(share * context.settings.max_seconds), Known(deriving=deriving)
+    given = context.pairs[:MAX_PAIRS]
+    known.refusal = _until_refused(known.pairs, given, range(len(given)), deriving, deadline)
+    return known
 
 
 def _until_refused(
-    context: Context, deriving: Deriving, share: float
-) -> tuple[Known, BaseException | None]:
-    """What is known of the first pairs in a share of the time, and what kept it from the next."""
-    seconds = share * context.settings.max_seconds
-    deadline, known = Deadline(seconds), Known(deriving=deriving, seconds=seconds)
-    for number, pair in enumerate(context.pairs[: 2 * SEVERAL]):
+    known: dict[int, KnownPair],
+    given: Sequence[Pair],
+    order: Iterable[int],
+    deriving: Deriving | None,
+    deadline: Deadline,
+) -> str:
+    """Add what is known of pairs, in this order; return why nothing is of the next, if so."""
+    assert deriving is not None
+    for number in order:
         try:
-            known.pairs[number] = deriving.pair(pair, deadline)
-        except (CannotInstrument, Exception) as reason:  # what only proposes breaks no audit
-            return known, reason
-    return known, None
+            known[number] = deriving.pair(given[number], deadline)
+        except OutOfTime:
+            return TOO_SLOW
+        except CannotInstrument as reason:
+            return str(reason)
+        except Exception as error:  # the mechanism's own: what only proposes breaks no audit
+            return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _real_outputs(context: Context, pool: Pool, state: PairState) -> tuple[Outputs, Outputs]:

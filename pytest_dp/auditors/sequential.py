@@ -42,8 +42,9 @@ def audit(context: Context) -> AuditResult:
     except OutOfTime as out:
         context.refuse_hung(out)
     context.screened = screened = context.source.screener.screen()
-    if screened.note and not screened.screened:
-        context.sampler.note(f"pairs were not screened by runs without noise, as {screened.note}")
+    if screened.note and not (screened.screened and screened.is_enough):
+        done = f"only {screened.screened:,} pairs were" if screened.screened else "pairs were not"
+        context.sampler.note(f"{done} screened by runs without noise, as {screened.note}")
     known = known_of(context)
     context.sampler.looked += 2 * TRIAL_RUNS  # which were traced
     start = BettingAudit.on_claim if beside.is_asked_for() else Game

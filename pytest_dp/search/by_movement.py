@@ -37,7 +37,8 @@ MAX_OPENED = 500
 """Pairs around inputs that take new ways, which are screened. More matter where code has many
 comparisons."""
 MAX_OUTSIDE = 400
-"""Pairs outside the claim that are screened. More try odd values in more kinds of records."""
+"""Pairs outside the claim that are screened, and at most half as many as inside. More try odd
+values in more kinds of records, and take longer where inputs are large."""
 CLEARLY_FARTHER = 1.25
 """How many times as far the answer has to move on a pair outside the claim, to be proposed."""
 CLEARLY_MORE = 1.0001
@@ -100,7 +101,7 @@ class ByMovement(Screener):
         source, given = self._source, self._source.given
         inputs = [data for pair in given for data in (pair.d1, pair.d2)]
         sizes = (length(data) if kind_of(data) else 1 for data in inputs)
-        wanted = wanted_pairs(max(sizes, default=1))
+        self._wanted = wanted = wanted_pairs(max(sizes, default=1))
         done, known = self._screening.screen(given, wanted)
         pairs, is_all = self._further()
         more, found = self._screening.screen(pairs, wanted - done)
@@ -146,7 +147,8 @@ class ByMovement(Screener):
 
     def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
         """Propose those of the pairs on which the answer moves clearly farther than that."""
-        _, found = self._screening.screen(pairs, MAX_OUTSIDE, twice=twice)
+        most = min(MAX_OUTSIDE, self._wanted // 2)
+        _, found = self._screening.screen(pairs, most, twice=twice)
         farther = [moved for moved in found if moved.movement.loss > CLEARLY_FARTHER * farthest]
         self._outside += farther[:MAX_PROPOSED]
 
@@ -162,9 +164,7 @@ class ByMovement(Screener):
         elif not (can_edit(relation) and is_strategy(inputs)) or self._source.given[0].params:
             return
         seed = int(self._rng.integers(2**32))
-        guided = Guided(
-            inputs, self._call, seed, self._constants(), thinned=self._screening.thinned
-        )
+        guided = Guided(inputs, self._call, seed, self._constants())
         for made in guided.opened():
             for neighbour in beside(inputs, relation, made, guided.donors, guided.random):
                 self._choices[id(neighbour.pair)] = neighbour.pair, neighbour.choices

@@ -53,9 +53,9 @@ SIDEWAYS = 0.5
 where no single step comes closer."""
 LARGEST_ANSWER = 1_000_000
 """Answers of queries are tried up to this number."""
-HANGING_SECONDS = 10.0
-"""Time after which the runs of one batch count as hanging, of a mechanism that is not slow. More
-time is lost where one hangs; with less, a busy machine ends a search."""
+MAX_SECONDS = 10.0
+"""Seconds of effort after which a search ends early, of a mechanism that hangs or is slow. With
+more, time is lost on such ones; with less, a busy machine ends other searches."""
 
 
 @dataclass(slots=True)
@@ -88,10 +88,7 @@ def vectors(lengths: Sequence[int]) -> SearchStrategy[list[int]]:
 
 
 class Guided:
-    """Searches the values of a strategy for those that take new ways at comparisons.
-
-    Of slow mechanisms, there are `thinned` times fewer runs.
-    """
+    """Searches the values of a strategy for those that take new ways at comparisons."""
 
     def __init__(
         self,
@@ -99,10 +96,7 @@ class Guided:
         call: Call,
         seed: int,
         constants: Sequence[Any] = (),
-        *,
-        thinned: int = 1,
     ) -> None:
-        self._max_runs, self._hanging = MAX_RUNS // thinned, HANGING_SECONDS * thinned
         self._strategy, self._constants = strategy, constants
         self._seed, self.random = seed, Random(seed)
         self._distances = Distances()
@@ -120,18 +114,20 @@ class Guided:
         return self._runner.runs
 
     def opened(self) -> Iterator[Drawn]:
-        """Yield values that take a way which no value before took; drawn ones first."""
+        """Yield values that take a way which no value before took; drawn ones first.
+
+        Raises OutOfTime where runs are slow.
+        """
+        self._until = Deadline(MAX_SECONDS)
         if not self._runner.tells_distances:
             return
-        drawn = islice(
-            draws(self._strategy, self._seed, self._constants), min(FIRST_DRAWS, self._max_runs)
-        )
+        drawn = islice(draws(self._strategy, self._seed, self._constants), FIRST_DRAWS)
         self.donors = [one for one in drawn if one is not None and one.choices]
         yield from self._look(self.donors)[0]
         for way, aim in self._aims.items():
             if way not in self._varying and self._seen[way] >= MIN_SEEN:
                 aim.rounds = MAX_ROUNDS
-        while self.runs < self._max_runs and not self._runner.reason:
+        while self.runs < MAX_RUNS and not self._runner.reason:
             if not self._aims:
                 return
             way = min(self._aims, key=lambda at: self._aims[at].rounds)
@@ -229,7 +225,7 @@ class Guided:
     ) -> tuple[list[Drawn], list[float]]:
         """Return which of the values take new ways, and how far each is from one way."""
         found: list[dict[Way, float]] = []
-        with self._runner.in_place(Deadline(self._hanging)):
+        with self._runner.in_place(self._until):
             for drawn in values:
                 self._distances.least = {}
                 self._runner.run(drawn.value)

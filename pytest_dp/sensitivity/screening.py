@@ -11,20 +11,20 @@ from pytest_dp import clocks
 from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.relations import Pair
-from pytest_dp.results.screened import WANTED_PAIRS, Moved, Movement
+from pytest_dp.results.screened import Moved, Movement
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sensitivity.movement import Looked, Movements
 from pytest_dp.sensitivity.noiseless import FAR_POINTS, Runner
 from pytest_dp.sensitivity.unreached import Place, Step, unreached
 
+SLOW_TIMES = 2.0
+"""How many times the time for a screening the runs may take on the processor, before it ends early.
+With more, slow mechanisms have less time for bets; with less, others end early on a busy machine.
+"""
 HANGING_TIMES = 4.0
-"""How many times the time for a screening one batch of pairs may last on the clock, and all batches
-on the processor. Only a mechanism that hangs on some pair should ever take as long: where such a
-screening ends, depends on the clock."""
-COST_OF_PAIRS = 32
-"""Pairs by which it is decided what one costs, once. More spend longer on a slow mechanism; after
-fewer, what only the first runs take counts for all."""
+"""How many times the time for a screening one batch of pairs may last on the clock. Only a
+mechanism that hangs on some pair should ever take as long."""
 MAX_REFINED = 16
 """Kinds of movement of which the largest pair is run twice as often, to see how large its noise is
 on either input."""
@@ -38,10 +38,9 @@ MAX_KINDS_KEPT = 64
 class Screening:
     """Computes movements of pairs, and keeps the largest of each kind.
 
-    It should take about so many seconds of the processor in all: of slow mechanisms, `thinned`
-    times fewer pairs are run, by coarse steps. `raising` is whether it counts as a movement that
-    runs raise on one input of a pair alone; where it does not, such an input may be one that the
-    mechanism refuses.
+    Of slow mechanisms it ends early, after a few times so many seconds, and `note` says so.
+    `raising` is whether it counts as a movement that runs raise on one input of a pair alone; where
+    it does not, such an input may be one that the mechanism refuses.
     """
 
     def __init__(self, call: Call, seconds: float, *, raising: bool = False) -> None:
@@ -49,10 +48,7 @@ class Screening:
         self._runner = Runner(call)
         self._movements = Movements(self._runner)
         self._seconds, self._spent = seconds, 0.0
-        self._costs: list[float] = []
-        self._tried = 0
         self._last: list[tuple[Any, bool, Looked | None]] = []
-        self.thinned = 1
         self.note = ""
 
     @property
@@ -86,16 +82,14 @@ class Screening:
                             done += 1
                             _keep(best, Moved(pair, movement))
                 tried += len(batch)
-                self._count(len(batch), clocks.processor_seconds() - started)
+                self._spent += clocks.processor_seconds() - started
                 if self._runner.reason or (tried - done > FAILED_IN_VAIN and not done):
                     self.note = (
                         self._runner.reason or "it gives no answer with draws at fixed values"
                     )
                     break
-                if self._spent > HANGING_TIMES * self._seconds:
+                if self._spent > SLOW_TIMES * self._seconds:
                     self.note = "its runs take too long"
-                    break
-                if tried >= most // self.thinned:
                     break
             largest = ranked(best.values())
             with self._in_place():
@@ -109,16 +103,6 @@ class Screening:
 
     def _in_place(self) -> AbstractContextManager[None]:
         return self._runner.in_place(Deadline(HANGING_TIMES * self._seconds))
-
-    def _count(self, pairs: int, seconds: float) -> None:
-        """Count the cost of pairs; once enough were run, decide how many are to be left out."""
-        self._spent += seconds
-        before, self._tried = self._tried, self._tried + pairs
-        self._costs.append(seconds / pairs)
-        if before < COST_OF_PAIRS <= self._tried:
-            cost = WANTED_PAIRS * min(self._costs)
-            while cost > self._seconds * self.thinned and self.thinned < WANTED_PAIRS // 16:
-                self.thinned *= 4
 
     def unreached(
         self, inputs: Iterable[Any], known: Iterable[Step], fixed: Iterable[str]
@@ -136,7 +120,7 @@ class Screening:
         tracer.steps |= set(known)
         if left():
             with suppress(OutOfTime, Exception), self._in_place():
-                points = range(FAR_POINTS, FAR_POINTS + NOISE_RUNS // self.thinned)
+                points = range(FAR_POINTS, FAR_POINTS + NOISE_RUNS)
                 for point, data in zip(points, cycle(inputs), strict=False):
                     self._runner.run(data, point)
         return left()

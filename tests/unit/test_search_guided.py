@@ -159,12 +159,6 @@ def test_comparisons_of_parameters_are_given_up_at_once():
     assert guided.runs <= FIRST_DRAWS
 
 
-def test_fewer_runs_are_made_of_slow_mechanisms():
-    guided = Guided(ROWS, prepare(leaking_if(on_a_line), Arguments()), 1, thinned=16)
-    list(guided.opened())
-    assert guided.runs <= 250
-
-
 TEMPORARY = re.compile(r"^x-\d+\.a$")
 
 

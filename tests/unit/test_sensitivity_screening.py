@@ -213,7 +213,7 @@ def noisy_count(records, rng):
 def test_a_pass_counts_its_pairs():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [list(range(12))]}
     result = audit(noisy_count, **claim, seed=1, n_jobs=1, max_samples=20_000)
-    assert result.strength == "analytic"
+    assert result.strength == "aligned"
     assert result.screened == WANTED_PAIRS
     assert result.largest_movement == pytest.approx(1.0)
 
@@ -221,16 +221,16 @@ def test_a_pass_counts_its_pairs():
 def test_fewer_pairs_of_large_inputs_are_screened():
     data = [0.0] * 300
     result = audit(noisy_count, eps=1.0, neighbors="add_remove_one", inputs=[data], seed=1)
-    assert result.strength == "analytic"
+    assert result.strength == "aligned"
     assert LEAST_PAIRS < result.screened == wanted_pairs(300) < WANTED_PAIRS == wanted_pairs(1)
     assert wanted_pairs(100_000) == LEAST_PAIRS
 
 
-def test_a_pass_on_too_few_screened_pairs_is_not_analytic(monkeypatch):
+def test_a_pass_on_too_few_screened_pairs_does_not_rest_on_them(monkeypatch):
     screen = Screening.screen
     few = lambda self, pairs, _, **more: screen(self, pairs, 50, **more)  # noqa: E731
     monkeypatch.setattr(Screening, "screen", few)
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [list(range(12))]}
     result = audit(noisy_count, **claim, seed=1, n_jobs=1, max_samples=20_000)
     assert result.screened < WANTED_PAIRS
-    assert result.strength not in ("exact", "analytic")
+    assert result.strength not in ("exact", "analytic", "aligned")
