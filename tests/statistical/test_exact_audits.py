@@ -130,7 +130,8 @@ def test_what_only_proposes_breaks_no_audit(monkeypatch, place, error):
 
     monkeypatch.setattr(f"pytest_dp.{place}", fails)
     result = audit(laplace, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=20_000)
-    assert (result.verdict, result.estimate) == ("no violation", None)
+    assert result.verdict == "no violation"
+    assert result.estimate is None or place == "auditors.known.enumerated"  # then it is traced
 
 
 def test_outputs_of_a_vectorised_mechanism_are_compared_too():
