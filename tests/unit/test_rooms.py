@@ -67,6 +67,7 @@ def test_the_kernel_names_no_optional_room():
 
 
 @pytest.mark.slow
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("room", sorted(set(OPTIONAL) - {"known", "oracles"}))
 def test_claims_are_audited_without_a_room(room):
     code = CLAIMS.format(room=room)
