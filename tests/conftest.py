@@ -19,6 +19,7 @@ OF_THE_MACHINE = ("BUILD_NUMBER", "PYTEST_ADDOPTS", "FORCE_COLOR", "NO_COLOR", "
 something else. Without the removal, a test passes at a desk and fails in CI.
 """
 PREFIXES_OF_CI = ("GITHUB_", "CI_")
+SPOT = 3
 """How names of further variables begin that CI sets: of the job, the branch, the workspace."""
 
 for _name in {*os.environ}:
@@ -78,12 +79,17 @@ def _verdict_only(monkeypatch, _without_blame):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What a spot check leaves out is nightly; the long ones first: none runs alone at the end."""
+    """What a spot check leaves out is nightly; the long ones first: none runs alone at the end.
+
+    Of the cases of a slow test, every `SPOT`th is run, unless it says another number.
+    """
     seen: Counter[str] = Counter()
     for item in items:
-        if (mark := item.get_closest_marker("spot")) and not item.get_closest_marker("nightly"):
+        mark, is_slow = item.get_closest_marker("spot"), item.get_closest_marker("slow")
+        step = mark.args[0] if mark else SPOT if is_slow else 1
+        if step > 1 and not item.get_closest_marker("nightly"):
             function = item.nodeid.partition("[")[0]
-            if seen[function] % mark.args[0]:
+            if seen[function] % step:
                 item.add_marker("nightly")
             seen[function] += 1
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -116,7 +116,10 @@ class Game(Bets):
             if not state.binnings:
                 self._learn(state, deadline)
             self._bet(state, size, deadline)
-        if not self.bearing_out.decides(state) and self._has_outgrown(state):
+        # Features and classifiers of users' are asked all the same: errors of theirs show then.
+        own = self.context.settings.features, self.context.method.classifier
+        is_asked = own != (None, None) or not self.bearing_out.decides(state)
+        if is_asked and self._has_outgrown(state):
             self._learn(state, deadline)
         edge = self._proposed_edge(state)
         if state.binnings:

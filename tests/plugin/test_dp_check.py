@@ -30,7 +30,7 @@ RETURNED = f"""
 def test_the_result_is_returned(dp_check):
     result = dp_check(noisy(1.0))
     assert result.verdict == "no violation" and not result.violated
-    assert 0 < result.eps_lower < 1.0 <= result.resolution
+    assert 0 <= result.eps_lower < 1.0 <= result.resolution
     assert result.name == "test_a.py::test_the_result_is_returned"
     assert result.method == "sequential" and not result.claim.effort.get("method")
     assert 0 < result.e_value < 1e6 and 0 < result.bet_samples < result.samples <= 2000
