@@ -19,8 +19,10 @@ OF_THE_MACHINE = ("BUILD_NUMBER", "PYTEST_ADDOPTS", "FORCE_COLOR", "NO_COLOR", "
 something else. Without the removal, a test passes at a desk and fails in CI.
 """
 PREFIXES_OF_CI = ("GITHUB_", "CI_")
-SPOT = 3
 """How names of further variables begin that CI sets: of the job, the branch, the workspace."""
+SPOT = 3
+"""Each so many cases of a slow test, one is run by day. With fewer, `make test` takes longer; with
+more, what fails on a few cases alone is seen by night."""
 
 for _name in {*os.environ}:
     if _name in {*_CI_VARIABLES, *OF_THE_MACHINE} or _name.startswith(PREFIXES_OF_CI):
