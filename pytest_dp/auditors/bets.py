@@ -15,7 +15,7 @@ from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known
-from pytest_dp.auditors.pair_state import PairState, joints_of, make_room
+from pytest_dp.auditors.pair_state import PairState, joints_of, learn, make_room
 from pytest_dp.auditors.pairs_in_play import PairsInPlay
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.stopping import Caught
@@ -103,9 +103,23 @@ class Bets(ABC):
         """Return whether so many times the runs would see leaks a few times as likely as delta."""
 
     @property
-    @abstractmethod
     def evidence(self) -> Evidence:
         """The evidence of this run alone, for later ones."""
+        earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
+        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn)
+
+    def learned_pairs(self) -> list[PairState]:
+        """Return the pairs inside the claim of which bets were learned.
+
+        Where earlier runs refuted the claim and this one made no bets, they are learned now.
+        """
+        seen = [state for state in self.seen if not self.context.only_told(state.pair)]
+        learned = [state for state in seen if state.binnings]
+        if learned or not self.refuted:
+            return learned
+        for state in seen:
+            learn(self.context, state)
+        return seen
 
     def rest_on_what_is_known(self) -> None:
         """Let a pass rest on the known loss where effort ended in bets on pairs without one."""

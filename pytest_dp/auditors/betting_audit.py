@@ -223,12 +223,6 @@ class BettingAudit(Bets):
         return self._outside is not None and self._outside.refuted
 
     @property
-    def evidence(self) -> Evidence:
-        """The evidence of this run alone, for later ones."""
-        earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
-        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn)
-
-    @property
     def caught(self) -> Caught:
         """What would have been caught, with 95 % power, on the pairs that the claim gives."""
         return caught_by(self.seen[: self.queue.claimed], self._planned())

@@ -74,7 +74,7 @@ def conclude(game: Bets, derived: Known) -> AuditResult:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     context = game.context
     bets = _bets(game)
-    known = [state for state in game.seen if state.binnings and not context.only_told(state.pair)]
+    known = game.learned_pairs()
     if not known and not game.bearing_out.runs:
         note_if_late(game)
         return context.result("inconclusive", **bets)

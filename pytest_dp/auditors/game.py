@@ -199,12 +199,6 @@ class Game(Bets):
             state.draw_apart()
 
     @property
-    def evidence(self) -> Evidence:
-        """The evidence of this run alone, for later ones."""
-        earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
-        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn)
-
-    @property
     def caught(self) -> Caught:
         """What would have been caught, with 95 % power, on the pairs that the claim gives."""
         return self.margin.caught

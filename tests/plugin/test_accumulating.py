@@ -39,7 +39,6 @@ def grown(project, to):
         file.write_text(json.dumps(kept))
 
 
-@pytest.mark.nightly
 def test_each_run_adds_and_what_they_refuted_stays_refuted(stats):
     nightly(stats)
     nightly(stats)

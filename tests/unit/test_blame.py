@@ -186,7 +186,7 @@ def above_limit(data, rng):
     return out
 
 
-@case("too little noise", "here has to hide a move of 2.0: a loss of up to 2.0", MOVED)
+@case("too little noise", "has to hide a move of 2.0 in output: a loss of up to 2.0", MOVED)
 def place_of_the_largest(data, rng):
     return int(np.argmax(np.array(data) + rng.laplace(scale=1.0, size=4)))  # here
 
