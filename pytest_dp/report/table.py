@@ -186,14 +186,18 @@ def plain_name(record: Record) -> str:
 
 
 def _cut(name: str, size: int) -> str:
-    """Return a name with dots for what there is no room for: the path first."""
-    if len(name) <= size:
-        return name
-    if len(name.partition("::")[2]) + len("...") <= size:
-        return f"...{name[3 - size :]}"
-    name = name.partition("::")[2] or name
+    """Return as much of a name as there is room for: without folders, then the function alone.
+
+    A function that is still too long is cut in its middle.
+    """
+    file, _, function = name.partition("::")
+    function, folders = function or name, file.split("/")[:-1]
+    shorter = [f".../{name.split('/', n + 1)[-1]}" for n in range(len(folders))]
+    for candidate in (name, *shorter, function):
+        if len(candidate) <= size:
+            return candidate
     end = (size - 3) // 2
-    return name if len(name) <= size else f"{name[: size - 3 - end]}...{name[-end:]}"
+    return f"{function[: size - 3 - end]}...{function[-end:]}"
 
 
 def _result(record: Record, found: str, width: int) -> str:

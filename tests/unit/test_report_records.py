@@ -104,6 +104,22 @@ def test_each_claim_has_one_line_that_fits(width):
     )
 
 
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (100, "clinic/stats/averages.py::mean_age"),
+        (82, ".../stats/averages.py::mean_age"),
+        (80, ".../averages.py::mean_age"),
+        (72, "mean_age"),
+        (66, "mean_age"),
+    ],
+)
+def test_a_name_loses_its_folders_first_then_its_file_and_no_part_of_either(width, shown):
+    nodeid = "clinic/stats/averages.py::mean_age[eps=1.0]"
+    lines = table([replace(rows()[1], nodeid=nodeid, claim="eps=1.0")], width)
+    assert lines[1][0].partition("  ")[0] == shown
+
+
 def test_a_wide_table_says_over_how_many_pairs_a_loss_was_computed():
     known = replace(rows()[1], strength="analytic", resolution=1.0, screened=1_000)
     narrow, wide = ("\n".join(line for line, _ in table([known], n)) for n in (80, 120))
