@@ -20,9 +20,9 @@ something else. Without the removal, a test passes at a desk and fails in CI.
 """
 PREFIXES_OF_CI = ("GITHUB_", "CI_")
 """How names of further variables begin that CI sets: of the job, the branch, the workspace."""
-SPOT = 3
-"""Each so many cases of a slow test, one is run by day. With fewer, `make test` takes longer; with
-more, what fails on a few cases alone is seen by night."""
+SPOT = 5
+"""Each so many cases of a slow or statistical test, one is run by day. With fewer, `make test`
+takes longer; with more, what fails on a few cases alone is seen by night."""
 
 for _name in {*os.environ}:
     if _name in {*_CI_VARIABLES, *OF_THE_MACHINE} or _name.startswith(PREFIXES_OF_CI):
@@ -83,12 +83,13 @@ def _verdict_only(monkeypatch, _without_blame):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a spot check leaves out is nightly; the long ones first: none runs alone at the end.
 
-    Of the cases of a slow test, every `SPOT`th is run, unless it says another number.
+    Of the cases of a slow or statistical test, every `SPOT`th is run, or as many as its mark says.
     """
     seen: Counter[str] = Counter()
     for item in items:
-        mark, is_slow = item.get_closest_marker("spot"), item.get_closest_marker("slow")
-        step = mark.args[0] if mark else SPOT if is_slow else 1
+        mark = item.get_closest_marker("spot")
+        is_long = item.get_closest_marker("slow") or item.path.parent.name == "statistical"
+        step = mark.args[0] if mark else SPOT if is_long else 1
         if step > 1 and not item.get_closest_marker("nightly"):
             function = item.nodeid.partition("[")[0]
             if seen[function] % step:

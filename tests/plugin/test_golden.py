@@ -59,7 +59,7 @@ def patient(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("patient")
-@pytest.mark.spot(3)
+@pytest.mark.spot(5)
 @pytest.mark.parametrize(
     "name",
     [

@@ -49,6 +49,7 @@ def test_right_and_wrong_reports():
     assert right.strength in ("fair", "strong")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("eps", [1.0, 3.0])
 def test_without_the_hash_the_audit_is_blind(eps):
     result = audit(olh(eps), eps=1.0, inputs=CITIES, seed=1, max_samples=8_000)

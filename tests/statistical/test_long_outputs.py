@@ -79,6 +79,7 @@ def test_a_leak_in_a_long_output_is_found_and_its_twin_passes(case, coupled):
     assert twin.verdict == "no violation"
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("kind", "cells", "place"),

@@ -35,6 +35,7 @@ CLOSE = {"sequential": 0.4, "statdp": 0.7, "dpsniper": 0.6}
 """Share of the truth that bounds reach, at the least, in the middle of several."""
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(5)
 @pytest.mark.parametrize("audits", [1, pytest.param(6, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
@@ -195,6 +196,7 @@ def slow_enough(records, rng):
     return len(records) + rng.laplace(scale=0.8)
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(4)
 @every_method
 def test_the_same_seed_gives_the_same_result_for_any_number_of_processes(method):
@@ -363,6 +365,7 @@ def blocks(records, rng, size):
     return np.where(rng.random(size) < 0.5, np.repeat(shared, 100)[:size], own)
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(12)
 @every_method
 @pytest.mark.parametrize("mechanism", [shared_noise, half_shared, blocks])

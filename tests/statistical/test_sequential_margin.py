@@ -99,6 +99,7 @@ def test_more_noise_does_not_make_it_worse(noise):
     assert 1.2 < result.resolution < 2.2
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_shape_of_the_noise_counts():
     """Gaussian noise, cut off and rounded: rare events show the loss, and likely ones half of it.

@@ -111,6 +111,7 @@ def clipped_numbers(numbers, rng):
     return sum(min(max(number, 0), 100) for number in numbers) + rng.laplace(scale=100.0)
 
 
+@pytest.mark.nightly
 def test_a_clip_is_missed_though_examples_are_far_below_its_end():
     claim = {**CLAIM, "inputs": [[0, 1, 1, 0]]}
     told = audit(not_clipped_numbers, **claim).beyond

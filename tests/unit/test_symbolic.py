@@ -36,7 +36,7 @@ from pytest_dp.symbolic.solving import Questions  # noqa: E402
 from pytest_dp.symbolic.texts import Text  # noqa: E402
 from pytest_dp.symbolic.trace import Trace  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("few_pairs")
+pytestmark = [pytest.mark.usefixtures("few_pairs"), pytest.mark.spot(5)]
 
 to_int, to_len = NAMES["int"], NAMES["len"]
 
