@@ -44,14 +44,14 @@ from pytest_dp.statistics.resolution import (
     LITTLE,
     OTHER_PAIRS_SHARE,
     SEEN,
+    any_event_differs,
     clearest_event,
     rarest_leak,
     runs_to_margin,
     smallest_event,
-    told_apart,
     would_show,
 )
-from pytest_dp.statistics.shared_loss import sharing, smallest_shared_loss
+from pytest_dp.statistics.shared_loss import count_equal_losses, smallest_shared_loss
 
 MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. Derived: a value that is released
@@ -269,7 +269,7 @@ def _least_caught(state: PairState, bets: PlannedBets) -> float:
 
 def tells_apart(states: list[PairState]) -> bool:
     """Whether any event that was tried tells the two inputs of a pair apart, beyond chance."""
-    return told_apart(_events_of(states))
+    return any_event_differs(_events_of(states))
 
 
 def should_tell(states: list[PairState], guarantee: Guarantee, used: float = SEEN) -> bool:
@@ -316,7 +316,7 @@ def _places_sharing(state: PairState) -> float:
     enough = max(MILLION // len(places), THOUSAND)
     table, on_d = first_pairs(table, on_d, enough)
     labels = (_labels(place, table) for place in places)
-    return sharing(((label[on_d], label[~on_d]) for label in labels), state.coupled)
+    return count_equal_losses(((label[on_d], label[~on_d]) for label in labels), state.coupled)
 
 
 def _labels(place: str, table: Table) -> Ints:

@@ -79,7 +79,7 @@ class _Guessing:
         self.canaries = Canaries(base, self.method.canaries, context.seed)
         m = len(self.canaries)
         self.placed = evidence.bets(m) if self.method.runs > 1 else []
-        planned = evidence.planned(m, self.sticks, self.alpha)
+        planned = evidence.plan_guesses(m, self.sticks, self.alpha)
         self.guesses: tuple[int, int] = self.method.guesses or planned  # type: ignore[assignment]
         self._check_enough()
         self.counted = [self.guesses, *(bet.guesses for bet in self.placed)]
@@ -170,7 +170,7 @@ class _Guessing:
 
     def _is_found(self, times: float) -> bool:
         m = len(self.canaries)
-        right = evidence.simulated(self.right, self.counted, times, self.context.seed)
+        right = evidence.simulate_right_guesses(self.right, self.counted, times, self.context.seed)
         if self.placed:
             won = evidence.log_e_value(right[..., 1:], self.placed, m, self.sticks)
             found = won >= -math.log(self.alpha)

@@ -29,7 +29,7 @@ from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.losing_now import may_lose
 from pytest_dp.statistics.proofs import Proof
-from pytest_dp.statistics.resolution import told_apart, would_show
+from pytest_dp.statistics.resolution import any_event_differs, would_show
 
 
 def search_then_test(
@@ -197,7 +197,7 @@ def _is_blind(game: Game, tested: Tested, agree: bool) -> bool:
     counted = tested.counted.values()
     apart = np.array([counts.cells for counts in counted])
     runs = min(min(counts.n1, counts.n2) for counts in counted)
-    if told_apart(apart) or not would_show(game.context.guarantee, runs, len(apart)):
+    if any_event_differs(apart) or not would_show(game.context.guarantee, runs, len(apart)):
         return False
     agree = agree or all(state.outputs.alike() for state in game.seen)
     return not agree or bool(cannot_be_read(game.pool))

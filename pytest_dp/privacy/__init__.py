@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_dp.privacy.approximate import ApproximateDP
-from pytest_dp.privacy.composition import composed, smallest
+from pytest_dp.privacy.composition import compose_profile, smallest
 from pytest_dp.privacy.concentrated import (
     GaussianDP,
     RenyiDP,
@@ -46,7 +46,7 @@ __all__ = [
     "RenyiDP",
     "TradeOff",
     "ZeroConcentratedDP",
-    "composed",
+    "compose_profile",
     "gaussian_sigma",
     "gdp_to_delta",
     "gdp_to_eps",

@@ -54,7 +54,7 @@ class ApproximateDP(Guarantee):
         return ApproximateDP(value, self.delta)
 
     def times(self, factor: float) -> ApproximateDP:
-        """The same with eps times `factor`; if eps is 0, the price exp(eps) is what is scaled."""
+        """Return the guarantee with eps times `factor`; if eps is 0, exp(eps) is scaled."""
         return self.at(self.eps * factor if self.eps else max(math.log(factor), 0.0))
 
     def with_noise_over(self, times: float) -> float:
@@ -64,7 +64,7 @@ class ApproximateDP(Guarantee):
         return super().noise_below(value) if self.eps else math.exp(min(value, 2 * LARGEST_EPS))
 
     def delta_at(self, eps: float) -> float:
-        """Of two coins, one of which is thrown: randomised response at eps with a leak of delta.
+        """Return the delta at `eps` of randomised response with a leak: the worst case.
 
         Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015.
         """
@@ -93,7 +93,7 @@ class ApproximateDP(Guarantee):
         return np.maximum(shown * (1 - 5e-16) - 5e-16, 0.0)
 
     def shown_by_divergence(self, order: float, value: float) -> float:
-        """Of all pairs of outputs under pure eps, randomised response has the largest divergence.
+        """Return the eps at which randomised response, the worst case, has this divergence.
 
         Beside delta > 0 any divergence may be infinite.
         """

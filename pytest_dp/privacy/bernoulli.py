@@ -137,11 +137,11 @@ def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
     coarse = probabilities(200)
     widest = np.log(2 + 3 * np.sqrt(-np.log(coarse) / rho))
 
-    def allowed(logs: Floats) -> Floats:
+    def log_largest(logs: Floats) -> Floats:
         order = np.maximum(np.exp(logs), 1 + NEARLY_EQUAL)
         return np.log(largest(coarse, order, order * rho))
 
-    best = _smallest(allowed, np.zeros_like(widest), widest)
+    best = _smallest(log_largest, np.zeros_like(widest), widest)
     q = probabilities()
     order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), 1 + NEARLY_EQUAL)
     return tangents(q, order, order * rho)

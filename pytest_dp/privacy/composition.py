@@ -37,7 +37,7 @@ asked at 800 points only: 4e-3. Both are rounded up: what is let pass is short b
 
 
 def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
-    """Whether every mechanism that keeps the first guarantee is known to keep the second.
+    """Return whether every mechanism that keeps the first guarantee is known to keep the second.
 
     It does if that is what the first adds up to, used once. False does not mean that something is
     known to tell them apart.
@@ -108,8 +108,8 @@ def smallest(claim: Guarantee, parts: Parts) -> Guarantee:
     return claim.at(value)
 
 
-def composed(parts: Parts) -> PrivacyProfile:
-    """All that parts add up to, as a privacy profile that holds for every eps."""
+def compose_profile(parts: Parts) -> PrivacyProfile:
+    """Return the privacy profile that parts add up to, which holds for every eps."""
     return PrivacyProfile(_profile(parts)[0])
 
 
@@ -199,14 +199,14 @@ def _mu_of_coins(coins: list[tuple[float, int]]) -> float:
         )
         values = losses.start + losses.step * np.arange(len(log_p))
 
-        def quantiles(logs: Floats) -> Floats:
-            """Of the sums from each on, by the smaller of what is above and below."""
+        def sum_quantiles(logs: Floats) -> Floats:
+            """Return normal quantiles of the sums from each on, by the smaller tail."""
             above = np.logaddexp.accumulate(logs[::-1])[::-1][1:]
             below = np.logaddexp.accumulate(logs)[:-1]
             tail = ndtri_exp(np.minimum(np.minimum(above, below), 0.0))
             return np.where(above < below, tail, -tail)
 
-        apart = quantiles(log_p) - quantiles(log_p - values)
+        apart = sum_quantiles(log_p) - sum_quantiles(log_p - values)
     return float(np.max(apart[~np.isnan(apart)])) * (1 + 1e-9)
 
 
@@ -251,7 +251,9 @@ def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
     leak = _leak(parts) * (1 + 1e-15)
     without_leaks = [(without_leak(part), times) for part, times in parts]
     coins = [(part.eps, times) for part, times in without_leaks if part.eps]
-    rest = _merged([(part, times) for part, times in without_leaks if part.eps is None])
+    rest = _merge_additive_parts(
+        [(part, times) for part, times in without_leaks if part.eps is None]
+    )
     bounds: list[Guarantee | Region] = []
     met = _ROUNDING
     if len(rest) == 1 and rest[0][1] == 1 and not coins:
@@ -283,7 +285,7 @@ def _leak(parts: Parts) -> float:
 
 
 def _by_divergence(parts: Parts) -> Guarantee | None:
-    """What bounds on divergences add up to, if all parts have some."""
+    """Return the sum of bounds on divergences; None unless all parts have one."""
     rho = math.fsum(times * smallest_rho(part) for part, times in parts)
     if rho < math.inf:
         return ZeroConcentratedDP(rho)
@@ -300,15 +302,15 @@ def _renyi(parts: Parts, orders: set[float]) -> RenyiDP | None:
 
 
 def _region(coins: list[tuple[float, int]], rest: Parts) -> Region:
-    """What the worst pairs of all parts allow together."""
+    """Return the region that the worst pairs of all parts allow together."""
     from pytest_dp.privacy.losses import Losses
 
     losses = [Losses.of_region(part.region).times(times) for part, times in rest]
     return reduce(Losses.plus, losses, _losses_of_coins(coins)).region()
 
 
-def _merged(parts: Parts) -> list[tuple[Guarantee, int]]:
-    """Parts of which those of a kind that adds up are one."""
+def _merge_additive_parts(parts: Parts) -> list[tuple[Guarantee, int]]:
+    """Merge parts of each kind whose parameters add up into one."""
     rho = square = 0.0
     merged: list[tuple[Guarantee, int]] = []
     renyi: list[tuple[RenyiDP, int]] = []

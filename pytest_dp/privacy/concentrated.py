@@ -20,7 +20,7 @@ from pytest_dp.privacy.guarantees import (
     Renyi,
     WithoutEps,
     as_given,
-    named,
+    name_argument,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ZeroConcentratedDP(Curve):
 
     @property
     def without_leak(self) -> ZeroConcentratedDP:
-        """What holds but for a leak of delta."""
+        """The same rho, without delta."""
         return ZeroConcentratedDP(self.rho)
 
     @cached_property
@@ -124,7 +124,7 @@ def renyi_to_delta(order: float, bound: float, eps: float) -> float:
 
 
 def can_bet(order: float, rho: float) -> bool:
-    """Whether floats hold the moment that is bounded."""
+    """Return whether floats can hold the moment that is bounded."""
     return order * (order - 1) * rho <= LARGEST_EPS
 
 
@@ -317,7 +317,7 @@ class RenyiDP(Curve):
 
     def __repr__(self) -> str:
         orders = {int(order) if order % 1 == 0 else order: eps for order, eps in self.bounds}
-        return f"RenyiDP({orders}{named(self.name)})"
+        return f"RenyiDP({orders}{name_argument(self.name)})"
 
     def __str__(self) -> str:
         return f"guarantee={self!r}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from pytest_dp.privacy.guarantees import Curve, Renyi, named
+from pytest_dp.privacy.guarantees import Curve, Renyi, name_argument
 
 if TYPE_CHECKING:
     from pytest_dp.arrays import Bools, Floats
@@ -66,10 +66,10 @@ class _Functional(Curve):
 
         both = np.stack([p.ravel(), q.ravel()])
         parts = np.array_split(both, 1 + p.size // 1000, axis=1)
-        return np.concatenate([self._broken(*part) for part in parts]).reshape(p.shape)
+        return np.concatenate([self._broken_scales(*part) for part in parts]).reshape(p.shape)
 
-    def _broken(self, p: Floats, q: Floats) -> Floats:
-        """The scales up to which some hockey stick is broken; needs memory for each of them."""
+    def _broken_scales(self, p: Floats, q: Floats) -> Floats:
+        """Return the scales up to which some hockey stick is broken; allocates for each of them."""
         import numpy as np
 
         eps, delta = self.sticks
@@ -95,7 +95,7 @@ class _Functional(Curve):
         return float(_last_where(is_broken, np.zeros(1))[0])
 
     def group(self, k: int) -> TradeOff | _Functional:
-        """What is allowed k times in a row (Dong, Roth, Su 2022, Theorem 2.14)."""
+        """Return what `k` uses in a row allow (Dong, Roth, Su 2022, Theorem 2.14)."""
         return self if k == 1 else TradeOff(_Repeated(self, k), self.name and f"{k} x {self.name}")
 
     @property
@@ -103,9 +103,8 @@ class _Functional(Curve):
         return self.name + _times(self.scale) if self.name else repr(self)
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({_name(self.function)}{named(self.name)}){_times(self.scale)}"
-        )
+        arguments = f"{_name(self.function)}{name_argument(self.name)}"
+        return f"{type(self).__name__}({arguments}){_times(self.scale)}"
 
     def __str__(self) -> str:
         return f"guarantee={self!r}"
@@ -164,9 +163,9 @@ class PrivacyProfile(_Functional):
         return min(value, self.region.delta_at(eps), 1.0)
 
     def renyi_between(self, order: float) -> tuple[float, float]:
-        from pytest_dp.privacy.profiles import refined, renyi_between
+        from pytest_dp.privacy.profiles import refine_profile, renyi_between
 
-        sticks = refined(self.delta_at, *self.region.sticks(), order)
+        sticks = refine_profile(self.delta_at, *self.region.sticks(), order)
         return renyi_between(*sticks, order)
 
     def __str__(self) -> str:

@@ -48,7 +48,7 @@ class Renyi(NamedTuple):
 
 
 class Guarantee(ABC):
-    """What is promised of the outputs P and Q on any two neighbouring inputs, in either order."""
+    """A promise about the outputs P and Q on any two neighbouring inputs, in either order."""
 
     eps: float | None
     """In nats; None for notions that have no eps of their own."""
@@ -65,7 +65,7 @@ class Guarantee(ABC):
 
     @property
     def claimed(self) -> float:
-        """The promise in its parameter."""
+        """The claimed value of the parameter."""
         return float(getattr(self, self._parameter))
 
     @property
@@ -103,10 +103,10 @@ class Guarantee(ABC):
 
     @abstractmethod
     def at(self, value: float) -> Guarantee:
-        """The same with its parameter at `value`: weaker for a larger one."""
+        """Return the guarantee with its parameter at `value`: weaker for a larger one."""
 
     def times(self, factor: float) -> Guarantee:
-        """The same with its parameter times `factor`: weaker above 1, stronger below."""
+        """Return the guarantee with its parameter times `factor`: weaker above 1."""
         return self.at(self.claimed * factor)
 
     @abstractmethod
@@ -130,7 +130,7 @@ class Guarantee(ABC):
         """A bound on the divergence of an order, 1 or above, rounded up; infinite if unbounded."""
 
     def renyi_between(self, order: float) -> tuple[float, float]:
-        """The same beside a bound from below: apart only where it is found by values of a curve."""
+        """Return bounds, from below and above, on the divergence that is allowed."""
         return self.renyi_at(order), self.renyi_at(order)
 
     @abstractmethod
@@ -138,7 +138,7 @@ class Guarantee(ABC):
         """The largest P(S) that is allowed where Q(S) = q, rounded up: 1 minus the trade-off."""
 
     def shown_by(self, p: Number, q: Number) -> Number:
-        """What an event proves of the parameter by P(S) = p and Q(S) = q, rounded down.
+        """Return the parameter that an event with P(S) = p and Q(S) = q proves, rounded down.
 
         It is more than `claimed` where p is above `largest_probability` of q; 0 where p <= q;
         infinite where the guarantee is broken at any value. The event's complement counts as well.
@@ -150,18 +150,18 @@ class Guarantee(ABC):
 
     @abstractmethod
     def _shown(self, p: Floats, q: Floats) -> Floats:
-        """The same for arrays of one shape; what it returns where p <= q does not matter."""
+        """Compute `shown_by` for arrays of one shape; entries with p <= q are ignored."""
 
     @abstractmethod
     def shown_by_divergence(self, order: float, value: float) -> float:
-        """What a divergence of that order of at least `value` proves of the parameter; 0: nothing.
+        """Return the parameter that a divergence of this order and value proves; 0 if none.
 
         The order 1 is Kullback-Leibler's.
         """
 
     @abstractmethod
     def group(self, k: int) -> Guarantee:
-        """What holds for inputs at distance `k`.
+        """Return what holds for inputs at distance `k`.
 
         Raises ClaimError if there is no rule for this notion.
         """
@@ -173,11 +173,11 @@ class Guarantee(ABC):
 
     @property
     def _in_words(self) -> tuple[str, str]:
-        """What the parameter is called, and what is said behind its number."""
+        """The name of the parameter, and the words behind its number."""
         return ("loss", " times the claim") if self.parameter == "scale" else (self.parameter, "")
 
     def written(self, number: str) -> str:
-        """The claim as text, with its parameter as a number: ``eps = 1.0``."""
+        """Return the claim as text, with its parameter as a number: ``eps = 1.0``."""
         if self.parameter == "scale":
             return self.label
         return self.equal(number) + (f", delta = {self.delta:g}" if self.delta else "")
@@ -187,7 +187,7 @@ class Guarantee(ABC):
         return self._compared(">=", number)
 
     def more_than(self, number: str) -> str:
-        """The same where nothing closer is known: ``eps > 1.0``."""
+        """Return the text of a lower bound: ``eps > 1.0``."""
         return self._compared(">", number)
 
     def equal(self, number: str) -> str:
@@ -200,7 +200,10 @@ class Guarantee(ABC):
         return f"{number}{behind}" if name == "loss" else f"a true {name} of {number}{behind}"
 
     def spanning(self, low: str, high: str) -> str:
-        """Where the parameter lies by an event: ``a loss of 0.9 to 1.3``, ``mu of 0.9 to 1.3``."""
+        """Return a range of the parameter as text, such as ``a loss of 0.9 to 1.3``.
+
+        ``a loss of 0.9 to 1.3``, ``mu of 0.9 to 1.3``.
+        """
         name, behind = self._in_words
         name = "a loss" if self.parameter in ("eps", "scale") else name
         return f"{name} of {low} to {high}{behind}"
@@ -226,8 +229,8 @@ def as_given(like: Number, values: Floats) -> Number:
     return cast("Number", values if values.ndim else float(values))
 
 
-def named(name: str) -> str:
-    """The name of a guarantee as its last argument, where it has one."""
+def name_argument(name: str) -> str:
+    """Return the name of a guarantee as its last argument, where it has one."""
     return f", name={name!r}" if name else ""
 
 

@@ -72,7 +72,7 @@ class Losses:
         return cls(start, step, sums.astype(float), infinite)
 
     def with_step(self, step: float) -> Losses:
-        """The same losses on another lattice."""
+        """Return these losses on another lattice."""
         if step == self.step:
             return self
         losses = self.start + self.step * np.arange(len(self.probabilities), dtype=float)
@@ -98,7 +98,7 @@ class Losses:
 
     @classmethod
     def trimmed(cls, start: float, step: float, p: Floats, infinite: float) -> Losses:
-        """Without losses so rare that they only widen the lattice, which grows with each sum.
+        """Make losses without the rarest, which only widen the lattice; it grows with each sum.
 
         Rounded to more: those above are taken to be infinite, those below to be the lowest left.
         """

@@ -53,7 +53,7 @@ class AttackAUC(WithoutEps):
         return AttackAUC(value)
 
     def times(self, factor: float) -> AttackAUC:
-        """The same with the advantage over a coin times `factor`."""
+        """Return this guarantee with the advantage over a coin times `factor`."""
         return self.at(min(0.5 + factor * (self.auc - 0.5), 1.0))
 
     def with_noise_over(self, times: float) -> float:

@@ -27,7 +27,10 @@ from its peak where the rest, which falls faster, is negligible: a millionth."""
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What is allowed in both directions: ``p <= intercept + slope * q`` for each of its lines."""
+    """A set of probabilities: ``p <= intercept + slope * q`` for each line, in both directions.
+
+    ``p <= intercept + slope * q`` for each line.
+    """
 
     slopes: Floats
     """From 0, ascending. As hockey sticks, eps = ln(slope)."""
@@ -72,7 +75,7 @@ class Region:
         return eps, delta
 
     def spread(self) -> list[tuple[float, float]]:
-        """A few hockey sticks: delta from that at eps = 0 down to where it falls no further."""
+        """Choose a few hockey sticks, from the delta at eps = 0 to the lowest delta."""
         eps, delta = self.sticks()
         asked = np.maximum(np.array(LEVELS) * delta[0], delta[-1])
         chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
@@ -108,10 +111,10 @@ def renyi_between(eps: Floats, delta: Floats, order: float) -> tuple[float, floa
     return least * (1 - 1e-9), most * (1 + 1e-9)
 
 
-def refined(
+def refine_profile(
     function: Callable[[float], float], eps: Floats, delta: Floats, order: float
 ) -> tuple[Floats, Floats]:
-    """More values of a profile, where the bounds on a Rényi divergence are the furthest apart."""
+    """Add values to a profile where bounds on a Rényi divergence are the furthest apart."""
     for _ in range(12):
         low, high = renyi_segments(eps, delta, order)
         with np.errstate(all="ignore"):
@@ -159,7 +162,7 @@ def _log_integral(low: Floats, high: Floats, left: Floats, right: Floats, order:
     h = high - low
 
     def power(s: float) -> Floats:
-        """Of the integral of e^(s t) from 0 to h."""
+        """Return the logarithm of the integral of e^(s t) from 0 to h."""
         if s == 0:
             return np.log(h)
         return np.maximum(s * h, 0.0) + np.log(-np.expm1(-abs(s) * h) / abs(s))
@@ -195,7 +198,7 @@ def _lower_hull(x: list[float], c: list[float]) -> tuple[list[float], list[float
 def _is_above(
     left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]
 ) -> bool:
-    """Whether the middle point is on or above the line through the others."""
+    """Return whether the middle point is on or above the line through the others."""
     return (left[1] - middle[1]) * (right[0] - middle[0]) <= (middle[1] - right[1]) * (
         middle[0] - left[0]
     )

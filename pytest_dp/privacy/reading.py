@@ -38,12 +38,12 @@ def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
     if len(notions) > 1:
         raise ClaimError(
             f"A claim was given {' and '.join(f'{name}=' for name in notions)}: several claims. "
-            f"Allowed: one of {_listed(NOTIONS)}. Write one @dp_claim for each."
+            f"Allowed: one of {_join_names(NOTIONS)}. Write one @dp_claim for each."
         )
     if not notions:
         beside = f"delta={stated['delta']!r} without eps=" if "delta" in stated else "none of them"
         raise ClaimError(
-            f"A claim needs one of {_listed(NOTIONS)}, and was given {beside}: for example "
+            f"A claim needs one of {_join_names(NOTIONS)}, and was given {beside}: for example "
             "@dp_claim(eps=1.0), or @dp_claim(eps=1.0, delta=1e-6)."
         )
     notion = notions[0]
@@ -55,7 +55,7 @@ def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
     return _READERS[notion](stated[notion], stated.get("delta", 0.0))
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     return ", ".join(f"{name}=" for name in names[:-1]) + f" and {names[-1]}="
 
 
@@ -64,7 +64,7 @@ def _is_number(value: object) -> bool:
 
 
 def of_group(read: Guarantee, k: int) -> Guarantee:
-    """What holds for inputs that differ in k units.
+    """Return the guarantee for inputs that differ in k units.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def _positive(name: str, value: Any, example: str, limit: float) -> float:
     return float(value)
 
 
-def _concentrated(rho: Any, delta: Any) -> Guarantee:
+def _read_concentrated(rho: Any, delta: Any) -> Guarantee:
     return ZeroConcentratedDP(_positive("rho", rho, "0.5", LARGEST_EPS), delta=_delta(delta))
 
 
@@ -173,7 +173,7 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
     _check_callable(profile, "of eps that returns delta, such as lambda eps: ...")
     from pytest_dp.privacy.profiles import Region
 
-    eps, delta = _evaluated(profile, lambda: profile.sticks)
+    eps, delta = _call_user_function(profile, lambda: profile.sticks)
     points = list(zip(eps.tolist(), delta.tolist(), strict=True))
     _check_probabilities(profile, "eps", points)
     for (_, value), (at, after) in pairwise(points):
@@ -201,7 +201,7 @@ def _tradeoff(tradeoff: TradeOff) -> Guarantee:
     from pytest_dp.privacy.profiles import quantiles
 
     asked = quantiles()
-    values = _evaluated(tradeoff, lambda: [float(tradeoff.function(x)) for x in asked])
+    values = _call_user_function(tradeoff, lambda: [float(tradeoff.function(x)) for x in asked])
     points = list(zip(asked, values, strict=True))
     _check_probabilities(tradeoff, "x", points)
     rules = "Allowed: a convex function that falls, such as lambda x: max(0, 0.9 - x)."
@@ -233,8 +233,8 @@ def _check_callable(given: PrivacyProfile | TradeOff, kind: str) -> None:
         raise invalid("function", given.function, f"Allowed: a function {kind}.")
 
 
-def _evaluated(given: Guarantee, values: Callable[[], Any]) -> Any:
-    """What a user's function returns, or an error that says what it raised."""
+def _call_user_function(given: Guarantee, values: Callable[[], Any]) -> Any:
+    """Call a user's function; raise an error that says what it raised."""
     try:
         return values()
     except Exception as error:
@@ -255,7 +255,7 @@ def _check_probabilities(given: Guarantee, of: str, points: list[tuple[float, fl
 
 _READERS: Mapping[str, Callable[[Any, Any], Guarantee]] = {
     "eps": _approximate,
-    "rho": _concentrated,
+    "rho": _read_concentrated,
     "mu": _gaussian,
     "guarantee": _of_value,
     "auc": _area,

@@ -1,4 +1,4 @@
-"""Whether outputs are what an audit takes them for: independent runs, of a law that is known.
+"""Tests of what an audit assumes of its samples: independent runs, of a law that is known.
 
 Every test here rests on independent runs. A mechanism that shares noise between draws, or keeps
 state from run to run, breaks that, and its counts would prove nothing. Checks of that can only
@@ -67,7 +67,7 @@ def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
 
 
 def repeats(values: Ints, groups: Ints) -> float:
-    """Whether equal outputs meet in the same group more often than independent runs let them.
+    """Test that equal outputs share a group no more often than in independent runs; a p-value.
 
     Of every value that came at least twice, two outputs are picked at random. Independent runs of
     any one distribution can change places, so those two are in the same group with a probability
@@ -89,7 +89,7 @@ def repeats(values: Ints, groups: Ints) -> float:
 
 
 def pairs_agree(inside: Bools) -> float:
-    """Whether runs in the same group agree on an event more often than independent ones would.
+    """Return a p-value: runs in a group agree on an event no more often than independent ones.
 
     Neighbouring runs of a group are paired; `inside` has the shape (groups, runs). Independent runs
     can change places, so that all ways to spread those in the event over the pairs are equally

@@ -57,7 +57,7 @@ class AreaBets:
 
     def settle(self, inside: Floats, outside: Floats) -> None:
         """Pay out by the scores of a batch, with the record and without, shape (n,) each."""
-        turned = crossed(inside, outside)
+        turned = cross_pairs(inside, outside)
         self.counts += turned[0]
         for side, counts in enumerate((turned, turned[:, ::-1])):
             grown = np.tensordot(counts, self._growth, axes=(1, 2))
@@ -77,7 +77,7 @@ class AreaBets:
         return self._bound(0, alpha)
 
     def upper(self, alpha: float) -> float:
-        """The same from above, of a score that stays the same."""
+        """Return an upper confidence bound on the area, for a score that stays the same."""
         return 1 - self._bound(1, alpha)
 
     def _bound(self, side: int, alpha: float) -> float:
@@ -96,12 +96,12 @@ class AreaBets:
 
     @property
     def p_value(self) -> float:
-        """Of the claim, valid at any time."""
+        """Anytime-valid p-value of the claim."""
         return math.exp(-float(self.highest[0, self.claim]))
 
 
-def crossed(inside: Floats, outside: Floats) -> Ints:
-    """Pairs won, tied and lost, for each of several ways to pair up a batch, as they came first."""
+def cross_pairs(inside: Floats, outside: Floats) -> Ints:
+    """Count pairs won, tied and lost, for each of several ways to pair up a batch in its order."""
     n = len(inside)
     shifts = np.unique(np.linspace(0, n - 1, min(n, CROSSED)).astype(int))
     other = outside[(np.arange(n) + shifts[:, None]) % n]

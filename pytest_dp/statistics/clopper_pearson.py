@@ -82,13 +82,13 @@ def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha:
 def claim_p_value(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee) -> float:
     """The smallest alpha at which `claim_lower` exceeds the claim, rounded up."""
 
-    def reached(exponent: float) -> bool:
+    def is_reached(exponent: float) -> bool:
         alpha = min(10**exponent, 1 - 1e-12)
         return claim_lower(c1, n1, c2, n2, guarantee, alpha) > guarantee.claimed
 
     # On a scale of powers of ten; below 1e-300 the exact value is of no interest.
-    if not reached(0.0):
+    if not is_reached(0.0):
         return 1.0
-    if reached(-300.0):
+    if is_reached(-300.0):
         return 1e-300
-    return float(10 ** bracket(reached, -300.0, 0.0, width=300 * 2.0**-40)[1])
+    return float(10 ** bracket(is_reached, -300.0, 0.0, width=300 * 2.0**-40)[1])

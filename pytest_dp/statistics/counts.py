@@ -25,7 +25,7 @@ class Counts:
 
     @classmethod
     def of_pairs(cls, both: int, only1: int, only2: int, pairs: int) -> Counts:
-        """Of pairs, by how many had both outputs in the event, or that on one of the inputs."""
+        """Make counts of coupled pairs: how many had both outputs in the event, or one of them."""
         return cls(both + only1, pairs, both + only2, pairs, both)
 
     @property
@@ -55,7 +55,7 @@ class Counts:
 
     @property
     def swapped(self) -> Counts:
-        """The same, with the other input as the likelier one."""
+        """These counts with D and D' exchanged."""
         return Counts(self.c2, self.n2, self.c1, self.n1, self.both)
 
     def check(self) -> None:

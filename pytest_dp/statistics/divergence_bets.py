@@ -22,7 +22,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
-from pytest_dp.statistics.regression import increasing, logistic, logit
+from pytest_dp.statistics.regression import fit_nondecreasing, logistic, logit
 from pytest_dp.statistics.soft_bets import OPTIMISM_PER_PARAMETER, Attacks
 from pytest_dp.statistics.validation import check_level
 
@@ -58,7 +58,7 @@ def log_ratios(joint: Ints | Floats, scores: Floats) -> tuple[Floats, Floats]:
     """
     counts1, counts2 = joint.sum(1), joint.sum(0)
     weight = counts1 + counts2 + 1.0
-    steps = increasing((counts1 + 0.5) / weight, weight)
+    steps = fit_nondecreasing((counts1 + 0.5) / weight, weight)
     line = _logistic(counts1, counts2, scores)
     ratios = np.clip(np.stack([logit(steps), line]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     return ratios, np.array([float(len(np.unique(steps))), 2.0])
@@ -77,16 +77,16 @@ def _logistic(counts1: Floats, counts2: Floats, scores: Floats) -> Floats:
     return odds
 
 
-def paid(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
-    """What an output pays on the input that should make it likelier, and on the other one."""
+def payoffs_of_ratio(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
+    """Return what an output pays on the input that it should be likelier on, and on the other."""
     if order == 1:
         return log_ratio, -np.expm1(log_ratio)
     k = order - 1
     return order * np.expm1(k * log_ratio), -k * np.expm1(order * log_ratio)
 
 
-def allowed(order: float, bound: float | Floats) -> Floats:
-    """What a bet may pay on average, if the divergence is at most `bound`; rounded up."""
+def largest_mean_payoff(order: float, bound: float | Floats) -> Floats:
+    """Return the mean payoff that a divergence of at most `bound` allows; rounded up."""
     k = max(order - 1, 0.0)
     r: Floats = np.asarray(bound, np.float64) if k == 0 else np.expm1(k * np.asarray(bound))
     return r * (1 + 1e-15)
@@ -111,10 +111,13 @@ def against_divergences(
     shape = np.stack(shapes)
     for k, order in enumerate(orders):
         clipped = np.clip(shape, -LARGEST_LOG_PAID / order, LARGEST_LOG_PAID / order)
-        (gain, cost), (back, price) = paid(clipped, order), paid(-clipped, order)
+        (gain, cost), (back, price) = (
+            payoffs_of_ratio(clipped, order),
+            payoffs_of_ratio(-clipped, order),
+        )
         paid1 += [gain, price, gain + price]
         paid2 += [cost, back, back + cost]
-        limit = allowed(order, bounds[:, k])[:, None]
+        limit = largest_mean_payoff(order, bounds[:, k])[:, None]
         r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
     optimism = np.tile(
         np.repeat(OPTIMISM_PER_PARAMETER * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders)
@@ -149,7 +152,9 @@ class DivergenceBet:
             return 0.0
         i, j = np.nonzero(joint)
         won = float(np.log1p(self.stake * (self.paid1[i] + self.paid2[j])) @ joint[i, j])
-        return float(_shown(won / runs, runs, self.stake * self.ways, self.order, alpha))
+        return float(
+            _proved_divergence(won / runs, runs, self.stake * self.ways, self.order, alpha)
+        )
 
 
 def best_bet(
@@ -180,16 +185,16 @@ def _best_of_order(
     pays = paid1[i] + paid2[j]
     runs = joint.sum()
     won = joint[i, j] @ np.log1p(pays * stakes[:, None])
-    shown = _shown((won - attacks.optimism) / runs, pairs, stakes * ways, order, alpha)
+    shown = _proved_divergence((won - attacks.optimism) / runs, pairs, stakes * ways, order, alpha)
     f, k = np.unravel_index(np.argmax(shown), shown.shape)
     bet = DivergenceBet(order, paid1[:, k], paid2[:, k], float(stakes[f, k]), int(ways[k]))
     return bet, float(shown[f, k])
 
 
-def _shown(
+def _proved_divergence(
     growth: Floats | float, pairs: float, stake: Floats | float, order: float, alpha: float
 ) -> Floats:
-    """The divergence that is shown by such growth of log wealth with each pair, in nats.
+    """Return the divergence, in nats, that this growth of log wealth per pair proves.
 
     Rounded down: the error of the sum of logarithms is far below what is taken off.
     """

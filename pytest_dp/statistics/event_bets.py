@@ -22,7 +22,7 @@ smaller ones, share the same wealth; the best of fewer wins less. By hand."""
 
 
 class EventBets:
-    """What every pair of outputs adds to the log wealth of bets on events, for every rung.
+    """Bets on events: the log wealth that every pair of outputs adds, for every rung.
 
     All rungs must have the same number of constraints.
     """
@@ -157,7 +157,7 @@ def independent(joint: Floats) -> Floats:
 
 
 def payoffs_both_ways(eps: float, delta: float) -> Floats:
-    """What a pair of outputs pays for bets in both directions, as in `contingency_both_ways`."""
+    """Return the payoffs of bets in both directions, in the order of `contingency_both_ways`."""
     price = math.exp(eps)
     low, high = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
     up = high[:, None] - price * high[None, :] - delta
@@ -166,6 +166,6 @@ def payoffs_both_ways(eps: float, delta: float) -> Floats:
 
 
 def payoffs(eps: float, delta: float) -> Floats:
-    """What a pair of outputs pays for an event, in the order of `contingency`."""
+    """Return the payoffs of a bet on one event, in the order of `contingency`."""
     price = math.exp(eps)
     return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])

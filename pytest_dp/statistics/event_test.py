@@ -69,7 +69,7 @@ def event_test(guarantee: Guarantee) -> EventTest:
 
 @dataclass(frozen=True)
 class EventTest:
-    """What counts of one event prove of a claim."""
+    """A test of a claim by counts of one event: bounds, p-values and predictions of both."""
 
     guarantee: Guarantee
     """The claim, with what it fixes, such as δ."""
@@ -125,7 +125,7 @@ class EventTest:
     def predicted(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
     ) -> Floats:
-        """About the median of `lower` over samples: for choosing between events, proves nothing.
+        """Predict the median of `lower` over samples: to choose between events; proves nothing.
 
         Of independent outputs; probabilities, or estimates of them, and runs are broadcast. The
         distance to what the event shows is about right to a few percent if 10 outputs of the first
@@ -142,13 +142,13 @@ class EventTest:
             return squared
 
         estimates, runs = (chance1, chance2), (runs1, runs2)
-        found = region.predicted(estimates, runs, alpha, self.shows, odds, not self.follows)
+        found = region.predict_bound(estimates, runs, alpha, self.shows, odds, not self.follows)
         return np.where(chance1 > 0, found, -np.inf)
 
     def paired_predicted(
         self, p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
     ) -> Floats:
-        """The same of outputs in pairs; `both` is the probability of both outputs in the event."""
+        """Predict `lower` for outputs in pairs; `both` is the probability of both in the event."""
         check_level(alpha)
         chance1, chance2, common, runs = _broadcast(p1, p2, both, pairs)
         common = np.minimum(common, np.minimum(chance1, chance2))
@@ -160,21 +160,21 @@ class EventTest:
             shape = np.maximum(hits, 1e-300), runs - hits + 1
             least = np.asarray(betaincinv(*shape, self.any_share * alpha), np.float64)
 
-        def shown(q: Floats, b: Floats) -> Floats:
+        def proved_at(q: Floats, b: Floats) -> Floats:
             return self.shows(*region.of_pairs(least, q, b))
 
-        found = region.predicted(
+        found = region.predict_bound(
             (q, b),
             (runs * chance1, runs * any_of_both),
             (1 - self.any_share) * alpha,
-            shown,
+            proved_at,
             region.odds_of_pairs,
             not self.follows,
         )
         return np.where(chance1 > 0, found, -np.inf)
 
     def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
-        """What either frequency adds, by one run, to the standard error of what an event shows."""
+        """Return what one run of each input adds to the standard error of the proved parameter."""
         v1, v2 = self.variances(np.maximum(p1, 1e-12), MANY, np.maximum(p2, 1e-12), MANY)
         return np.sqrt(MANY * v1) + 1e-12, np.sqrt(MANY * v2) + 1e-12
 
@@ -197,7 +197,7 @@ class EventTest:
         return np.minimum(variance1, MAX_VARIANCE), np.minimum(variance2, MAX_VARIANCE)
 
     def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
-        """What probabilities show of the parameter, rounded down.
+        """Return the parameter that these probabilities of an event prove, rounded down.
 
         Where that is nothing, the log ratio of ``p1 - delta`` and p2: negative, and no more than
         the distance from showing anything.
@@ -208,11 +208,11 @@ class EventTest:
         return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
 
     def _proved(self, p1: Floats, p2: Floats) -> Floats:
-        """What the corners of cells prove: rounded down."""
+        """Return what the corners of cells prove, rounded down."""
         return self.shows(p1, p2)
 
     def _allows(self, p1: Floats, p2: Floats) -> Bools:
-        """Whether the claim allows such corners of cells."""
+        """Return whether the claim allows these corners of cells."""
         allowed: Bools = p1 <= self.guarantee.largest_probability(p2)
         return allowed
 

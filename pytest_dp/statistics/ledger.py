@@ -196,7 +196,7 @@ class Ledger:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim, and all rungs below, are refuted at the level of the ledger."""
+        """True once the claim, and all rungs below it, are refuted at the level of the ledger."""
         return bool((self.highest >= self.enough).all())
 
     @property
@@ -205,7 +205,7 @@ class Ledger:
         return math.exp(-max(float(self.highest.min()), 0.0))
 
     def prefers_apart(self, record: Record) -> bool:
-        """Whether bets on coupled outputs would have won more if those had been independent."""
+        """Return whether bets on coupled outputs would have won more on independent ones."""
         apart = max(self.growth(record.as_independent()))
         return apart > max(self.growth(record)) + APART_MARGIN
 

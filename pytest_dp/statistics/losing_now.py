@@ -1,4 +1,4 @@
-"""What a mechanism may lose now, in the terms of its claim: an upper estimate from a record.
+"""Upper estimate of the privacy loss that the samples do not rule out, in the claim's parameter.
 
 Under a delta, the loss is that of the whole profile: of the event for which ``ln((p - delta) / q)``
 is largest, which is often rarer than any event that tells inputs apart for sure. Outputs are
@@ -45,7 +45,7 @@ def may_lose(record: Record, guarantee: Guarantee) -> float:
         return largest
     shape = Shape(record.joint[0])
     both = (shape.half_lines(ERRORS, turned=turned) for turned in (False, True))
-    seen = (_shown(*sides, guarantee) for sides in both)
+    seen = (_proved_by_half_lines(*sides, guarantee) for sides in both)
     return max(largest, *seen, _by_themselves(record, guarantee, shape))
 
 
@@ -62,7 +62,7 @@ def would_lose(
         return largest
     far, near = Shape(record.joint[0]).scaled(times)
     both = (ndtr(far), ndtr(near)), (ndtr(-near), ndtr(-far))
-    return max(largest, *(_shown(*sides, guarantee) for sides in both))
+    return max(largest, *(_proved_by_half_lines(*sides, guarantee) for sides in both))
 
 
 def _largest_shown(record: Record, guarantee: Guarantee) -> float:
@@ -79,7 +79,7 @@ def _largest_shown(record: Record, guarantee: Guarantee) -> float:
 
 
 def _needs_shape(record: Record, guarantee: Guarantee) -> bool:
-    """Whether the claim's parameter is shown by events that are rarer than those that tell most."""
+    """Return whether rarer events than the most distinguishing ones prove the claim's parameter."""
     return guarantee.delta > 0 and bool(record.joint) and len(record.joint[0]) >= SEVERAL
 
 
@@ -90,13 +90,13 @@ def _largest_loss(far: Floats, near: Floats) -> float:
     return float(np.max(log_ndtr(likelier[often]) - log_ndtr(rarer[often]), initial=0.0))
 
 
-def _shown(p: Floats, q: Floats, guarantee: Guarantee) -> float:
+def _proved_by_half_lines(p: Floats, q: Floats, guarantee: Guarantee) -> float:
     some = (p > guarantee.delta) & (q < MOSTLY)  # the other tail is that of the other side
     return float(np.max(guarantee.shown_by(p[some], q[some]), initial=0.0))
 
 
 def _by_themselves(record: Record, guarantee: Guarantee, shape: Shape) -> float:
-    """What is shown by events that are likelier on one input than half-lines as rare as they are.
+    """Return what events prove that are likelier on one input than equally rare half-lines.
 
     With room for chance, if chance does not explain them; 0.0 if there are none.
     """

@@ -32,8 +32,8 @@ def half_width(p: float, q: float, correlation: float, runs: int, alpha: float) 
     covariance = correlation * sigma_p * sigma_q
     never = float(ndtr(-q / sigma_q)) if sigma_q else 0.0
 
-    def missed(width: float) -> float:
-        """The probability of a ratio that is farther off, with that of no ratio at all."""
+    def missed_probability(width: float) -> float:
+        """Return the probability of a ratio that is farther off, with that of no ratio at all."""
         tails = 0.0
         for sign in (1, -1):
             ratio = p / q * math.exp(sign * width)
@@ -42,7 +42,7 @@ def half_width(p: float, q: float, correlation: float, runs: int, alpha: float) 
             tails += float(ndtr(-distance / math.sqrt(variance))) if variance > 0 else 0.0
         return tails + never
 
-    return smallest(lambda width: missed(width) <= alpha, 0.0, alpha, MAX_EXCESS)
+    return smallest(lambda width: missed_probability(width) <= alpha, 0.0, alpha, MAX_EXCESS)
 
 
 def loss(c1: int, c2: int, both: int, runs: int, alpha: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What guesses about coins show of a mechanism that was run once.
+"""Bounds from guesses about coins: what they prove of a mechanism that was run once.
 
 Each of m canaries is in the data or not by a fair coin of its own. From the one output, r of the
 coins are guessed and the others left open. Which ones may depend on the output in any way, how many
@@ -140,7 +140,7 @@ def accuracy(shift: float, guesses: tuple[int, int], canaries: int) -> float:
 
 
 def _tail(shift: float, share: float) -> float:
-    """Of all scores, those among the outermost `share` that are on their own side."""
+    """Return the share of all scores among the outermost `share` that are on their own side."""
 
     def is_within(cut: float) -> bool:
         return bool(0.5 * (ndtr(-cut) + ndtr(shift - cut)) <= share)
@@ -152,16 +152,16 @@ def _tail(shift: float, share: float) -> float:
 def shift_of(share: float, guesses: tuple[int, int], canaries: int) -> float:
     """The shift of normal scores by which so large a share of the guesses is right; or infinite."""
 
-    def reached(shift: float) -> bool:
+    def is_reached(shift: float) -> bool:
         return accuracy(shift, guesses, canaries) >= share
 
-    if share <= 0.5 or not reached(LARGEST_SHIFT):
+    if share <= 0.5 or not is_reached(LARGEST_SHIFT):
         return 0.0 if share <= 0.5 else math.inf
-    return bracket(reached, 0.0, LARGEST_SHIFT, relative=NEARLY_EQUAL)[1]
+    return bracket(is_reached, 0.0, LARGEST_SHIFT, relative=NEARLY_EQUAL)[1]
 
 
-def planned(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]:
-    """The guesses, in and out, that find the least violation if scores are normal."""
+def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]:
+    """Choose the guesses, in and out, that find the least violation if scores are normal."""
     best, least = halves(most(canaries)), math.inf
     for guesses in map(halves, _sizes(canaries)):
         right = to_refute(sum(guesses), canaries, sticks, alpha)
@@ -200,8 +200,12 @@ def _share(right: Ints, guesses: int | Ints) -> Floats:
     return np.asarray((np.sum(right, axis=0) + 1) / (len(right) * guesses + 2))
 
 
-def simulated(right: Ints, guesses: Sequence[tuple[int, int]], times: float, seed: int) -> Ints:
-    """What `right`, shape (runs, guesses), may be in other audits, shape (audits, runs, guesses).
+def simulate_right_guesses(
+    right: Ints, guesses: Sequence[tuple[int, int]], times: float, seed: int
+) -> Ints:
+    """Simulate numbers of right guesses of other audits, given `right` of this one.
+
+    Shapes: `right` has (runs, guesses), the result (audits, runs, guesses).
 
     In those the log odds of each guess are so many `times` those that were seen, as if noise were
     that much smaller: guesses with normal scores gain more, others no less (approximate).

@@ -1,4 +1,4 @@
-"""What counts on held-out samples prove of a claim, and what they would have shown.
+"""Proofs by counts on held-out samples: their bounds, p-values and detection limits.
 
 The pair of inputs, the event, and which input is to make it likelier were chosen on other samples.
 What would have been shown is asked of the proof itself, with counts as unlucky as they seldom are.
@@ -31,7 +31,7 @@ By hand."""
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What one set of counts proves at its share of alpha."""
+    """A bound that one set of counts proves at its share of alpha."""
 
     kind: str
     """A name for what was counted."""
@@ -114,14 +114,14 @@ class Proof(ABC):
 
     @abstractmethod
     def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
-        """The lower bound, and the p-value of the claim."""
+        """Return the lower bound, and the p-value of the claim."""
 
     @abstractmethod
     def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
-        """Whether the claim is refuted, which is found sooner than how clearly."""
+        """Return whether the claim is refuted, which takes less time than its bound."""
 
     def bound(self, kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
-        """What counts prove."""
+        """Return the bound and the p-value that counts prove, with the counts."""
         proved = self.proved(counts, guarantee, alpha)
         return Bound(kind, counts, guarantee, alpha / self.tests, *proved)
 
@@ -157,13 +157,13 @@ class Proof(ABC):
         def chances(loss: float) -> tuple[float, float]:
             return (half, half * math.exp(-loss)) if c is None else (min(c * math.exp(loss), 1), c)
 
-        def caught(loss: float) -> bool:
+        def is_caught(loss: float) -> bool:
             p1, p2 = chances(share * loss)
             seen = unlucky(p1, counts.n1, p2, counts.n2, together)
             return self.refutes(seen, guarantee, alpha)
 
         limit = MAX_EXCESS + (guarantee.largest_ratio or 0.0)
-        loss = smallest(caught, 0.0, 1.0, limit, relative=NO_LOSS)
+        loss = smallest(is_caught, 0.0, 1.0, limit, relative=NO_LOSS)
         return loss if math.isinf(loss) else float(event_test(guarantee).shows(*chances(loss)))
 
 

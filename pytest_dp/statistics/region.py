@@ -91,7 +91,7 @@ class Grid(ABC):
     def __init__(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
         m = -float(ndtri(BETA * alpha / 4))
         self.z = critical(alpha)
-        self.axis1, self.axis2 = _rising(c1, n1, m), _falling(c2, n2, m)
+        self.axis1, self.axis2 = _lower_axis(c1, n1, m), _upper_axis(c2, n2, m)
 
     @property
     def cells(self) -> tuple[int, int]:
@@ -104,7 +104,7 @@ class Grid(ABC):
 
     @abstractmethod
     def corner(self, i: Indices, j: Indices) -> tuple[Floats, Floats]:
-        """Of each cell, the smallest p1 and the largest p2: the probabilities that show least."""
+        """Return the smallest p1 and the largest p2 of each cell: the corner that proves least."""
 
     @abstractmethod
     def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
@@ -114,12 +114,12 @@ class Grid(ABC):
         """A lower bound on S in each block; 0 if S may be negative there."""
         z1, z2 = self.axis1.z[self.ends(i, j, size)[0]], self.axis2.z[j]
         with np.errstate(divide="ignore", over="ignore"):
-            low, high = (_combined(z1, z2, squared) for squared in self.odds(i, j, size))
+            low, high = (_weighted_score(z1, z2, squared) for squared in self.odds(i, j, size))
         bound: Floats = np.maximum(np.minimum(low, high), 0.0)
         return bound
 
     def allows(self, i: Indices, j: Indices, size: int) -> Bools:
-        """Whether each block may have a point in the region."""
+        """Return whether each block may have a point in the region."""
         # A margin, lest the p-value of a rejected point exceed alpha.
         return self.score(i, j, size) < self.z * (1 + LOG_MARGIN) + LOG_MARGIN
 
@@ -262,7 +262,7 @@ def critical(alpha: float) -> float:
     return max(LOG_MARGIN, -float(ndtri((1 - BETA) * alpha)))
 
 
-def predicted(
+def predict_bound(
     estimates: tuple[Floats, Floats],
     runs: tuple[Floats, Floats],
     alpha: float,
@@ -270,7 +270,7 @@ def predicted(
     odds: Callable[[Floats, Floats], Floats],
     both_ends: bool = False,
 ) -> Floats:
-    """About the median of the bound over samples: for choosing, proves nothing.
+    """Return about the median of the bound over samples: for choosing, proves nothing.
 
     On the edge of the region, `S = z`. With the expected counts for the counts, two places there
     are located, the one closest to `Z1 = Z2 = 0` and the one with the largest x2; the smaller of
@@ -303,18 +303,18 @@ def predicted(
     return smallest
 
 
-def _combined(z1: Floats, z2: Floats, squared: Floats) -> Floats:
-    """`z1 cos θ + z2 sin θ`, given the square of tan θ; that may be 0 or infinite."""
+def _weighted_score(z1: Floats, z2: Floats, squared: Floats) -> Floats:
+    """Return `z1 cos θ + z2 sin θ`, given the square of tan θ; that may be 0 or infinite."""
     total: Floats = z1 / np.sqrt(1 + squared) + z2 / np.sqrt(1 + 1 / squared)
     return total
 
 
-def _rising(count: int, runs: int, m: float) -> Axis:
-    """The axis of x1: points where so many hits or more are not too unlikely."""
+def _lower_axis(count: int, runs: int, m: float) -> Axis:
+    """Return the axis of x1: points where this many hits or more are not too unlikely."""
     a, b = count, runs - count + 1
     lines = _lines(max(a, 0.5), b, m)
     if count > 0:
-        z = _raised(betainc(a, b, lines), lambda large: betaincc(a, b, lines[large]), m)
+        z = _normal_score(betainc(a, b, lines), lambda large: betaincc(a, b, lines[large]), m)
         z = np.minimum.accumulate(z)  # monotone even where rounding says otherwise
     else:
         z = np.full(len(lines), -m)
@@ -322,12 +322,12 @@ def _rising(count: int, runs: int, m: float) -> Axis:
     return Axis(lines[start:], z[start:])
 
 
-def _falling(count: int, runs: int, m: float) -> Axis:
-    """The axis of x2: points where so few hits or fewer are not too unlikely."""
+def _upper_axis(count: int, runs: int, m: float) -> Axis:
+    """Return the axis of x2: points where this many hits or fewer are not too unlikely."""
     a, b = count + 1, runs - count
     lines = _lines(a, max(b, 1), m)
     if b > 0:
-        z = _raised(betaincc(a, b, lines), lambda large: betainc(a, b, lines[large]), m)
+        z = _normal_score(betaincc(a, b, lines), lambda large: betainc(a, b, lines[large]), m)
         z = np.minimum.accumulate(z[::-1])[::-1]
     else:
         z = np.full(len(lines), -m)
@@ -359,8 +359,8 @@ def _lines(a: float, b: float, m: float) -> Floats:
     return lines
 
 
-def _raised(tail: Floats, rest: Callable[[Bools], Floats], m: float) -> Floats:
-    """`Z = Φ⁻¹(1 - tail)`, rounded down, but at least -m; `rest` finds `1 - tail` where needed."""
+def _normal_score(tail: Floats, rest: Callable[[Bools], Floats], m: float) -> Floats:
+    """Return `Z = Φ⁻¹(1 - tail)`, rounded down, at least -m; `rest` finds `1 - tail`."""
     score = -ndtri(tail)
     large = tail > 0.5
     score[large] = ndtri(rest(large))

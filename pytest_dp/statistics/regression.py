@@ -65,8 +65,8 @@ def quantile_levels(runs: int, even: int, far_out: int, least: float) -> Floats:
     return np.sort(np.concatenate([np.linspace(0, 1, even + 2)[1:-1], tails]))
 
 
-def increasing(values: Floats, weights: Floats) -> Floats:
-    """The non-decreasing sequence with the least weighted squares of differences from `values`.
+def fit_nondecreasing(values: Floats, weights: Floats) -> Floats:
+    """Return the non-decreasing sequence with the least weighted squared distance to `values`.
 
     By pooling neighbours that are out of order: Ayer, Brunk, Ewing, Reid, Silverman, "An empirical
     distribution function for sampling with incomplete information", Annals of Mathematical

@@ -1,4 +1,4 @@
-"""What bets would have caught: the record of a pair as it would be with less noise, bet on again.
+"""Detection limit of bets: the record of a pair as it would be with less noise, bet on again.
 
 With noise ``t`` times smaller, two inputs look ``t`` times as far apart. Outputs are ordered by
 their learned score, and the log odds of D are taken to be a smooth function of how far out an
@@ -68,7 +68,7 @@ class Shape:
 
     def __init__(self, joint: Floats, *, careful: bool = False) -> None:
         self.counts1, self.counts2 = joint.sum(1), joint.sum(0)
-        self.certain, self.shared = _certain(joint), _shared(joint)
+        self.certain, self.shared = _certain(joint), _dependence(joint)
         self.is_smooth = len(joint) >= SEVERAL
         seen = self.counts1 + self.counts2 > 0
         self.counts1, self.counts2 = self.counts1[seen], self.counts2[seen]
@@ -106,7 +106,9 @@ class Shape:
         return _beyond(density, odds + errors * room)
 
     def scaled(self, times: float) -> tuple[Floats, Floats]:
-        """How likely half-lines are on D and on D' with so much less noise, the rarer ones last.
+        """Return how likely half-lines are on D and D' with noise `times` smaller.
+
+        Rarer ones are last.
 
         As quantiles of the normal distribution.
         """
@@ -121,7 +123,7 @@ class Shape:
         return far, near
 
     def _moved(self, steps: int) -> Floats:
-        """How far out half-lines are on D whose distance on D' is `_applied[0]`.
+        """Return how far out half-lines are on D whose distance on D' is `_applied[0]`.
 
         At so many times the distance between both inputs.
         """
@@ -145,9 +147,9 @@ class Shape:
         """
         far, near = self.scaled(times)
         if not self.is_smooth:
-            return [coupled(ndtr(far), ndtr(near), self.shared)]
+            return [couple_bins(ndtr(far), ndtr(near), self.shared)]
         return [
-            coupled(ndtr(np.interp(-cuts, near, far)), ndtr(-cuts), self.shared)
+            couple_bins(ndtr(np.interp(-cuts, near, far)), ndtr(-cuts), self.shared)
             for cuts in (CUTS[::2], CUTS)
         ]
 
@@ -197,8 +199,8 @@ def _certain(joint: Floats) -> float:
     return 1 - CAUTION / clear if clear > CLEAR_ERRORS else 0.0
 
 
-def _shared(joint: Floats) -> float:
-    """How far outputs on both inputs go together.
+def _dependence(joint: Floats) -> float:
+    """Return how far outputs on both inputs go together.
 
     0 if they were independent, 1 where the rarer side of an event never was alone, -1 if they
     excluded each other as far as can be.
@@ -220,8 +222,8 @@ def largest_dependence(p: Floats | float, q: Floats | float, together: Bools | b
     return np.where(together, upper - independent, independent - lower)
 
 
-def coupled(p: Floats, q: Floats, shared: float) -> Floats:
-    """Probabilities of pairs of bins, from those of being beyond each cut, in decreasing order.
+def couple_bins(p: Floats, q: Floats, shared: float) -> Floats:
+    """Return probabilities of pairs of bins, from those beyond each cut, in decreasing order.
 
     `shared` is how far outputs on both inputs go together, from -1 to 1.
     """
@@ -243,7 +245,7 @@ class PlannedBets:
     """A claim is refuted at ``1 / alpha``."""
 
     def catch(self, *joints: Floats) -> bool:
-        """Whether the best bet wins, with 95 % power, on outputs with these probabilities.
+        """Return whether the best bet wins, with 95 % power, on outputs of these probabilities.
 
         As in `Record.joint`, one for each binning.
         """
@@ -272,7 +274,7 @@ def smallest_scale(shapes: list[Shape], bets: PlannedBets) -> float:
     if not any(shape.certain for shape in shapes):
         return math.inf
 
-    def caught(times: float) -> bool:
+    def is_caught(times: float) -> bool:
         return bets.catch(*(joint for shape in shapes for joint in shape.joints(times)))
 
-    return 1.0 if caught(1.0) else smallest(caught, 1.0, 2.0, MAX_SCALE, relative=NO_LOSS)
+    return 1.0 if is_caught(1.0) else smallest(is_caught, 1.0, 2.0, MAX_SCALE, relative=NO_LOSS)

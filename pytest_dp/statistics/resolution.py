@@ -1,4 +1,4 @@
-"""What bets would have caught at the least: the weakest event, the rarest leak, any difference.
+"""Detection limits of bets: the weakest event, the rarest leak, any difference.
 
 All of this is approximate, and for information only, as in `replay`.
 """
@@ -16,7 +16,7 @@ from pytest_dp.limits import CLEAR_ERRORS, RARELY, SHOWN_ALPHA
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_bets import all_contingencies
 from pytest_dp.statistics.ledger import Record
-from pytest_dp.statistics.replay import LEARNING_COST, PlannedBets, coupled, largest_dependence
+from pytest_dp.statistics.replay import LEARNING_COST, PlannedBets, couple_bins, largest_dependence
 
 DELTAS = 10
 """How many times a claim's delta a leak may have that a strong pass would have seen. Larger: passes
@@ -37,16 +37,16 @@ STAKES = np.geomspace(1e-3, 0.98, 40)
 
 
 def smallest_event(p1: float, bets: PlannedBets, shared: float = 0.0) -> float:
-    """What the weakest event shows that bets would have found, with 95 % power (approximate).
+    """Return the least loss of an event that bets find with 95 % power (approximate).
 
     In the claim's parameter; infinite if nothing would have been found. p1 is the probability of
-    the event on the input that makes it likelier, and `shared` is as in `replay.coupled`.
+    the event on the input that makes it likelier, and `shared` is as in `replay.couple_bins`.
     """
 
-    def caught(loss: float) -> bool:
-        return bets.catch(coupled(np.array([p1]), np.array([p1 * math.exp(-loss)]), shared))
+    def is_caught(loss: float) -> bool:
+        return bets.catch(couple_bins(np.array([p1]), np.array([p1 * math.exp(-loss)]), shared))
 
-    loss = smallest_loss(caught, bets.guarantee.largest_ratio or 0.0)
+    loss = smallest_loss(is_caught, bets.guarantee.largest_ratio or 0.0)
     return bets.guarantee.shown_by(p1, p1 * math.exp(-loss)) if math.isfinite(loss) else loss
 
 
@@ -85,7 +85,7 @@ def clearest_event(record: Record) -> tuple[float, float]:
     """The event of a record that is told apart best.
 
     Its probability on the input that makes it likelier, at most one half, which it also is if
-    chance explains the event; and how far it held on both together, as in `replay.coupled`.
+    chance explains the event; and how far it held on both together, as in `replay.couple_bins`.
     """
     counts = all_contingencies(record.joint)
     if not len(counts):
@@ -125,8 +125,8 @@ def shown_by_events(record: Record, guarantee: Guarantee) -> float:
     return guarantee.shown_by(min(p * room, 1 - (1 - p) / room), max(q / room, 1 - (1 - q) * room))
 
 
-def told_apart(counts: Floats) -> bool:
-    """Whether any event tells two inputs apart, beyond chance.
+def any_event_differs(counts: Floats) -> bool:
+    """Return whether any event differs between the two inputs by more than chance explains.
 
     `counts` has a row for each event, as in `event_bets.contingency`: one-sided, so both directions
     of an event are two.
@@ -142,7 +142,7 @@ def errors_of_chance(events: int) -> float:
 
 
 def would_show(guarantee: Guarantee, pairs: float, events: int, used: float = SEEN) -> bool:
-    """Whether a mechanism that uses this share of its claim would be told apart (approximate).
+    """Return whether bets would detect a mechanism that uses this share of its claim.
 
     By an event that is as likely as not on one input, among so many, in so many pairs of
     independent outputs. Where a claim allows no difference at all, none would show.

@@ -23,7 +23,7 @@ from scipy.special import bdtrc
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.bisection import smallest_loss
 from pytest_dp.limits import DOZENS, RARELY, STANDS_OUT
-from pytest_dp.statistics.replay import PlannedBets, coupled
+from pytest_dp.statistics.replay import PlannedBets, couple_bins
 
 MIN_JOINT_ERRORS = 2.0
 """Standard errors from which the places that do not stand out lose anything together. Larger: small
@@ -37,8 +37,8 @@ PARAMETERS_PER_PLACE = 2
 matters from a hundred places on. By hand."""
 
 
-def sharing(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
-    """The number of places with equal losses that are as hard to find as the given ones.
+def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
+    """Return the number of places with equal losses that are as hard to find as the given ones.
 
     At most the number of places, which it is where none is known to lose more than others: the
     worst case. Each place has labels from 0 of the outputs on D, and on D'; where they are
@@ -89,7 +89,7 @@ def smallest_shared_loss(places: float, bets: PlannedBets, shared: float = 0.0) 
     """The smallest loss, shared evenly by some places, that bets would have found (approximate).
 
     With 95 % power, in nats; infinite if none would have been. `shared` is as in
-    `replay.coupled`.
+    `replay.couple_bins`.
     """
     low = math.floor(places)
     least = _smallest(low, bets, shared)
@@ -106,9 +106,9 @@ def _smallest(places: int, bets: PlannedBets, shared: float) -> float:
         """Probability that at least so many places point to D."""
         return np.asarray(bdtrc(fewest - 1.0, places, p), dtype=np.float64)
 
-    def caught(loss: float) -> bool:
+    def is_caught(loss: float) -> bool:
         # Errors of what is learned add noise: the loss counts for less, the more is to be learned.
         loss /= math.sqrt(1 + 2 * unknown / loss**2)
-        return bets.catch(coupled(points(0.5), points(0.5 * math.exp(-loss / places)), shared))
+        return bets.catch(couple_bins(points(0.5), points(0.5 * math.exp(-loss / places)), shared))
 
-    return smallest_loss(caught, bets.guarantee.eps or 0.0)
+    return smallest_loss(is_caught, bets.guarantee.eps or 0.0)

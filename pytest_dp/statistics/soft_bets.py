@@ -18,7 +18,7 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.limits import EQUAL
 from pytest_dp.statistics.event_bets import FRACTIONS
-from pytest_dp.statistics.regression import increasing
+from pytest_dp.statistics.regression import fit_nondecreasing
 
 SHARPNESS = np.array([1.0, 3.0, 10.0])
 """Factors of a soft attack before it is cut off at 1, for claims with a delta: with large ones,
@@ -49,7 +49,7 @@ class Attacks:
 
     @property
     def stakes(self) -> Floats:
-        """What is staked, with every fraction, shape (rungs or 1, fractions, attacks).
+        """Stakes for every fraction, shape (rungs or 1, fractions, attacks).
 
         In units in which `r` only shifts growth: with ``f = g / (1 + g r)``, ``1 + f (pay - r)`` is
         ``(1 + g pay) / (1 + g r)``, nonnegative for g up to the inverse of the largest loss.
@@ -99,9 +99,9 @@ def soft_attacks(joint: Floats, prices: Floats) -> Floats:
 
 
 def _shares(joint: Floats) -> Floats:
-    """Of the outputs in each bin, the share that is on D: the increasing ones."""
+    """Return the share of D among the outputs in each bin, as a non-decreasing sequence."""
     counts1, counts2 = joint.sum(1) + 0.5, joint.sum(0) + 0.5
-    return increasing(counts1 / (counts1 + counts2), counts1 + counts2)
+    return fit_nondecreasing(counts1 / (counts1 + counts2), counts1 + counts2)
 
 
 def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:

@@ -88,15 +88,15 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
     check_level(alpha)
     target = math.log(alpha)
 
-    def rejected(eps: float) -> bool:
+    def is_rejected(eps: float) -> bool:
         return log_p_value_both(c1, n1, c2, n2, eps) <= target
 
-    if not rejected(0.0):
+    if not is_rejected(0.0):
         return 0.0
     low, high = 0.0, 1.0
-    while rejected(high):
+    while is_rejected(high):
         low, high = high, 2 * high
-    return bracket(lambda eps: not rejected(eps), low, high, width=1e-6)[0]
+    return bracket(lambda eps: not is_rejected(eps), low, high, width=1e-6)[0]
 
 
 def log_tail(t: int, n1: int, c2: int, n2: int) -> float:

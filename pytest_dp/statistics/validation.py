@@ -1,4 +1,4 @@
-"""What every statistics function may be given, checked in one place."""
+"""Checks of the arguments of statistics functions, in one place."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pytest_dp.statistics.auc import AreaBets, area, crossed, resolution
+from pytest_dp.statistics.auc import AreaBets, area, cross_pairs, resolution
 
 LAWS = (
     # of scores 0, 1, 2 with the record and without
@@ -77,7 +77,7 @@ def test_pairs_that_are_all_won_refute_the_claim_as_soon_as_any_could():
 
 def test_every_output_is_paired_once_in_each_way():
     inside, outside = np.array([3.0, 1.0, 2.0]), np.array([2.0, 2.0, 0.0])
-    ways = crossed(inside, outside)
+    ways = cross_pairs(inside, outside)
     assert (ways.sum(axis=1) == 3).all()
     assert ways[0].tolist() == [2, 0, 1]  # as they came
     mean = (ways @ [1, 0.5, 0]).sum() / 9

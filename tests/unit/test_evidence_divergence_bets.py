@@ -13,10 +13,10 @@ from pytest_dp.privacy import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics.divergence_bets import (
     DivergenceBet,
     against_divergences,
-    allowed,
     best_bet,
+    largest_mean_payoff,
     log_ratios,
-    paid,
+    payoffs_of_ratio,
 )
 from pytest_dp.statistics.event_bets import FRACTIONS
 from pytest_dp.statistics.ledger import Ledger, Record
@@ -42,12 +42,12 @@ def laws(seed, bins=4):
 @pytest.mark.parametrize("seed", range(5))
 def test_no_function_of_the_output_pays_more_than_the_divergence(order, seed):
     p, q = laws(seed)
-    most = allowed(order, divergence(p, q, order))
-    gain, cost = paid(np.log(p / q), order)
+    most = largest_mean_payoff(order, divergence(p, q, order))
+    gain, cost = payoffs_of_ratio(np.log(p / q), order)
     assert p @ gain + q @ cost == pytest.approx(most)
     rng = np.random.default_rng(seed)
     for scale in (0.01, 0.1, 1.0):
-        gain, cost = paid(np.log(p / q) + scale * rng.normal(size=4), order)
+        gain, cost = payoffs_of_ratio(np.log(p / q) + scale * rng.normal(size=4), order)
         assert p @ gain + q @ cost < most
 
 

@@ -206,7 +206,7 @@ def test_normal_scores_are_guessed_as_often_as_said(guesses):
 
 def test_planned_guesses_find_less_than_others_do():
     m, claim = 1_000, (stick(1.0), 1e-6)
-    planned = one_run.planned(m, *claim)
+    planned = one_run.plan_guesses(m, *claim)
 
     def found(guesses: tuple[int, int]) -> float:
         right = one_run.to_refute(sum(guesses), m, *claim)
@@ -218,6 +218,6 @@ def test_planned_guesses_find_less_than_others_do():
 
 def test_guesses_that_are_all_wrong_stay_so():
     wrong = np.zeros((4, 2), int)
-    likely = one_run.simulated(wrong, [(30, 30), (1, 1)], 3.0, 1)
+    likely = one_run.simulate_right_guesses(wrong, [(30, 30), (1, 1)], 3.0, 1)
     assert likely.shape[1:] == wrong.shape
     assert likely[..., 0].max() < 5

@@ -25,13 +25,13 @@ from pytest_dp.statistics.replay import (
     LEARNING_FACTOR,
     PlannedBets,
     Shape,
-    coupled,
+    couple_bins,
     shapes_of,
     smallest_scale,
     wealth_for,
 )
 from pytest_dp.statistics.resolution import shown_by_events, smallest_event
-from pytest_dp.statistics.shared_loss import sharing, smallest_shared_loss
+from pytest_dp.statistics.shared_loss import count_equal_losses, smallest_shared_loss
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +89,7 @@ def test_randomised_response_scaled(times):
 @pytest.mark.parametrize("shared", [-1.0, -0.3, 0.0, 0.4, 1.0])
 def test_pairs_of_bins_have_the_probabilities_of_either_output(shared):
     p, q = np.array([0.9, 0.5, 0.1]), np.array([0.8, 0.2, 0.05])
-    joint = coupled(p, q, shared)
+    joint = couple_bins(p, q, shared)
     assert joint[::-1].sum(1).cumsum()[:-1] == pytest.approx(p[::-1])
     assert joint[:, ::-1].sum(0).cumsum()[:-1] == pytest.approx(q[::-1])
     assert (joint >= 0).all()
@@ -211,7 +211,9 @@ def at_places(losses, runs, paired, seed=1):
 def test_as_how_many_places_share_a_loss(losses, expected, paired, noise):
     """Also where there is so much noise that single places are hardly told apart."""
     found = [
-        sharing(at_places([loss / noise for loss in losses], 9_000, paired, seed), paired)
+        count_equal_losses(
+            at_places([loss / noise for loss in losses], 9_000, paired, seed), paired
+        )
         for seed in range(5)
     ]
     assert np.median(found) == pytest.approx(expected, rel=0.15)
@@ -219,7 +221,9 @@ def test_as_how_many_places_share_a_loss(losses, expected, paired, noise):
 
 def test_where_no_place_stands_out_all_of_them_share_the_loss():
     """That is the worst case; chance alone must not make one of many stand out."""
-    found = [sharing(at_places([0.0] * 100, 2_000, False, seed), False) for seed in range(20)]
+    found = [
+        count_equal_losses(at_places([0.0] * 100, 2_000, False, seed), False) for seed in range(20)
+    ]
     assert found.count(100.0) >= 19
 
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.special
 from scipy.optimize import isotonic_regression
 
-from pytest_dp.statistics.regression import expit, increasing, logit
+from pytest_dp.statistics.regression import expit, fit_nondecreasing, logit
 
 
 def test_the_logistic_function():
@@ -29,7 +29,9 @@ def test_isotonic_regression(length):
         values = rng.integers(0, 9, length) / 8 if rng.random() < 0.5 else rng.normal(size=length)
         weights = rng.uniform(0.1, 5, length)
         expected = isotonic_regression(values, weights=weights).x
-        np.testing.assert_allclose(increasing(values, weights), expected, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            fit_nondecreasing(values, weights), expected, rtol=1e-12, atol=1e-14
+        )
 
 
 def test_workers_do_without_scipy():

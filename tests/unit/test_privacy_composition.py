@@ -18,7 +18,7 @@ from pytest_dp.privacy import (
     RenyiDP,
     TradeOff,
     ZeroConcentratedDP,
-    composed,
+    compose_profile,
     pure_to_gdp,
     pure_to_zcdp,
     smallest,
@@ -62,7 +62,7 @@ def delta_of(p, q, eps):
 def test_approximate_privacy_adds_up_as_the_worst_pairs_do(parts):
     p, q = enumerated(parts)
     given = [(ApproximateDP(*part), times) for part, times in parts]
-    whole = composed(given)
+    whole = compose_profile(given)
     for eps in LOSSES:
         exact = delta_of(p, q, eps)
         assert exact * (1 - 1e-12) - 1e-15 <= whole.function(eps) <= exact * (1 + 1e-3) + 1e-6
@@ -113,7 +113,7 @@ def test_homogeneous_composition_is_that_of_kairouz_oh_viswanath(eps, k, share):
         )
         / (1 + math.exp(eps)) ** k
     )
-    value = composed([(ApproximateDP(eps), k)]).function((k - 2 * i) * eps)
+    value = compose_profile([(ApproximateDP(eps), k)]).function((k - 2 * i) * eps)
     assert delta * (1 - 1e-9) <= value <= delta * (1 + 1e-6) + 1e-12
 
 
@@ -133,7 +133,7 @@ def test_pure_parts_as_gaussian_privacy(coins):
     mu = smallest(GaussianDP(0.01), parts).mu
     assert mu <= math.sqrt(sum(times * pure_to_gdp(eps) ** 2 for eps, times in coins)) * (1 + 1e-9)
     q = np.concatenate([np.geomspace(1e-12, 0.01, 300), np.linspace(0.01, 0.99, 5000)])
-    allowed = PrivacyProfile(composed(parts).function).largest_probability(q)
+    allowed = PrivacyProfile(compose_profile(parts).function).largest_probability(q)
     assert np.all(GaussianDP(mu * (1 + 1e-3)).largest_probability(q) >= allowed * (1 - 1e-3))
     assert np.any(GaussianDP(mu * 0.99).largest_probability(q) < allowed)
 
@@ -277,7 +277,7 @@ def test_any_parts_add_up_to_a_number_or_to_none(claim):
 
 def test_parts_that_may_lose_all_add_up_to_all():
     """Floats hold no ratio that mu = 80 keeps: beside it, nothing else counts."""
-    whole = composed([(GaussianDP(8.0), 100), (GAUSSIAN, 1), (ApproximateDP(0.1), 1)])
+    whole = compose_profile([(GaussianDP(8.0), 100), (GAUSSIAN, 1), (ApproximateDP(0.1), 1)])
     assert whole.function(1.0) > 0.999
 
 
