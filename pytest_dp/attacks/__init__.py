@@ -89,17 +89,13 @@ def fit(
     on_d: Bools,
     features: list[Feature],
     seed: int,
-    *,
-    paired: bool = False,
 ) -> Posterior:
     """Learn to tell the outputs on D from the others, of which there are about as many.
 
-    If they are `paired`, the outputs on both inputs, in the order of their rows, share their random
-    numbers; only the additive model makes use of it. The seed is for classifiers that draw random
-    numbers. Raises ClaimError if the classifier fails.
+    The seed is for classifiers that draw random numbers. Raises ClaimError if the classifier fails.
     """
     if classifier is None or (isinstance(classifier, str) and classifier == "additive"):
-        return additive.fit(table, on_d, features, paired=paired)
+        return additive.fit(table, on_d, features)
     if isinstance(classifier, str) and classifier == "logistic":
         return linear.fit(table, on_d, features)
     return linear.fit_classifier(classifier, table, on_d, features, seed)

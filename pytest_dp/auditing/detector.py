@@ -58,9 +58,41 @@ def fit_detector(
     their counts, given the number of pairs they were counted in. `fit_model` returns a model in
     place of an `AdditiveScore`. The `known` binnings are bet on too: outputs had no part in them.
     """
+    by_score, counts, means = fit_score(table, on_d, features, fit_model)
+    binnings: list[Binning] = [by_score]
+    joint = [counts]
+    for seen, unseen in halves_of(table):
+        rows = table.rows(unseen)
+        for event in _readable_events(table.rows(seen), on_d[seen], features, rank):
+            if event not in binnings:
+                binnings.append(event)
+                joint.append(count_pairs(event.bins(rows), on_d[unseen], event.width))
+    for binning in known:
+        binnings.append(binning)
+        joint.append(count_pairs(binning.bins(table), on_d, binning.width))
+    return Detector(tuple(binnings), len(table) // 2), Record(joint, means)
+
+
+def halves_of(table: Table) -> tuple[tuple[Bools, Bools], tuple[Bools, Bools]]:
+    """Return which rows are early pairs and which late ones, and the same the other way round."""
     pairs = len(table) // 2
     early = np.arange(len(table)) % pairs < pairs // 2
-    halves = (early, ~early), (~early, early)
+    return (early, ~early), (~early, early)
+
+
+def fit_score(
+    table: Table,
+    on_d: Bools,
+    features: Sequence[Feature],
+    fit_model: Callable[[Table, Bools], Posterior] | None = None,
+    max_cuts: int = MAX_SCORE_CUTS,
+) -> tuple[ByScore, Floats, Floats]:
+    """Return a binning by a learned score, counts of outputs through it, and scores of the bins.
+
+    The counts are those of pairs of bins, each half of the outputs as the other half scores it.
+    Parameters are those of `fit_detector`; the score is cut at `max_cuts` places at most.
+    """
+    halves = halves_of(table)
     model: Posterior
     if fit_model is None:
         model, held_out = _fit_additive(table, on_d, features, halves)
@@ -70,23 +102,12 @@ def fit_detector(
             part = fit_model(table.rows(seen), on_d[seen])
             held_out[unseen] = scores(part, table.rows(unseen))
     final = scores(model, table)
-    for half in (early, ~early):
+    for half, _ in halves:
         held_out[half] = with_values(held_out[half], final[half])
-    by_score = ByScore(model, cuts_of(final, MAX_SCORE_CUTS))
+    by_score = ByScore(model, cuts_of(final, max_cuts))
     bins = np.searchsorted(by_score.cuts, held_out).astype(np.uint8)
-    binnings: list[Binning] = [by_score]
-    joint = [count_pairs(bins, on_d, by_score.width)]
-    for seen, unseen in halves:
-        rows = table.rows(unseen)
-        for event in _readable_events(table.rows(seen), on_d[seen], features, rank):
-            if event not in binnings:
-                binnings.append(event)
-                joint.append(count_pairs(event.bins(rows), on_d[unseen], event.width))
-    for binning in known:
-        binnings.append(binning)
-        joint.append(count_pairs(binning.bins(table), on_d, binning.width))
-    record = Record(joint, mean_scores(held_out, bins, by_score.cuts))
-    return Detector(tuple(binnings), pairs), record
+    counts = count_pairs(bins, on_d, by_score.width)
+    return by_score, counts, mean_scores(held_out, bins, by_score.cuts)
 
 
 def _fit_additive(

@@ -11,18 +11,16 @@ from abc import ABC, abstractmethod
 from functools import partial
 
 from pytest_dp.arrays import Ints
-from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known
-from pytest_dp.auditors.pair_state import PairState, joints_of, learn, make_room
+from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
+from pytest_dp.auditors.pair_state import PairState, learn
 from pytest_dp.auditors.pairs_in_play import PairsInPlay
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.stopping import Caught
 from pytest_dp.inputs import Pair
 from pytest_dp.limits import MANY
-from pytest_dp.outputs.table import concatenated
-from pytest_dp.outputs.targeted import target_of
 from pytest_dp.results.evidence import Evidence, e_value
 from pytest_dp.sampling.deadline import Deadline, within
 from pytest_dp.statistics.ledger import Ledger
@@ -174,23 +172,7 @@ class Bets(ABC):
 
     def draw(self, state: PairState, size: int, deadline: Deadline) -> list[Ints]:
         """Draw outputs on both inputs of a pair; return their counts through its binnings."""
-        outputs = state.outputs
-        if outputs.extract is None and not outputs.has_room(size):
-            within(deadline.remaining(), partial(make_room, self.context, state))
-        keep = outputs.pairs + size <= self.max_kept and outputs.has_room(size)
-        draws = state.draws(self.pool, size, self.key, state.batches)
-        state.batches += 1
-        reader = Reader(state.binnings, keep, outputs.extract)
-        parts = self.context.sampler.measure(draws, reader, deadline)
-        state.drawn += size
-        if keep:
-            batch1, batch2 = (
-                concatenated([table for _, table in part if table is not None]) for part in parts
-            )
-            outputs.add(batch1, batch2, coupled=state.coupled)
-            self.pool.see(state.input1, batch1)
-            self.pool.see(state.input2, batch2)
-        return joints_of(parts, state.binnings)
+        return draw_batch(self.context, self.pool, state, size, self.key, self.max_kept, deadline)
 
     def couple(self, state: PairState, deadline: Deadline) -> bool:
         """Return whether the inputs of a pair can be run with the same random numbers.
@@ -209,13 +191,7 @@ class Bets(ABC):
 
     def look_without_noise(self, state: PairState) -> None:
         """Ask what outputs are without noise, and which records they show."""
-        context, inputs = self.context, state.pair.inputs
-        if context.settings.features is None:
-            state.target = target_of(*inputs, state.outputs.examples().raw, context.seed)
-        if self.bearing_out.decides(state):
-            return
-        answers = [context.sampler.noiseless(data, context.privacy_param) for data in inputs]
-        state.references = [answer for answer in answers if answer is not None]
+        look_without_noise(self.context, state, asked=not self.bearing_out.decides(state))
 
     def look_closer(self, state: PairState, pairs: int) -> None:
         """Bring a pair up to so many outputs, if that is quick, and learn from them."""

@@ -18,13 +18,13 @@ from pytest_dp.attacks.binning import ByScore
 from pytest_dp.auditing.betting_loop import FIRST_BATCH, MAX_FITTED_PAIRS, BettingLoop
 from pytest_dp.auditing.detector import Detector, fit_detector
 from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, PROPOSED_SHARE
-from pytest_dp.auditors.bandit import heed_refusal
 from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pair_state import PairState, quantities_of
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.pool import always_raises
+from pytest_dp.auditors.rejected_inputs import skip_rejected_input
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
     Caught,
@@ -271,7 +271,7 @@ class _Runs:
         """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
         audit = self._audit
         audit.propose_known_event(status)
-        heed_refusal(self._context, audit.queue, status)
+        skip_rejected_input(self._context, audit.queue, status)
         if audit.queue.all_seen:
             always_raises(self._context, audit.pool)
         audit.look_without_noise(status)

@@ -57,8 +57,6 @@ class Pace:
     """Pairs of outputs that are kept of a pair of inputs, at most."""
     least_batch: float
     """Share of a batch to which it is cut where less should do to win."""
-    sharper: bool = False
-    """Whether a model of outputs that share their random numbers may have steeper slopes."""
 
 
 OF_RATIOS = Pace(8, False, 24, 20_000, 100_000, 1.0)
@@ -68,14 +66,8 @@ OF_RARE_EVENTS = Pace(3, True, 40, 100_000, 200_000, 0.1)
 """
 
 
-OF_BOUNDS = Pace(8, True, 200, 200_000, 400_000, 1.0, sharper=True)
-"""A test of fixed size counts one cut: where it lies has to be known more finely."""
-
-
-def pace_of(guarantee: Guarantee, method: str = "sequential") -> Pace:
+def pace_of(guarantee: Guarantee) -> Pace:
     """The pace for a claim."""
-    if method != "sequential":
-        return OF_BOUNDS
     return OF_RARE_EVENTS if guarantee.largest_ratio is None else OF_RATIOS
 
 
@@ -134,7 +126,7 @@ class Context:
 
     @property
     def pace(self) -> Pace:
-        return pace_of(self.guarantee, self.method.name)
+        return pace_of(self.guarantee)
 
     def only_told(self, pair: Pair) -> bool:
         """Whether what is shown on a pair is told beside the verdict, and is no part of it."""

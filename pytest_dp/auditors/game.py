@@ -14,12 +14,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from pytest_dp import clocks
-from pytest_dp.auditors.bandit import Bandit, heed_refusal
+from pytest_dp.auditors.bandit import Bandit
 from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, Proposal
 from pytest_dp.auditors.pair_state import PairState, hope, learn
 from pytest_dp.auditors.pool import Pool, always_raises
+from pytest_dp.auditors.rejected_inputs import skip_rejected_input
 from pytest_dp.auditors.stopping import Caught, Margin
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
@@ -275,7 +276,7 @@ class Game(Bets):
         self.draw(state, size, deadline)
         self.seen.append(state)
         self._propose(state)
-        heed_refusal(self.context, self.bandit, state)
+        skip_rejected_input(self.context, self.bandit, state)
         if self.bandit.all_seen:
             always_raises(self.context, self.pool)
         self.look_without_noise(state)

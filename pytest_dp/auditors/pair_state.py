@@ -161,8 +161,7 @@ def _model(
     table, on_d = first_pairs(table, on_d, max_pairs)
     about = quantities_of(context, state, table, on_d, paired)
     about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
-    sharper = context.pace.sharper and paired > 0
-    return fit(context.method.classifier, table, on_d, about, context.seed, paired=sharper), about
+    return fit(context.method.classifier, table, on_d, about, context.seed), about
 
 
 def _events(context: Context, table: Table, on_d: Bools, about: list[Feature]) -> list[Event]:

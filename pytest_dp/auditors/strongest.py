@@ -89,10 +89,10 @@ def strongest(
     if left < 2 and not refuted:
         return None
     planned = max(left, RUNS // 2)
-    choices = [_best_threshold(context, state, planned) for state in states]
+    choices = [best_threshold(context, state, planned) for state in states]
     best = max(range(len(states)), key=lambda i: choices[i].expected)
     state, choice = states[best], choices[best]
-    readable = _read_in_time(context, state, planned, choice.expected if refuted else -math.inf)
+    readable = read_in_time(context, state, planned, choice.expected if refuted else -math.inf)
     if refuted:
         witness = _witness_of_refutation(context, state, choice, readable)
     else:
@@ -114,17 +114,7 @@ def strongest(
     return Strongest(state, witness, tested)
 
 
-def most_promising(context: Context, states: list[PairState], planned: int) -> Witness | None:
-    """What promises the largest bound, of so many held-out samples: a cut or a readable event."""
-    if planned < 2 or not states:
-        return None
-    choices = [_best_threshold(context, state, planned, paired=True) for state in states]
-    best = max(range(len(states)), key=lambda i: choices[i].expected)
-    readable = _read_in_time(context, states[best], planned, choices[best].expected)
-    return witness_of(states[best], choices[best], readable)
-
-
-def _read_in_time(context: Context, state: PairState, planned: int, learned: float) -> Read | None:
+def read_in_time(context: Context, state: PairState, planned: int, learned: float) -> Read | None:
     """A readable event; None if there is none, or if it takes too long to find."""
     table, on_d = within(context.deadline.remaining(), state.outputs.table)
     looking = partial(read, context, state, table, on_d, planned, learned)
@@ -169,7 +159,7 @@ def lower_bins(joint: Floats) -> Ints:
     return -np.diff(both, append=0.0).astype(int)
 
 
-def _best_threshold(
+def best_threshold(
     context: Context, state: PairState, left: int, *, paired: bool = False
 ) -> Choice:
     """The threshold of the pair's score with the largest bound to expect."""

@@ -21,7 +21,6 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.datasets import describe
@@ -38,6 +37,7 @@ from pytest_dp.limits import (
     THOUSAND,
 )
 from pytest_dp.method_settings import DPFinder
+from pytest_dp.methods.searching import PairSearch
 from pytest_dp.methods.statdp import suspect
 from pytest_dp.methods.two_stage import search_then_test
 from pytest_dp.outputs.features import features
@@ -131,22 +131,22 @@ def _audited(
     )
 
 
-def _expected(found: _Estimated, game: Game) -> Witness | None:
+def _expected(found: _Estimated, pairs: PairSearch) -> Witness | None:
     """The event that is the output which a restart ended with, by a look at some real ones."""
-    state = game.bandit.states[0]
-    runs = max(1, min(LOOKED_AT, int(SAMPLES_SHARE * game.context.left / 2)))
-    game.look_first(state, runs, game.context.deadline.sooner(NEARLY_HALF))
+    context = pairs.context
+    runs = max(1, min(LOOKED_AT, int(SAMPLES_SHARE * context.left / 2)))
+    (state,) = pairs.begin(1, runs, context.deadline.sooner(NEARLY_HALF))
     table, on_d = state.outputs.table()
     if table.is_extract:
-        return suspect(game)
+        return suspect(pairs)
     inside = np.array([found.output.holds(output, found.thresholds) for output in table.raw])
     about = features(table, state.references, inside)
     agreeing = conjunction(table, inside, about, lambda c1, c2: np.subtract(c1, c2, dtype=float), 1)
     if agreeing is None or agreeing.rank <= 0:
-        return suspect(game)
+        return suspect(pairs)
     within = agreeing.event.mask(table)
     c1, c2 = (int((within & side).sum()) for side in (on_d, ~on_d))
-    game.satisfied = True  # the test takes as many samples as these counts say
+    pairs.is_decided = True  # the test takes as many samples as these counts say
     return Witness(state, None, agreeing.event, 1, c1 / runs, c2 / runs)
 
 

@@ -1,8 +1,9 @@
 """DP-Sniper: learn to tell two inputs apart, and count on held-out samples how well that works.
 
-A game without stakes ends with one attack, one direction and one pair, sometimes with a readable
-event beside the attack. Both are counted once, on held-out samples (`held_out`). With a fixed `c`
-the search is Algorithm 2 of the paper: equal effort for all pairs, in both directions.
+The search ends with one attack, one direction and one pair, sometimes with a readable event beside
+the attack. Both are counted once, on held-out samples (`held_out`). Pairs are chosen by successive
+halving, by the bound to expect of the best cut of a learned score. With a fixed `c` the search is
+Algorithm 2 of the paper: equal effort for all pairs, in both directions.
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds are those of
 `pytest_dp.statistics.event_test`; with a fixed `c` those of the paper, two Clopper-Pearson bounds.
@@ -10,7 +11,7 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,19 +19,26 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Outputs
 from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.expected_bounds import likelier_first
+from pytest_dp.attacks.expected_bounds import Choice, likelier_first
 from pytest_dp.attacks.scores import scores
 from pytest_dp.attacks.tally import Tally
 from pytest_dp.attacks.threshold import fixed
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.game import Game
-from pytest_dp.auditors.pair_state import PairState, learned_model
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.auditors.strongest import most_promising
-from pytest_dp.auditors.witness import Witness, with_examples
+from pytest_dp.auditors.strongest import best_threshold, read_in_time
+from pytest_dp.auditors.witness import Witness, with_examples, witness_of
 from pytest_dp.limits import ENOUGH, SAMPLES_SHARE
+from pytest_dp.methods.searching import (
+    MIN_FITTED,
+    PairSearch,
+    learn,
+    learn_model,
+    search_by_halving,
+)
 from pytest_dp.methods.two_stage import left_to_test, search_then_test
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics.event_test import event_test
@@ -47,19 +55,44 @@ def audit(context: Context) -> AuditResult:
     for StatDP.
     """
     c = context.method.c
-    search = _attack if c is None else partial(_published_attack, c)
+    find = _attack if c is None else partial(_published_attack, c)
     coupled = context.method.coupled and c is None
     proof = SHARP if c is None else PUBLISHED
-    return search_then_test(context, search, proof, coupled=coupled)
+    return search_then_test(context, find, proof, coupled=coupled)
 
 
-def _attack(game: Game) -> Witness | None:
-    context = game.context
-    most = context.sampler.runs + SAMPLES_SHARE * context.max_samples
-    game.play(context.deadline.sooner(2 * SAMPLES_SHARE), most)
-    known = [state for state in game.seen if state.binnings]
-    best = most_promising(context, known, left_to_test(context))
-    return None if best is None else with_examples(best, best.state.outputs.examples())
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """The best cut of the learned score of a pair."""
+
+    state: PairState
+    choice: Choice
+
+
+def _attack(pairs: PairSearch) -> Witness | None:
+    context = pairs.context
+    deadline = context.deadline.sooner(2 * SAMPLES_SHARE)
+    judge = partial(_best_cuts, pairs, deadline)
+    found = search_by_halving(pairs, SAMPLES_SHARE * context.max_samples, deadline, judge)
+    planned = left_to_test(context)
+    if not found or planned < 2:
+        return None
+    state, choice = found[0].state, found[0].choice
+    readable = read_in_time(context, state, planned, choice.expected)
+    best = witness_of(state, choice, readable)
+    return None if best is None else with_examples(best, state.outputs.examples())
+
+
+def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]) -> list[_Cut]:
+    """Return the best cut of each pair that enough is known of, the most promising first."""
+    context, found = pairs.context, []
+    planned = left_to_test(context)
+    for state in known:
+        if state.outputs.pairs >= MIN_FITTED:
+            learn(context, state, deadline)
+            choice = best_threshold(context, state, planned, paired=True)
+            found.append(_Cut(state, choice))
+    return sorted(found, key=lambda cut: (-cut.choice.expected, cut.state.number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +103,9 @@ class _Scores:
         return scores(self.model, tabulate(outputs))
 
 
-def _published_attack(c: float, game: Game) -> Witness | None:
+def _published_attack(c: float, pairs: PairSearch) -> Witness | None:
     """Algorithm 2 of the paper: equal effort for all pairs, the same `c` for all attacks."""
-    context = game.context
+    context = pairs.context
     runs = max(2, int(PUBLISHED_SEARCH_SHARE * context.max_samples / len(context.pairs) / 6))
     if c * runs < ENOUGH:
         context.sampler.note(
@@ -81,34 +114,32 @@ def _published_attack(c: float, game: Game) -> Witness | None:
             hinders=True,
         )
     best: tuple[float, Witness] | None = None
-    for state in game.bandit.states:
-        game.look_first(state, runs, context.deadline)
-        for power, witness in _both_directions(game, state, runs, c):
+    for state in pairs.begin(pairs.pairs.claimed, runs, context.deadline):
+        for power, witness in _both_directions(pairs, state, runs, c):
             if best is None or power > best[0]:
                 best = power, with_examples(witness, state.outputs.examples())
     return None if best is None else best[1]
 
 
 def _both_directions(
-    game: Game, state: PairState, runs: int, c: float
+    pairs: PairSearch, state: PairState, runs: int, c: float
 ) -> Iterator[tuple[float, Witness]]:
     """An attack for either direction of a pair, and about how much it shows."""
-    sampler, inputs = game.context.sampler, game.pool.inputs
+    context, inputs = pairs.context, pairs.pool.inputs
+    sampler, deadline = context.sampler, context.deadline
     sides = tuple(enumerate((state.input1, state.input2)))
 
     def draws(purpose: Purpose, *rest: int) -> list[Draw]:
         return [Draw(inputs[i], runs, (purpose, state.number, side, *rest)) for side, i in sides]
 
-    model = learned_model(game.context, state)
-    drawn = sampler.measure(draws(Purpose.CHOICE), _Scores(model), game.context.deadline)
+    model = learn_model(context, state)
+    drawn = sampler.measure(draws(Purpose.CHOICE), _Scores(model), deadline)
     for sign, rarer_side in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
         attack = fixed(model, sign, np.concatenate(drawn[rarer_side]), c)
-        counted = sampler.measure(
-            draws(Purpose.POWER, rarer_side), Tally(attack, None), game.context.deadline
-        )
+        counted = sampler.measure(draws(Purpose.POWER, rarer_side), Tally(attack, None), deadline)
         sums = [np.sum(part, axis=0) for part in counted]
         chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
         # As in the paper, probabilities below c are not told from c.
         likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
-        power = float(event_test(game.context.guarantee).shows(np.array(likelier), np.array(rarer)))
+        power = float(event_test(context.guarantee).shows(np.array(likelier), np.array(rarer)))
         yield power, Witness(state, attack, None, sign, likelier, rarer)

@@ -13,26 +13,26 @@ which the paper does not have, it is that of `pytest_dp.statistics.event_test`.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.expected_bounds import apart, likelier_first
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
-from pytest_dp.limits import ENOUGH, MIN_COUNTED, NEARLY_HALF, THOUSAND
+from pytest_dp.limits import ENOUGH, NEARLY_HALF, THOUSAND
+from pytest_dp.methods.searching import PairSearch, search_by_halving
 from pytest_dp.methods.two_stage import search_then_test
 from pytest_dp.outputs.event_search import RankedEvent, search
 from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import Table
-from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.statistics.event_ranking import rank_for
 from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.proofs import CLASSICAL
@@ -52,54 +52,30 @@ def audit(context: Context) -> AuditResult:
     return search_then_test(context, suspect, CLASSICAL)
 
 
-def suspect(game: Game) -> Witness | None:
-    """The most suspicious event, or None if none is worth a test.
+def suspect(pairs: PairSearch) -> Witness | None:
+    """Return the most suspicious event, or None if none is worth a test.
 
-    The game is satisfied if no more samples were needed to pick it.
+    The search is decided if no more samples were needed to pick it.
     """
-    found = _by_halving(game)
+    context = pairs.context
+    budget, deadline = NEARLY_HALF * context.max_samples, context.deadline.sooner(NEARLY_HALF)
+    judge = partial(_most_suspicious, pairs)
+    found = search_by_halving(pairs, budget, deadline, judge, first=THOUSAND // 2)
     if not found:
         return None
-    return replace(found[0].witness, largest=_largest_shown(game.context, found[0].state))
+    return replace(found[0].witness, largest=_largest_shown(context, found[0].state))
 
 
-def _by_halving(game: Game) -> list[_Suspect]:
-    """Successive halving: a quick look at all pairs, then equal effort for ever fewer of them."""
-    context, budget = game.context, NEARLY_HALF * game.context.max_samples
-    known = game.bandit.states[: max(1, int(budget / (4 * MIN_COUNTED)))]
-    deadline = context.deadline.sooner(NEARLY_HALF)
-    a_round = budget / 2 / (math.ceil(math.log2(len(known))) + 1)
-    full = max(1, int(a_round / len(known)))
-    runs = min(THOUSAND // 2, full)
-    found: list[_Suspect] = []
-    while True:
-        try:
-            for state in known:
-                if not state.drawn:
-                    game.look_first(state, runs, deadline)
-                elif state.drawn < runs:
-                    game.draw(state, runs - state.drawn, deadline)
-        except OutOfTime as out:
-            if out.stack or not game.seen:
-                raise
-            break  # judge by what there is
-        found = [one for state in known for one in _suspects(context, state)]
-        found.sort(key=lambda one: (-one.rank, one.state.number))
-        best = found[0].rank if found else -math.inf
-        if best > DECISIVE:  # among pairs about as suspicious, the first one is the simplest
-            near = [one for one in found if one.rank > max(SUGGESTIVE, 0.4 * best)]
-            found = [min(near, key=lambda one: one.state.number)]
-            game.satisfied = True
-            break
-        if runs < full:
-            runs = min(4 * runs, full)
-        elif len(known) == 1:
-            break
-        else:
-            promising = [one.state for one in found]
-            known = [*promising, *(one for one in known if one not in promising)][: len(known) // 2]
-            runs += int(a_round / len(known))
-    return found
+def _most_suspicious(pairs: PairSearch, known: Sequence[PairState]) -> list[_Suspect]:
+    """Return the most suspicious event of each pair, the worst first; a decisive one alone."""
+    found = [one for state in known for one in _suspects(pairs.context, state)]
+    found.sort(key=lambda one: (-one.rank, one.state.number))
+    if not found or found[0].rank <= DECISIVE:
+        return found
+    pairs.is_decided = True
+    # Among pairs that are about as suspicious, the first one is the simplest.
+    near = [one for one in found if one.rank > max(SUGGESTIVE, 0.4 * found[0].rank)]
+    return [min(near, key=lambda one: one.state.number)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import numpy as np
 
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.held_out import Tested
 from pytest_dp.auditors.picturing import pictures_of
 from pytest_dp.auditors.pool import blind, cannot_be_read, never_varies, note_left_out
@@ -18,8 +17,8 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.inputs import Pair
-from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import NO_LOSS, RARELY, THOUSAND
+from pytest_dp.methods.searching import PairSearch
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import OutOfTime
@@ -34,7 +33,7 @@ from pytest_dp.statistics.resolution import any_event_differs, would_show
 
 def search_then_test(
     context: Context,
-    search: Callable[[Game], Witness | None],
+    find: Callable[[PairSearch], Witness | None],
     proof: Proof,
     *,
     coupled: bool = False,
@@ -43,10 +42,9 @@ def search_then_test(
 ) -> AuditResult:
     """Run an audit in two stages.
 
-    The search plays a game without stakes, and returns what is to be tested, if anything; that is
-    counted once, on held-out samples. `coupled` is whether the search may run both inputs with the
-    same random numbers. `pairs` are looked at in place of those of the claim. The test may spend a
-    `share` of alpha.
+    `find` returns what is to be tested, if anything; that is counted once, on held-out samples.
+    `coupled` is whether the search may run both inputs with the same random numbers. `pairs` are
+    looked at in place of those of the claim. The test may spend a `share` of alpha.
 
     The result is ``violated`` exactly if the proof refutes the claim. It is ``inconclusive`` if
     time ran out, if nothing could be tested, if nothing tells inputs apart, or if nothing was shown
@@ -56,8 +54,8 @@ def search_then_test(
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
         context.limit_to_time()
-        game, witness, agree = _searched(context, search, pairs or context.pairs, coupled)
-        tested = None if witness is None else _tested(game, witness, proof)
+        search, witness, agree = _searched(context, find, pairs or context.pairs, coupled)
+        tested = None if witness is None else _tested(search, witness, proof)
     except OutOfTime as out:
         context.refuse_hung(out)
         context.sampler.note(
@@ -66,27 +64,26 @@ def search_then_test(
             hinders=True,
         )
         return context.result("inconclusive")
-    seen = len(game.seen), game.bandit.claimed
+    seen = len(search.seen), search.pairs.claimed
     if seen[0] < seen[1] > 1:
         note_left_out(context, seen[0])
-    says_nothing = never_varies(context, game.pool) or seen[0] < seen[1]
+    says_nothing = never_varies(context, search.pool) or seen[0] < seen[1]
     if witness is None or tested is None:
         return context.result("inconclusive", pairs=seen)
     tested = replace(tested, share=share * tested.share)
-    result = replace(_concluded(game, witness, tested, proof), pairs=seen)
+    result = replace(_concluded(search, witness, tested, proof), pairs=seen)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
-    known = [state.record for state in game.seen if state.binnings]
+    known = [state.record for state in search.seen if state.binnings]
     if known and context.guarantee.delta and not result.violated:  # the event tested is but one
         now = max(may_lose(record, context.guarantee) for record in known)
         result = replace(result, may_lose=now, resolution=max(result.resolution, now))
-    if result.verdict == "no violation" and _is_blind(game, tested, agree):
-        why = blind(game.pool)
+    if result.verdict == "no violation" and _is_blind(search, tested, agree):
+        why = blind(search.pool)
         notes, hindrances = (why, *result.notes), (why, *result.hindrances)
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
         return replace(unknown, verdict="inconclusive", blind=True)
-    alike = agree or all(state.outputs.alike() for state in game.seen)
-    return result if alike else _without_guess(context, result)
+    return result if agree or search.are_alike else _without_guess(context, result)
 
 
 def _without_guess(context: Context, result: AuditResult) -> AuditResult:
@@ -110,21 +107,22 @@ def left_to_test(context: Context) -> int:
     return int(min(context.to_test, context.affordable()))
 
 
-def _tested(game: Game, witness: Witness, proof: Proof) -> Tested | None:
+def _tested(search: PairSearch, witness: Witness, proof: Proof) -> Tested | None:
     """Count a witness on held-out samples: as many as the search says are needed, if it does."""
-    context, runs = game.context, witness.state.outputs.pairs
+    context, runs = search.context, witness.state.outputs.pairs
     total = left_to_test(context)
-    if game.satisfied:
+    if search.is_decided:
         p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, RARELY)
         p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, RARELY)
         enough = proof.runs(p1, p2, context.guarantee, context.alpha, total // 2)
         total = total if enough is None else min(total, 2 * max(2 * enough, THOUSAND))
-    return held_out.count(context, game.pool, witness, total, even=proof.even)
+    return held_out.count(context, search.pool, witness, total, even=proof.even)
 
 
-def _concluded(game: Game, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
+def _concluded(search: PairSearch, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
     """What the counts of a witness prove, and what they would have shown."""
-    context, c = game.context, game.context.method.c
+    context = search.context
+    c = context.method.c
     guarantee, claimed = context.guarantee, context.guarantee.claimed
     # Proofs pay for looking both ways themselves: they are to get counts as the search turned them.
     bounds = held_out.bounds(context, tested, proof)
@@ -146,7 +144,7 @@ def _concluded(game: Game, witness: Witness, tested: Tested, proof: Proof) -> Au
     example = None
     if violated:
         held_out.check_independent(context, witness, tested)
-        example = held_out.counterexample(context, game.pool, witness, shown)
+        example = held_out.counterexample(context, search.pool, witness, shown)
     elif math.isinf(caught):
         verdict = "inconclusive"
         if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
@@ -169,35 +167,35 @@ def _concluded(game: Game, witness: Witness, tested: Tested, proof: Proof) -> Au
 
 def _searched(
     context: Context,
-    search: Callable[[Game], Witness | None],
+    find: Callable[[PairSearch], Witness | None],
     pairs: Sequence[Pair],
     coupled: bool,
-) -> tuple[Game, Witness | None, bool]:
-    """The game that was played, what it found, and whether both inputs gave the same outputs.
+) -> tuple[PairSearch, Witness | None, bool]:
+    """Return a search, what it found, and whether both inputs gave the same outputs.
 
     Where they did with the same random numbers, nothing can be learned from such outputs.
     """
-    source, agree = PairSource(pairs), False
+    agree = False
     if coupled:
-        game = Game(context, Purpose.SEARCH, 0.0, coupled=True, source=source)
+        search = PairSearch(context, pairs, Purpose.SEARCH, coupled=True)
         try:
-            witness = search(game)
+            witness = find(search)
         except CannotCouple as reason:
             context.sampler.note(f"started again without shared random numbers, as {reason}")
         else:
-            agree = bool(game.seen) and all(state.outputs.alike() for state in game.seen)
+            agree = search.are_alike
             if witness is not None or not agree:
-                return game, witness, agree
-    game = Game(context, Purpose.RESTART, 0.0, coupled=False, source=source)
-    return game, search(game), agree
+                return search, witness, agree
+    search = PairSearch(context, pairs, Purpose.RESTART, coupled=False)
+    return search, find(search), agree
 
 
-def _is_blind(game: Game, tested: Tested, agree: bool) -> bool:
+def _is_blind(search: PairSearch, tested: Tested, agree: bool) -> bool:
     """Whether what was tested does not tell inputs apart that it should, and that do differ."""
     counted = tested.counted.values()
     apart = np.array([counts.cells for counts in counted])
     runs = min(min(counts.n1, counts.n2) for counts in counted)
-    if any_event_differs(apart) or not would_show(game.context.guarantee, runs, len(apart)):
+    guarantee = search.context.guarantee
+    if any_event_differs(apart) or not would_show(guarantee, runs, len(apart)):
         return False
-    agree = agree or all(state.outputs.alike() for state in game.seen)
-    return not agree or bool(cannot_be_read(game.pool))
+    return not (agree or search.are_alike) or bool(cannot_be_read(search.pool))

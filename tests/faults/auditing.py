@@ -23,8 +23,8 @@ FAULTS = (
     Fault(
         "detector-counts-what-it-learned-from",
         "auditing/detector.py",
-        "halves = (early, ~early), (~early, early)",
-        "halves = (early, early), (~early, ~early)",
+        "return (early, ~early), (~early, early)",
+        "return (early, early), (~early, ~early)",
         "Bets are weighted by counts that flatter them, and lose.",
         DETECTOR + "test_counts_of_outputs_that_tell_nothing_are_not_flattered",
     ),

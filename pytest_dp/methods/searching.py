@@ -1,0 +1,208 @@
+"""The search of methods that search on some samples and test on others: which pairs, how many runs.
+
+How many outputs are drawn on which pair depends on counts and outputs alone. Nothing is bet, and
+what was drawn here is never tested. Where time runs out, the search ends with what there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+from pytest_dp.arrays import Bools
+from pytest_dp.attacks import Posterior, check_by_itself, fit
+from pytest_dp.auditing.detector import Detector, fit_score
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
+from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.pool import Pool, always_raises
+from pytest_dp.auditors.rejected_inputs import skip_rejected_input
+from pytest_dp.inputs import Pair
+from pytest_dp.inputs.sources import PairSource
+from pytest_dp.limits import MIN_COUNTED, OUTPUTS_PER_QUANTITY
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.features import affordable
+from pytest_dp.outputs.table import Table
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
+from pytest_dp.statistics.ledger import Record
+
+MAX_SCORE_CUTS = 200
+"""Cuts of a learned score, at most. A test of fixed size counts outputs beyond one cut: with fewer,
+the best one is met less closely; with more, the one that was lucky is taken."""
+MAX_KEPT = 400_000
+"""Pairs of outputs that are kept of a pair of inputs, at most. More take memory, and teach little.
+"""
+MAX_BATCH = 50_000
+"""Pairs of outputs in a batch, at most. With larger ones the last batch may not be kept at all."""
+FIRST_LOOK = 12
+"""Pairs of outputs by which pairs of inputs are compared first, at least. With fewer, halves are
+given up by chance; with more, less is left for those that are suspicious."""
+MIN_FITTED = 8
+"""Pairs of outputs that a score is learned from, at least. Of fewer there is nothing to learn."""
+
+
+class PairSearch:
+    """Pairs of inputs under search, and what was drawn on them.
+
+    `purpose` is the first part of the keys of its samples. `coupled` is whether both inputs may be
+    run with the same random numbers.
+    """
+
+    def __init__(
+        self, context: Context, pairs: Sequence[Pair], purpose: int, *, coupled: bool
+    ) -> None:
+        self.context, self.purpose, self.coupled = context, purpose, coupled
+        source = PairSource(pairs)
+        self.pairs = ClaimPairs(source, context.guarantee, source.given)
+        self.is_decided = False
+        """Whether no more samples were needed to choose what is to be tested."""
+
+    @property
+    def pool(self) -> Pool:
+        """The inputs, and a few of the outputs on each."""
+        return self.pairs.pool
+
+    @property
+    def seen(self) -> list[PairState]:
+        """The pairs that outputs were drawn on."""
+        return [state for state in self.pairs.seen if state.outputs.pairs]
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether, with the same random numbers, both inputs of all pairs gave the same outputs."""
+        return bool(self.seen) and all(state.outputs.alike() for state in self.seen)
+
+    def begin(self, most: int, size: int, deadline: Deadline) -> list[PairState]:
+        """Draw outputs on the first `most` pairs, and return those that are not rejected.
+
+        Of those on which nothing was drawn before, `size` pairs of outputs each.
+        """
+        while len(self.pairs.seen) < most and (state := self.pairs.newcomer()) is not None:
+            state.coupled = self._couple(state, deadline)
+            self.draw(state, size, deadline)
+            skip_rejected_input(self.context, self.pairs, state)
+            if self.pairs.all_seen:
+                always_raises(self.context, self.pool)
+            look_without_noise(self.context, state)
+        return self.pairs.accepted
+
+    def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
+        """Draw outputs on a pair, up to `total` pairs of outputs in all."""
+        while state.drawn < total:
+            size = min(total - state.drawn, MAX_BATCH)
+            args = self.context, self.pool, state, size, self.purpose, MAX_KEPT, deadline
+            batch = draw_batch(*args)
+            if state.binnings:
+                state.record = state.record.with_batch(batch)
+
+    def _couple(self, state: PairState, deadline: Deadline) -> bool:
+        """Return whether both inputs can share their random numbers.
+
+        Where those of one pair cannot, no others do from then on.
+        """
+        if self.coupled:
+            input1, input2 = (self.pool.inputs[at] for at in (state.input1, state.input2))
+            self.coupled = self.context.sampler.can_couple(input1, input2, deadline)
+        return self.coupled
+
+
+class Judged(Protocol):
+    """What a method found on a pair."""
+
+    @property
+    def state(self) -> PairState:
+        """The pair."""
+
+
+J = TypeVar("J", bound=Judged)
+
+
+def search_by_halving(
+    search: PairSearch,
+    budget: float,
+    deadline: Deadline,
+    judge: Callable[[Sequence[PairState]], list[J]],
+    first: float = math.inf,
+) -> list[J]:
+    """Return what was found on the best pairs: those that are left after successive halving.
+
+    All pairs get as many outputs, then the better half as many again in all, and so on, within a
+    `budget` of runs. `judge` returns what was found on pairs, the most suspicious first; what is
+    not among it is given up first. It may decide the search. Before that, all pairs are judged by
+    `first` pairs of outputs on each, then by four times as many, and so on.
+
+    Source: Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013.
+    """
+    number = min(search.pairs.claimed, max(1, int(budget / (4 * MIN_COUNTED))))
+    rounds = number.bit_length()
+    least = min(FIRST_LOOK, budget / 2 / number)
+    full = max(1, int(max(least, budget / 2 / rounds / number)))
+    a_round = (budget / 2 - full * number) / max(rounds - 1, 1)
+    total, found = int(min(first, full)), list[J]()
+    known: Sequence[PairState] = ()
+    while True:
+        try:
+            known = known or search.begin(number, total, deadline)
+            for state in known:
+                search.draw(state, total, deadline)
+        except OutOfTime as out:
+            if out.stack or not search.seen:
+                raise
+            return judge([state for state in known or search.pairs.accepted if state.outputs.pairs])
+        found = judge(known)
+        if search.is_decided or (total >= full and len(known) == 1):
+            return found
+        if total < full:
+            total = min(4 * total, full)
+        else:
+            promising = [one.state for one in found]
+            rest = [state for state in known if state not in promising]
+            known = [*promising, *rest][: len(known) // 2]
+            total += int(a_round / len(known))
+
+
+def learn(context: Context, state: PairState, deadline: Deadline) -> None:
+    """Learn a score of the outputs on a pair, and count them through it."""
+    table, on_d, about = _shown(context, state)
+    model_of = None if _is_usual(context) else partial(_fit, context, about)
+    fitting = partial(fit_score, table, on_d, about, model_of, MAX_SCORE_CUTS)
+    by_score, counts, means = within(deadline.remaining(), fitting)
+    state.detector = Detector((by_score,), state.outputs.pairs)
+    state.record = Record([counts], means)
+    _check(context, by_score.model, about, state)
+
+
+def learn_model(context: Context, state: PairState) -> Posterior:
+    """Return a model of which input an output of a pair came from, learned from all of them."""
+    table, on_d, about = _shown(context, state)
+    model: Posterior = (
+        fit_score(table, on_d, about)[0].model
+        if _is_usual(context)
+        else _fit(context, about, table, on_d)
+    )
+    _check(context, model, about, state)
+    return model
+
+
+def _is_usual(context: Context) -> bool:
+    return context.method.classifier in (None, "additive")
+
+
+def _shown(context: Context, state: PairState) -> tuple[Table, Bools, list[Feature]]:
+    """Return the outputs on a pair, and the quantities of them that a score may go by."""
+    table, on_d = state.outputs.table()
+    about = quantities_of(context, state, table, on_d, state.outputs.coupled)
+    return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
+
+
+def _fit(context: Context, about: list[Feature], table: Table, on_d: Bools) -> Posterior:
+    return fit(context.method.classifier, table, on_d, about, context.seed)
+
+
+def _check(context: Context, model: Posterior, about: list[Feature], state: PairState) -> None:
+    """Refuse the user's classifier or features if they make an event of several outputs."""
+    if context.method.classifier is not None or context.settings.features is not None:
+        check_by_itself(model, about, state.outputs.examples())
