@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -319,10 +320,12 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
 
 
 def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
-    """That an output is one of these outcomes, which stand in these rows of the table."""
+    """Return the event that an output is one of these outcomes, which stand in these rows."""
     outputs = [table.raw[row] for row in rows]
     plain = [o.tolist() if isinstance(o, np.ndarray | np.generic) else o for o in outputs]
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1
+    with suppress(TypeError):  # of kinds that have no order
+        plain.sort()
     return OneOf(outcomes, tuple(map(shown, plain)), varied)
 
 

@@ -124,6 +124,19 @@ def of(output):
 
 
 @pytest.mark.parametrize(
+    ("outputs", "text"),
+    [
+        ([2, -1, 10, 1], "output in [-1, 1, 2, 10]"),
+        (["b", "a"], "output in ['a', 'b']"),
+        ([None, 1], "output in [None, 1]"),
+    ],
+)
+def test_a_set_of_outputs_is_shown_in_order(outputs, text):
+    table = tabulate(outputs)
+    assert str(one_of(table, range(len(outputs)), WholeOutputs.of(table))) == text
+
+
+@pytest.mark.parametrize(
     ("condition", "beginning"),
     [
         (Is(OUTPUT, ("Raised", Raised("ValueError"))), "The exception itself"),
