@@ -35,7 +35,7 @@ def main() -> None:
     rows, ratios = [], []
     for name in options.only:
         spent = [runs(name, seed) for seed in range(options.seeds)]
-        with patch("pytest_dp.auditors.stopping.Margin._in_doubt", lambda *_: []):
+        with patch("pytest_dp.auditors.betting_audit.BettingAudit._is_in_doubt", lambda _: False):
             least = [runs(name, seed) for seed in range(options.seeds)]
         over = [one / other for one, other in zip(spent, least, strict=True)]
         ratios.append(median(over))

@@ -1,6 +1,6 @@
 """Numbers that were chosen by hand, for all rooms: each says what becomes worse if it is changed.
 
-Any other number is derived, and says from what, or measured by `benchmarks.ablation`.
+Any other number is derived, and says from what, or stands where it is used, with the same said.
 """
 
 import math

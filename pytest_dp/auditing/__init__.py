@@ -1,7 +1,6 @@
 """Search and test on the same samples: which pair of inputs is next, what is bet on, when to stop.
 
-This is the new betting loop, which `auditors.betting_audit` plays until it takes the place of
-`auditors.game`. In the order in which a batch goes through it:
+`auditors.betting_audit` plays it on a claim. In the order in which a batch goes through it:
 
 1. `pair_queue` picks the pair of inputs whose edge may be largest.
 2. The `detector` of that pair, fitted on its past batches, sorts outputs into a few bins, and the

@@ -12,7 +12,8 @@ Machine Learning 2002.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -102,7 +103,8 @@ class PairQueue(Generic[S]):
 
     `propose` returns a further pair, given all that were looked at, or None if there is none;
     `make` returns the status of a pair by its number. `for_proposed` pairs of outputs may be drawn
-    on proposed pairs of inputs in any case.
+    on proposed pairs of inputs in any case. The given pairs numbered `first` are looked at before
+    all others, then the `urgent` ones, which are proposed whatever their share.
     """
 
     def __init__(
@@ -111,26 +113,27 @@ class PairQueue(Generic[S]):
         propose: Callable[[Sequence[Tried]], Pair | None],
         make: Callable[[int, Pair], S],
         for_proposed: float = FIRST_PROPOSED,
+        first: Iterable[int] = (),
+        urgent: Iterator[Pair] | None = None,
     ) -> None:
         self._propose, self._make, self._for_proposed = propose, make, for_proposed
         self.claimed = len(given)
         """How many pairs the claim gives: the first ones."""
         self.states: list[S] = []
         """The pairs of the claim, then those that were proposed."""
-        self._picked = 0
-        self._is_searched = False
+        self.seen: list[S] = []
+        """The pairs that were picked so far, in that order."""
         for pair in given:
             self._add(pair)
-
-    @property
-    def seen(self) -> list[S]:
-        """The pairs that were picked so far, in that order."""
-        return self.states[: self._picked]
+        self._first = list(dict.fromkeys(first))
+        others = (number for number in range(self.claimed) if number not in self._first)
+        self._others = deque(others)
+        self._urgent, self._is_searched = urgent, False
 
     @property
     def seen_given(self) -> list[S]:
         """The pairs of the claim that were picked so far."""
-        return self.seen[: self.claimed]
+        return [status for status in self.seen if not self.is_proposed(status)]
 
     @property
     def drawn(self) -> int:
@@ -140,17 +143,17 @@ class PairQueue(Generic[S]):
     @property
     def drawn_on_proposed(self) -> int:
         """Pairs of outputs that were drawn on pairs of inputs which the claim does not give."""
-        return sum(status.drawn for status in self.seen[self.claimed :])
+        return sum(status.drawn for status in self.seen if self.is_proposed(status))
 
     @property
     def unseen(self) -> int:
         """The number of pairs of the claim on which nothing was drawn."""
-        return max(self.claimed - self._picked, 0)
+        return len(self._first) + len(self._others)
 
     @property
     def is_searched(self) -> bool:
         """Whether no further pair will be proposed, or none may be looked at."""
-        return self._is_searched or not self._may_search
+        return self._urgent is None and (self._is_searched or not self._may_search)
 
     def is_proposed(self, status: PairStatus) -> bool:
         """Return whether the pair was proposed, not given by the claim."""
@@ -166,20 +169,35 @@ class PairQueue(Generic[S]):
 
     def newcomer(self) -> S | None:
         """Return a pair that nothing was drawn on, if one is left and the search has a share."""
-        if not self.unseen:
-            if not self._may_search:
-                return None
-            seen = [Tried(status.pair, status.drawn, status.edge_bound) for status in self.seen]
-            pair = self._propose(seen)
-            if pair is None:
-                self._is_searched = True
-                return None
-            self._add(pair)
-        self._picked += 1
-        return self.states[self._picked - 1]
+        if self._first:
+            return self._look_at(self.states[self._first.pop(0)])
+        if self._urgent is not None:
+            if (pair := next(self._urgent, None)) is not None:
+                return self._look_at(self._add(pair))
+            self._urgent = None
+        if self._others:
+            return self._look_at(self.states[self._others.popleft()])
+        if not self._may_search:
+            return None
+        pair = self._propose(self.tried)
+        if pair is None:
+            self._is_searched = True
+            return None
+        return self._look_at(self._add(pair))
 
-    def _add(self, pair: Pair) -> None:
-        self.states.append(self._make(len(self.states), pair))
+    @property
+    def tried(self) -> list[Tried]:
+        """What was learned of all pairs that were picked."""
+        return [Tried(status.pair, status.drawn, status.edge_bound) for status in self.seen]
+
+    def _look_at(self, status: S) -> S:
+        self.seen.append(status)
+        return status
+
+    def _add(self, pair: Pair) -> S:
+        status = self._make(len(self.states), pair)
+        self.states.append(status)
+        return status
 
     @property
     def _may_search(self) -> bool:

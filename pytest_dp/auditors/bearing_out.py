@@ -136,7 +136,7 @@ class BearingOut:
     def is_within(self) -> bool:
         """Whether the loss is known on all pairs that the claim gives, and nowhere exceeds it."""
         given = self._bandit.states[: self._bandit.claimed]
-        return all(map(self.is_known, given)) and not self.exceeds
+        return bool(given) and all(map(self.is_known, given)) and not self.exceeds
 
     @property
     def exceeds(self) -> bool:

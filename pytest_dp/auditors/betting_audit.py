@@ -1,4 +1,4 @@
-"""Bets by the new loop (`pytest_dp.auditing`), on runs of a claim's mechanism.
+"""Bets by the betting loop (`pytest_dp.auditing`), on runs of a claim's mechanism.
 
 The loop says which pair is next and what is bet; this says how a pair is run, what its outputs are
 asked, and when enough is known. What is drawn depends on counts and outputs alone.
@@ -17,7 +17,6 @@ from pytest_dp.attacks import Posterior, check_by_itself, fit
 from pytest_dp.attacks.binning import ByScore
 from pytest_dp.auditing.betting_loop import FIRST_BATCH, MAX_FITTED_PAIRS, BettingLoop
 from pytest_dp.auditing.detector import Detector, fit_detector
-from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, PROPOSED_SHARE
 from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known
@@ -38,7 +37,7 @@ from pytest_dp.limits import CHECK_GROWTH, CLEAR_ERRORS, OUTPUTS_PER_QUANTITY, R
 from pytest_dp.outputs.features import affordable
 from pytest_dp.outputs.table import Table
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.settings import NO_MARGIN
 from pytest_dp.statistics.event_ranking import rank_for
@@ -48,9 +47,10 @@ from pytest_dp.statistics.resolution import DELTAS, rarest_leak, runs_to_margin
 
 OUTSIDE_SHARE = 0.25
 """Share of all runs that pairs outside of the declared inputs may take, once all others were looked
-at. More: claims that are kept take longer; less: violations are missed that show by little."""
+at. It is kept for them where the answer moves farther on one of them than the claim allows. More:
+claims that are kept take longer; less: violations are missed that show by little."""
 OUTSIDE_RESERVE = 0.05
-"""The share that is kept for them. More: less is left to find violations inside of the claim."""
+"""The share that is kept for them elsewhere. More: less is left to bet on pairs of the claim."""
 MORE_UNDER_DELTA = 2.0
 """How many times as many outputs are drawn under a delta as would catch the margin of a claim that
 is known to be kept. More: such claims take longer; less: little is said of rare leaks."""
@@ -87,7 +87,13 @@ class BettingAudit(Bets):
     ) -> BettingAudit:
         """Return an audit of the pairs of the claim, and of those that its search proposes."""
         source = context.source
-        pairs = ClaimPairs(source, context.guarantee, source.given, is_apart=context.only_told)
+        pairs = ClaimPairs(
+            source,
+            context.guarantee,
+            source.given,
+            is_apart=context.only_told,
+            urgent=context.screened.urgent,
+        )
         return cls(context, key, share, known, pairs, coupled=coupled, earlier=context.earlier)
 
     def on_pair(self, pair: Pair, *, coupled: bool) -> BettingAudit:
@@ -105,8 +111,7 @@ class BettingAudit(Bets):
         `least_hope` is hoped of the pair that was bet on.
         """
         self.deadline = deadline
-        reserve = RESERVE + (OUTSIDE_RESERVE if self._may_go_beyond else 0.0)
-        most = min(max_runs, (1 - reserve) * self.context.max_samples)
+        most = min(max_runs, (1 - RESERVE - self._for_outside) * self.context.max_samples)
         if self.queue.claimed:
             self._hold_runs_against_known_losses(most)
         if not self.satisfied:
@@ -119,14 +124,18 @@ class BettingAudit(Bets):
     def _hold_runs_against_known_losses(self, most: float) -> None:
         """Draw as many real runs as known losses need, and end if these look as derived.
 
-        Nothing is bet on them, but on proposed pairs whose loss is not known.
+        Nothing is bet on them, but on proposed pairs whose loss is not known. Features and
+        classifiers of users' are asked all the same, as errors of theirs show then.
         """
+        own = self.context.settings.features, self.context.method.classifier
         checks = self.bearing_out
         while checks.wanted and (state := self._next_to_hold()) is not None:
             size = min(max(checks.missing(state), FIRST_BATCH), self._left(most))
             if size < FIRST_BATCH:
                 return
             self.loop.draw(state, size)
+            if own != (None, None):
+                self.loop.refit(state)
         while checks.wanted and (unknown := checks.unknown) and not self.ledger.refuted:
             if not (left := self._left(most)):
                 return
@@ -193,6 +202,14 @@ class BettingAudit(Bets):
         apart = self.context.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
         return apart and bool(self.queue.source.proposers)
 
+    @property
+    def _for_outside(self) -> float:
+        """The share of all runs that is kept for pairs beyond the claim."""
+        if not self._may_go_beyond:
+            return 0.0
+        is_urgent = any(map(self.context.only_told, self.context.screened.urgent))
+        return OUTSIDE_SHARE if is_urgent else OUTSIDE_RESERVE
+
     def play_beyond(self, deadline: Deadline) -> None:
         """Audit pairs beyond what the claim gives, with a ledger of their own and what is left."""
         if self.refuted or not self._may_go_beyond:
@@ -202,10 +219,8 @@ class BettingAudit(Bets):
             queue.source,
             context.guarantee,
             (),
-            queue.pool,
-            max(FIRST_PROPOSED, PROPOSED_SHARE * queue.drawn),
             lambda pair: not context.only_told(pair),
-            queue.left_out,
+            earlier=queue,
         )
         known, key = replace(self.known, pairs={}), Purpose.OUTSIDE
         outside = BettingAudit(context, key, self.share, known, pairs, coupled=self.coupled)
@@ -225,7 +240,7 @@ class BettingAudit(Bets):
     @property
     def caught(self) -> Caught:
         """What would have been caught, with 95 % power, on the pairs that the claim gives."""
-        return caught_by(self.seen[: self.queue.claimed], self._planned())
+        return caught_by(self.queue.seen_given, self._planned())
 
     @property
     def runs_needed(self) -> int:
@@ -245,6 +260,7 @@ class BettingAudit(Bets):
 
     def refit(self, state: PairState) -> None:
         """Learn anew from all outputs on a pair."""
+        self.deadline = self.context.deadline
         self.loop.refit(state)
 
     def is_quick(self, size: int) -> bool:  # noqa: ARG002  what is shown is as good in any time
@@ -264,7 +280,12 @@ class _Runs:
         return self._audit.couple(status, self._audit.deadline)
 
     def draw(self, status: PairState, size: int) -> list[Ints]:
-        """Draw a batch, and return its counts through the detector of the pair."""
+        """Draw a batch, and return its counts through the detector of the pair.
+
+        Raises OutOfTime if the deadline has passed: runs of the batch may be too quick to see it.
+        """
+        if self._audit.deadline.remaining() <= 0:
+            raise OutOfTime
         return self._audit.draw(status, size, self._audit.deadline)
 
     def look_at_first_batch(self, status: PairState) -> None:
@@ -277,7 +298,13 @@ class _Runs:
         audit.look_without_noise(status)
 
     def fit(self, status: PairState) -> tuple[Detector, Record]:
-        """Return a detector of the outputs on a pair, and their counts through it."""
+        """Return a detector of the outputs on a pair, and their counts through it.
+
+        Raises OutOfTime if the deadline passes while it is learned.
+        """
+        return within(self._audit.deadline.remaining(), partial(self._fit, status))
+
+    def _fit(self, status: PairState) -> tuple[Detector, Record]:
         context = self._context
         table, on_d = status.outputs.table()
         about = quantities_of(context, status, table, on_d, status.outputs.coupled)

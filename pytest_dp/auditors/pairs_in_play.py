@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PairQueue
+from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.inputs import Pair
@@ -56,8 +56,9 @@ class PairsInPlay(Protocol):
 class ClaimPairs(PairQueue[PairState]):
     """The pairs of a claim, and those that a search proposes, as a queue.
 
-    Those of which `is_apart` holds are left out, and kept in `left_out`. The `waiting` ones are
-    proposed first.
+    Those of which `is_apart` holds are left out, and kept in `left_out`. The `urgent` ones, which
+    the claim or the search for movement gives, are looked at before all others. The pairs that an
+    `earlier` queue has left out are proposed first, and its inputs keep their numbers.
     """
 
     def __init__(
@@ -65,17 +66,22 @@ class ClaimPairs(PairQueue[PairState]):
         source: PairSource,
         guarantee: Guarantee,
         given: Sequence[Pair],
-        pool: Pool | None = None,
-        for_proposed: float = FIRST_PROPOSED,
         is_apart: Callable[[Pair], bool] = lambda _: False,
-        waiting: Sequence[Pair] = (),
+        urgent: Sequence[Pair] = (),
+        earlier: ClaimPairs | None = None,
     ) -> None:
-        self.source, self.pool = source, Pool() if pool is None else pool
+        self.source = source
+        self.pool: Pool = Pool() if earlier is None else earlier.pool
         self.left_out: list[Pair] = []
-        self._waiting = list(waiting)
+        self._waiting = [] if earlier is None else list(earlier.left_out)
+        on_proposed = 0.0 if earlier is None else PROPOSED_SHARE * earlier.drawn
         self._guarantee, self._is_apart = guarantee, is_apart
         self._room = max(MIN_ROOM, TOTAL_ROOM // max(len(given), 1))
-        super().__init__(given, self._next_proposed, self._state_of, for_proposed)
+        places = {id(pair): at for at, pair in enumerate(given)}
+        first = [places[id(pair)] for pair in urgent if id(pair) in places]
+        proposed = self._propose_urgent(len(urgent) - len(first))
+        on_proposed = max(FIRST_PROPOSED, on_proposed)
+        super().__init__(given, self._next_proposed, self._state_of, on_proposed, first, proposed)
 
     @property
     def accepted(self) -> list[PairState]:
@@ -95,6 +101,17 @@ class ClaimPairs(PairQueue[PairState]):
     def _state_of(self, number: int, pair: Pair) -> PairState:
         input1, input2 = map(self.pool.add, pair.inputs)
         return PairState(number, pair, PairedOutputs(self._room), input1=input1, input2=input2)
+
+    def _propose_urgent(self, most: int) -> Iterator[Pair]:
+        """Yield so many pairs at most on which the answer moves farther than the claim allows."""
+        for _ in range(most):
+            pair = self.source.more(self.tried, "movement")
+            if pair is None:
+                return
+            if self._is_apart(pair):
+                self.left_out.append(pair)
+            else:
+                yield pair
 
     def _next_proposed(self, seen: Sequence[Tried]) -> Pair | None:
         if self._waiting:

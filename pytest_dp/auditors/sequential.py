@@ -1,6 +1,6 @@
 """Betting: search and test on the same samples, until the claim is refuted or effort runs out.
 
-A `game` bets batch by batch; wealth that reaches 1 / alpha refutes the claim
+A `betting_audit` bets batch by batch; wealth that reaches 1 / alpha refutes the claim
 (`pytest_dp.statistics.ledger`). What was found is then counted once more on held-out samples, to be
 shown (`concluding`).
 
@@ -12,12 +12,10 @@ Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (
 
 from __future__ import annotations
 
-from pytest_dp.auditors import beside
 from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.game import Game
 from pytest_dp.auditors.known import Known, known_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.limits import COUPLED_SHARE, RESERVE, TRIAL_RUNS
@@ -47,7 +45,7 @@ def audit(context: Context) -> AuditResult:
         context.sampler.note(f"{done} screened by runs without noise, as {screened.note}")
     known = known_of(context)
     context.sampler.looked += 2 * TRIAL_RUNS  # which were traced
-    start = BettingAudit.on_claim if beside.is_asked_for() else Game
+    start = BettingAudit.on_claim
     if not context.method.coupled:
         return _play_and_conclude(start(context, Purpose.BET, 1.0, known, coupled=False), known)
     try:

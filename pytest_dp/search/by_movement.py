@@ -150,7 +150,10 @@ class ByMovement(Screener):
         most = min(MAX_OUTSIDE, self._wanted // 2)
         _, found = self._screening.screen(pairs, most, twice=twice)
         farther = [moved for moved in found if moved.movement.loss > CLEARLY_FARTHER * farthest]
-        self._outside += farther[:MAX_PROPOSED]
+        self._outside += [
+            replace(moved, pair=replace(moved.pair, beyond=self._source.bounds.beyond(moved.pair)))
+            for moved in farther[:MAX_PROPOSED]
+        ]
 
     def _pairs_around_turns(self) -> Iterator[Pair]:
         """Yield pairs around inputs that take new ways at comparisons of the code."""

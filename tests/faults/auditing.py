@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faults import Fault
 
-NEW_LOOP = "statistical/test_new_loop.py::"
+AUDIT = "statistical/test_betting_audit.py::"
 LOOP = "unit/test_auditing_betting_loop.py::"
 DETECTOR = "unit/test_auditing_detector.py::"
 QUEUE = "unit/test_auditing_pair_queue.py::"
@@ -12,7 +12,7 @@ SCORE = "unit/test_auditing_additive_score.py::"
 
 FAULTS = (
     Fault(
-        "new-loop-bets-on-what-it-saw",
+        "bets-on-what-it-saw",
         "auditing/betting_loop.py",
         "            self.ledger.settle(portfolio, batch)\n",
         "            seen = status.record.with_batch(batch)\n"
@@ -47,10 +47,10 @@ FAULTS = (
     Fault(
         "pairs-outside-in-the-ledger-of-the-claim",
         "auditors/betting_audit.py",
-        "given, is_apart=context.only_told)",
-        "given)",
+        "            is_apart=context.only_told,\n",
+        "",
         "What is found outside of the declared inputs turns the claim red.",
-        NEW_LOOP + "test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdict",
+        AUDIT + "test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdict",
     ),
     Fault(
         "pairs-outside-on-the-samples-of-the-claim",
@@ -58,7 +58,7 @@ FAULTS = (
         "known, key = replace(self.known, pairs={}), Purpose.OUTSIDE",
         "known, key = replace(self.known, pairs={}), Purpose.BET",
         "The second audit draws the random numbers of the first again.",
-        NEW_LOOP + "test_pairs_outside_are_audited_on_samples_of_their_own",
+        AUDIT + "test_pairs_outside_are_audited_on_samples_of_their_own",
     ),
     Fault(
         "known-losses-need-no-runs",
@@ -66,6 +66,6 @@ FAULTS = (
         "if not self.refuted and checks.is_enough():",
         "if not self.refuted and checks.is_within:",
         "A pass rests on a computed loss that real runs refute.",
-        NEW_LOOP + "test_a_known_loss_that_real_runs_do_not_bear_out_is_no_pass_by_itself",
+        AUDIT + "test_a_known_loss_that_real_runs_do_not_bear_out_is_no_pass_by_itself",
     ),
 )

@@ -139,14 +139,6 @@ FAULTS = (
         WIRING + "test_what_is_kept_from_run_to_run_is_no_violation",
     ),
     Fault(
-        "ledgers-mixed",
-        "auditors/game.py",
-        "return self.ledger_beyond if self.context.only_told(state.pair) else self.ledger",
-        "return self.ledger",
-        "What is found beyond the examples turns the claim red.",
-        WIRING + "test_what_is_broken_beyond_the_examples_alone_is_told_beside_the_verdict",
-    ),
-    Fault(
         "blind-not-told",
         "auditors/concluding.py",
         "        sampler.note(blind(game.pool), hinders=True)\n        return True\n",

@@ -260,9 +260,9 @@ FAULTS = (
     ),
     Fault(
         "unknown-pairs-need-no-bets",
-        "auditors/game.py",
-        "if unknown := bearing_out.unknown:",
-        "if unknown := bearing_out.unknown[:0]:",
+        "auditors/betting_audit.py",
+        "(unknown := checks.unknown)",
+        "(unknown := checks.unknown[:0])",
         "What leaks on a proposed pair that cannot be traced goes unseen beside a pass by trace.",
         "unit/test_bearing_out.py::test_what_a_proposed_pair_loses_is_told_beside_such_a_pass",
     ),

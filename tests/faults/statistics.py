@@ -32,14 +32,6 @@ FAULTS = (
         AREAS + "test_bets_win_nothing_on_average_at_the_true_area",
     ),
     Fault(
-        "stake-after-the-draw",
-        "auditors/game.py",
-        "        ledger.settle(portfolio, batch)\n",
-        "        ledger.settle(ledger.stake(state.record.with_batch(batch), cash), batch)\n",
-        "Bets that have seen the batch they are settled on win by hindsight.",
-        BETTING + "test_bets_are_fixed_before_their_batch_is_drawn",
-    ),
-    Fault(
         "cash-counted-twice",
         "statistics/ledger.py",
         "soft - share[..., None], unstaked - total, attacks)",

@@ -13,7 +13,7 @@ import pytest
 from _pytest._io import TerminalWriter
 from projects import laplace
 
-from pytest_dp.auditors.stopping import Margin
+from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.plugin import progress
 
 
@@ -209,8 +209,9 @@ def test_how_far_an_audit_is_takes_no_time_where_nobody_sees_it(terminal, shop, 
     shown.writer = None
     assert shown.wanted is None
 
-    asked, caught = [], Margin.caught.fget
-    monkeypatch.setattr(Margin, "caught", property(lambda own: asked.append(own) or caught(own)))
+    asked, caught = [], BettingAudit.caught.fget
+    counted = property(lambda own: asked.append(own) or caught(own))
+    monkeypatch.setattr(BettingAudit, "caught", counted)
     shop.run("-k", "good").assert_outcomes(passed=1, deselected=1)
     assert len(asked) == 1, "asked at the end, and not before"
 

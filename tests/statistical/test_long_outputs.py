@@ -10,7 +10,7 @@ import pytest
 from benchmarks.long_outputs import atom, encoding
 from benchmarks.resolution import untraced
 from pytest_dp import Sequential, audit
-from pytest_dp.auditors import bandit, game
+from pytest_dp.auditors import pairs_in_play
 
 ZEROS = [0.0] * 100
 
@@ -121,8 +121,8 @@ def with_gaps(answers, rng, scale):
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(("mechanism", "coupled"), [(with_exceptions, True), (with_gaps, False)])
 def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
-    monkeypatch.setattr(bandit, "TOTAL_ROOM", 10_000)
-    monkeypatch.setattr(bandit, "MIN_ROOM", 10_000)
+    monkeypatch.setattr(pairs_in_play, "TOTAL_ROOM", 10_000)
+    monkeypatch.setattr(pairs_in_play, "MIN_ROOM", 10_000)
     claim = {"method": Sequential(coupled=coupled)}
     pair = moved(62), ZEROS
     assert audited(mechanism, pair, params={"scale": 0.3}, max_samples=6_000, **claim).violated
@@ -132,8 +132,8 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
 
 @pytest.mark.usefixtures("_by_samples")
 def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
-    monkeypatch.setattr(bandit, "TOTAL_ROOM", 10_000)
-    monkeypatch.setattr(bandit, "MIN_ROOM", 10_000)
+    monkeypatch.setattr(pairs_in_play, "TOTAL_ROOM", 10_000)
+    monkeypatch.setattr(pairs_in_play, "MIN_ROOM", 10_000)
     constant = audited(lambda answers: ZEROS, (moved(62), ZEROS), max_samples=4_000)
     assert constant.verdict == "inconclusive"
     assert any("same value" in note for note in constant.notes)
@@ -144,25 +144,6 @@ def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
     rarely = audited(once, (moved(62), ZEROS), max_samples=8_000)
     assert not any("same value" in note for note in rarely.notes)
     assert any("same outputs" in note for note in rarely.notes)
-
-
-def test_learning_has_a_share_of_the_time(monkeypatch):
-    """Without any left, all is bet on what the first look taught."""
-    known = []
-
-    def learn(context, arm):
-        known.append(arm.outputs)
-        learned(context, arm)
-
-    learned = game.learn
-    monkeypatch.setattr(game, "learn", learn)
-    keywords = {"vectorized": "size", "max_samples": 4_000, "margin": None}
-    audited(noisy, (moved(62), ZEROS), **keywords)
-    often, known[:] = len(known), []
-    monkeypatch.setattr(game, "LONG_STEP_TIME", 0.0)
-    result = audited(noisy, (moved(62), ZEROS), **keywords)
-    assert often > len(known) == 1
-    assert result.samples > 3_000
 
 
 @pytest.mark.nightly

@@ -103,18 +103,19 @@ def test_what_was_refuted_before_the_time_was_up_stays_so():
 
 
 def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
-    """Learning takes for ever after the first time."""
-    from pytest_dp.auditors import game, sequential
+    """Learning takes for ever after the first few times."""
+    from pytest_dp.auditors import betting_audit, sequential
 
     monkeypatch.setattr(sequential, "known_of", lambda _: Known({}, "it was not traced"))
-    learn, learned = game.learn, []
+    fit, fitted = betting_audit.fit_detector, []
 
-    def learns_ever_longer(context, arm):
-        learned.append(learn(context, arm))
-        while len(learned) > 2:
+    def learns_ever_longer(*arguments):
+        fitted.append(fit(*arguments))
+        while len(fitted) > 4:
             sum(range(1_000))
+        return fitted[-1]
 
-    monkeypatch.setattr(game, "learn", learns_ever_longer)
+    monkeypatch.setattr(betting_audit, "fit_detector", learns_ever_longer)
     result, _ = timed(count, margin=None)
     assert result.verdict in ("no violation", "inconclusive")
     assert result.bet_samples > 1_000

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
-from pytest_dp.auditors import beside, concluding, held_out, sequential
+from pytest_dp.auditors import concluding, held_out, sequential
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.limits import COUPLED_SHARE, PAIRED_SHARE
@@ -151,18 +151,11 @@ def test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share(monkeypat
     assert len(shares) == 3
 
 
-@pytest.fixture(params=["Game", "BettingAudit"])
-def loop(request, monkeypatch):
-    """The name of a betting loop, which is the one that is played."""
-    monkeypatch.setenv(beside.SWITCH, "yes" if request.param == "BettingAudit" else "")
-    return request.param
-
-
 @pytest.mark.slow
-def test_a_game_that_starts_again_has_only_the_share_that_is_left(loop, monkeypatch):
+def test_a_game_that_starts_again_has_only_the_share_that_is_left(monkeypatch):
     shares = []
 
-    class Noted(getattr(sequential, loop)):
+    class Noted(sequential.BettingAudit):
         def __init__(self, context, key, share, *args, **more):
             shares.append((key, share))
             super().__init__(context, key, share, *args, **more)
@@ -172,7 +165,7 @@ def test_a_game_that_starts_again_has_only_the_share_that_is_left(loop, monkeypa
             if self.coupled:
                 raise CannotCouple("it does not share them")
 
-    monkeypatch.setattr(sequential, loop, Noted)
+    monkeypatch.setattr(sequential, "BettingAudit", Noted)
     result = quick(laplace, eps=1.0)
     keys, parts = zip(*shares, strict=True)
     assert len(set(keys)) == 2
@@ -181,15 +174,15 @@ def test_a_game_that_starts_again_has_only_the_share_that_is_left(loop, monkeypa
 
 
 @pytest.mark.slow
-def test_red_is_wealth_of_one_over_alpha(loop, monkeypatch):
+def test_red_is_wealth_of_one_over_alpha(monkeypatch):
     games = []
 
-    class Noted(getattr(sequential, loop)):
+    class Noted(sequential.BettingAudit):
         def __init__(self, *args, **more):
             super().__init__(*args, **more)
             games.append(self)
 
-    monkeypatch.setattr(sequential, loop, Noted)
+    monkeypatch.setattr(sequential, "BettingAudit", Noted)
     enough, wealths = -math.log(COUPLED_SHARE * 1e-6), []
     for most in (100, 200, 400, 4_000):
         result = quick(laplace, eps=1.0, max_samples=most)
@@ -202,7 +195,7 @@ def test_red_is_wealth_of_one_over_alpha(loop, monkeypatch):
 def test_what_is_lost_in_a_game_that_was_given_up_is_lost():
     """Only the share of the other game is left to win with."""
     game = SimpleNamespace(refuted_before=False, ledger=SimpleNamespace(p_value=1e-7), share=0.05)
-    assert sequential.Game.p_value.fget(game) == pytest.approx(2e-6)
+    assert sequential.BettingAudit.p_value.fget(game) == pytest.approx(2e-6)
 
 
 @pytest.mark.parametrize(("lower", "red"), [(1.0, False), (1.0 + 1e-12, True)])

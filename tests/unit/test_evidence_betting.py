@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pytest_dp.auditors.context import OF_RARE_EVENTS, OF_RATIOS, Context
-from pytest_dp.auditors.game import Game
+from pytest_dp.auditors.bets import Bets
+from pytest_dp.auditors.context import Context
 from pytest_dp.bisection import smallest_loss
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
@@ -199,33 +199,11 @@ def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
     for log_wealth in (0.0, 1.5, math.nextafter(enough, 0), enough):
         ledger.log_wealth[:] = ledger.highest[:] = log_wealth
         game.refuted = ledger.refuted
-        e_value = Game.e_value.fget(game)
+        e_value = Bets.e_value.fget(game)
         assert e_value == pytest.approx(share * math.exp(log_wealth))
         if log_wealth == enough:
             assert ledger.refuted
             assert e_value >= 1 / alpha
-
-
-@pytest.mark.parametrize(
-    ("pure", "earned", "wealth", "size"),
-    [
-        (True, 10.0, 10.0, 200),
-        (False, 0.0, 0.0, 200),
-        (False, 5.0, 5.0, 200),
-        (False, 10.0, 10.0, 191),  # half of what 3.8 more take, at 1 in 100 pairs
-        (False, 10.0, 13.0, 41),
-        (False, 10.0, 13.8, 20),  # a tenth at least
-    ],
-)
-def test_batches_beyond_pure_eps_shrink_before_a_claim_is_refuted(pure, earned, wealth, size):
-    ledger = SimpleNamespace(enough=-math.log(1e-6), log_e_value=wealth)
-    pace = OF_RATIOS if pure else OF_RARE_EVENTS
-    source = SimpleNamespace(exhausted=False)
-    bandit = SimpleNamespace(drawn=1_000, is_proposed=lambda arm: False, source=source)
-    game = SimpleNamespace(bandit=bandit, ledger_of=lambda arm: ledger, pace=pace)
-    game._limited_to_time, game.bearing_out = int, SimpleNamespace(missing=lambda arm: 0)
-    arm = SimpleNamespace(number=0, drawn=1_000, earned=earned)
-    assert Game._batch_size(game, arm) == pytest.approx(size, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -256,33 +234,6 @@ def test_nothing_is_bet_against_what_is_refuted():
         one.settle(bets, [random_joint(1)])
     assert (ledger.log_wealth[:3] == 20.0).all()
     assert ledger.log_wealth[3:] == pytest.approx(other.log_wealth[3:], rel=1e-12)
-
-
-def test_bets_are_fixed_before_their_batch_is_drawn():
-    """What the ledger is asked to stake on knows nothing of the batch that it is settled on."""
-    ledger, batch = ledger_of(1.0), [random_joint(5)]
-    before = Record([random_joint(0).astype(float)])
-    state = SimpleNamespace(record=before, number=0, earned=0.0)
-    expected = ledger_of(1.0)
-    expected.settle(expected.stake(before, 1.0), batch)
-    drawn = []
-
-    def draw(*_):
-        drawn.append((ledger.log_e_value, state.record))
-        return batch
-
-    game = SimpleNamespace(
-        share=1.0,
-        ledger=ledger,
-        ledger_of=lambda _: ledger,
-        bandit=SimpleNamespace(claimed=1, inside_only=False),
-        draw=draw,
-        drawn=300,
-    )
-    Game._bet(game, state, 300, None)
-    assert drawn == [(0.0, before)]
-    assert ledger.log_e_value == state.earned == expected.log_e_value != 0.0
-    assert (state.record.joint[0] == before.joint[0] + batch[0]).all()
 
 
 @pytest.mark.parametrize("eps", [0.1, 1.0])

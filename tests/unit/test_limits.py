@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,6 @@ MODULES = sorted(
     for name in (str(file.relative_to(HOUSE).with_suffix("")) for file in HOUSE.rglob("*.py"))
     if name != "limits" and name.split("/")[0] not in TO_DO
 )
-ABLATED = re.findall(r"^\| (`.*?) \|", (ROOT / "benchmarks/README.md").read_text(), re.MULTILINE)
 
 
 @cache
@@ -51,19 +49,12 @@ def is_bare(value: ast.expr) -> bool:
 LISTED = [name for name, *_ in constants(tree_of(LIMITS))]
 
 
-def is_explained(module: str, name: str, remark: str) -> bool:
-    """Whether a remark says what the number is for; a measured one has its row of ablations."""
-    if re.search(r"\b[Mm]easured\b", remark):
-        return any(f"`{module.split('/')[-1]}.{name}`" in row for row in ABLATED)
-    return bool(remark)
-
-
 def test_a_constant_says_what_it_is_for():
     assert not [
         f"{module}: {name}"
         for module in MODULES
         for name, value, remark in constants(tree_of(HOUSE / f"{module}.py"))
-        if is_bare(value) and not is_explained(module, name, remark)
+        if is_bare(value) and not remark
     ]
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pytest_dp import audit
-from pytest_dp.auditors.bandit import Bandit
-from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.inputs.sources import PairSource
 from pytest_dp.privacy import ApproximateDP
@@ -25,33 +24,46 @@ class Listed:
         return pairs
 
 
-def looked_at(bandit, most):
+def looked_at(queue, most):
     """The pairs of inputs that are looked at, in order."""
-    while len(bandit.seen) < most and (state := bandit.newcomer()) is not None:
-        bandit.seen.append(state)
-    return [state.pair for state in bandit.seen]
+    while len(queue.seen) < most and queue.newcomer() is not None:
+        pass
+    return [state.pair for state in queue.seen]
 
 
 def test_urgent_pairs_come_before_those_of_the_claim_and_these_before_others():
     given = [Pair([number], []) for number in range(4)]
     moves, other = Pair([10], []), Pair([11], [])
     proposers = [Listed([other]), Listed([moves], "movement")]
-    bandit = Bandit(
-        PairSource(given, proposers), Pool(), ApproximateDP(1.0, 0.0), [given[2], moves]
-    )
-    assert bandit.has_urgent
-    assert looked_at(bandit, 2) == [given[2], moves]
-    assert not bandit.has_urgent
-    assert [state.pair for state in bandit.seen_given] == [given[2]]
+    source = PairSource(given, proposers)
+    queue = ClaimPairs(source, ApproximateDP(1.0, 0.0), given, urgent=[given[2], moves])
+    assert looked_at(queue, 2) == [given[2], moves]
+    assert [state.pair for state in queue.seen_given] == [given[2]]
+    assert not queue.is_searched
     order = [given[2], moves, given[0], given[1], given[3], other]
-    assert looked_at(bandit, 9) == order
-    assert bandit.all_seen
+    assert looked_at(queue, 9) == order
+    assert queue.all_seen
+    assert queue.is_searched
+
+
+def test_urgent_pairs_apart_are_kept_for_a_second_audit():
+    given, apart, inside = [Pair([0], [])], Pair([10], []), Pair([11], [])
+    source = PairSource(given, [Listed([apart, inside], "movement")])
+    queue = ClaimPairs(
+        source,
+        ApproximateDP(1.0, 0.0),
+        given,
+        is_apart=lambda pair: pair is apart,
+        urgent=[apart, inside],
+    )
+    assert looked_at(queue, 9) == [inside, given[0]]
+    assert queue.left_out == [apart]
 
 
 def test_without_urgent_pairs_those_of_the_claim_come_in_their_order():
     given = [Pair([number], []) for number in range(3)]
-    bandit = Bandit(PairSource(given), Pool(), ApproximateDP(1.0, 0.0))
-    assert looked_at(bandit, 9) == given
+    queue = ClaimPairs(PairSource(given), ApproximateDP(1.0, 0.0), given)
+    assert looked_at(queue, 9) == given
 
 
 def group_sums(frame, rng):

@@ -1,12 +1,18 @@
-"""The new betting loop behind its switch: the same verdicts as the loop that it will replace."""
+"""Audits by betting: verdicts, known losses, pairs outside of the declared inputs."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pytest_dp import Sequential, audit
-from pytest_dp.auditors import bearing_out, beside
+from pytest_dp.auditors import bearing_out
+from pytest_dp.auditors.known import Known
+from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.inputs import Pair
+from pytest_dp.inputs.sources import PairSource
+from pytest_dp.privacy import ApproximateDP
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.sampler import Sampler
 from pytest_dp.sampling.streams import Purpose
@@ -33,36 +39,27 @@ CLAIMS = {
 }
 
 
-@pytest.fixture
-def _new_loop(monkeypatch):
-    monkeypatch.setenv(beside.SWITCH, "yes")
-
-
-@pytest.fixture
-def play(_new_loop):
-    def audited(name, share, coupled, most):
-        mechanism, claim, scale = CLAIMS[name]
-        inputs = [([0, 0, 0], [1, 0, 0])] if mechanism is histogram else [(0.0, 1.0), (0.0, 0.5)]
-        return audit(
-            mechanism,
-            params={"scale": share * scale},
-            pairs=inputs,
-            vectorized="size",
-            method=Sequential(coupled=coupled),
-            max_samples=most,
-            margin=None,
-            seed=5,
-            n_jobs=1,
-            **claim,
-        )
-
-    return audited
+def play(name, share, coupled, most):
+    mechanism, claim, scale = CLAIMS[name]
+    inputs = [([0, 0, 0], [1, 0, 0])] if mechanism is histogram else [(0.0, 1.0), (0.0, 0.5)]
+    return audit(
+        mechanism,
+        params={"scale": share * scale},
+        pairs=inputs,
+        vectorized="size",
+        method=Sequential(coupled=coupled),
+        max_samples=most,
+        margin=None,
+        seed=5,
+        n_jobs=1,
+        **claim,
+    )
 
 
 @pytest.mark.spot(3)
 @pytest.mark.parametrize("coupled", [True, False], ids=["coupled", "independent"])
 @pytest.mark.parametrize("name", CLAIMS)
-def test_too_little_noise_is_refuted_and_enough_noise_is_not(play, name, coupled):
+def test_too_little_noise_is_refuted_and_enough_noise_is_not(name, coupled):
     broken, kept = play(name, 0.25, coupled, 20_000), play(name, 1.0, coupled, 4_000)
     assert (broken.verdict, kept.verdict) == ("violated", "no violation")
     assert broken.lower >= broken.claim.promise.guarantee.claimed > kept.lower
@@ -70,11 +67,6 @@ def test_too_little_noise_is_refuted_and_enough_noise_is_not(play, name, coupled
     assert min(shown.runs) > 0
     assert shown.counts[0] / shown.runs[0] > shown.counts[1] / shown.runs[1]
     assert kept.estimate.mode in ("aligned", "analytic")
-
-
-def test_the_switch_is_off_by_default(monkeypatch):
-    monkeypatch.delenv(beside.SWITCH, raising=False)
-    assert not beside.is_asked_for()
 
 
 def opaque(answer, scale, rng, size):
@@ -85,7 +77,6 @@ def opaque(answer, scale, rng, size):
 ONE_PAIR = {"pairs": [(0.0, 1.0)], "vectorized": "size", "n_jobs": 1, "seed": 3}
 
 
-@pytest.mark.usefixtures("_new_loop")
 def test_a_pass_by_bets_says_what_would_have_been_caught():
     result = audit(opaque, eps=1.0, params={"scale": 1.2}, max_samples=40_000, **ONE_PAIR)
     assert (result.verdict, result.estimate) == ("no violation", None)
@@ -93,7 +84,6 @@ def test_a_pass_by_bets_says_what_would_have_been_caught():
     assert result.bet_samples < 40_000
 
 
-@pytest.mark.usefixtures("_new_loop")
 def test_a_loss_above_the_claim_is_bet_on_without_learning_it():
     """A value that comes once in a thousand runs on one input only is known from the branches."""
 
@@ -105,7 +95,6 @@ def test_a_loss_above_the_claim_is_bet_on_without_learning_it():
     assert str(result.counterexample.event).count("7")
 
 
-@pytest.mark.usefixtures("_new_loop")
 def test_a_known_loss_that_real_runs_do_not_bear_out_is_no_pass_by_itself(monkeypatch):
     def refuted(known, sides):
         raise CannotInstrument("real runs give other outputs")
@@ -129,14 +118,12 @@ class Sign:
         return share if self.classes_[0] == 0 else share[:, ::-1]
 
 
-@pytest.mark.usefixtures("_new_loop")
 def test_a_classifier_of_the_user_is_bet_on():
     method = Sequential(classifier=Sign())
     result = audit(opaque, eps=1.0, params={"scale": 0.25}, method=method, **ONE_PAIR)
     assert result.verdict == "violated"
 
 
-@pytest.mark.usefixtures("_new_loop")
 def test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdict():
     def gated(ages, rng, size):
         return len(ages) + rng.laplace(scale=0.1 if 77 in ages else 1.0, size=size)
@@ -150,7 +137,6 @@ def test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdic
     assert 77 in [*result.beyond.counterexample.d1, *result.beyond.counterexample.d2]
 
 
-@pytest.mark.usefixtures("_new_loop")
 def test_pairs_outside_are_audited_on_samples_of_their_own(monkeypatch):
     keys, measure = [], Sampler.measure
 
@@ -167,14 +153,22 @@ def test_pairs_outside_are_audited_on_samples_of_their_own(monkeypatch):
         assert not one & other
 
 
-@pytest.mark.usefixtures("_new_loop")
+def test_known_losses_alone_pass_nothing_outside_of_the_declared_inputs():
+    pairs = [Pair([0], [])]
+    queue = ClaimPairs(PairSource(pairs), ApproximateDP(1.0, 0.0), ())
+    settings, call = SimpleNamespace(max_seconds=60.0), SimpleNamespace(pristine=None)
+    context = SimpleNamespace(settings=settings, call=call, guarantee=ApproximateDP(1.0, 0.0))
+    checks = bearing_out.BearingOut(context, Known(), queue)
+    assert not checks.is_within
+    assert checks.wanted == 0
+
+
 def test_outputs_that_never_vary_are_noted():
     result = audit(lambda data: 3, eps=1.0, pairs=[([0], [])], max_samples=2_000, seed=1)
     assert result.verdict == "inconclusive"
     assert any("returned the same value in all" in note for note in result.hindrances)
 
 
-@pytest.mark.usefixtures("_new_loop")
 def test_the_same_seed_gives_the_same_audit():
     """Whatever the time that runs take: what is drawn depends on counts and outputs alone."""
     given = {"eps": 1.0, "params": {"scale": 1.0}, "max_samples": 4_000, **ONE_PAIR}
