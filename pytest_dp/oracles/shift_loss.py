@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,9 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.oracles.handing_out import NO_GAP, Drawn, Gap, Shift
 from pytest_dp.privacy import Guarantee, RenyiDP
-from pytest_dp.privacy.conversions import gdp_to_delta, gdp_to_eps, pure_to_gdp, pure_to_zcdp
+from pytest_dp.privacy.concentrated import GaussianDP
+from pytest_dp.privacy.conversions import pure_to_gdp, pure_to_zcdp
+from pytest_dp.privacy.guarantees import LARGEST_EPS
 from pytest_dp.randomness.laws import (
     EXPONENTIAL,
     GEOMETRIC,
@@ -52,13 +54,14 @@ class LossBound:
         left = delta - self.rare
         if left < 0 or (left == 0 and self.mu > 0):
             return math.inf
-        return self.pure + (gdp_to_eps(self.mu, min(left, 1 - 1e-16)) if self.mu else 0.0)
+        return self.pure + (GaussianDP(self.mu).eps_at(min(left, 1 - 1e-16)) if self.mu else 0.0)
 
     def delta_at(self, eps: float) -> float:
         """Return a δ with which the pair is (ε, δ)-private."""
         if eps < self.pure:
             return 1.0
-        return min(self.rare + (gdp_to_delta(self.mu, eps - self.pure) if self.mu else 0.0), 1.0)
+        gaussian = GaussianDP(self.mu).delta_at(eps - self.pure) if self.mu else 0.0
+        return min(self.rare + gaussian, 1.0)
 
     def parameter_of(self, guarantee: Guarantee) -> float:
         """Return a bound on the parameter of a guarantee; raises CannotInstrument if none is known.
@@ -75,13 +78,20 @@ class LossBound:
         if isinstance(guarantee, RenyiDP):
             return max(self._renyi(order) / unit for order, unit in guarantee.units)
         if guarantee.parameter == "mu":
-            return math.hypot(pure_to_gdp(self.pure) if self.pure else 0.0, self.mu)
-        return (pure_to_zcdp(self.pure) if self.pure else 0.0) + self.mu**2 / 2
+            return math.hypot(_converted(pure_to_gdp, self.pure), self.mu)
+        return _converted(pure_to_zcdp, self.pure) + self.mu**2 / 2
 
     def _renyi(self, order: float) -> float:
         """Return a bound on the Rényi divergence of an order."""
-        pure = pure_to_zcdp(self.pure) if self.pure else 0.0
+        pure = _converted(pure_to_zcdp, self.pure)
         return min(self.pure, order * pure) + order * self.mu**2 / 2
+
+
+def _converted(convert: Callable[[float], float], pure: float) -> float:
+    """Return what follows from a pure loss; infinite where it is larger than any claim."""
+    if not pure:
+        return 0.0
+    return convert(pure) if pure <= LARGEST_EPS else math.inf
 
 
 def largest(bounds: Sequence[LossBound]) -> LossBound:

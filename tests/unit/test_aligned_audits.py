@@ -12,7 +12,8 @@ from pytest_dp import RenyiDP, audit, estimate
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
-from pytest_dp.privacy.conversions import gdp_to_delta
+from pytest_dp.privacy.concentrated import GaussianDP
+from pytest_dp.privacy.conversions import gdp_to_delta, pure_to_gdp
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import estimated
 from pytest_dp.sampling.calling import Call
@@ -125,3 +126,28 @@ def test_a_pair_with_few_replays_does_not_hide_behind_one_with_many():
         pairs = [(data, data[1:]), (data, data[:4])]
         result = audit(mean_of_some, eps=1.0, pairs=pairs, seed=seed, max_samples=1_000)
         assert result.strength != "aligned"
+
+
+@pytest.mark.parametrize(
+    ("noise", "apart", "claim"),
+    [
+        ("normal", 51.0, {"eps": 1.0, "delta": 1e-5}),
+        ("normal", 51.0, {"mu": 1.0}),
+        ("laplace", 1_000.0, {"mu": 1.0}),
+        ("laplace", 1_000.0, {"rho": 0.5}),
+    ],
+    ids=["normal-delta", "normal-mu", "laplace-mu", "laplace-rho"],
+)
+def test_answers_that_are_many_deviations_apart_are_red(noise, apart, claim):
+    """Their loss is larger than any that can be claimed, which is no error."""
+    common = {"pairs": [(0.0, apart)], "seed": 0, "n_jobs": 1, "max_samples": 2_000}
+    assert audit(lambda x, rng: x + getattr(rng, noise)(), **claim, **common).violated
+
+
+def test_bounds_on_losses_beyond_all_claims_are_infinite():
+    assert LossBound(pure=0.0, mu=51.0).eps_at(1e-5) == math.inf
+    assert LossBound(pure=0.5, mu=51.0).delta_at(1.0) == pytest.approx(1.0)
+    beyond = LossBound(pure=1_000.0, mu=0.0)
+    assert beyond.parameter_of(GaussianDP(1.0)) == math.inf
+    assert beyond.parameter_of(RenyiDP({8: 0.5})) == 1_000
+    assert LossBound(pure=1.0, mu=0.0).parameter_of(GaussianDP(1.0)) == pure_to_gdp(1.0)
