@@ -12,7 +12,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from pytest_dp.arrays import Floats
-from pytest_dp.attacks.membership import RAISED, learn, shown_of
 from pytest_dp.checks import whole
 from pytest_dp.claim import Arguments, expand
 from pytest_dp.datasets.equality import key
@@ -24,6 +23,7 @@ from pytest_dp.inputs.targets import Target
 from pytest_dp.limits import EQUAL, MOSTLY, NEARLY_EQUAL, SEVERAL, SHORT_TEXT, SHOWN_ALPHA
 from pytest_dp.method_settings import Membership
 from pytest_dp.methods.membership import seen_of
+from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import on_one_line
 from pytest_dp.risk_declaration import Riskiest

@@ -31,6 +31,8 @@ class PlannedTest:
     """Samples that are left for it, on both inputs together."""
     alpha: float
     """Level of its bound."""
+    paired: bool = False
+    """Whether outputs that share their random numbers may be counted in pairs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,9 @@
 """From a posterior to an attack: the outputs that point to one input strongly enough.
 
 By the Neyman-Pearson lemma no event of the same probability tells two inputs apart better than a
-threshold on the exact posterior. Algorithm 1 of the paper fixes that probability, on the input that
-makes the event rarer, at c = 0.01. Here the threshold is by default the one with the largest
-lower bound to expect of the samples that are left, so that wide events are used where they prove
-most, and rare ones where their ratio is worth it.
-
-Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021, Algorithm 1.
+threshold on the exact posterior. The threshold is the one with the largest lower bound to expect of
+the samples that are left, so that wide events are used where they prove most, and rare ones where
+their ratio is worth it.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.expected_bounds import (
     Choice,
     Hints,
@@ -26,7 +22,6 @@ from pytest_dp.attacks.expected_bounds import (
     best_of,
     expected_bounds,
 )
-from pytest_dp.attacks.scores import Attack
 from pytest_dp.statistics.regression import expit, logistic
 
 
@@ -109,15 +104,3 @@ def _smoothed(profile1: Ints, profile2: Ints, levels: Floats) -> Floats:
     weights = logistic(basis, profile1, both, prior, 25, 1e-6)
     share: Floats = np.clip(expit(weights @ basis), 1e-9, 1 - 1e-9)
     return both * share
-
-
-def fixed(model: Posterior, sign: int, odds: Floats, c: float) -> Attack:
-    """Algorithm 1 of the paper: the attack with probability `c` on the input that makes it rarer.
-
-    `odds` are scores of held-out outputs on that input.
-    """
-    ordered = np.sort(sign * odds)[::-1]
-    n = len(ordered)
-    threshold = float(ordered[min(math.floor(c * n), n - 1)])
-    above, at = int(np.sum(ordered > threshold)), int(np.sum(ordered == threshold))
-    return Attack(model, sign, threshold, (c * n - above) / at)

@@ -159,9 +159,9 @@ class Context:
             left = min(left, self.told.remaining() - self.seconds_to_confirm(self.told.allowed))
         return math.inf if cost == 0 else PLANNED_SHARE * max(left, 0) / cost
 
-    def plan(self, runs: float) -> PlannedTest:
-        """A test of the claim with so many samples."""
-        return PlannedTest(self.guarantee, runs, self.alpha)
+    def plan(self, runs: float, *, paired: bool = False) -> PlannedTest:
+        """Return a test of the claim with so many samples, which may be counted in pairs."""
+        return PlannedTest(self.guarantee, runs, self.alpha, paired)
 
     def refuted(self) -> None:
         """Plan to tell soon of a claim that is refuted: in a share of the time that was spent.

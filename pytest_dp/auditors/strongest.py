@@ -14,6 +14,7 @@ from pytest_dp.arrays import Floats, Ints
 from pytest_dp.attacks.binning import ByScore, Reader
 from pytest_dp.attacks.expected_bounds import (
     Choice,
+    PlannedTest,
     cautious,
     first_share,
     likelier_first,
@@ -89,10 +90,11 @@ def strongest(
     if left < 2 and not refuted:
         return None
     planned = max(left, RUNS // 2)
-    choices = [best_threshold(context, state, planned) for state in states]
+    plan = context.plan(planned)
+    choices = [best_threshold(state, plan) for state in states]
     best = max(range(len(states)), key=lambda i: choices[i].expected)
     state, choice = states[best], choices[best]
-    readable = read_in_time(context, state, planned, choice.expected if refuted else -math.inf)
+    readable = read_in_time(context, state, plan, choice.expected if refuted else -math.inf)
     if refuted:
         witness = _witness_of_refutation(context, state, choice, readable)
     else:
@@ -114,10 +116,12 @@ def strongest(
     return Strongest(state, witness, tested)
 
 
-def read_in_time(context: Context, state: PairState, planned: int, learned: float) -> Read | None:
-    """A readable event; None if there is none, or if it takes too long to find."""
+def read_in_time(
+    context: Context, state: PairState, plan: PlannedTest, learned: float
+) -> Read | None:
+    """Return a readable event; None if there is none, or if it takes too long to find."""
     table, on_d = within(context.deadline.remaining(), state.outputs.table)
-    looking = partial(read, context, state, table, on_d, planned, learned)
+    looking = partial(read, context, state, table, on_d, plan, learned)
     left = context.deadline.remaining()
     if context.told is not None:  # a moment in any case, however late it is
         left = min(left, max(context.to_tell(), QUIET_SECONDS))
@@ -159,18 +163,16 @@ def lower_bins(joint: Floats) -> Ints:
     return -np.diff(both, append=0.0).astype(int)
 
 
-def best_threshold(
-    context: Context, state: PairState, left: int, *, paired: bool = False
-) -> Choice:
-    """The threshold of the pair's score with the largest bound to expect."""
+def best_threshold(state: PairState, plan: PlannedTest) -> Choice:
+    """Return the threshold of the pair's score with the largest bound to expect of a test."""
     binning, joint = cast("ByScore", state.binnings[0]), state.record.joint[0]
     counts1, counts2 = joint.sum(1), joint.sum(0)
     clearest = _clearest(state, ALIKE)
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
     cuts = cuts_at(binning.cuts, state.learned)
-    lower = lower_bins(joint) if paired and state.coupled else None
-    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, context.plan(left), lower=lower)
+    lower = lower_bins(joint) if plan.paired and state.coupled else None
+    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, plan, lower=lower)
     return clearest.choice if best is None or best.expected == -math.inf else best
 
 

@@ -203,22 +203,27 @@ def alone(state: PairState, reading: Read) -> Witness:
 
 
 def read(
-    context: Context, state: PairState, table: Table, on_d: Bools, planned: int, learned: float
+    context: Context,
+    state: PairState,
+    table: Table,
+    on_d: Bools,
+    plan: PlannedTest,
+    learned: float,
 ) -> Read | None:
-    """The event that half of the outputs of a pair propose; None if they do not.
+    """Return the event that half of the outputs of a pair propose; None if they do not.
 
-    The table has as many outputs on either input. The event will be counted on `planned` held-out
-    samples. `learned` is the bound to expect of the learned attack: if outputs are small, and the
-    event that breaks the claim most clearly falls short of it, another one is looked for that may
-    prove more.
+    The table has as many outputs on either input. The event will be counted on held-out samples
+    by the `plan`. `learned` is the bound to expect of the learned attack: if outputs are small, and
+    the event that breaks the claim most clearly falls short of it, another one is looked for that
+    may prove more.
     """
     about = quantities_of(context, state, table, on_d, state.outputs.coupled)
     clearly = rank_for(context.guarantee, rarest=0.0)
-    clearest = _searched_event(context, state, (table, on_d), about, clearly, KEPT_RANK, planned)
+    clearest = _searched_event(context, state, (table, on_d), about, clearly, KEPT_RANK, plan)
     falls_short = clearest is None or not clearest.is_as_good_as(learned)
     if learned > 0 and falls_short and _is_small(table):
-        rank_of = by_bound(context.plan(planned))
-        strongest = _searched_event(context, state, (table, on_d), about, rank_of, NEARLY, planned)
+        rank_of = by_bound(plan)
+        strongest = _searched_event(context, state, (table, on_d), about, rank_of, NEARLY, plan)
         if strongest is not None and (clearest is None or strongest.is_better(clearest)):
             return strongest
     return clearest
@@ -231,7 +236,7 @@ def _searched_event(
     about: list[Feature],
     rank_of: RankOf,
     kept_rank: float,
-    planned: int,
+    plan: PlannedTest,
 ) -> Read | None:
     table, on_d = outputs
     runs = len(on_d) // 2
@@ -242,17 +247,17 @@ def _searched_event(
         return None
     fresh = table.rows(~known), on_d[~known], rank_of(runs - runs // 2)
     event = paying(event, *fresh, kept_rank)
-    event = _rounded(event, part, sides, by_bound(context.plan(planned))(runs // 2))
+    event = _rounded(event, part, sides, by_bound(plan)(runs // 2))
     inside = event.mask(table)
     c1, c2 = (int((inside & ~known & side).sum()) for side in (on_d, ~on_d))
     half = runs - runs // 2
     both = None
-    if context.method.name == "dpsniper" and state.outputs.coupled == runs and state.coupled:
+    if plan.paired and state.outputs.coupled == runs and state.coupled:
         new = inside & ~known
         both = int((new[:runs] & new[runs:]).sum())
-    unseen = choice_of(c1, half, c2, half, context.plan(planned), both)
+    unseen = choice_of(c1, half, c2, half, plan, both)
     all1, all2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
-    expected = choice_of(all1, runs, all2, runs, context.plan(planned)).expected
+    expected = choice_of(all1, runs, all2, runs, plan).expected
     likelier, rarer = (np.array([count]) for count in likelier_first(unseen.sign, c1, c2))
     growth = event_growth(likelier, rarer, half, context.guarantee.hockey_sticks)[0] * runs / half
     return Read(event, unseen, expected, float(growth), _is_small(table))

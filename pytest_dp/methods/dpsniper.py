@@ -11,6 +11,7 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,9 +21,8 @@ import numpy as np
 from pytest_dp.arrays import Floats, Outputs
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.expected_bounds import Choice, likelier_first
-from pytest_dp.attacks.scores import scores
+from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.tally import Tally
-from pytest_dp.attacks.threshold import fixed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
@@ -78,7 +78,7 @@ def _attack(pairs: PairSearch) -> Witness | None:
     if not found or planned < 2:
         return None
     state, choice = found[0].state, found[0].choice
-    readable = read_in_time(context, state, planned, choice.expected)
+    readable = read_in_time(context, state, context.plan(planned, paired=True), choice.expected)
     best = witness_of(state, choice, readable)
     return None if best is None else with_examples(best, state.outputs.examples())
 
@@ -86,11 +86,11 @@ def _attack(pairs: PairSearch) -> Witness | None:
 def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]) -> list[_Cut]:
     """Return the best cut of each pair that enough is known of, the most promising first."""
     context, found = pairs.context, []
-    planned = left_to_test(context)
+    plan = context.plan(left_to_test(context), paired=True)
     for state in known:
         if state.outputs.pairs >= MIN_FITTED:
             learn(context, state, deadline)
-            choice = best_threshold(context, state, planned, paired=True)
+            choice = best_threshold(state, plan)
             found.append(_Cut(state, choice))
     return sorted(found, key=lambda cut: (-cut.choice.expected, cut.state.number))
 
@@ -135,7 +135,7 @@ def _both_directions(
     model = learn_model(context, state)
     drawn = sampler.measure(draws(Purpose.CHOICE), _Scores(model), deadline)
     for sign, rarer_side in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
-        attack = fixed(model, sign, np.concatenate(drawn[rarer_side]), c)
+        attack = threshold_attack(model, sign, np.concatenate(drawn[rarer_side]), c)
         counted = sampler.measure(draws(Purpose.POWER, rarer_side), Tally(attack, None), deadline)
         sums = [np.sum(part, axis=0) for part in counted]
         chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
@@ -143,3 +143,15 @@ def _both_directions(
         likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
         power = float(event_test(context.guarantee).shows(np.array(likelier), np.array(rarer)))
         yield power, Witness(state, attack, None, sign, likelier, rarer)
+
+
+def threshold_attack(model: Posterior, sign: int, odds: Floats, c: float) -> Attack:
+    """Return the attack with probability `c` on the input that makes it rarer.
+
+    Algorithm 1 of the paper. `odds` are scores of held-out outputs on that input.
+    """
+    ordered = np.sort(sign * odds)[::-1]
+    n = len(ordered)
+    threshold = float(ordered[min(math.floor(c * n), n - 1)])
+    above, at = int(np.sum(ordered > threshold)), int(np.sum(ordered == threshold))
+    return Attack(model, sign, threshold, (c * n - above) / at)

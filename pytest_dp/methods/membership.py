@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.attacks.membership import ASKED, RAISED, Learned, Shown, first, learn, shown_of
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.datasets import describe_record
@@ -32,6 +31,15 @@ from pytest_dp.limits import (
     SEVERAL,
     SHOWN_ALPHA,
     STEPS,
+)
+from pytest_dp.methods.membership_attacks import (
+    ASKED,
+    RAISED,
+    Learned,
+    Shown,
+    first,
+    learn,
+    shown_of,
 )
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types

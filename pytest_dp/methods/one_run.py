@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Ints
-from pytest_dp.attacks.canary_scores import canary_scores
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.bisection import smallest
@@ -24,6 +23,7 @@ from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.inputs.canaries import Canaries
 from pytest_dp.limits import CLEARLY, FAR, NO_LOSS, SHOWN_ALPHA
 from pytest_dp.method_settings import OneRun
+from pytest_dp.methods.canary_scores import canary_scores
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import counted
 from pytest_dp.results.evidence import e_value

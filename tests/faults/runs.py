@@ -109,7 +109,7 @@ FAULTS = (
     ),
     Fault(
         "share-of-ties-ignored",
-        "attacks/threshold.py",
+        "methods/dpsniper.py",
         "return Attack(model, sign, threshold, (c * n - above) / at)",
         "return Attack(model, sign, threshold, 1.0)",
         "An attack of DP-Sniper is likelier than c, on which its bound rests.",

@@ -22,8 +22,9 @@ from pytest_dp.attacks.expected_bounds import (
 )
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.attacks.tally import Hits, Tally
-from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_at, fixed
+from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_at
 from pytest_dp.auditors.strongest import lower_bins
+from pytest_dp.methods.dpsniper import threshold_attack
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics.event_test import event_test
@@ -48,7 +49,7 @@ class Itself:
 )
 def test_a_fixed_share_is_covered_exactly(values, c, sign):
     found = np.array(values, dtype=float)
-    attack = fixed(Itself(), sign, found, c)
+    attack = threshold_attack(Itself(), sign, found, c)
     assert 0 <= attack.tie <= 1
     covered = math.fsum(attack(x) for x in values)
     assert covered == pytest.approx(c * len(values), abs=1e-9)
@@ -60,11 +61,11 @@ def test_a_fixed_share_is_covered_exactly(values, c, sign):
 
 
 def test_the_paper_by_hand():
-    attack = fixed(Itself(), 1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.4)
+    attack = threshold_attack(Itself(), 1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.4)
     assert (attack.threshold, attack.tie) == (3.0, pytest.approx(1 / 3))
     assert [attack(x) for x in (4, 3, 2)] == [1.0, pytest.approx(1 / 3), 0.0]
     assert str(attack) == "score(output) > 3, and a random 33% of those at it"
-    mirrored = fixed(Itself(), -1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.45)
+    mirrored = threshold_attack(Itself(), -1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.45)
     assert (mirrored.threshold, mirrored.tie) == (-3.0, pytest.approx(1 / 6))
     assert [mirrored(x) for x in (2, 3, 4)] == [1.0, pytest.approx(1 / 6), 0.0]
     assert str(Attack(Itself(), 1, 0.5)) == "score(output) > 0.5"

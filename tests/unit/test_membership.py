@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from pytest_dp import ClaimError, MechanismError, Membership, audit, between, riskiest
-from pytest_dp.attacks.linear import PENALTIES, fit_ridge
-from pytest_dp.attacks.membership import RAISED, learn, shown_of
 from pytest_dp.claim import expand
 from pytest_dp.datasets.cells import cells_of
 from pytest_dp.inputs.targets import targets_of
+from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
+from pytest_dp.methods.ridge import PENALTIES, fit_ridge
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate

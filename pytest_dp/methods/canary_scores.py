@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.attacks.membership import ASKED, Asking
 from pytest_dp.datasets import describe_record, records_of
 from pytest_dp.datasets.cells import cells_of
 from pytest_dp.datasets.fields import fields_of
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import MILLION
+from pytest_dp.methods.membership_attacks import ASKED, Asking
 
 Field = tuple[Any, Any, Any]
 """A column of the output, of the canaries and of the base."""

@@ -15,10 +15,10 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Outputs
 from pytest_dp.attacks import fit
-from pytest_dp.attacks.linear import fit_ridge
 from pytest_dp.datasets.cells import cells_of, record_cells
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import ROUNDED
+from pytest_dp.methods.ridge import fit_ridge
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
