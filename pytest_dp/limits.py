@@ -134,6 +134,4 @@ COUPLED_SHARE = 0.95  # for bets on coupled draws; what is left is for a start w
 NOT_IID = 1e-9  # p-value: larger ones refuse right mechanisms, smaller ones let bound runs pass
 
 # How far estimates are trusted. Larger values look elsewhere, smaller ones follow what was lucky.
-HOPE_UNSEEN = 0.4  # of a pair that was not looked at
 CAUTIOUS = 1.5  # standard errors that the best of many events loses
-POOLING = 2.0  # parameters by which the scale of one quantity is drawn to that of its kind

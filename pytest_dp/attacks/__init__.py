@@ -84,11 +84,7 @@ def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> Non
 
 
 def fit(
-    classifier: Any,
-    table: Table,
-    on_d: Bools,
-    features: list[Feature],
-    seed: int,
+    classifier: Any, table: Table, on_d: Bools, features: list[Feature], seed: int
 ) -> Posterior:
     """Learn to tell the outputs on D from the others, of which there are about as many.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks import Posterior
+from pytest_dp.attacks.additive import AdditiveScore, choose_columns, fit_weights
 from pytest_dp.attacks.binning import (
     Binning,
     BinNumbers,
@@ -22,7 +23,6 @@ from pytest_dp.attacks.binning import (
     joint_counts,
 )
 from pytest_dp.attacks.scores import scores
-from pytest_dp.auditing.additive_score import AdditiveScore, choose_columns, fit_weights
 from pytest_dp.outputs.event_search import Rank, search
 from pytest_dp.outputs.feature import UNREADABLE, Feature
 from pytest_dp.outputs.table import Table

@@ -15,7 +15,7 @@ from typing import Any
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, estimate_of, hold_against
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pairs_in_play import PairsInPlay
+from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.checks import is_strategy
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.doubts import content_of, doubt_about
@@ -68,8 +68,8 @@ class BearingOut:
     not to rely on it; empty if nothing speaks for that.
     """
 
-    def __init__(self, context: Context, known: Known, bandit: PairsInPlay) -> None:
-        self.context, self.known, self._bandit = context, known, bandit
+    def __init__(self, context: Context, known: Known, pairs: ClaimPairs) -> None:
+        self.context, self.known, self._pairs = context, known, pairs
         self.runs = 0
         self.against = ""
         self._of_largest: PairState | None = None
@@ -84,7 +84,7 @@ class BearingOut:
     @property
     def _states(self) -> list[PairState]:
         """The pairs in question: without those whose inputs the mechanism refuses."""
-        return [state for state in self._bandit.states if not state.refused]
+        return [state for state in self._pairs.states if not state.refused]
 
     @property
     def loss(self) -> tuple[float, float] | None:
@@ -109,15 +109,15 @@ class BearingOut:
         Together they get as many as those that the claim gives, or a share of all that may be drawn
         if these are few; and more if they look broken.
         """
-        bandit = self._bandit
-        unknown = [state for state in bandit.accepted if not self.is_known(state)]
+        pairs = self._pairs
+        unknown = [state for state in pairs.accepted if not self.is_known(state)]
         drawn = sum(state.drawn for state in unknown)
-        given = sum(state.drawn for state in bandit.states[: bandit.claimed])
+        given = sum(state.drawn for state in pairs.states[: pairs.claimed])
         most = self.context.max_samples / 2
         return (
             unknown
             if drawn < max(given, min(MAX_OF_UNKNOWN, SHARE_OF_UNKNOWN * most))
-            else list(filter(bandit.looks_broken, unknown))
+            else list(filter(pairs.looks_broken, unknown))
         )
 
     def _loss_on(self, number: int) -> tuple[float, float] | None:
@@ -135,7 +135,7 @@ class BearingOut:
     @property
     def is_within(self) -> bool:
         """Whether the loss is known on all pairs that the claim gives, and nowhere exceeds it."""
-        given = self._bandit.states[: self._bandit.claimed]
+        given = self._pairs.states[: self._pairs.claimed]
         return bool(given) and all(map(self.is_known, given)) and not self.exceeds
 
     @property
@@ -158,10 +158,10 @@ class BearingOut:
             return True
         if self._of_largest is None:
             content = screened.pairs[0].content
-            same = (s for s in self._bandit.states if s.pair.content == content)
+            same = (s for s in self._pairs.states if s.pair.content == content)
             self._of_largest = next(same, None)
         if self._of_largest is None:
-            return not self._bandit.source.exhausted
+            return not self._pairs.source.exhausted
         return self._of_largest.refused or self.is_known(self._of_largest)
 
     def _is_doubted(self) -> bool:
@@ -203,7 +203,7 @@ class BearingOut:
     @property
     def _runs(self) -> int:
         """Real runs in all."""
-        given = self._bandit.states[: self._bandit.claimed]
+        given = self._pairs.states[: self._pairs.claimed]
         known = [self.known.pairs.get(state.number) for state in given]
         if all(isinstance(pair, AlignedPair) for pair in known):
             return RUNS_OF_ALIGNED
@@ -242,7 +242,7 @@ class BearingOut:
         runs, vectorised = self._runs, self.context.call.size is not None
         if not min(self._replayed.values()) and (vectorised or runs < THOUSAND):
             return 0  # rows of one call may depend on each other
-        given = self._bandit.states[: self._bandit.claimed]
+        given = self._pairs.states[: self._pairs.claimed]
         replays = {at: self._replayed.get(at, 0) for state in given for at, _ in _inputs(state)}
         # an input that was replayed less often than others is checked by as many real runs more
         missing = runs if vectorised else runs - len(replays) * min(replays.values())
@@ -256,7 +256,7 @@ class BearingOut:
         """Pairs of outputs that are still missing on a pair of inputs whose loss is known."""
         if not self.is_known(state) or not (wanted := self.wanted):
             return 0
-        if self._bandit.is_proposed(state) or self._is_over():
+        if self._pairs.is_proposed(state) or self._is_over():
             wanted = DOZENS // 2
         return max(wanted - state.drawn, 0)
 
@@ -271,7 +271,7 @@ class BearingOut:
         states = self._states
         if not self.wanted or any(map(self.missing, states)):
             return False
-        given = states[: self._bandit.claimed]
+        given = states[: self._pairs.claimed]
         if any(state.drawn < self.wanted for state in given):
             self.context.sampler.note(
                 f"a run takes {self.context.a_run}: real runs on a pair ended early, after "
@@ -314,7 +314,7 @@ class BearingOut:
 
         Raises CannotInstrument as `_looked_over`.
         """
-        call, pool, deadline = self.context.call, self._bandit.pool, Deadline(self._seconds)
+        call, pool, deadline = self.context.call, self._pairs.pool, Deadline(self._seconds)
         for number, data in zip((state.input1, state.input2), state.pair.inputs, strict=True):
             real = self.context.sampler.calls.get(pool.inputs[number], set())
             new = {size for size in real if (number, size) not in self._calls}
@@ -328,13 +328,13 @@ class BearingOut:
         loss = self.loss
         assert loss is not None
         known = self.known.pairs
-        pairs = [known[number] for number in range(self._bandit.claimed) if number in known]
+        pairs = [known[number] for number in range(self._pairs.claimed) if number in known]
         return estimate_of(pairs, *loss, self.runs, self._unseen)
 
     @property
     def _unseen(self) -> float:
         """Of runs on an input, the share that may do something else and go unseen, at 95 %."""
-        given = self._bandit.states[: self._bandit.claimed]
+        given = self._pairs.states[: self._pairs.claimed]
         least = min(self._replayed.get(at, 0) for state in given for at, _ in _inputs(state))
         runs = least or min(state.drawn for state in given)
         return -math.expm1(math.log(SHOWN_ALPHA) / runs) if runs and self.runs else 0.0

@@ -10,20 +10,15 @@ import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
-from pytest_dp.arrays import Bools, Ints
-from pytest_dp.attacks import Posterior, check_by_itself, fit
-from pytest_dp.attacks.binning import ByScore
-from pytest_dp.auditing.betting_loop import FIRST_BATCH, MAX_FITTED_PAIRS, BettingLoop
-from pytest_dp.auditing.detector import Detector, fit_detector
-from pytest_dp.auditors.bets import Bets
+from pytest_dp.auditing.betting_loop import FIRST_BATCH, BettingLoop
+from pytest_dp.auditors.bearing_out import BearingOut
+from pytest_dp.auditors.claim_runs import ClaimRuns
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known
-from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.auditors.pool import always_raises
-from pytest_dp.auditors.rejected_inputs import skip_rejected_input
+from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
     Caught,
@@ -33,15 +28,12 @@ from pytest_dp.auditors.stopping import (
 )
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import CHECK_GROWTH, CLEAR_ERRORS, OUTPUTS_PER_QUANTITY, RESERVE
-from pytest_dp.outputs.features import affordable
-from pytest_dp.outputs.table import Table
-from pytest_dp.results.evidence import Evidence
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
+from pytest_dp.limits import CHECK_GROWTH, CLEAR_ERRORS, MANY, RESERVE
+from pytest_dp.results.evidence import Evidence, e_value
+from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.settings import NO_MARGIN
-from pytest_dp.statistics.event_ranking import rank_for
-from pytest_dp.statistics.ledger import Record, suspicion
+from pytest_dp.statistics.ledger import Ledger, suspicion
 from pytest_dp.statistics.replay import PlannedBets
 from pytest_dp.statistics.resolution import DELTAS, rarest_leak, runs_to_margin
 
@@ -54,15 +46,14 @@ OUTSIDE_RESERVE = 0.05
 MORE_UNDER_DELTA = 2.0
 """How many times as many outputs are drawn under a delta as would catch the margin of a claim that
 is known to be kept. More: such claims take longer; less: little is said of rare leaks."""
-TIMES_NEEDED = 4.0
-"""How many times as many outputs as should do may be drawn by what is known of a pair. More: what
-is known wrongly takes longer; less: bad luck ends bets that would have won."""
 
 
-class BettingAudit(Bets):
-    """An audit by bets on the pairs of a claim."""
+class BettingAudit:
+    """An audit by bets on the pairs of a claim.
 
-    max_kept = MAX_FITTED_PAIRS
+    `key` is the first part of the keys of its samples, and `share` is the part of alpha that it may
+    spend. `earlier` is evidence to begin with.
+    """
 
     def __init__(
         self,
@@ -75,9 +66,15 @@ class BettingAudit(Bets):
         coupled: bool,
         earlier: Evidence | None = None,
     ) -> None:
-        super().__init__(context, key, share, known, pairs, earlier or Evidence(), coupled=coupled)
-        self.queue, self.deadline = pairs, context.deadline
-        self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, _Runs(self))
+        self.context, self.key, self.share, self.known = context, key, share, known
+        self.queue, self.bearing_out = pairs, BearingOut(context, known, pairs)
+        earlier = earlier or Evidence()
+        self.refuted_before = earlier.refutes(context.alpha)
+        before = () if self.refuted_before else earlier.log_e_values  # then, to show it is left
+        self.ledger = Ledger(context.guarantee, share * context.alpha, before)
+        self.runs = ClaimRuns(context, key, share, pairs, self.bearing_out, coupled=coupled)
+        self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, self.runs)
+        self.late = self.satisfied = False
         self._outside: BettingAudit | None = None
         self._next_check, self._at_margin = float(MIN_AT_MARGIN), 0  # pairs of outputs
 
@@ -110,16 +107,14 @@ class BettingAudit(Bets):
         It also gives up at `max_runs` runs of the audit in all, or as soon as less than
         `least_hope` is hoped of the pair that was bet on.
         """
-        self.deadline = deadline
+        self.runs.deadline = deadline
         most = min(max_runs, (1 - RESERVE - self._for_outside) * self.context.max_samples)
         if self.queue.claimed:
             self._hold_runs_against_known_losses(most)
         if not self.satisfied:
-            self.loop.play(self.drawn + self._left(most), partial(self._should_stop, least_hope))
-
-    def _left(self, most: float) -> int:
-        """Return how many pairs of outputs are left until there were so many runs."""
-        return max(int(most - self.context.sampler.runs) // 2, 0)
+            self.loop.play(
+                self.drawn + self.runs.pairs_left(most), partial(self._should_stop, least_hope)
+            )
 
     def _hold_runs_against_known_losses(self, most: float) -> None:
         """Draw as many real runs as known losses need, and end if these look as derived.
@@ -130,14 +125,14 @@ class BettingAudit(Bets):
         own = self.context.settings.features, self.context.method.classifier
         checks = self.bearing_out
         while checks.wanted and (state := self._next_to_hold()) is not None:
-            size = min(max(checks.missing(state), FIRST_BATCH), self._left(most))
+            size = min(max(checks.missing(state), FIRST_BATCH), self.runs.pairs_left(most))
             if size < FIRST_BATCH:
                 return
             self.loop.draw(state, size)
             if own != (None, None):
                 self.loop.refit(state)
         while checks.wanted and (unknown := checks.unknown) and not self.ledger.refuted:
-            if not (left := self._left(most)):
+            if not (left := self.runs.pairs_left(most)):
                 return
             self.loop.play_batch(max(unknown, key=lambda state: state.edge_bound), left)
         if not self.refuted and checks.is_enough():
@@ -173,15 +168,6 @@ class BettingAudit(Bets):
             return False
         self._at_margin = self._at_margin or self.drawn
         return self.drawn >= MORE_UNDER_DELTA * self._at_margin
-
-    def propose_known_event(self, state: PairState) -> None:
-        """Bet on what breaks the claim by what is known of a pair, as long as it may win."""
-        left = self._left((1 - RESERVE) * self.context.max_samples)
-        level = self.share * self.context.alpha
-        found = self.known.proposal(state.number, self.context.guarantee, level, left)
-        if found is not None:
-            state.proposed, state.known_edge = found.binning, found.edge
-            state.known_until = TIMES_NEEDED * found.needed
 
     def _is_in_doubt(self) -> bool:
         """Return whether some pair may break the claim, by what is known of it or by its outputs.
@@ -223,7 +209,7 @@ class BettingAudit(Bets):
             earlier=queue,
         )
         known, key = replace(self.known, pairs={}), Purpose.OUTSIDE
-        outside = BettingAudit(context, key, self.share, known, pairs, coupled=self.coupled)
+        outside = BettingAudit(context, key, self.share, known, pairs, coupled=self.runs.coupled)
         with suppress(OutOfTime):
             outside.play(deadline, context.sampler.runs + OUTSIDE_SHARE * context.max_samples)
         self._outside = outside
@@ -260,64 +246,85 @@ class BettingAudit(Bets):
 
     def refit(self, state: PairState) -> None:
         """Learn anew from all outputs on a pair."""
-        self.deadline = self.context.deadline
+        self.runs.deadline = self.context.deadline
         self.loop.refit(state)
 
-    def is_quick(self, size: int) -> bool:  # noqa: ARG002  what is shown is as good in any time
-        """Return whether so many pairs of outputs take no more than a batch should."""
-        return True
+    def look_closer(self, state: PairState, pairs: int) -> None:
+        """Bring a pair up to so many outputs, if there is time, and learn from them."""
+        size = pairs - state.drawn
+        left = self.context.max_samples - self.context.sampler.runs - 2 * (MANY // 2)
+        affordable = min(left, self.context.affordable()) / 4
+        if 0 < size <= affordable:
+            self.runs.deadline = self.context.deadline
+            self.loop.draw(state, size)
+            self.refit(state)
 
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence of this run alone, for later ones."""
+        earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
+        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn)
 
-class _Runs:
-    """Runs of the mechanism on the pairs of an audit, and what is learned of the outputs."""
+    def learned_pairs(self) -> list[PairState]:
+        """Return the pairs inside the claim of which bets were learned.
 
-    def __init__(self, audit: BettingAudit) -> None:
-        self._audit, self._context = audit, audit.context
-        self._rank = rank_for(audit.context.guarantee, rarest=0.0)
-
-    def can_couple(self, status: PairState) -> bool:
-        """Return whether both inputs can be run with the same random numbers."""
-        return self._audit.couple(status, self._audit.deadline)
-
-    def draw(self, status: PairState, size: int) -> list[Ints]:
-        """Draw a batch, and return its counts through the detector of the pair.
-
-        Raises OutOfTime if the deadline has passed: runs of the batch may be too quick to see it.
+        Where earlier runs refuted the claim and this one made no bets, they are learned now.
         """
-        if self._audit.deadline.remaining() <= 0:
-            raise OutOfTime
-        return self._audit.draw(status, size, self._audit.deadline)
+        seen = [state for state in self.seen if not self.context.only_told(state.pair)]
+        learned = [state for state in seen if state.binnings]
+        if learned or not self.refuted:
+            return learned
+        for state in seen:
+            self.refit(state)
+        return seen
 
-    def look_at_first_batch(self, status: PairState) -> None:
-        """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
-        audit = self._audit
-        audit.propose_known_event(status)
-        skip_rejected_input(self._context, audit.queue, status)
-        if audit.queue.all_seen:
-            always_raises(self._context, audit.pool)
-        audit.look_without_noise(status)
+    def rest_on_what_is_known(self) -> None:
+        """Let a pass rest on the known loss where effort ended in bets on pairs without one."""
+        bearing_out = self.bearing_out
+        broken = any(
+            self.queue.looks_broken(state)
+            for state in self.queue.accepted
+            if state.binnings and not self.context.only_told(state.pair)
+        )
+        if not (self.refuted or self.satisfied or broken) and bearing_out.is_enough():
+            self.satisfied = True
+            bearing_out.rest()
 
-    def fit(self, status: PairState) -> tuple[Detector, Record]:
-        """Return a detector of the outputs on a pair, and their counts through it.
+    @property
+    def pool(self) -> Pool:
+        """The inputs, and a few of the outputs on each."""
+        return self.queue.pool
 
-        Raises OutOfTime if the deadline passes while it is learned.
+    @property
+    def seen(self) -> list[PairState]:
+        """The pairs that were looked at."""
+        return self.queue.seen
+
+    @property
+    def drawn(self) -> int:
+        """Pairs of outputs so far."""
+        return self.queue.drawn
+
+    @property
+    def e_value(self) -> float:
+        """Evidence against the claim: what its share of the money has become.
+
+        A game that was given up counts for nothing, so it is an e-value of the whole audit.
+        Rounding does not make it disagree with the verdict.
         """
-        return within(self._audit.deadline.remaining(), partial(self._fit, status))
+        value = self.share * e_value(self.ledger.log_e_value)
+        if self.refuted_before:  # perhaps by these very samples: they count once
+            value = e_value(self.context.earlier.log_e_value)
+        return max(value, 1 / self.context.alpha) if self.refuted else value
 
-    def _fit(self, status: PairState) -> tuple[Detector, Record]:
-        context = self._context
-        table, on_d = status.outputs.table()
-        about = quantities_of(context, status, table, on_d, status.outputs.coupled)
-        about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
-        classifier = context.method.classifier
+    @property
+    def p_value(self) -> float:
+        """Valid at any time; of earlier runs, if it was them that refuted the claim."""
+        if self.refuted_before:
+            return math.exp(-self.context.earlier.log_e_value)
+        return self.ledger.p_value / self.share
 
-        def fit_model(part: Table, side: Bools) -> Posterior:
-            return fit(classifier, part, side, about, context.seed)
-
-        known = [] if status.proposed is None else [status.proposed]
-        model_of = None if classifier is None else fit_model
-        fitted = fit_detector(table, on_d, about, self._rank, model_of, known)
-        if classifier is not None or context.settings.features is not None:
-            by_score = cast("ByScore", fitted[0].binnings[0])
-            check_by_itself(by_score.model, about, status.outputs.examples())
-        return fitted
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is refuted, by this run or by it and earlier ones."""
+        return self.refuted_before or self.ledger.refuted

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.bets import Bets
+from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
 from pytest_dp.auditors.lateness import note_if_late
 from pytest_dp.auditors.moving import movement_sentence
@@ -70,7 +70,7 @@ TOO_FEW = (
 )
 
 
-def conclude(game: Bets, derived: Known) -> AuditResult:
+def conclude(game: BettingAudit, derived: Known) -> AuditResult:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     context = game.context
     bets = _bets(game)
@@ -79,7 +79,7 @@ def conclude(game: Bets, derived: Known) -> AuditResult:
         note_if_late(game)
         return context.result("inconclusive", **bets)
     violated = game.refuted
-    claimed = game.bandit.claimed
+    claimed = game.queue.claimed
     caught = game.caught
     if violated:
         shown = _refuted_fields(game, known)
@@ -122,14 +122,14 @@ def conclude(game: Bets, derived: Known) -> AuditResult:
     )
 
 
-def _resolution(game: Bets, caught: float, bets: dict[str, Any]) -> float:
+def _resolution(game: BettingAudit, caught: float, bets: dict[str, Any]) -> float:
     """What would have been caught, or in its place the loss itself where it is known."""
     if game.bearing_out.runs and not game.refuted:
         return game.bearing_out.estimate.value
     return math.inf if bets.get("blind") or "far_below" in bets else caught
 
 
-def with_what_is_beyond(game: Bets, result: AuditResult) -> AuditResult:
+def with_what_is_beyond(game: BettingAudit, result: AuditResult) -> AuditResult:
     """The result of a claim that stands, with what breaks it on inputs beyond what it gives."""
     if result.violated or not game.is_broken_beyond:
         return result
@@ -152,7 +152,7 @@ def with_what_is_beyond(game: Bets, result: AuditResult) -> AuditResult:
     return replace(result, beyond=beyond, samples=beyond.samples, seconds=beyond.seconds)
 
 
-def _refuted_fields(game: Bets, known: list[PairState]) -> dict[str, Any]:
+def _refuted_fields(game: BettingAudit, known: list[PairState]) -> dict[str, Any]:
     """Fields of the result of a claim that is refuted on one of these pairs."""
     game.context.refuted()
     broken = max(known, key=lambda state: state.earned)
@@ -166,9 +166,9 @@ def _refuted_fields(game: Bets, known: list[PairState]) -> dict[str, Any]:
     return shown
 
 
-def _bets(game: Bets) -> dict[str, Any]:
+def _bets(game: BettingAudit) -> dict[str, Any]:
     """Fields of the result that tell of the bets; what was left out is noted."""
-    context, claimed = game.context, game.bandit.claimed
+    context, claimed = game.context, game.queue.claimed
     seen = min(len(game.seen), claimed)
     if seen < claimed > 1 and not game.refuted:
         note_left_out(context, seen)
@@ -182,7 +182,7 @@ def _bets(game: Bets) -> dict[str, Any]:
 
 
 def _not_refuted(
-    game: Bets, known: list[PairState], caught: float, bets: dict[str, Any], seen: str
+    game: BettingAudit, known: list[PairState], caught: float, bets: dict[str, Any], seen: str
 ) -> Verdict:
     """The verdict on a claim that stands, with notes on what it is worth.
 
@@ -212,7 +212,7 @@ def _not_refuted(
         said = note_of_far_below(context.guarantee, bets["far_below"], nearly_empty(game.pool))
         context.sampler.note(said, hinders=True)
         return "no violation"
-    if (loss := bets["estimate"]) is not None and loss.pairs == game.bandit.claimed:
+    if (loss := bets["estimate"]) is not None and loss.pairs == game.queue.claimed:
         _note_not_relied_on(game)
     margin, now = context.settings.margin, bets.get("may_lose") or context.guarantee.claimed
     if game.satisfied and context.guarantee.noise_below(now) <= margin:
@@ -227,7 +227,7 @@ def _place_of(state: PairState) -> str:
     return f"That is the loss on D = {d1} and D' = {d2}"
 
 
-def _of_delta(game: Bets, caught: Caught) -> dict[str, Any]:
+def _of_delta(game: BettingAudit, caught: Caught) -> dict[str, Any]:
     """Fields of the result of a claim that stands: what it may lose now, and rare leaks."""
     context = game.context
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
@@ -243,7 +243,9 @@ def _of_delta(game: Bets, caught: Caught) -> dict[str, Any]:
     return fields
 
 
-def _shown_fields(game: Bets, known: list[PairState], played: Bets) -> dict[str, Any]:
+def _shown_fields(
+    game: BettingAudit, known: list[PairState], played: BettingAudit
+) -> dict[str, Any]:
     """Fields of the result: the strongest attack, counted on held-out samples, and the bound.
 
     `game` is that of the pair to show, and `known` has only that pair, if the claim was refuted;
@@ -287,7 +289,9 @@ def _pictures(best: Strongest, shown: Bound | None, example: Counterexample | No
     return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 
 
-def _is_blind(game: Bets, known: list[PairState], caught: float, *, estimated: bool) -> bool:
+def _is_blind(
+    game: BettingAudit, known: list[PairState], caught: float, *, estimated: bool
+) -> bool:
     """Whether nothing tells the inputs of any pair apart that should; a note says what is wrong.
 
     Not if both always gave the same outputs with the same random numbers, or if the loss is
@@ -307,18 +311,18 @@ def _is_blind(game: Bets, known: list[PairState], caught: float, *, estimated: b
     return False
 
 
-def _note_not_relied_on(game: Bets) -> None:
+def _note_not_relied_on(game: BettingAudit) -> None:
     """Say why the grade of a pass rests on samples, though the loss was computed on its pairs."""
     why = game.bearing_out.against or "real runs did not bear it out on all pairs that were tried"
     game.context.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
 
 
-def _are_alike(game: Bets, known: list[PairState]) -> bool:
+def _are_alike(game: BettingAudit, known: list[PairState]) -> bool:
     """Whether both inputs always gave the same outputs, with the same random numbers."""
     return not cannot_be_read(game.pool) and all(state.outputs.alike() for state in known)
 
 
-def _note_origin(game: Bets, broken: PairState, shown: PairState) -> None:
+def _note_origin(game: BettingAudit, broken: PairState, shown: PairState) -> None:
     """Note where the pair comes from that broke the claim, if it was proposed by what it shows."""
     same = broken.pair is shown.pair
     which = "this pair" if same else "the pair that this one was made smaller from"
@@ -331,26 +335,28 @@ def _note_origin(game: Bets, broken: PairState, shown: PairState) -> None:
         game.context.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
 
 
-def _note_searched(game: Bets) -> None:
-    proposed = game.bandit.source.proposed_by
+def _note_searched(game: BettingAudit) -> None:
+    proposed = game.queue.source.proposed_by
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
         total = sum(proposed.values())
         game.context.sampler.note(f"a search proposed {counted(total, 'more pair')}: {parts}")
-    for note in game.bandit.source.notes():
+    for note in game.queue.source.notes():
         game.context.sampler.note(note)
 
 
-def _unreached(game: Bets) -> tuple[str, ...]:
+def _unreached(game: BettingAudit) -> tuple[str, ...]:
     """Return places in the mechanism's code that no input reached, with a note."""
-    places = game.bandit.source.screener.unreached()
+    places = game.queue.source.screener.unreached()
     if places:
         advice = "give an input that reaches " + ("them" if len(places) > 1 else "it")
         game.context.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
     return tuple(map(str, places))
 
 
-def _counterexample(game: Bets, best: Strongest, shown: Bound | None, bet: int) -> Counterexample:
+def _counterexample(
+    game: BettingAudit, best: Strongest, shown: Bound | None, bet: int
+) -> Counterexample:
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     seen = partial(seen_before, best.state, witness, pairs=bet)
@@ -358,7 +364,7 @@ def _counterexample(game: Bets, best: Strongest, shown: Bound | None, bet: int) 
     return within(game.context.to_conclude(), show)
 
 
-def _in_time(game: Bets, compute: Callable[[], T]) -> T | None:
+def _in_time(game: BettingAudit, compute: Callable[[], T]) -> T | None:
     """The outcome of a computation that is only shown; None if there is no time for it."""
     try:
         return compute()
@@ -369,14 +375,14 @@ def _in_time(game: Bets, compute: Callable[[], T]) -> T | None:
         return None
 
 
-def _divergence(game: Bets, winner: PairState) -> Distance | None:
+def _divergence(game: BettingAudit, winner: PairState) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
     game.look_closer(winner, 4 * THOUSAND)
     alpha = ALPHA_SHARE * game.context.alpha
     return count_divergence(game.context, game.pool, winner, alpha)
 
 
-def _strongest(game: Bets, known: list[PairState]) -> Strongest | None:
+def _strongest(game: BettingAudit, known: list[PairState]) -> Strongest | None:
     left = game.context.max_samples
     if game.satisfied:
         left = max(SHOWN_OUTPUTS, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))

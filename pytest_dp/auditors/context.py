@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from joblib import cpu_count
@@ -26,7 +25,6 @@ from pytest_dp.limits import (
     TIME_SHARE,
     TOLD_SECONDS,
 )
-from pytest_dp.privacy import Guarantee
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
 from pytest_dp.results.screened import Screened
@@ -38,37 +36,6 @@ from pytest_dp.settings import Settings
 
 MAX_SHOWN_INPUT = 120
 """Characters of an input in the description of a pair. Longer ones hide how D and D' differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How a game goes about a claim."""
-
-    relearn: int
-    """By what factor the outputs of a pair grow until its binnings are made anew."""
-    relearn_last: bool
-    """Whether they are made once more when no further outputs will be kept."""
-    bins: int
-    """Into how many a score is cut, at most."""
-    learned_from: int
-    """Pairs of outputs from which each half learns, and among which it looks for events, at most.
-    """
-    max_kept: int
-    """Pairs of outputs that are kept of a pair of inputs, at most."""
-    least_batch: float
-    """Share of a batch to which it is cut where less should do to win."""
-
-
-OF_RATIOS = Pace(8, False, 24, 20_000, 100_000, 1.0)
-"""Learning seldom and from few outputs costs no power here, and saves much of the time."""
-OF_RARE_EVENTS = Pace(3, True, 40, 100_000, 200_000, 0.1)
-"""Learning as seldom as for ratios takes 12 % more samples (42 % of Gaussian noise under a delta).
-"""
-
-
-def pace_of(guarantee: Guarantee) -> Pace:
-    """The pace for a claim."""
-    return OF_RARE_EVENTS if guarantee.largest_ratio is None else OF_RATIOS
 
 
 PLANNED_SHARE = 0.5
@@ -123,10 +90,6 @@ class Context:
     @property
     def call(self) -> Call:
         return self.sampler.call
-
-    @property
-    def pace(self) -> Pace:
-        return pace_of(self.guarantee)
 
     def only_told(self, pair: Pair) -> bool:
         """Whether what is shown on a pair is told beside the verdict, and is no part of it."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pytest_dp.auditors.bets import Bets
+from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.strongest import length_of
 from pytest_dp.limits import LONG_DATASET
 from pytest_dp.report import numbers
 from pytest_dp.reprs import counted
 
 
-def note_if_late(game: Bets) -> None:
+def note_if_late(game: BettingAudit) -> None:
     """Note that an audit was cut off, and what it has not come to."""
     context = game.context
     if game.late and context.told is not None and context.before_the_limit() > 0:
@@ -34,16 +34,16 @@ def note_if_late(game: Bets) -> None:
             )
 
 
-def _undone(game: Bets) -> str:
+def _undone(game: BettingAudit) -> str:
     """What an audit that was cut off has not come to; empty if that was but more of the same."""
-    bandit = game.bandit
-    unseen = bandit.claimed - len([s for s in bandit.seen_given if s.binnings])
-    left = [f"{unseen:,} of {counted(bandit.claimed, 'pair')} not looked at well"] * (unseen > 0)
-    left += ["the search for further inputs not finished"] * (not bandit.source.exhausted)
+    queue = game.queue
+    unseen = queue.claimed - len([s for s in queue.seen_given if s.binnings])
+    left = [f"{unseen:,} of {counted(queue.claimed, 'pair')} not looked at well"] * (unseen > 0)
+    left += ["the search for further inputs not finished"] * (not queue.source.exhausted)
     return "".join(f"; {part}" for part in left)
 
 
-def _quicker(game: Bets) -> str:
+def _quicker(game: BettingAudit) -> str:
     """What makes audits of such a mechanism quicker."""
     longest = max((length_of(state) or 0 for state in game.seen), default=0)
     ways = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
 
 from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
 from pytest_dp.auditors.pair_state import PairState
@@ -14,43 +13,6 @@ from pytest_dp.limits import CLEAR_ERRORS, MIN_ROOM, TOTAL_ROOM
 from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.ledger import suspicion
-
-
-class PairsInPlay(Protocol):
-    """The pairs of a claim, then those that were proposed, and what was looked at of them."""
-
-    claimed: int
-    """How many pairs the claim gives: the first ones."""
-    states: list[PairState]
-    """All pairs."""
-    source: PairSource
-    pool: Pool
-
-    @property
-    def seen(self) -> list[PairState]:
-        """The pairs that were looked at, in the order in which they were."""
-
-    @property
-    def seen_given(self) -> list[PairState]:
-        """Those of them that the claim gives."""
-
-    @property
-    def accepted(self) -> list[PairState]:
-        """Those of them whose inputs the mechanism does not refuse."""
-
-    @property
-    def all_seen(self) -> bool:
-        """Whether all of them were looked at."""
-
-    @property
-    def drawn(self) -> int:
-        """Pairs of outputs so far."""
-
-    def is_proposed(self, state: PairState) -> bool:
-        """Return whether a search proposed the pair, not the claim."""
-
-    def looks_broken(self, state: PairState) -> bool:
-        """Return whether a pair may well break the claim, by what was drawn on it."""
 
 
 class ClaimPairs(PairQueue[PairState]):

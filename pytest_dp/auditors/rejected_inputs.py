@@ -7,13 +7,13 @@ from typing import Any
 from pytest_dp.arrays import Outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pairs_in_play import PairsInPlay
+from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.datasets import describe, kind_of, records_of
 from pytest_dp.limits import LABEL
 from pytest_dp.outputs.outcome import all_equal, all_raised
 
 
-def skip_rejected_input(context: Context, pairs: PairsInPlay, state: PairState) -> None:
+def skip_rejected_input(context: Context, pairs: ClaimPairs, state: PairState) -> None:
     """Mark a pair as refused if the mechanism seems to check its inputs, with a note.
 
     It seems so if it always raises on an input that a search proposed, or on the empty dataset

@@ -12,7 +12,6 @@ Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (
 
 from __future__ import annotations
 
-from pytest_dp.auditors.bets import Bets
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
 from pytest_dp.auditors.context import Context
@@ -58,7 +57,7 @@ def audit(context: Context) -> AuditResult:
         return _play_and_conclude(game, known)
 
 
-def _play_and_conclude(game: Bets, known: Known) -> AuditResult:
+def _play_and_conclude(game: BettingAudit, known: Known) -> AuditResult:
     try:
         game.play(game.context.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:

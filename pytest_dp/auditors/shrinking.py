@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from pytest_dp.auditors.bets import Bets
+from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.pair_state import PairState, edge
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.errors import MechanismError
@@ -21,7 +21,7 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
 
 
-def smallest(game: Bets, winner: PairState) -> tuple[Bets, PairState]:
+def smallest(game: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
     """The game that was won on the smallest pair, and that pair; at worst the same game and pair.
 
     `game` refuted the claim, and `winner` is the pair that was bet on best.
@@ -32,7 +32,7 @@ def smallest(game: Bets, winner: PairState) -> tuple[Bets, PairState]:
         search = _Search(game, winner)
         drawer.shrunk(winner.pair, search.breaks, search.deadline.remaining())
         return search.won
-    is_proposed = game.bandit.is_proposed(winner)
+    is_proposed = game.queue.is_proposed(winner)
     if promise.pairs is not None or promise.relation is None:
         return game, winner
     if not is_proposed and not isinstance(promise.relation, OfRecords):
@@ -49,7 +49,7 @@ def smallest(game: Bets, winner: PairState) -> tuple[Bets, PairState]:
 class _Search:
     """Plays for one pair after the other, as long as there is time."""
 
-    def __init__(self, game: Bets, winner: PairState) -> None:
+    def __init__(self, game: BettingAudit, winner: PairState) -> None:
         context = game.context
         self.context, self.won = context, (game, winner)
         self.raises = _raises(winner)
@@ -88,7 +88,7 @@ class _Search:
             trial.play(self.deadline, runs + self.runs, self.least_hope)
         except (CannotCouple, MechanismError, OutOfTime):
             return False
-        (candidate,) = trial.bandit.states
+        (candidate,) = trial.queue.states
         broken = trial.ledger.refuted and _raises(candidate) <= self.raises
         if broken:
             self.won = trial, candidate

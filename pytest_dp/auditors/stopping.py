@@ -11,22 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.auditors.bandit import Bandit
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pairs_in_play import PairsInPlay
+from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.limits import (
-    CHECK_GROWTH,
-    CLEAR_ERRORS,
     FEW,
-    HUNG_SECONDS,
     MILLION,
     NO_LOSS,
-    RESERVE,
-    SHOWN_ALPHA,
     THOUSAND,
 )
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
@@ -36,18 +28,15 @@ from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.report import numbers
 from pytest_dp.statistics.event_bets import all_contingencies
-from pytest_dp.statistics.ledger import Ledger, suspicion
 from pytest_dp.statistics.losing_now import may_lose, would_lose
-from pytest_dp.statistics.replay import PlannedBets, shapes_of, smallest_scale, wealth_for
+from pytest_dp.statistics.replay import PlannedBets, shapes_of, smallest_scale
 from pytest_dp.statistics.resolution import (
     DELTAS,
-    LITTLE,
     OTHER_PAIRS_SHARE,
     SEEN,
     any_event_differs,
     clearest_event,
     rarest_leak,
-    runs_to_margin,
     smallest_event,
     would_show,
 )
@@ -104,111 +93,6 @@ def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
     return f"the strongest attack loses at most {loss:.2g} of {claimed}: {why or unknown}"
 
 
-class Margin:
-    """What a game would have caught, and whether that is enough for it to end.
-
-    It may spend a `share` of alpha. `doubtful` is a pair that keeps it from ending.
-    """
-
-    def __init__(self, context: Context, bandit: Bandit, share: float) -> None:
-        self._context, self._bandit, self._alpha = context, bandit, share * context.alpha
-        self._guarantee, self._wanted = context.guarantee, context.settings.margin
-        self.doubtful: PairState | None = None
-        self._next_check = self._next_shown = 0.0  # pairs of outputs
-        self._at_margin = 0  # the same, where noise would have been caught that is too small
-
-    def is_reached(self, ledger: Ledger) -> bool:
-        """Whether the claim's margin is reached and nothing is in doubt; looked at now and then."""
-        context, bandit = self._context, self._bandit
-        if bandit.drawn < self._next_check or ledger.refuted:
-            return False
-        shows_progress = context.sampler.progress is not None
-        searched = bandit.source.exhausted or not bandit.may_search
-        searched = searched and bandit.all_seen and not bandit.has_urgent
-        may_end = searched and bandit.drawn >= MIN_AT_MARGIN
-        learned = all(state.binnings for state in bandit.seen_given)
-        if not learned or not (may_end or (shows_progress and bandit.drawn >= self._next_shown)):
-            return False
-        doubts = None
-        self._next_shown = CHECK_GROWTH * bandit.drawn
-        caught = self.caught
-        context.sampler.caught = caught.at
-        if may_end and self._is_at(caught) and self._sees():
-            doubts = self._in_doubt(caught.if_kept)
-        self.doubtful = doubts[0] if doubts else None
-        self._next_check = 0.0 if doubts or not may_end else CHECK_GROWTH * bandit.drawn
-        return doubts == []
-
-    def _is_at(self, caught: Caught) -> bool:
-        """Whether the margin is reached; under a delta, or all that may be spent on the rest."""
-        context, guarantee = self._context, self._guarantee
-        if guarantee.noise_below(caught.at) <= self._wanted and caught.sees(guarantee):
-            return True
-        if not guarantee.delta or guarantee.noise_below(caught.if_kept) > self._wanted:
-            return False
-        drawn = self._bandit.drawn
-        self._at_margin = self._at_margin or drawn
-        beyond = context.runs_within(HUNG_SECONDS, context.max_samples)
-        return 2 * (drawn - self._at_margin) >= beyond
-
-    def _sees(self) -> bool:
-        """Whether inputs are told apart, or would be if the mechanism used some of its claim."""
-        seen = self._bandit.seen
-        return (
-            tells_apart(seen)
-            or should_tell(seen, self._guarantee, LITTLE)
-            or all(state.outputs.alike() for state in seen)
-        )
-
-    @property
-    def caught(self) -> Caught:
-        """What would have been caught, with 95 % power, on the pairs that the claim gives.
-
-        Proposed ones take a share that is bounded, and most of them are seen too little to say
-        anything.
-        """
-        return caught_by(self._bandit.seen_given, self._planned())
-
-    def could_see_delta(self, times: float) -> bool:
-        """Whether so many times the runs would see leaks a few times as likely as delta."""
-        return rarest_leak(self._planned(times)) <= DELTAS * self._guarantee.delta
-
-    def _in_doubt(self, caught: float) -> list[PairState]:
-        """What has to be looked into before an audit may stop, the most doubtful first.
-
-        That is, once a true loss of `caught`, at most at the margin, would have been caught: pairs
-        that have not been looked at well enough to be told from one at the margin, and those that
-        look as if they could be won with the pairs of outputs that are left. Of pairs that a search
-        proposed, only the latter.
-        """
-        context, guarantee, bandit = self._context, self._guarantee, self._bandit
-        left = max((1 - RESERVE) * context.max_samples - context.sampler.runs, 0) / 2
-        won = math.sqrt(2 * wealth_for(self._alpha))  # errors of a gain that refutes the claim
-        # What a pair with the loss that is caught gains, and in proportion one at the margin.
-        enough, over = won / math.sqrt(pairs_for_worst(bandit)), guarantee.noise_below(caught) - 1
-        enough *= (self._wanted - 1) / over if over > 0 else math.inf
-        doubts: list[tuple[float, PairState]] = []
-        for state in bandit.accepted:
-            # Standard errors grow with the root of the samples; chance may have taken one away.
-            reach = won * math.sqrt(state.drawn / (state.drawn + left)) - 1
-            suspect, proposed = max(by_chance(state), reach), bandit.is_proposed(state)
-            unsure = state.edge_bound > enough and not proposed
-            suspect = max(suspect, CLEAR_ERRORS if proposed else 0.0)
-            errors = suspicion(state.record, guarantee)
-            if unsure or errors > suspect or may_release(state):
-                doubts.append((errors, state))
-        return [state for _, state in sorted(doubts, key=lambda doubt: -doubt[0])]
-
-    @property
-    def runs_needed(self) -> int:
-        """Roughly how many runs reach the margin, by powers of two; 0 if none do."""
-        return runs_to_margin(self._guarantee, self._alpha, self._wanted, self._bandit.claimed)
-
-    def _planned(self, times: float = 1.0) -> PlannedBets:
-        pairs = times * pairs_for_worst(self._bandit)
-        return PlannedBets(self._guarantee, pairs, self._alpha)
-
-
 def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
     """Return what so many bets would have caught, with 95 % power, on some pairs of inputs."""
     guarantee = bets.guarantee
@@ -232,7 +116,7 @@ def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
     return Caught(by_bets, if_kept, now, rarest)
 
 
-def pairs_for_worst(pairs: PairsInPlay) -> float:
+def pairs_for_worst(pairs: ClaimPairs) -> float:
     """Return the pairs of outputs that the worst pair of inputs would have been given."""
     drawn = sum(state.drawn for state in pairs.states[: pairs.claimed])
     return drawn / (1 + OTHER_PAIRS_SHARE * (pairs.claimed - 1))
@@ -282,17 +166,6 @@ def should_tell(states: list[PairState], guarantee: Guarantee, used: float = SEE
 
 def _events_of(states: list[PairState]) -> Floats:
     return np.concatenate([all_contingencies(state.record.joint) for state in states])
-
-
-def by_chance(state: PairState) -> float:
-    """Standard errors of a gain that is looked into: chance shows as much in one of 20 audits.
-
-    Of all looks together, as alpha is spent: the k-th gets a share of 1 / (k (k + 1)), and of it
-    each binning as much, whose events are all alike.
-    """
-    looks = 1 + max(math.log(max(state.drawn, 1) / MIN_AT_MARGIN, CHECK_GROWTH), 0.0)
-    share = SHOWN_ALPHA / (looks * (looks + 1))
-    return float(-ndtri(share / max(len(state.record.joint), 1)))
 
 
 def may_release(state: PairState) -> bool:

@@ -8,7 +8,7 @@ AUDIT = "statistical/test_betting_audit.py::"
 LOOP = "unit/test_auditing_betting_loop.py::"
 DETECTOR = "unit/test_auditing_detector.py::"
 QUEUE = "unit/test_auditing_pair_queue.py::"
-SCORE = "unit/test_auditing_additive_score.py::"
+SCORE = "unit/test_attacks_additive_score.py::"
 
 FAULTS = (
     Fault(
@@ -30,7 +30,7 @@ FAULTS = (
     ),
     Fault(
         "weights-without-their-penalty",
-        "auditing/additive_score.py",
+        "attacks/additive.py",
         "change = steps[k] @ (surplus - penalties[k] @ weights[k])",
         "change = steps[k] @ surplus",
         "Few outputs are learned by heart.",

@@ -116,7 +116,7 @@ FAULTS = (
     ),
     Fault(
         "red-without-wealth",
-        "auditors/bets.py",
+        "auditors/betting_audit.py",
         "return self.refuted_before or self.ledger.refuted",
         "return self.refuted_before or self.ledger.log_e_value > 0",
         "Any gain turns a claim red.",
@@ -124,7 +124,7 @@ FAULTS = (
     ),
     Fault(
         "p-value-of-a-whole-game",
-        "auditors/bets.py",
+        "auditors/betting_audit.py",
         "return self.ledger.p_value / self.share",
         "return self.ledger.p_value",
         "The p-value forgets what a game that was given up has lost.",

@@ -264,7 +264,7 @@ FAULTS = (
         "(unknown := checks.unknown)",
         "(unknown := checks.unknown[:0])",
         "What leaks on a proposed pair that cannot be traced goes unseen beside a pass by trace.",
-        "unit/test_bearing_out.py::test_what_a_proposed_pair_loses_is_told_beside_such_a_pass",
+        "unit/test_bearing_out.py::test_a_proposed_pair_whose_loss_is_not_known_is_bet_on",
     ),
     Fault(
         "calls-of-even-sizes-alone",

@@ -312,14 +312,6 @@ FAULTS = (
         "unit/test_evidence_losing_now.py::test_what_is_lost_now_is_not_caught",
     ),
     Fault(
-        "doubt-spent-at-each-look",
-        "auditors/stopping.py",
-        "share = SHOWN_ALPHA / (looks * (looks + 1))",
-        "share = SHOWN_ALPHA",
-        "Chance makes most audits of a claim that is just kept take twice as long.",
-        "unit/test_evidence_losing_now.py::test_chance_makes_one_audit_in_20_look_into_doubts",
-    ),
-    Fault(
         "one-run-forgets-delta",
         "statistics/one_run.py",
         "        if delta:\n",

@@ -104,10 +104,10 @@ def test_what_was_refuted_before_the_time_was_up_stays_so():
 
 def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
     """Learning takes for ever after the first few times."""
-    from pytest_dp.auditors import betting_audit, sequential
+    from pytest_dp.auditors import claim_runs, sequential
 
     monkeypatch.setattr(sequential, "known_of", lambda _: Known({}, "it was not traced"))
-    fit, fitted = betting_audit.fit_detector, []
+    fit, fitted = claim_runs.fit_detector, []
 
     def learns_ever_longer(*arguments):
         fitted.append(fit(*arguments))
@@ -115,7 +115,7 @@ def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
             sum(range(1_000))
         return fitted[-1]
 
-    monkeypatch.setattr(betting_audit, "fit_detector", learns_ever_longer)
+    monkeypatch.setattr(claim_runs, "fit_detector", learns_ever_longer)
     result, _ = timed(count, margin=None)
     assert result.verdict in ("no violation", "inconclusive")
     assert result.bet_samples > 1_000

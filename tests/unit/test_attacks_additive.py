@@ -13,7 +13,6 @@ from learning import both, compared, gain, learned
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
-from pytest_dp.attacks.additive import fit
 from pytest_dp.attacks.feature_bins import bins_of, output_categories
 from pytest_dp.limits import HUNDREDS
 from pytest_dp.outputs.feature import LEN, leaf
@@ -44,41 +43,6 @@ def test_laplace_noise(sign, eps):
     assert odds[exact < -0.999 * eps].mean() == pytest.approx(-eps, rel=0.1, abs=0.02)
 
 
-def noisy_bits(d, rng, n):
-    """Eight numbers from shared noise, of which 1 in 20 turns with the input."""
-    u = rng.random((n, 8))
-    return (u < 0.5 + 0.025 * (2 * d - 1)).astype(float)
-
-
-def test_pairs_that_share_their_noise_teach_more():
-    def exact(outputs):
-        return (2 * outputs.sum(axis=1) - 8) * -math.log(0.525 / 0.475)
-
-    fresh = noisy_bits(0, np.random.default_rng(1), 5_000)
-    better = 0
-    for seed in range(10):
-        outputs = np.concatenate([noisy_bits(d, np.random.default_rng(seed), 250) for d in (0, 1)])
-        table, first = tabulate(outputs), np.arange(500) < 250
-        about = [leaf(f"output[{k}]") for k in range(8)]
-        close = [
-            np.mean(
-                (fit(table, first, about, paired=p).log_odds(tabulate(fresh)) - exact(fresh)) ** 2
-            )
-            for p in (False, True)
-        ]
-        better += close[1] < 0.5 * close[0]
-    assert better >= 9
-
-
-def test_outputs_that_share_nothing_are_not_taken_for_pairs():
-    rng = np.random.default_rng(2)
-    outputs = np.concatenate([noisy_bits(d, rng, 1_000) for d in (0, 1)])
-    table, first = tabulate(outputs), np.arange(2_000) < 1_000
-    about = [leaf(f"output[{k}]") for k in range(8)]
-    alone, paired = (fit(table, first, about, paired=p).log_odds(table) for p in (False, True))
-    assert np.abs(alone - paired).max() < 0.05
-
-
 def few_in_a_range(d, rng, n):
     hit = rng.random(n) < [0.06, 0.01][d]
     return np.where(hit, 0.5 + 0.02 * rng.random(n), rng.random(n))
@@ -89,25 +53,7 @@ def odds_in_a_range(x):
     return np.where((x >= 0.5) & (x < 0.52), inside, math.log(0.94 / 0.99))
 
 
-def lengths(d, rng, n):
-    return [rng.laplace(size=k).tolist() for k in rng.geometric([0.5, 0.4][d], n).tolist()]
-
-
-def odds_of_lengths(outputs):
-    return math.log(0.5 / 0.4) + (np.array(list(map(len, outputs))) - 1) * math.log(0.5 / 0.6)
-
-
 LAWS = {
-    "a bit of the leak in each of many numbers": (
-        lambda d, rng, n: d + rng.laplace(scale=40, size=(n, 20)),
-        lambda x: laplace_odds(x, 1 / 40).sum(axis=1),
-        (20_000, 0.9, 0.8),  # number by number it is a correlation of 0.8
-    ),
-    "one of many numbers": (
-        lambda d, rng, n: np.eye(20)[7] * d + rng.laplace(scale=2, size=(n, 20)),
-        lambda x: laplace_odds(x[:, 7], 0.5),
-        (20_000, 0.95, 0.9),
-    ),
     "sums, taken apart into differences": (
         lambda d, rng, n: vectorized.prefix_sum([d] * 10, 0.3, rng, n),
         lambda x: laplace_odds(np.diff(x, axis=1, prepend=0), 0.3).sum(axis=1),
@@ -119,7 +65,6 @@ LAWS = {
         (20_000, 0.9, 0.8),
     ),
     "a narrow range": (few_in_a_range, odds_in_a_range, (10_000, 0.7, 0.5)),
-    "lengths": (lengths, odds_of_lengths, (8_000, 0.8, 0.7)),
 }
 
 
@@ -145,25 +90,11 @@ def test_three_outcomes(form):
 
 
 @pytest.mark.spot(2)
-@pytest.mark.parametrize("width", [1, 4])
-def test_where_nothing_tells_the_scores_hardly_vary(width):
-    losses = []
-    for seed in range(6):
-        model = learned(*both(lambda d, rng, n: rng.normal(size=(n, width)), 40_000, 10 + seed))
-        odds = model.log_odds(tabulate(np.random.default_rng(seed).normal(size=(20_000, width))))
-        # The exact held-out loss: either input is as likely, whatever the output.
-        losses.append(float((np.logaddexp(0, odds) + np.logaddexp(0, -odds)).mean() / 2))
-    excess = np.array(losses) - math.log(2)
-    assert np.median(excess) <= 1e-5 * width
-    assert excess.max() <= 3e-4
-
-
-@pytest.mark.parametrize("classifier", [None, "logistic"])
-def test_inputs_that_never_share_an_output(classifier):
+def test_inputs_that_never_share_an_output():
     def draw(d, rng, n):
         return 3 * d + rng.random(n)
 
-    odds, _, first = compared(draw, lambda x: x, 5_000, 7, classifier)
+    odds, _, first = compared(draw, lambda x: x, 5_000, 7, "logistic")
     assert np.isfinite(odds).all()
     # But for those in a bin across the gap.
     assert np.mean(odds[first] > 3) > 0.95

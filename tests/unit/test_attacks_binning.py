@@ -11,13 +11,10 @@ from pytest_dp.attacks.binning import (
 )
 from pytest_dp.attacks.scores import scores
 from pytest_dp.auditing.detector import with_values
-from pytest_dp.auditors.pair_state import hope
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.paired_outputs import PairedOutputs, room_of
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.privacy import ApproximateDP
-from pytest_dp.statistics.ledger import Record
 
 pytestmark = pytest.mark.slow
 
@@ -69,23 +66,6 @@ def test_scores_of_another_model_keep_their_ranks_and_ties():
     found, scale = np.array([0.1, 0.3, 0.1, 0.2]), np.array([4.0, 1.0, 3.0, 2.0])
     mapped = with_values(found, scale)
     assert mapped.tolist() == [2.0, 4.0, 2.0, 3.0]
-
-
-def test_hope_is_for_pairs_that_look_worse_or_are_unknown():
-    def record(c1, c2, runs):
-        independent = np.outer([runs - c1, c1], [runs - c2, c2]) / runs
-        return Record([independent])
-
-    eps = 0.5
-    claim = ApproximateDP(eps)
-    bad, good = (hope(record(c1, 2_000, 10_000), claim) for c1 in (5_000, 2_500))
-    assert bad > hope(record(25, 20, 100), claim) > good
-    # Where nothing is gained, what is hardly known comes first.
-    at_the_claim = hope(record(3_297, 2_000, 10_000), claim)
-    assert hope(record(55, 50, 180), claim) > at_the_claim
-    by_learned = [hope(record(55, 50, 180), claim, learned) for learned in (24, 180, np.inf)]
-    assert by_learned == sorted(by_learned, reverse=True)
-    assert by_learned[0] == pytest.approx(by_learned[2] + 24**-0.5)
 
 
 def test_numbers_of_long_lists_take_more_room_than_those_of_arrays():

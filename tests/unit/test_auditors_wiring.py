@@ -162,7 +162,7 @@ def test_a_game_that_starts_again_has_only_the_share_that_is_left(monkeypatch):
 
         def play(self, deadline):
             super().play(deadline)
-            if self.coupled:
+            if self.runs.coupled:
                 raise CannotCouple("it does not share them")
 
     monkeypatch.setattr(sequential, "BettingAudit", Noted)

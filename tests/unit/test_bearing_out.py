@@ -339,6 +339,12 @@ def test_what_a_proposed_pair_loses_is_told_beside_such_a_pass(noise):
     assert result.beyond.violated
 
 
+@pytest.mark.usefixtures("_verdict_only")
+def test_a_proposed_pair_whose_loss_is_not_known_is_bet_on():
+    counted = gated_count(77, lambda rng: 0.4 * cauchy(rng))
+    assert audit(counted, **SEARCHED, beyond="fail").violated
+
+
 def test_a_function_inside_that_sets_what_is_kept_is_a_doubt():
     def made():
         kept = 0

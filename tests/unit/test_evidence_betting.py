@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pytest_dp.auditors.bets import Bets
+from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.context import Context
 from pytest_dp.bisection import smallest_loss
 from pytest_dp.limits import EQUAL
@@ -199,7 +199,7 @@ def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
     for log_wealth in (0.0, 1.5, math.nextafter(enough, 0), enough):
         ledger.log_wealth[:] = ledger.highest[:] = log_wealth
         game.refuted = ledger.refuted
-        e_value = Bets.e_value.fget(game)
+        e_value = BettingAudit.e_value.fget(game)
         assert e_value == pytest.approx(share * math.exp(log_wealth))
         if log_wealth == enough:
             assert ledger.refuted

@@ -9,9 +9,7 @@ import pytest
 from scipy.stats import binom, laplace, norm
 
 from pytest_dp import audit
-from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.stopping import MIN_AT_MARGIN, Caught, by_chance
-from pytest_dp.limits import CHECK_GROWTH
+from pytest_dp.auditors.stopping import Caught
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma
 from pytest_dp.statistics.event_bets import payoffs
 from pytest_dp.statistics.ledger import Record
@@ -96,18 +94,6 @@ def test_the_rarest_leak_is_won_in_19_of_20_audits(eps, delta):
 def test_what_is_lost_now_is_not_caught():
     assert Caught(by_bets=1.2, if_kept=1.1, now=1.7, rarest=0.01).at == 1.7
     assert Caught(by_bets=1.2, if_kept=1.1, now=1.1, rarest=0.01).at == 1.2
-
-
-def test_chance_makes_one_audit_in_20_look_into_doubts():
-    """At looks from where it may stop on, each as soon as samples have grown by so much."""
-    state, spent, drawn = PairState(0, None), 0.0, float(MIN_AT_MARGIN)
-    state.record = Record([np.ones((2, 2))] * 3)
-    while drawn < 1e12:
-        state.drawn = int(drawn)
-        assert by_chance(state) > 1.96
-        spent += 3 * norm.sf(by_chance(state))
-        drawn *= CHECK_GROWTH
-    assert 0.04 < spent < 0.051
 
 
 def gaussian(records, sigma, rng, size):

@@ -10,10 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_dp.auditors.known import Deriving
-from pytest_dp.auditors.stopping import Margin
 from pytest_dp.inputs import Pair
 from pytest_dp.methods import dpfinder
-from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.reprs import shown
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
@@ -43,20 +41,6 @@ def test_what_is_called_besides_waiting_may_hang():
     with pytest.raises(OutOfTime) as caught, watched(Deadline(0.05)):
         shown(Hanging())
     assert "sleeps" in caught.value.stack
-
-
-@pytest.mark.parametrize("wanted", [1.0, 1.25])
-def test_a_claim_whose_own_loss_would_be_caught_is_in_no_doubt(wanted):
-    guarantee = ApproximateDP(1.0, 0.0)
-    assert guarantee.noise_below(1.0) == 1
-    settings = SimpleNamespace(margin=wanted)
-    sampler = SimpleNamespace(runs=100)
-    context = SimpleNamespace(
-        guarantee=guarantee, settings=settings, alpha=1e-6, max_samples=1_000, sampler=sampler
-    )
-    states = [SimpleNamespace(drawn=50, pair=None)]
-    bandit = SimpleNamespace(accepted=[], states=states, claimed=1, seen=states, all_seen=True)
-    assert Margin(context, bandit, 1.0)._in_doubt(1.0) == []
 
 
 class Unpicklable:

@@ -1,0 +1,123 @@
+"""Runs of a claim's mechanism that are bet on, and what is learned of their outputs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+from pytest_dp.arrays import Bools, Ints
+from pytest_dp.attacks import Posterior, check_by_itself, fit
+from pytest_dp.attacks.binning import ByScore
+from pytest_dp.auditing.betting_loop import MAX_FITTED_PAIRS
+from pytest_dp.auditing.detector import Detector, fit_detector
+from pytest_dp.auditors.bearing_out import BearingOut
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
+from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.pool import always_raises
+from pytest_dp.auditors.rejected_inputs import skip_rejected_input
+from pytest_dp.limits import OUTPUTS_PER_QUANTITY, RESERVE
+from pytest_dp.outputs.features import affordable
+from pytest_dp.outputs.table import Table
+from pytest_dp.sampling.deadline import OutOfTime, within
+from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.ledger import Record
+
+TIMES_NEEDED = 4.0
+"""How many times as many outputs as should do may be drawn by what is known of a pair. More: what
+is known wrongly takes longer; less: bad luck ends bets that would have won."""
+
+
+class ClaimRuns:
+    """Runs of the mechanism on the pairs of an audit, and what is learned of the outputs.
+
+    `key` is the first part of the keys of its samples. Its bets may spend a `share` of alpha.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        key: int,
+        share: float,
+        pairs: ClaimPairs,
+        checks: BearingOut,
+        *,
+        coupled: bool,
+    ) -> None:
+        self.coupled, self.deadline = coupled, context.deadline
+        self._context, self._key, self._share = context, key, share
+        self._pairs, self._checks = pairs, checks
+        self._rank = rank_for(context.guarantee, rarest=0.0)
+
+    def pairs_left(self, most: float) -> int:
+        """Return how many pairs of outputs are left until there were so many runs."""
+        return max(int(most - self._context.sampler.runs) // 2, 0)
+
+    def can_couple(self, status: PairState) -> bool:
+        """Return whether both inputs can be run with the same random numbers.
+
+        Where those of a pair of the claim cannot, no others are from then on. They need not be
+        where what is known of the pair decides.
+        """
+        self._checks.known.add(status.number, status.pair)
+        if not self.coupled or self._checks.decides(status):
+            return False
+        input1, input2 = (self._pairs.pool.inputs[at] for at in (status.input1, status.input2))
+        coupled = self._context.sampler.can_couple(input1, input2, self.deadline)
+        if not self._pairs.is_proposed(status):
+            self.coupled = coupled
+        return coupled
+
+    def draw(self, status: PairState, size: int) -> list[Ints]:
+        """Draw a batch, and return its counts through the detector of the pair.
+
+        Raises OutOfTime if the deadline has passed: runs of the batch may be too quick to see it.
+        """
+        if self.deadline.remaining() <= 0:
+            raise OutOfTime
+        of_pair = self._context, self._pairs.pool, status
+        return draw_batch(*of_pair, size, self._key, MAX_FITTED_PAIRS, self.deadline)
+
+    def look_at_first_batch(self, status: PairState) -> None:
+        """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
+        self._propose_known_event(status)
+        skip_rejected_input(self._context, self._pairs, status)
+        if self._pairs.all_seen:
+            always_raises(self._context, self._pairs.pool)
+        look_without_noise(self._context, status, asked=not self._checks.decides(status))
+
+    def _propose_known_event(self, status: PairState) -> None:
+        """Bet on what breaks the claim by what is known of a pair, as long as it may win."""
+        context = self._context
+        left = self.pairs_left((1 - RESERVE) * context.max_samples)
+        level = self._share * context.alpha
+        found = self._checks.known.proposal(status.number, context.guarantee, level, left)
+        if found is not None:
+            status.proposed, status.known_edge = found.binning, found.edge
+            status.known_until = TIMES_NEEDED * found.needed
+
+    def fit(self, status: PairState) -> tuple[Detector, Record]:
+        """Return a detector of the outputs on a pair, and their counts through it.
+
+        Raises OutOfTime if the deadline passes while it is learned.
+        """
+        return within(self.deadline.remaining(), partial(self._fit, status))
+
+    def _fit(self, status: PairState) -> tuple[Detector, Record]:
+        context = self._context
+        table, on_d = status.outputs.table()
+        about = quantities_of(context, status, table, on_d, status.outputs.coupled)
+        about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
+        classifier = context.method.classifier
+
+        def fit_model(part: Table, side: Bools) -> Posterior:
+            return fit(classifier, part, side, about, context.seed)
+
+        known = [] if status.proposed is None else [status.proposed]
+        model_of = None if classifier is None else fit_model
+        fitted = fit_detector(table, on_d, about, self._rank, model_of, known)
+        if classifier is not None or context.settings.features is not None:
+            by_score = cast("ByScore", fitted[0].binnings[0])
+            check_by_itself(by_score.model, about, status.outputs.examples())
+        return fitted
