@@ -21,7 +21,12 @@ from pytest_dp.results.screened import Moved, Screened, wanted_pairs
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.observing import Clock
-from pytest_dp.search.odd_values import odd_pairs, very_far_values
+from pytest_dp.search.odd_values import (
+    far_values,
+    missing_values,
+    odd_pairs,
+    very_far_values,
+)
 from pytest_dp.sensitivity.pairs import any_two, can_take_parts, parts_of
 from pytest_dp.sensitivity.screening import Screening, ranked
 from pytest_dp.sensitivity.unreached import Place, Step
@@ -141,9 +146,12 @@ class ByMovement(Screener):
         if isinstance(inputs, Queries):
             self._take_farther(self._pairs_around_turns(), farthest, twice=True)
         elif isinstance(inputs, list | tuple) and isinstance(relation, OfRecords):
-            self._take_farther(odd_pairs(inputs, relation), farthest)
+            # Missing values break most code that was not written for them: what numbers break says
+            # more, and comes first.
+            self._take_farther(odd_pairs(inputs, relation, far_values), farthest)
             if not any(map(self._is_urgent, [*inside, *self._outside])):
                 self._take_farther(odd_pairs(inputs, relation, very_far_values), farthest)
+            self._take_farther(odd_pairs(inputs, relation, missing_values), farthest)
 
     def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
         """Propose those of the pairs on which the answer moves clearly farther than that."""

@@ -27,15 +27,13 @@ Smaller ones stay below what code allows whose examples are small, such as flags
 def odd_pairs(
     examples: Sequence[Any],
     relation: Relation,
-    values_of: Callable[[Sequence[Any]], list[Any]] | None = None,
+    values_of: Callable[[Sequence[Any]], list[Any]],
 ) -> Iterator[Pair]:
     """Yield neighbours of which one holds a record with an odd value in one field.
 
-    Each field of a few records is tried with each value that a field of its kind may take: NaN,
-    infinities, None, an empty text, numbers far outside of the examples; or with `values_of` those
-    that it has.
+    Each field of a few records is tried with each value that `values_of` has, by the values that
+    the field has in the examples: `far_values`, `very_far_values`, `missing_values`.
     """
-    values_of = values_of or odd_values
     like = max(examples, key=length)
     records = records_of(like)
     if not records:
@@ -50,12 +48,14 @@ def odd_pairs(
     )
 
 
-def odd_values(values: Sequence[Any]) -> list[Any]:
-    """Return values that a field may take whose values are these; none for unknown kinds."""
+def missing_values(values: Sequence[Any]) -> list[Any]:
+    """Return what stands for no value, and infinities, in a field of such values.
+
+    There is none for values of unknown kinds.
+    """
     if any(map(is_real, values)):
-        ends = far_values(values)
         # Where all are whole numbers, the field has most likely a type without NaN.
-        return [*ends, None] if _is_whole(values) else [math.nan, *ends, math.inf, -math.inf, None]
+        return [None] if _is_whole(values) else [math.nan, math.inf, -math.inf, None]
     return ["", None] if any(isinstance(value, str) for value in values) else []
 
 
