@@ -23,7 +23,7 @@ Field = tuple[Any, Any, Any]
 def canary_scores(
     score: Callable[[Any, Any], Any] | None, output: Any, canaries: Any, base: Any
 ) -> Floats:
-    """The score of each canary: larger if it looks more as if it was in.
+    """Return the score of each canary: larger if it looks more as if it was in.
 
     Both are datasets. Without a function of the user's own, of an array of a canary's shape it is
     the inner product, of a dataset with records like those of `base` minus the distance of the
@@ -50,7 +50,7 @@ def canary_scores(
 
 
 def _fits(model: Any, canary: Any) -> float:
-    """How well a model fits a record whose last field is its label, if it takes no such field."""
+    """Return how well a model fits a record; its last field is the label if it takes none."""
     fields = fields_of(canary)
     return Asking(tuple(fields.values()), tuple(fields))(model)[0]
 
@@ -79,7 +79,7 @@ def _numbers(value: Any) -> Floats | None:
 
 
 def _closest(fields: Sequence[Field]) -> Floats:
-    """The mean distance over all fields to the closest row.
+    """Return the mean distance over all fields to the closest row.
 
     Of numbers it is in standard deviations of the base, at most 1; of all else 1 unless they agree.
     """
@@ -92,7 +92,7 @@ def _closest(fields: Sequence[Field]) -> Floats:
 
 
 def _apart(field: Field, some: slice) -> Floats:
-    """The distances of one field, for each row and each of some canaries."""
+    """Return the distances of one field, for each row and each of some canaries."""
     rows, chosen, base = field[0], field[1][some], field[2]
     if all(column.dtype.kind == "f" for column in field):
         scale = np.nanstd(base) or 1.0

@@ -65,8 +65,8 @@ class _Estimated:
     error: float
 
     @property
-    def surely(self) -> float:
-        """What it loses at least, about; infinite where the output came on one input only."""
+    def least_loss(self) -> float:
+        """The loss less its error; infinite where the output came on one input only."""
         return self.loss if math.isinf(self.loss) else max(self.loss - self.error, 0.0)
 
     @property
@@ -83,23 +83,23 @@ def audit(context: Context) -> AuditResult:
     for StatDP. Of pairs beyond what the claim gives, unless they are to fail, it is told beside the
     verdict what breaks it. Raises ClaimError if the inputs hold no numbers to move.
     """
-    found = _found(context)
+    found = _run_restarts(context)
     beyond = [one for one in found if context.only_told(one.pair)]
     inside = [one for one in found if not context.only_told(one.pair)]
     if not beyond:
-        return _audited(context, inside, 1.0, context.pairs)
+        return _audit_pairs(context, inside, 1.0, context.pairs)
     # What is told beside the verdict is tested too, at its own share of alpha.
     all_samples, all_time = context.max_samples, context.deadline
     context.max_samples = all_samples // 2
     context.deadline = all_time.sooner(LONG_STEP_TIME)
     try:
-        result = _audited(context, inside, 1 - ALPHA_SHARE, context.pairs)
+        result = _audit_pairs(context, inside, 1 - ALPHA_SHARE, context.pairs)
     finally:
         context.max_samples, context.deadline = all_samples, all_time
     if result.violated:
         return result
     said = len(context.sampler.notes)
-    told = _audited(context, beyond, ALPHA_SHARE)
+    told = _audit_pairs(context, beyond, ALPHA_SHARE)
     if not told.violated:
         return result
     bounds, example = context.source.bounds, told.counterexample
@@ -110,15 +110,15 @@ def audit(context: Context) -> AuditResult:
     return replace(result, beyond=told, samples=told.samples, seconds=told.seconds)
 
 
-def _audited(
+def _audit_pairs(
     context: Context, found: Sequence[_Estimated], share: float, given: Sequence[Pair] = ()
 ) -> AuditResult:
     """Test what was found first where it should break the claim, else whatever looks worst."""
     guarantee = context.guarantee
     play = partial(search_then_test, context, proof=SHARP, share=share)
-    if not (found and guarantee.parameter == "eps" and found[0].surely > guarantee.claimed):
+    if not (found and guarantee.parameter == "eps" and found[0].least_loss > guarantee.claimed):
         return play(suspect, pairs=[*(one.pair for one in found[:FEW]), *given])
-    result = play(partial(_expected, found[0]), pairs=[found[0].pair])
+    result = play(partial(_event_of_restart, found[0]), pairs=[found[0].pair])
     if result.violated or not given:
         return result
     note = "only the pair that a restart ended on was tested, in vain: raise max_samples"
@@ -131,8 +131,8 @@ def _audited(
     )
 
 
-def _expected(found: _Estimated, pairs: PairSearch) -> Witness | None:
-    """The event that is the output which a restart ended with, by a look at some real ones."""
+def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
+    """Return the event that is the output of a restart, by a look at some real outputs."""
     context = pairs.context
     runs = max(1, min(LOOKED_AT, int(SAMPLES_SHARE * context.left / 2)))
     (state,) = pairs.begin(1, runs, context.deadline.sooner(NEARLY_HALF))
@@ -150,8 +150,8 @@ def _expected(found: _Estimated, pairs: PairSearch) -> Witness | None:
     return Witness(state, None, agreeing.event, 1, c1 / runs, c2 / runs)
 
 
-def _found(context: Context) -> list[_Estimated]:
-    """What the restarts ended with, the largest loss first, as far as time allows."""
+def _run_restarts(context: Context) -> list[_Estimated]:
+    """Return what the restarts ended with, the largest loss first, as far as time allows."""
     assert isinstance(context.method, DPFinder)
     seconds = SAMPLES_SHARE * context.settings.max_seconds
     families = families_of(context.claim.promise, "method='dpfinder'")
@@ -161,12 +161,12 @@ def _found(context: Context) -> list[_Estimated]:
     try:
         gradients = gradients_of(families, context.call, context.seed, Deadline(seconds), least)
         for number in range(context.method.restarts):
-            found += _restarted(context, gradients, number)
+            found += _run_restart(context, gradients, number)
     except (CannotCopy, CannotInstrument) as reason:
         context.sampler.note(f"only the pairs of the claim are tested: no gradient, as {reason}")
     except OutOfTime:
         context.sampler.note(f"after {len(found)} restarts there was no time: raise max_seconds")
-    found.sort(key=lambda one: -one.surely)
+    found.sort(key=lambda one: -one.least_loss)
     if found:
         best = found[0]
         inputs = " and ".join(describe(data, LABEL) for data in (best.pair.d1, best.pair.d2))
@@ -177,8 +177,8 @@ def _found(context: Context) -> list[_Estimated]:
     return found
 
 
-def _restarted(context: Context, gradients: Gradients, number: int) -> list[_Estimated]:
-    """What one restart ended with, if that is of interest."""
+def _run_restart(context: Context, gradients: Gradients, number: int) -> list[_Estimated]:
+    """Return what one restart ended with, if that is of interest."""
     found = gradients.restart(number)
     if found is None or (pair := found.pair) is None:
         return []

@@ -55,7 +55,7 @@ def audit(context: Context) -> AuditResult:
     for StatDP.
     """
     c = context.method.c
-    find = _attack if c is None else partial(_published_attack, c)
+    find = _find_attack if c is None else partial(_find_published_attack, c)
     coupled = context.method.coupled and c is None
     proof = SHARP if c is None else PUBLISHED
     return search_then_test(context, find, proof, coupled=coupled)
@@ -69,7 +69,7 @@ class _Cut:
     choice: Choice
 
 
-def _attack(pairs: PairSearch) -> Witness | None:
+def _find_attack(pairs: PairSearch) -> Witness | None:
     context = pairs.context
     deadline = context.deadline.sooner(2 * SAMPLES_SHARE)
     judge = partial(_best_cuts, pairs, deadline)
@@ -103,8 +103,11 @@ class _Scores:
         return scores(self.model, tabulate(outputs))
 
 
-def _published_attack(c: float, pairs: PairSearch) -> Witness | None:
-    """Algorithm 2 of the paper: equal effort for all pairs, the same `c` for all attacks."""
+def _find_published_attack(c: float, pairs: PairSearch) -> Witness | None:
+    """Return the best attack with the same `c` for all pairs, after equal effort for each.
+
+    Algorithm 2 of the paper.
+    """
     context = pairs.context
     runs = max(2, int(PUBLISHED_SEARCH_SHARE * context.max_samples / len(context.pairs) / 6))
     if c * runs < ENOUGH:
@@ -115,16 +118,16 @@ def _published_attack(c: float, pairs: PairSearch) -> Witness | None:
         )
     best: tuple[float, Witness] | None = None
     for state in pairs.begin(pairs.pairs.claimed, runs, context.deadline):
-        for power, witness in _both_directions(pairs, state, runs, c):
+        for power, witness in _attacks_of_pair(pairs, state, runs, c):
             if best is None or power > best[0]:
                 best = power, with_examples(witness, state.outputs.examples())
     return None if best is None else best[1]
 
 
-def _both_directions(
+def _attacks_of_pair(
     pairs: PairSearch, state: PairState, runs: int, c: float
 ) -> Iterator[tuple[float, Witness]]:
-    """An attack for either direction of a pair, and about how much it shows."""
+    """Yield an attack for either direction of a pair, and about how much it shows."""
     context, inputs = pairs.context, pairs.pool.inputs
     sampler, deadline = context.sampler, context.deadline
     sides = tuple(enumerate((state.input1, state.input2)))

@@ -118,7 +118,7 @@ class RecordGame:
         self._gain = 0.0
 
     def risk(self, labels: tuple[str, ...]) -> Risk:
-        """What was found of the record."""
+        """Return what was found of the record."""
         scores = [np.concatenate(side) for side in self.now.scores if side]
         level = SHOWN_ALPHA / (self.attacks * (self.attacks + 1)) / 2
         shown = self.bets.lower(self.alpha)
@@ -172,7 +172,7 @@ class _Games:
         self.pairs = 0
 
     def play(self) -> None:
-        """Batch after batch."""
+        """Play batch after batch."""
         context = self.context
         deadline = context.deadline.sooner(1 - RESERVE)
         self._look()
@@ -188,12 +188,12 @@ class _Games:
 
     @property
     def resolution(self) -> float:
-        """The smallest AUC that any of the records would have been caught at by now."""
+        """Return the smallest AUC that any of the records would have been caught at by now."""
         fewest = min(game.bets.pairs for game in self.games)
         return resolution(self.context.guarantee.claimed, fewest, self.games[0].alpha)
 
     def _size(self) -> int:
-        """Pairs of the next batch: no more than effort is left for, or may do to win."""
+        """Return how many pairs the next batch has, at most what is left or may do to win."""
         left = self.context.to_test // len(self.inputs)
         soonest = min(game.bets.soonest(game.alpha) for game in self.games)
         wanted = max(FIRST, int(GROWTH * self.pairs))
@@ -253,7 +253,7 @@ class _Games:
         sampler.note("returned the same value in all runs, with each record and without")
 
     def _drawn(self, size: int, deadline: Deadline) -> list[Any]:
-        """What attacks see of a new batch: on the data for all games, then for each its own."""
+        """Draw what attacks see of a new batch: on the data for all games, then one for each."""
         sampler = self.context.sampler
         self.batch += 1
         draws = [
@@ -276,7 +276,7 @@ class _Games:
 def seen_of(
     sampler: Sampler, shown: Shown | None, draws: list[Draw], deadline: Deadline
 ) -> list[Any]:
-    """What attacks see of outputs: of the first draw for all games, of the others each its own.
+    """Return what attacks see of outputs: the first draw for all games, the others for one each.
 
     Tables with a column for each game; the outputs themselves where nothing is `shown` of them.
     """
@@ -330,7 +330,7 @@ def _lower(risks: tuple[Risk, ...]) -> float:
 
 
 def _contents(outputs: list[Any]) -> set[Any]:
-    """What tells outputs apart; of models all that they hold, as their tables show nothing."""
+    """Return what tells outputs apart; of models all that they hold, as tables do not show it."""
     table = tabulate(outputs)
     if opaque_types(table.levels):
         return set(map(equality_key, outputs))

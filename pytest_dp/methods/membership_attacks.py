@@ -66,7 +66,7 @@ class Shown:
         return rows
 
     def only(self, target: int) -> Shown:
-        """The same for one target alone."""
+        """Return the same for one target alone."""
         return Shown((self.looks[target],), self.labels)
 
 
@@ -84,7 +84,7 @@ class Asking:
         return "the model"
 
     def split(self, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """What the model takes of the record, and its label, which is none or one."""
+        """Return what the model takes of the record, and its label, which is none or one."""
         named, taken = dict(zip(self.names, self.values, strict=False)), self._taken(model)
         if taken and set(taken) <= named.keys():
             left = [value for name, value in named.items() if name not in taken]
@@ -109,7 +109,7 @@ class Asking:
 
 
 def _confidence(model: Any, asked: str, said: Any, label: Any) -> float:
-    """How well a model fits the label of a record: larger, the better."""
+    """Return how well a model fits the label of a record: larger, the better."""
     if asked == "predict":
         return -float(abs(float(said[0]) - float(label)))
     classes = list(getattr(model, "classes_", range(len(said))))
@@ -129,7 +129,7 @@ def shown_of(
     score: Callable[[Any, Any], Any] | None = None,
     features: Callable[[Any], Any] | None = None,
 ) -> Shown | None:
-    """What to look at in outputs such as the example; None if each is to be taken apart as it is.
+    """Return what to look at in outputs such as the example; None if each is taken apart as it is.
 
     `targets` are positions, records, and the data without each. Raises ClaimError if a function of
     the user's raises, or a model cannot be asked about the records.
@@ -173,7 +173,7 @@ class _Scoring:
 
 
 def _labels(look: Look, example: Any) -> tuple[str, ...]:
-    """What the numbers are called; ClaimError if there are none."""
+    """Return what the numbers are called; raise ClaimError if there are none."""
     name = name_of(look)
     try:
         numbers = np.ravel(np.asarray(look(example), dtype=np.float64))
@@ -192,7 +192,7 @@ def _labels(look: Look, example: Any) -> tuple[str, ...]:
 
 
 def first(rows: Floats) -> Floats:
-    """The score before anything was learned: the first quantity, shape (n, width) to (n,)."""
+    """Return the score before anything was learned: the first quantity of each row, shape (n,)."""
     return np.nan_to_num(rows[:, 0], nan=-np.inf)
 
 

@@ -95,7 +95,7 @@ class _Guessing:
         return np.array(self._right, dtype=int).reshape(-1, len(self.counted))
 
     def play(self) -> None:
-        """One run: coins, data, an output, scores, and what is right of what they guess."""
+        """Run once: coins, data, an output, scores, and which guesses are right."""
         context, m = self.context, len(self.canaries)
         rng = np.random.default_rng(stream(context.seed, Purpose.COINS, self.runs))
         inside, order = rng.random(m) < 0.5, rng.permutation(m)
@@ -136,7 +136,7 @@ class _Guessing:
         return evidence.lower_of_runs(self.right[:, 1:], m, guarantee, self.alpha)
 
     def result(self) -> AuditResult:
-        """The verdict, and how much less noise would have been caught."""
+        """Return the verdict, and how much less noise would have been caught."""
         context, guarantee = self.context, self.context.guarantee
         said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
         if self.placed and self.runs:
@@ -152,7 +152,7 @@ class _Guessing:
         return context.result(verdict, lower=lower, p_value=p_value, resolution=caught, **said)
 
     def _times_to_find(self) -> float:
-        """How many times too small noise would have been found, by what was guessed.
+        """Return how many times too small noise would have been found, by what was guessed.
 
         That is in 19 of 20 simulated audits. Of scores by which as many guesses may be right by
         chance nothing is known: with less noise they may tell no more. What ran may have less noise

@@ -24,7 +24,7 @@ class Ridge:
     weights: Floats
 
     def score(self, table: Table) -> Floats:
-        """The score of each output, shape (n,)."""
+        """Return the score of each output, shape (n,)."""
         scores: Floats = np.round(_near(self.design.matrix(table)) @ self.weights, 9)
         return scores
 
@@ -40,7 +40,7 @@ def _near(rows: Floats) -> Floats:
 
 
 def fit_ridge(table: Table, on_d: Bools, features: list[Feature]) -> Ridge:
-    """Ridge regression of the input, so that a few outputs teach which of many quantities tells.
+    """Fit a ridge regression of the input, which a few outputs teach which quantity tells.
 
     Each quantity has a deviation that is its correlation with the input. How much all are drawn to
     nothing is chosen by the error of each output when it is left out, which has a closed form once

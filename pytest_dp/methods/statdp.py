@@ -68,7 +68,7 @@ def suspect(pairs: PairSearch) -> Witness | None:
 
 def _most_suspicious(pairs: PairSearch, known: Sequence[PairState]) -> list[_Suspect]:
     """Return the most suspicious event of each pair, the worst first; a decisive one alone."""
-    found = [one for state in known for one in _suspects(pairs.context, state)]
+    found = [one for state in known for one in _suspicious_events(pairs.context, state)]
     found.sort(key=lambda one: (-one.rank, one.state.number))
     if not found or found[0].rank <= DECISIVE:
         return found
@@ -97,21 +97,21 @@ class _Suspect:
         return Witness(self.state, None, self.event.event, sign, p1, p2)
 
 
-def _suspects(context: Context, state: PairState) -> list[_Suspect]:
+def _suspicious_events(context: Context, state: PairState) -> list[_Suspect]:
     table, on_d = state.outputs.table()
     rank = rank_for(context.guarantee)(state.outputs.pairs)
-    events = search(table, on_d, rank, _about(state, table, on_d), 1)
+    events = search(table, on_d, rank, _readable_features(state, table, on_d), 1)
     return [
         _Suspect(state, simplest(event, table, on_d, rank), state.outputs.pairs) for event in events
     ]
 
 
-def _about(state: PairState, table: Table, on_d: Bools) -> list[Feature]:
+def _readable_features(state: PairState, table: Table, on_d: Bools) -> list[Feature]:
     return about_extract(table) if table.is_extract else features(table, state.references, on_d)
 
 
 def _largest_shown(context: Context, state: PairState) -> float:
-    """The most that any event showed of the claim in the search, less two standard errors."""
+    """Return the most that any event showed in the search, less two standard errors."""
 
     def cautious(c1: Ints, c2: Ints, runs: int) -> tuple[Floats, Floats]:
         high, low = np.maximum(c1, c2) + 0.5, np.minimum(c1, c2) + 0.5
@@ -125,7 +125,7 @@ def _largest_shown(context: Context, state: PairState) -> float:
         far = apart(*cautious(c1, c2, runs), guarantee)
         return np.where(np.maximum(c1, c2) >= ENOUGH, far, -np.inf)
 
-    events = search(table, on_d, rank, _about(state, table, on_d), 1)
+    events = search(table, on_d, rank, _readable_features(state, table, on_d), 1)
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)

@@ -1,4 +1,4 @@
-"""What every auditor of fixed size does: search on some samples, test once on held-out ones."""
+"""Audits of fixed size: search on some samples, test once on held-out ones."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def search_then_test(
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
         context.limit_to_time()
-        search, witness, agree = _searched(context, find, pairs or context.pairs, coupled)
-        tested = None if witness is None else _tested(search, witness, proof)
+        search, witness, agree = _run_search(context, find, pairs or context.pairs, coupled)
+        tested = None if witness is None else _count_witness(search, witness, proof)
     except OutOfTime as out:
         context.refuse_hung(out)
         context.sampler.note(
@@ -71,7 +71,7 @@ def search_then_test(
     if witness is None or tested is None:
         return context.result("inconclusive", pairs=seen)
     tested = replace(tested, share=share * tested.share)
-    result = replace(_concluded(search, witness, tested, proof), pairs=seen)
+    result = replace(_conclude(search, witness, tested, proof), pairs=seen)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
     known = [state.record for state in search.seen if state.binnings]
@@ -83,11 +83,11 @@ def search_then_test(
         notes, hindrances = (why, *result.notes), (why, *result.hindrances)
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
         return replace(unknown, verdict="inconclusive", blind=True)
-    return result if agree or search.are_alike else _without_guess(context, result)
+    return result if agree or search.are_alike else _without_far_limit(context, result)
 
 
-def _without_guess(context: Context, result: AuditResult) -> AuditResult:
-    """The result, without what would be caught where the strongest attack is far below the claim.
+def _without_far_limit(context: Context, result: AuditResult) -> AuditResult:
+    """Return the result, without a detection limit where no attack comes near the claim.
 
     Beside a delta, one event shows only a part of the loss.
     """
@@ -103,11 +103,11 @@ def _without_guess(context: Context, result: AuditResult) -> AuditResult:
 
 
 def left_to_test(context: Context) -> int:
-    """Samples that are left for the test, and that there is time for."""
+    """Return how many samples are left for the test, and that there is time for."""
     return int(min(context.to_test, context.affordable()))
 
 
-def _tested(search: PairSearch, witness: Witness, proof: Proof) -> Tested | None:
+def _count_witness(search: PairSearch, witness: Witness, proof: Proof) -> Tested | None:
     """Count a witness on held-out samples: as many as the search says are needed, if it does."""
     context, runs = search.context, witness.state.outputs.pairs
     total = left_to_test(context)
@@ -119,8 +119,8 @@ def _tested(search: PairSearch, witness: Witness, proof: Proof) -> Tested | None
     return held_out.count(context, search.pool, witness, total, even=proof.even)
 
 
-def _concluded(search: PairSearch, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
-    """What the counts of a witness prove, and what they would have shown."""
+def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
+    """Return what the counts of a witness prove, and what they would have shown."""
     context = search.context
     c = context.method.c
     guarantee, claimed = context.guarantee, context.guarantee.claimed
@@ -165,7 +165,7 @@ def _concluded(search: PairSearch, witness: Witness, tested: Tested, proof: Proo
     )
 
 
-def _searched(
+def _run_search(
     context: Context,
     find: Callable[[PairSearch], Witness | None],
     pairs: Sequence[Pair],
@@ -191,7 +191,7 @@ def _searched(
 
 
 def _is_blind(search: PairSearch, tested: Tested, agree: bool) -> bool:
-    """Whether what was tested does not tell inputs apart that it should, and that do differ."""
+    """Return whether what was tested tells no inputs apart, though they differ."""
     counted = tested.counted.values()
     apart = np.array([counts.cells for counts in counted])
     runs = min(min(counts.n1, counts.n2) for counts in counted)

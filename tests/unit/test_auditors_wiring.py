@@ -135,7 +135,7 @@ def test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share(monkeypat
         return SimpleNamespace(violated=False)
 
     inside, beyond = SimpleNamespace(pair="inside"), SimpleNamespace(pair="beyond")
-    monkeypatch.setattr(dpfinder, "_audited", noted)
+    monkeypatch.setattr(dpfinder, "_audit_pairs", noted)
     deadline = SimpleNamespace(sooner=lambda share: None)
     context = SimpleNamespace(
         only_told=lambda pair: pair == "beyond",
@@ -145,7 +145,7 @@ def test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share(monkeypat
         sampler=SimpleNamespace(notes=[]),
     )
     for found in ([inside], [inside, beyond]):
-        monkeypatch.setattr(dpfinder, "_found", lambda _, found=found: found)
+        monkeypatch.setattr(dpfinder, "_run_restarts", lambda _, found=found: found)
         dpfinder.audit(context)
     assert shares[0] == sum(shares[1:]) == 1.0
     assert len(shares) == 3

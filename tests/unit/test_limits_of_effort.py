@@ -74,8 +74,8 @@ def test_limits_that_dpfinder_lends_are_given_back(monkeypatch, ends):
         return SimpleNamespace(violated=True)
 
     found = [SimpleNamespace(pair="beyond"), SimpleNamespace(pair="inside")]
-    monkeypatch.setattr(dpfinder, "_found", lambda context: found)
-    monkeypatch.setattr(dpfinder, "_audited", audited)
+    monkeypatch.setattr(dpfinder, "_run_restarts", lambda context: found)
+    monkeypatch.setattr(dpfinder, "_audit_pairs", audited)
     if ends == "raised":
         with pytest.raises(BrokenError):
             dpfinder.audit(context)
