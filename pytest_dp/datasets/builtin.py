@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets.describing import describe
+from pytest_dp.datasets.fields import columns_of_records
 from pytest_dp.datasets.ordering import set_order
 from pytest_dp.datasets.types import DataType, type_of
 
@@ -25,8 +26,14 @@ class Collection(DataType):
     def joined(self, datasets: Sequence[Any]) -> list[Any]:
         return list(chain.from_iterable(map(self.records, datasets)))
 
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return columns_of_records(self.records(value))
+
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return self.make(rows[at] for at in positions)
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return self.make(chain.from_iterable(rows[start:end] for start, end in spans))
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:  # noqa: ARG002
         return self.make(records)
@@ -78,6 +85,9 @@ class String(Collection):
     def taken(self, rows: Any, positions: Sequence[int]) -> str:
         return "".join(rows[at] for at in positions)
 
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> str:
+        return "".join(chain.from_iterable(rows[start:end] for start, end in spans))
+
     def rebuilt(self, example: Any, records: Sequence[Any]) -> str:  # noqa: ARG002
         return "".join(records)
 
@@ -115,6 +125,9 @@ class Columns(DataType):
     def cells(self, value: Any) -> list[Any]:
         return list(value.values())
 
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return chain.from_iterable(_type(column).by_column(column) for column in value.values())
+
     def length(self, value: Any) -> int:
         return len(next(iter(value.values())))
 
@@ -131,6 +144,9 @@ class Columns(DataType):
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return {name: data.taken(column, positions) for name, (data, column) in rows.items()}
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return {name: data.spanned(column, spans) for name, (data, column) in rows.items()}
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         for record in records:

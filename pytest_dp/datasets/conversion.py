@@ -70,6 +70,12 @@ def length(dataset: Any) -> int:
     return _type_of_dataset(dataset).length(dataset)
 
 
+def taken_rows(dataset: Any, positions: Sequence[int]) -> Any:
+    """Return the dataset of some rows of another one, by their positions."""
+    data = _type_of_dataset(dataset)
+    return data.taken(data.joined([dataset]), positions)
+
+
 def joined_as(dataset: Any) -> str:
     """What has to agree, beside the kind, to join records without converting them; "" if empty."""
     data = _type_of_dataset(dataset)

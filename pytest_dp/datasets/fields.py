@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
+from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets.equality import key
+
+MAX_FIRST = 100
+"""Records that are asked for the names of their fields, where columns are read as a whole."""
 
 
 def fields_of(record: Any) -> dict[Hashable, Any]:
@@ -46,3 +51,31 @@ def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
         for name, value in fields_of(record).items():
             columns.setdefault(name, {}).setdefault(key(value), value)
     return columns
+
+
+_ABSENT: Any = type("Absent", (), {})()
+"""Stands for a field that a record lacks."""
+
+
+def columns_of_records(records: Sequence[Any]) -> Iterator[list[Any]]:
+    """Yield the columns of records of Python's own types, as the first ones name their fields."""
+    few = records[:MAX_FIRST]
+    first = few[0] if len(few) else None
+    if isinstance(first, dict):
+        names = dict.fromkeys(chain.from_iterable(r for r in few if isinstance(r, dict)))
+        with suppress(AttributeError):  # of records of several types
+            for name in names:
+                yield [record.get(name, _ABSENT) for record in records]
+        return
+    if isinstance(first, list | tuple):
+        with suppress(IndexError, TypeError):
+            for at in range(len(first)):
+                yield [record[at] for record in records]
+        return
+    names_of_fields = getattr(first, "__dataclass_fields__", None)
+    if names_of_fields is None:
+        yield list(records)
+        return
+    with suppress(AttributeError):
+        for name in names_of_fields:
+            yield [getattr(record, name) for record in records]

@@ -7,7 +7,7 @@ of pandas is no data: what is made has a new one.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -41,12 +41,20 @@ class NumpyArray(OfLibrary):
     def records(self, value: Any) -> list[Any]:
         return list(value.tolist())
 
+    def by_column(self, value: Any) -> Iterator[Any]:
+        if value.dtype.names:
+            return iter([value[name] for name in value.dtype.names] if value.ndim == 1 else [])
+        return iter([value] if value.ndim == 1 else value.reshape(len(value), -1).T)
+
     def joined(self, datasets: Sequence[Any]) -> Any:
-        return self.module.concatenate(datasets)
+        return datasets[0] if len(datasets) == 1 else self.module.concatenate(datasets)
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         # NumPy takes an empty list of indices for one of floats.
         return rows[list(positions)] if positions else rows[:0].copy()
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return self.module.concatenate([rows[start:end] for start, end in [*spans, (0, 0)]])
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         numpy = self.module
@@ -111,10 +119,16 @@ class _Pandas(OfLibrary):
         return self.detail(value), list(map(repr, dtypes)), repr(index.dtype), labels
 
     def joined(self, datasets: Sequence[Any]) -> Any:
+        if len(datasets) == 1:
+            return datasets[0]
         return self.module.concat(datasets, ignore_index=True)
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.iloc[list(positions)].reset_index(drop=True)
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        parts = [rows.iloc[start:end] for start, end in [*spans, (0, 0)]]
+        return self.module.concat(parts, ignore_index=True)
 
     def _cells(self, column: Any, writer: Writer) -> str:
         """A column or an index, as a list if pandas makes the same type of it."""
@@ -166,6 +180,9 @@ class DataFrame(_Pandas, _Table):
         columns = [value.iloc[:, at].tolist() for at in range(len(value.columns))]
         return list(zip(*columns, strict=True)) if columns else [()] * len(value)
 
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return (value.iloc[:, at].to_numpy() for at in range(len(value.columns)))
+
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         pandas = self.module
         columns = [
@@ -205,6 +222,9 @@ class Series(_Pandas):
     def records(self, value: Any) -> list[Any]:
         return list(value.tolist())
 
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return iter([value.to_numpy()])
+
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         return self.module.Series(list(records), dtype=example.dtype, name=example.name)
 
@@ -230,6 +250,9 @@ class _Polars(OfLibrary):
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows[list(positions)] if positions else rows.clear()
 
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return self.module.concat([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
+
     def _kind(self, kind: Any, writer: Writer) -> str:
         """A data type, whose repr lacks the name of the library."""
         polars, quoted = writer.of("polars"), r"""('[^']*'|"[^"]*"|True|False|None)"""
@@ -250,6 +273,9 @@ class PolarsFrame(_Polars, _Table):
 
     def records(self, value: Any) -> list[Any]:
         return list(value.rows())
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return (column.to_numpy() for column in value.iter_columns())
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         columns = [
@@ -281,6 +307,9 @@ class PolarsSeries(_Polars):
 
     def records(self, value: Any) -> list[Any]:
         return list(value.to_list())
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return iter([value.to_numpy()])
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         return self.module.Series(example.name, list(records), dtype=example.dtype, strict=True)
@@ -317,6 +346,12 @@ class ArrowTable(_Table):
 
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.take(self.module.array(positions, type=self.module.int64()))
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return self.module.concat_tables([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return (column.to_numpy() for column in value.columns)
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         columns = []

@@ -40,6 +40,16 @@ class Pair:
     beyond: str = field(default="", compare=False)
     """What of it is beyond what the claim gives: ``"age = 0 (they have 18 to 90)"``; else empty."""
 
+    digests: tuple[tuple[Any, bytes], ...] = field(default=(), compare=False, repr=False)
+    """Large datasets of the pair, each with what is equal for equal ones only: it follows from how
+    they were made, as to read them takes long."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its inputs are large, and made of rows of the examples alone."""
+        large = {id(data) for data, _ in self.digests}
+        return id(self.d1) in large and id(self.d2) in large
+
     @property
     def inputs(self) -> tuple[Any, Any]:
         """D and D' with their parameters, as a `Call` takes them."""
@@ -50,7 +60,10 @@ class Pair:
     @property
     def content(self) -> frozenset[bytes]:
         """Equal for pairs of equal inputs, in either order; hashes, as the inputs may be large."""
-        return frozenset(digest((data, dict(self.params))) for data in (self.d1, self.d2))
+        known = {id(data): content for data, content in self.digests}
+        return frozenset(
+            known.get(id(data)) or digest((data, dict(self.params))) for data in (self.d1, self.d2)
+        )
 
     def reversed(self) -> Pair:
         """D' and D."""

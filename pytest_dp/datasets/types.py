@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
 from pytest_dp.limits import THOUSAND
@@ -74,6 +74,10 @@ class DataType(ABC):
         """The columns themselves, for a description."""
         return [list(cells) for cells in zip(*self.records(value), strict=True)]
 
+    def by_column(self, value: Any) -> Iterator[Any]:  # noqa: ARG002
+        """Yield the columns as arrays or lists, which makes no records; none of some types."""
+        return iter(())
+
     def length(self, value: Any) -> int:
         return len(value)
 
@@ -92,6 +96,13 @@ class DataType(ABC):
     @abstractmethod
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
         """The dataset of the rows at these positions, always a new object."""
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        """The dataset of these runs of rows, each from its start to before its end, a new object.
+
+        It costs as much as copying memory, where `taken` costs something for each row.
+        """
+        return self.taken(rows, [at for start, end in spans for at in range(start, end)])
 
     @abstractmethod
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:

@@ -116,7 +116,7 @@ class Members:
 
     def _owner(self, at: int) -> Hashable:
         same = self.pool.same[at]
-        if same == self._null:
+        if same == self._null or at in self.pool.gaps:
             return _NOBODY
         if self._read is None:
             return same

@@ -58,7 +58,9 @@ def source_of(
         following = Proposing("the examples", lambda _: rest)
         is_all = bounds is EVERYTHING and not pairs.note
         proposers = [following] * (not is_all)
-        return PairSource([*first, *pairs.given], proposers, bounds=bounds, following=rest)
+        source = PairSource([*first, *pairs.given], proposers, bounds=bounds, following=rest)
+        source.examples, source.wholes = pairs.examples, pairs.wholes
+        return source
     # Hypothesis is loaded by now.
     from pytest_dp.inputs.drawing import lost_by_version
     from pytest_dp.inputs.generated import Generated

@@ -8,16 +8,23 @@ from itertools import chain, combinations, islice
 from typing import Any
 
 from pytest_dp.datasets import describe, key, kind_of, records_of
-from pytest_dp.datasets.conversion import joined_as, length, no_dataset
+from pytest_dp.datasets.conversion import length, no_dataset, taken_rows
 from pytest_dp.datasets.ordering import accepted, distinct, in_turn
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate, Relation
 from pytest_dp.datasets.several_tables import refuse_several_tables
-from pytest_dp.datasets.types import Kind
 from pytest_dp.datasets.units import Member, Step, exchanged
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds, Examples
+from pytest_dp.inputs.large import (
+    kept_rows,
+    neighbours_of,
+    pair_at,
+    pairs_without_one,
+    pools_of,
+    whole_of,
+)
 from pytest_dp.limits import MANY, MAX_PAIRS, MILLION, SEVERAL
 
 MAX_LEFT_OUT = 24
@@ -29,6 +36,9 @@ starts late."""
 MAX_SIFTED = 500_000
 """How many records are read, about, of pairs in a row that repeat what looks like an id. With
 more, an audit of a large example starts late; with fewer, another kind of pair is made too soon."""
+MAX_WHOLE_ROWS = 2_000_000
+"""Rows of all pairs of whole large examples that are tried in any case. With more, they take more
+memory; with fewer, an audit begins with fewer pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,10 @@ class Derived:
     """What is given, if that is not all."""
     bounds: Bounds = EVERYTHING
     """What is inside the claim."""
+    examples: Sequence[Any] | None = None
+    """Of large examples the rows that stand for all: what searches are to begin with."""
+    wholes: Iterator[Pair] = field(default_factory=lambda: iter(()))
+    """Each large example beside itself without one of these rows, or all of one unit."""
 
 
 def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
@@ -75,10 +89,54 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     they are all that the relation makes, as where a record of a single example is replaced, these
     neighbours count as examples too, unless they repeat what looks like an id, or mix examples:
     then a record is replaced by leaving out one or another.
+
+    Of examples of thousands of rows, some rows stand for all. Where a dataset may be of any length,
+    pairs are made of these; elsewhere the other rows stay as they are.
     """
+    if not examples:
+        raise _no_examples(examples)
+    kept = [kept_rows(example, relation) for example in examples]
+    if not any(kept):
+        return _derived(examples, relation)
+    few = [
+        example if rows is None else taken_rows(example, rows)
+        for example, rows in zip(examples, kept, strict=True)
+    ]
+    both = zip(examples, kept, strict=True)
+    read = [f"{len(rows):,} of {length(example):,}" for example, rows in both if rows]
+    shown = ", ".join(read[:3]) + ", ..." * (len(read) > 3)
+    note = (
+        f"of large inputs, few rows are looked at ({shown}: extremes of each column, one of each "
+        "category, random ones)"
+    )
+    if isinstance(relation, AddRemoveOne):
+        pairs = _derived(few, relation)
+        note = f"{note}; pairs are made of these"
+        wholes = pairs_without_one(pools_of(examples, kept), relation)
+        pairs = replace(pairs, examples=few, wholes=wholes)
+    else:
+        pairs = _derived(few, relation, pools_of(examples, kept))
+        most = max(MAX_WHOLE_ROWS // max(map(length, examples)), 1)
+        rest = chain(pairs.given[most:], pairs.rest)
+        pairs = replace(
+            pairs,
+            given=list(map(whole_of, pairs.given[:most])),
+            rest=map(whole_of, rest),
+            examples=[],
+        )
+    return replace(pairs, note="; ".join(filter(None, (note, pairs.note))))
+
+
+def _derived(
+    examples: Sequence[Any],
+    relation: OfRecords,
+    sources: Sequence[tuple[Pool, Positions]] | None = None,
+) -> Derived:
+    """The same, of examples that are small, or of the rows that are read of large `sources`."""
     _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
-    sources = sorted(_pools(examples), key=lambda source: len(source[1]))
+    pools = pools_of(examples) if sources is None else sources
+    sources = sorted(pools, key=lambda source: len(source[1]))
     if not any(map(length, examples)):
         raise _no_pair(examples, relation)
     bounds, outside = Examples(examples, relation), list[Pair]()
@@ -93,7 +151,7 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
         )
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
     if not pairs.given and isinstance(relation, ReplaceOne):
-        by_leaving_out = _by_leaving_out(examples, relation)
+        by_leaving_out = _by_leaving_out(examples, relation, pools)
         if by_leaving_out.given:
             return by_leaving_out
     if not pairs.given and outside:
@@ -105,29 +163,34 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     return replace(_not_empty(pairs, examples, relation), bounds=bounds)
 
 
-def _by_leaving_out(examples: Sequence[Any], relation: ReplaceOne) -> Derived:
+def _by_leaving_out(
+    examples: Sequence[Any], relation: ReplaceOne, sources: Sequence[tuple[Pool, Positions]]
+) -> Derived:
     """Return pairs of what is left of an example without one record, and without another one.
 
     Each of these two has a record that the other one has not, and no record repeats. They count as
     examples. With units, all rows of one are left out; of groups of k, k records or units.
     """
     size, subsets, pairs = relation.group, list[Any](), list[Pair]()
-    for pool, rows in _pools(examples):
-        count = min(MAX_LEFT_OUT, max(MAX_COPIED // max(len(rows), 1), 2))
+    for pool, rows in sources:
+        count = min(MAX_LEFT_OUT, max(MAX_COPIED // max(pool.length(rows), 1), 2))
         members = list(islice(relation.members(pool, rows), count * size))
         low_and_high = (_chunks(members[::2], size), _chunks(members[1::2], size))
         without = [
-            (chunk, pool.dataset(exchanged(rows, tuple(sorted(chain(*(m.at for m in chunk)))))))
+            (chunk, exchanged(rows, tuple(sorted(chain(*(m.at for m in chunk))))))
             for chunk in in_turn(low_and_high)
         ]
-        for (gone, d1), (new, d2) in combinations(without, 2):
+        made = [pool.dataset(pool.kept(left)) for _, left in without]
+        for (gone, left1, d1), (new, left2, d2) in combinations(
+            [(*one, data) for one, data in zip(without, made, strict=True)], 2
+        ):
             if {member.key for member in gone}.isdisjoint(member.key for member in new):
                 steps = [
                     Step(b.name, len(b.at), a.name, len(a.at))
                     for a, b in zip(gone, new, strict=True)
                 ]
-                pairs.append(relation.pair_of(d1, d2, steps))
-        subsets += [dataset for _, dataset in without]
+                pairs.append(pair_at(pool, relation, (left1, d1), (left2, d2), steps))
+        subsets += made
     what = "record" if relation.unit is None else "unit"
     of = f"one {what}" if size == 1 else f"{size} {what}s"
     note = (
@@ -156,6 +219,8 @@ def _sorted(
     ways = [sieve(_new_pairs(w, offered, relation, seen)) for w in ([*small, *parts], large)]
     if not large:
         return leading(ways[0])
+    if any(pool.gaps for pool, _ in large):
+        return leading(sieve(_new_pairs(sources, offered, relation, seen)))
     of_part, of_whole = list(islice(ways[0], SEVERAL)), list(islice(ways[1], SEVERAL // 2))
     both = zip(parts, large, strict=True)
     sizes = [f"{len(part):,} of {len(rows):,}" for (_, part), (_, rows) in both]
@@ -204,8 +269,8 @@ def _new_pairs(
 ) -> Iterator[Pair]:
     """The pairs of datasets, one of each in turn, that were not seen before."""
     records = 0
-    for pool, d1, content, moved, steps in in_turn(
-        _neighbours(pool, rows, offered[pool], relation) for pool, rows in sources
+    for pool, rows, d1, content, moved, steps in in_turn(
+        neighbours_of(pool, rows, offered[pool], relation) for pool, rows in sources
     ):
         both = frozenset((content, pool.content(moved)))
         if both not in seen:
@@ -213,16 +278,7 @@ def _new_pairs(
                 return
             seen.add(both)
             records += len(moved)
-            yield relation.pair_of(d1, pool.dataset(moved), steps)
-
-
-def _neighbours(
-    pool: Pool, rows: Positions, offered: Sequence[Positions], relation: OfRecords
-) -> Iterator[tuple[Pool, Any, bytes, Positions, Sequence[Step]]]:
-    """The pool, a dataset and its content; a neighbour's positions and what leads to it."""
-    d1, content = pool.dataset(rows), pool.content(rows)
-    for moved, steps in relation.moves(pool, rows, offered):
-        yield pool, d1, content, moved, steps
+            yield pair_at(pool, relation, (rows, d1), (moved, None), steps)
 
 
 def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
@@ -301,23 +357,3 @@ def _check(examples: Sequence[Any], relation: OfRecords) -> None:
                 f"inputs[{at}] is {describe(example)}: {unfit}. Leave some of them out, or promise "
                 "more."
             )
-
-
-def _pools(examples: Sequence[Any]) -> list[tuple[Pool, Positions]]:
-    """Each example as positions in the pool of its kind."""
-    kinds = [(*kind_of(example), joined_as(example)) for example in examples]
-    for at, (name, detail, content) in enumerate(kinds):
-        if not content:
-            # The type of an empty array or data frame says little: it takes that of another.
-            alike = (kind for kind in kinds if kind[:2] == (name, detail) and kind[2])
-            kinds[at] = next(alike, kinds[at])
-    members: dict[Kind, list[Any]] = {}
-    starts = []
-    for kind, example in zip(kinds, examples, strict=True):
-        starts.append(sum(map(length, members.setdefault(kind, []))))
-        members[kind].append(example)
-    pools = {kind: Pool(datasets) for kind, datasets in members.items()}
-    return [
-        (pools[kind], tuple(range(start, start + length(example))))
-        for kind, start, example in zip(kinds, starts, examples, strict=True)
-    ]

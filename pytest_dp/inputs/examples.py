@@ -31,7 +31,10 @@ from pytest_dp.reprs import counted
 
 
 class Bounds:
-    """What a claim gives; here everything: pairs that the user states, what a strategy yields."""
+    """What a claim gives; here everything: pairs that the user states, what a strategy yields.
+
+    Pairs of whole large examples say themselves what of them is beyond it.
+    """
 
     def beyond(self, pair: Pair) -> str:  # noqa: ARG002
         """What of a pair the claim does not give, in words; empty for a pair inside the claim."""
@@ -106,6 +109,8 @@ class Examples(Bounds):
 
     def beyond(self, pair: Pair) -> str:
         """A value that is new comes first: what repeats may only come of making a pair smaller."""
+        if pair.is_large:
+            return pair.beyond
         if self._last[0] is not pair.d1:  # which many pairs in a row share
             self._last = pair.d1, *self._faults(pair.d1)
         _, new, other = self._last

@@ -90,7 +90,8 @@ def checked(
     def accept(pair: Pair) -> Pair | None:
         try:
             fits = inside is None or inside(pair.d1, pair.d2)
-            fits = fits and (relation is None or not relation.fault(pair.d1, pair.d2))
+            if fits and relation is not None and not pair.is_large:  # which are made as neighbours
+                fits = not relation.fault(pair.d1, pair.d2)
         except ClaimError:  # such as records that nobody owns, under unit=
             return None
         return pair if fits else None
@@ -117,7 +118,8 @@ class PairSource:
     be mutated and shrunk. `bounds` is what is inside the claim; all of it by default. `notes` tells
     what is to be said of a search in the end. `following` are the further pairs that examples give,
     which one of the proposers reads too. `screener` looks at many pairs before anything is
-    drawn on the first of them.
+    drawn on the first of them. Where examples are large, `examples` are what searches are to begin
+    with in their place, and `wholes` pairs of the large ones.
     """
 
     def __init__(
@@ -131,6 +133,8 @@ class PairSource:
         screener: Screener | None = None,
     ) -> None:
         self.given, self.generated, self.bounds = tuple(given), generated, bounds
+        self.examples: Sequence[Any] | None = None
+        self.wholes: Iterator[Pair] = iter(())
         self.notes, self.screener = notes, Screener() if screener is None else screener
         self.following: Iterator[Pair] = iter(()) if following is None else following
         self.proposers = tuple(proposers)

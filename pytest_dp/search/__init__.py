@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -48,6 +49,8 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     The inputs of the promise are looked up. Copies of the mechanism are run a few times.
     """
     relation, bounds = promise.relation, source.bounds
+    if source.examples is not None:
+        promise = replace(promise, inputs=list(source.examples))
     inside = counts if isinstance(promise.inputs, Queries) else None
     neighbours = partial(checked, relation=relation, inside=inside)
     names = [option for option in settings.search if isinstance(option, str)]
@@ -55,7 +58,7 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     clock = Clock(SEARCH_TIME * settings.max_seconds)
     seed = settings.seed or 0
     by_movement = ByMovement(source, promise, call, clock, settings)
-    if not names:
+    if not names or any(pair.is_large for pair in source.given):
         proposers = [*users, *source.proposers]
         return PairSource(source.given, proposers, source.generated, bounds, screener=by_movement)
     screen = Screen(call, source.given, bounds.holds, clock, seed, inside or (lambda *_: True))

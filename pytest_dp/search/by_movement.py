@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,12 @@ comparisons."""
 MAX_OUTSIDE = 400
 """Pairs outside the claim that are screened, and at most half as many as inside. More try odd
 values in more kinds of records, and take longer where inputs are large."""
+MAX_WHOLES, MAX_WHOLE_ROWS = 24, 2_000_000
+"""Pairs of whole large examples that are screened, and about how many rows they have together. More
+take longer; with fewer, what shows in the whole alone is missed more often."""
+WHOLE_SECONDS = 5.0
+"""Seconds for these pairs, if there is no more for all searches. With more, an audit of slow
+mechanisms takes longer; with fewer, none of these pairs is run where the machine is busy."""
 CLEARLY_FARTHER = 1.25
 """How many times as far the answer has to move on a pair outside the claim, to be proposed."""
 CLEARLY_MORE = 1.0001
@@ -71,6 +78,7 @@ class ByMovement(Screener):
         """Gives the instructions that runs of other searches have executed."""
         self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         self._screening = Screening(call, clock.remaining, raising=source.generated is not None)
+        self._steps_of_wholes: set[Step] = set()
         self._screened: Screened | None = None
         self._proposed: list[Moved] = []
         self._outside: list[Moved] = []
@@ -88,7 +96,7 @@ class ByMovement(Screener):
         given = self._source.given
         inputs = [data for pair in given[:MAX_PROPOSED] for data in pair.inputs]
         fixed = {*self._call.params, self._call.size or ""} - given[0].params.keys()
-        return self._screening.unreached(inputs, self.steps(), fixed)
+        return self._screening.unreached(inputs, self.steps() | self._steps_of_wholes, fixed)
 
     def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:  # noqa: ARG002
         """Return the pairs of largest movement, where the claim gives none that moves as far."""
@@ -111,6 +119,9 @@ class ByMovement(Screener):
         pairs, is_all = self._further()
         more, found = self._screening.screen(pairs, wanted - done)
         is_all = is_all and done + more < wanted
+        if not self._screening.note:
+            whole, farthest_of_whole = self._screen_wholes()
+            more, found = more + whole, ranked([*found, *farthest_of_whole])
         if source.generated is not None:
             opened, closest = self._screening.screen(
                 self._pairs_around_turns(), MAX_OPENED, twice=True
@@ -145,7 +156,7 @@ class ByMovement(Screener):
             return
         if isinstance(inputs, Queries):
             self._take_farther(self._pairs_around_turns(), farthest, twice=True)
-        elif isinstance(inputs, list | tuple) and isinstance(relation, OfRecords):
+        elif isinstance(inputs, list | tuple) and inputs and isinstance(relation, OfRecords):
             # Missing values break most code that was not written for them: what numbers break says
             # more, and comes first.
             self._take_farther(odd_pairs(inputs, relation, far_values), farthest)
@@ -205,6 +216,26 @@ class ByMovement(Screener):
             assert isinstance(relation, AddRemoveOne)
             return parts_of(promise.inputs, relation, self._rng), False
         return inside, True
+
+    def _screen_wholes(self) -> tuple[int, list[Moved]]:
+        """Return how many pairs of whole large examples have a movement, and the largest ones.
+
+        They are run anew, as noise of small inputs may not be there in large ones.
+        """
+
+        def wholes() -> Iterator[Pair]:
+            rows = 0
+            for pair in islice(self._source.wholes, MAX_WHOLES):
+                yield pair
+                rows += length(pair.d1)
+                if rows >= MAX_WHOLE_ROWS:
+                    return
+
+        seconds = max(self._clock.remaining, WHOLE_SECONDS)
+        screening = Screening(self._call, seconds)
+        found = screening.screen(wholes(), MAX_WHOLES, twice=True)
+        self._steps_of_wholes = screening.steps
+        return found
 
     def _drawn(self, generated: Generated) -> Iterator[Pair]:
         """Yield pairs of a strategy: drawn ones, then the cheapest that it is known to yield."""

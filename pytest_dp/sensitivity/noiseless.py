@@ -8,9 +8,10 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -169,8 +170,13 @@ def copied(data: Any) -> Any:
     if kind in _IMMUTABLE:
         return data
     if kind in (list, tuple):
-        if all(type(record) in _IMMUTABLE for record in data):
+        kinds = set(map(type, data))
+        if kinds <= _IMMUTABLE or (
+            kinds == {tuple} and _holds_immutable(chain.from_iterable(data))
+        ):
             return kind(data)
+        if kinds == {dict} and _holds_immutable(chain.from_iterable(map(dict.values, data))):
+            return kind(map(dict.copy, data))
         return kind([copied(record) for record in data])
     if kind is dict:
         return {name: copied(value) for name, value in data.items()}
@@ -184,6 +190,10 @@ def copied(data: Any) -> Any:
         return copy.deepcopy(data)
     except Exception:  # locks, files, connections
         return data
+
+
+def _holds_immutable(values: Iterable[Any]) -> bool:
+    return set(map(type, values)) <= _IMMUTABLE
 
 
 _IMMUTABLE = frozenset([int, float, str, bool, bytes, type(None)])

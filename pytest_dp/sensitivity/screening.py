@@ -56,6 +56,11 @@ class Screening:
         """Runs that were made so far."""
         return self._runner.runs
 
+    @property
+    def steps(self) -> set[Step]:
+        """Instructions that the runs executed."""
+        return self._runner.tracer.steps
+
     def screen(
         self, pairs: Iterable[Pair], most: int, *, twice: bool = False
     ) -> tuple[int, list[Moved]]:
@@ -91,9 +96,9 @@ class Screening:
                 if self._spent > SLOW_TIMES * self._seconds:
                     self.note = "its runs take too long"
                     break
-            largest = ranked(best.values())
+            largest = ranked(best.values())[:MAX_REFINED]
             with self._in_place():
-                largest = [self._refined(moved) for moved in largest[:MAX_REFINED]]
+                largest = largest if twice else [self._refined(moved) for moved in largest]
         except OutOfTime:
             self.note, largest = "its runs take too long", largest or ranked(best.values())
         except Exception as error:  # what the user's own objects raise: it only proposes

@@ -1,0 +1,205 @@
+"""Examples of thousands of rows, of which few stand for all: others are never read one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from neighbours import source
+
+from pytest_dp import ClaimError, add_remove_one, audit
+from pytest_dp.claim import expand
+from pytest_dp.datasets import key, records_of, types
+from pytest_dp.datasets.conversion import length, taken_rows
+from pytest_dp.datasets.pool import ThinPool
+from pytest_dp.datasets.thinning import KEPT_ROWS, kept_rows
+from pytest_dp.reprs import on_one_line
+
+ROWS = 5_000
+AGES = np.random.default_rng(0).integers(18, 91, ROWS)
+INCOMES = np.random.default_rng(1).lognormal(10, 1, ROWS)
+INCOMES[4_321] = np.nan
+REGIONS = np.random.default_rng(2).choice(["north", "south", "west"], ROWS)
+REGIONS[1_234] = "isle"
+FRAME = pd.DataFrame({"age": AGES, "income": INCOMES, "region": REGIONS})
+ROWS_AS_TUPLES = list(zip(AGES.tolist(), INCOMES.tolist(), REGIONS.tolist(), strict=True))
+DATASETS = {
+    "dicts": [dict(zip(("age", "income", "region"), row, strict=True)) for row in ROWS_AS_TUPLES],
+    "tuples": ROWS_AS_TUPLES,
+    "tuple": tuple(AGES.tolist()),
+    "array": np.column_stack([AGES, INCOMES]),
+    "numbers": INCOMES,
+    "structured": np.array(ROWS_AS_TUPLES, [("age", int), ("income", float), ("region", "U5")]),
+    "frame": FRAME,
+    "series": FRAME["region"],
+    "columns": {"x": np.column_stack([AGES, INCOMES]), "y": AGES.tolist()},
+    "polars": pl.from_pandas(FRAME),
+    "polars-series": pl.Series(AGES),
+    "table": pa.Table.from_pandas(FRAME),
+    "set": {int(at) for at in range(ROWS)},
+    "text": "".join(REGIONS),
+}
+each_dataset = pytest.mark.parametrize("data", DATASETS.values(), ids=DATASETS)
+
+
+@each_dataset
+def test_kept_rows_have_the_extremes_of_each_column_and_each_category(data):
+    few = records_of(taken_rows(data, kept_rows(data)))
+    assert len(few) == KEPT_ROWS
+    whole = records_of(data)
+    for at in range(len(_fields(whole[0]))):
+        column = [_fields(record)[at] for record in whole]
+        kept = [_fields(record)[at] for record in few]
+        if isinstance(column[0], str):
+            assert set(column) == set(kept)
+        elif not isinstance(column[0], list):
+            numbers = [value for value in column if value is not None and value == value]
+            assert {min(numbers), max(numbers)} <= set(kept)
+            assert len(numbers) == ROWS or not all(v == v and v is not None for v in kept)
+
+
+def _fields(record):
+    if isinstance(record, dict):
+        return list(record.values())
+    return list(record) if isinstance(record, tuple | list) else [record]
+
+
+def test_a_row_of_each_type_and_an_absent_field_is_kept():
+    data = [{"age": 1.5, "note": "x"} for _ in range(ROWS)]
+    data[3_000] = {"age": None, "note": "x"}
+    data[4_000] = {"age": 2.5}
+    assert {3_000, 4_000} <= set(kept_rows(data))
+
+
+def test_rows_of_a_unit_are_kept_together():
+    users = np.arange(ROWS) // 7
+    users[:30] = 0
+    data = FRAME.assign(user=users)
+    kept = set(kept_rows(data, "user"))
+    for user in set(users[list(kept)].tolist()):
+        assert set(np.flatnonzero(users == user)) <= kept
+    assert set(range(30)) <= kept
+    assert {int(np.argmax(FRAME.income)), int(np.argmin(FRAME.income)), 1_234, 4_321} <= kept
+
+
+@each_dataset
+def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
+    kept = kept_rows(data)
+    pool = ThinPool([data], [kept])
+    positions = pool.given[0]
+    read = [at for at in positions if at not in pool.gaps]
+    out, records = read[17], records_of(data)
+    left = [record for at, record in enumerate(records) if at != kept[17]]
+    without = pool.dataset(tuple(at for at in positions if at != out))
+    assert key(records_of(without)) == key(left)
+    assert type(without) is type(data)
+    assert pool.length(positions) == ROWS if not isinstance(data, str) else len(data)
+    assert key(pool.dataset(pool.kept(positions))) == key(taken_rows(data, kept))
+    if not isinstance(data, set):
+        twice = pool.dataset((*positions, out))
+        assert key(records_of(twice)) == key([*records, records[kept[17]]])
+        added = pool.add(pool.records[read[0]])
+        assert added == read[0] or pool.same[added] == pool.same[read[0]]
+
+
+def test_an_added_record_stands_where_its_position_is():
+    pool = ThinPool([list(range(ROWS))], [[5, 100]])
+    new = pool.add(-1)
+    before, _, *rest = pool.given[0]
+    assert pool.dataset((before, new, *rest)) == [0, 1, 2, 3, 4, -1, *range(6, ROWS)]
+
+
+@pytest.mark.parametrize("name", ["frame", "polars", "table", "array", "structured"])
+def test_few_records_are_made_of_a_large_example(name, monkeypatch):
+    data, made = DATASETS[name], Counter()
+    kind = type(types.type_of(data))
+    records = kind.records
+
+    def counted(self, value):
+        found = records(self, value)
+        made["rows"] = max(made["rows"], len(found))
+        return found
+
+    monkeypatch.setattr(kind, "records", counted)
+    of = source(inputs=[data], neighbors="add_remove_one")
+    whole = next(of.wholes)
+    assert not of.bounds.beyond(whole)
+    assert len(whole.content) == 2
+    assert made["rows"] <= KEPT_ROWS + 1
+
+
+@each_dataset
+def test_pairs_of_the_whole_are_neighbours(data):
+    notes = []
+    of = source(inputs=[data], neighbors="add_remove_one", notes=notes)
+    assert f"({KEPT_ROWS:,} of {length(data):,}: " in notes[0]
+    assert all(length(pair.d1) <= KEPT_ROWS for pair in of.given)
+    relation = expand({"eps": 1.0, "inputs": [data], "neighbors": "add_remove_one"})[0]
+    for pair in islice(of.wholes, 2):
+        assert not relation.promise.relation.fault(pair.d1, pair.d2)
+        assert length(pair.d2) == length(data) - 1
+        assert pair.is_large
+
+
+@pytest.mark.parametrize("name", ["dicts", "array", "frame", "polars"])
+@pytest.mark.parametrize("neighbors", ["replace_one", "replace_special"])
+def test_where_records_are_replaced_pairs_are_of_all_rows(name, neighbors):
+    data = DATASETS[name]
+    if name == "frame":
+        data = data.astype({"age": float})  # which can hold missing values
+    of = source(inputs=[data], neighbors=neighbors)
+    relation = expand({"eps": 1.0, "inputs": [data], "neighbors": neighbors})[0].promise.relation
+    for pair in of.given[:2]:
+        assert length(pair.d1) >= ROWS - 1
+        assert not relation.fault(pair.d1, pair.d2)
+        assert not of.bounds.beyond(pair)
+    assert len({content for pair in of.given for content in pair.content}) > 1
+
+
+def test_all_rows_of_a_unit_leave_the_whole():
+    data = FRAME.assign(user=np.arange(ROWS) // 7)
+    of = source(inputs=[data], neighbors=add_remove_one(unit="user"))
+    pair = next(of.wholes)
+    gone = set(data.user) - set(pair.d2.user)
+    assert len(gone) == 1
+    assert len(pair.d2) == ROWS - (data.user == gone.pop()).sum()
+
+
+def test_a_unit_of_too_many_rows_is_refused():
+    data = FRAME.assign(user=np.maximum(np.arange(ROWS), 50))
+    with pytest.raises(ClaimError, match="user=50 has 51 rows, more than rows=3"):
+        source(inputs=[data], neighbors=add_remove_one(unit="user", rows=3))
+
+
+def test_a_leak_of_large_data_alone_is_red():
+    def count(data, rng):
+        return len(data) + rng.laplace(scale=1.0) * (len(data) < 3_000)
+
+    result = audit(count, eps=1.0, inputs=[DATASETS["dicts"]], neighbors="add_remove_one", seed=1)
+    assert result.violated
+
+
+def test_the_start_of_a_long_list_is_shown_without_its_end():
+    class Record:
+        shown = 0
+
+        def __repr__(self):
+            Record.shown += 1
+            return "record"
+
+    text = on_one_line([[Record() for _ in range(100_000)]])
+    assert text == "[[record, record, record, record, record, record, record, ..."[:57] + "..."
+    assert Record.shown < 1_000
+
+
+@pytest.mark.parametrize(
+    "value", [[], (), (1,), [1, 2], [[1] * 5_000], ["a  b" * 50, 2], [("x",)], {"a": [1] * 99}]
+)
+def test_a_value_on_one_line_is_its_repr_cut_off(value):
+    flat = " ".join(repr(value).split())
+    assert on_one_line(value) == (flat if len(flat) <= 60 else f"{flat[:57]}...")
