@@ -87,6 +87,8 @@ class BettingLoop(Generic[S]):
             status.record = status.record.with_batch(batch)
         if status.outputs.pairs >= REFIT_GROWTH * status.learned:
             self.refit(status)
+        if not status.binnings:
+            return
         growth = max(self.ledger.growth(status.record))
         status.edge_bound = edge_upper_bound(growth, status.record.pairs)
         if status.is_known_to_win:
@@ -103,7 +105,12 @@ class BettingLoop(Generic[S]):
         return batch
 
     def refit(self, status: S) -> None:
-        """Fit the detector anew; draw independently from then on where that would win more."""
+        """Fit the detector anew; draw independently from then on where that would win more.
+
+        Of fewer outputs than the smallest batch nothing is learned.
+        """
+        if status.outputs.pairs < MIN_BATCH:
+            return
         status.detector, status.record = self.sampler.fit(status)
         if status.coupled and self.ledger.prefers_apart(status.record):
             status.coupled, status.record = False, status.record.as_independent()

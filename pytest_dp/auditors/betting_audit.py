@@ -276,7 +276,7 @@ class BettingAudit:
             return learned
         for state in seen:
             self.refit(state)
-        return seen
+        return [state for state in seen if state.binnings]
 
     def rest_on_what_is_known(self) -> None:
         """Let a pass rest on the known loss where effort ended in bets on pairs without one."""
@@ -297,8 +297,8 @@ class BettingAudit:
 
     @property
     def seen(self) -> list[PairState]:
-        """The pairs that were looked at."""
-        return self.queue.seen
+        """The pairs that outputs were drawn on."""
+        return [state for state in self.queue.seen if state.drawn]
 
     @property
     def drawn(self) -> int:

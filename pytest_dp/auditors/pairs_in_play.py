@@ -47,8 +47,8 @@ class ClaimPairs(PairQueue[PairState]):
 
     @property
     def accepted(self) -> list[PairState]:
-        """The pairs that were looked at, without those whose inputs the mechanism refuses."""
-        return [state for state in self.seen if not state.refused]
+        """The pairs that outputs were drawn on, without those whose inputs are refused."""
+        return [state for state in self.seen if state.drawn and not state.refused]
 
     @property
     def all_seen(self) -> bool:
