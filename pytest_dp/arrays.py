@@ -16,7 +16,10 @@ Outputs = Sequence[Any] | npt.NDArray[Any]
 
 
 def joined(parts: Sequence[Outputs]) -> Outputs:
-    """The outputs of several parts in one sequence: an array where all of them are arrays."""
+    """Join the outputs of several parts into one sequence.
+
+    An array where all of them are arrays.
+    """
     if len(parts) == 1:
         return parts[0]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]

@@ -1,4 +1,4 @@
-"""What values may be: checks that several keywords share, each saying what is allowed."""
+"""Checks of values that several keywords share, each saying what is allowed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def function(allowed: str) -> Check:
 
 
 def is_strategy(value: object) -> bool:
-    """Whether this is a Hypothesis strategy: it can only be one if Hypothesis is loaded."""
+    """Return whether a value is a Hypothesis strategy; none is if Hypothesis is not loaded."""
     strategy = getattr(sys.modules.get("hypothesis.strategies"), "SearchStrategy", ())
     return isinstance(value, strategy)
 

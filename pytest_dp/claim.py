@@ -1,4 +1,4 @@
-"""What is claimed: a validated `Claim`, one for each combination of parameters."""
+"""Claims: a validated `Claim` for each combination of parameters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Games:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a mechanism promises, and on which inputs.
+    """The promise of a mechanism, and the inputs that it is about.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Promise:
 
     @property
     def of_one_unit(self) -> Promise:
-        """What is promised for each unit of a group."""
+        """Promise for each unit of a group."""
         if not isinstance(self.relation, OfRecords) or self.one_unit is None:
             return self
         return replace(self, guarantee=self.one_unit, relation=replace(self.relation, group=1))
@@ -80,7 +80,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a mechanism is called with, beside its data.
+    """The arguments of a mechanism, besides its data.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ def _check_parts(promise: Promise) -> None:
     """
     if not promise.composes:
         return
-    choices = [[(part, n) for part in _promised(m, promise)] for m, n in promise.composes]
+    choices = [[(part, n) for part in _promises_of_part(m, promise)] for m, n in promise.composes]
     sums, problem = [], ""
     for chosen in product(*choices):
         try:
@@ -218,8 +218,8 @@ def _check_parts(promise: Promise) -> None:
         )
 
 
-def _promised(mechanism: Any, claimed: Promise) -> list[Guarantee]:
-    """What a part promises, of the same neighbours as the whole."""
+def _promises_of_part(mechanism: Any, claimed: Promise) -> list[Guarantee]:
+    """Return the promises of a part, for the same neighbours as the whole."""
     name, declared = _name(mechanism), getattr(mechanism, ATTRIBUTE, ())
     if not declared:
         raise ClaimError(
@@ -240,7 +240,7 @@ def _promised(mechanism: Any, claimed: Promise) -> list[Guarantee]:
 
 
 def _counts(part: Promise, whole: Promise) -> bool:
-    """Whether what a part promises holds for all neighbours of the whole.
+    """Return whether the promise of a part holds for all neighbours of the whole.
 
     Where the relation of inputs is not known before they are looked up, for those of the same name.
     """
@@ -342,7 +342,9 @@ def distinct_labels(claims: Iterable[Claim]) -> list[str]:
 
 
 def fitting(relation: Relation | None, inputs: Any) -> Relation | None:
-    """The relation for these inputs: as given if it fits, else the default where there is one.
+    """Return the relation for these inputs.
+
+    As given if it fits, else the default where there is one.
 
     Names (``"module:attribute"``) and functions are checked once they are resolved; what cannot
     be inputs at all is refused there too.
@@ -365,7 +367,7 @@ def fitting(relation: Relation | None, inputs: Any) -> Relation | None:
 
 
 def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee:
-    """What is promised, with the values of the parameters that the claim names."""
+    """Return the guarantee, with the values of the parameters that the claim names."""
     values = {name: _value(name, given[name], params) for name in PRIVACY if name in given}
     try:
         return guarantee(values)
@@ -375,7 +377,7 @@ def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee
 
 
 def _of_group(promised: Guarantee, relation: Relation | None) -> Guarantee:
-    """What is promised for the groups of a relation, if it has some."""
+    """Return the guarantee for the groups of a relation, if it has some."""
     return of_group(promised, relation.group) if isinstance(relation, OfRecords) else promised
 
 

@@ -121,7 +121,7 @@ def _sentences(
         yield shared
     elif leak:
         if event is not None and len(searched) == 2:
-            yield from _told_apart(event, searched)
+            yield from _kinds_at_place(event, searched)
         yield leak
     elif any(stands_out(event, table) for table in searched):
         yield (
@@ -148,8 +148,8 @@ def _shared_noise(searched: Sequence[Table]) -> str:
     return f"{shared}. Draw new noise for each number." if shared else ""
 
 
-def _told_apart(event: Event, searched: Sequence[Table]) -> Iterator[str]:
-    """What stands at the place that an event speaks of, where that is of two kinds."""
+def _kinds_at_place(event: Event, searched: Sequence[Table]) -> Iterator[str]:
+    """Describe the contents of the place that an event is about, where they are of two kinds."""
     for condition in event.conditions:
         feature = getattr(condition, "feature", None)
         if feature is None or feature.of_kind.whole:
@@ -166,10 +166,10 @@ def _told_apart(event: Event, searched: Sequence[Table]) -> Iterator[str]:
 
 
 def _commonest(feature: Feature, table: Table) -> tuple[str, str]:
-    """What a feature is most often, in a word or two, and in how many of the outputs."""
+    """Return the most frequent content of a feature, in a word or two, and its share of outputs."""
     numbers, codes = feature.columns(table)
     types = table.typed(feature.argument) if feature.kind == "leaf" else np.zeros(len(table), int)
-    names = {code: _named(*category) for category, code in table.levels.items()}
+    names = {code: _category_words(*category) for category, code in table.levels.items()}
     kinds: Counter[str] = Counter()
     for number, code, which in zip(numbers, codes.tolist(), types.tolist(), strict=True):
         if code == NUMBER:
@@ -182,8 +182,8 @@ def _commonest(feature: Feature, table: Table) -> tuple[str, str]:
     return word, f"{count:,} of {len(table):,} runs"
 
 
-def _named(kind: str, value: Hashable) -> str:
-    """What a category is, in words."""
+def _category_words(kind: str, value: Hashable) -> str:
+    """Name a category in words."""
     if isinstance(value, Raised):
         return f"raises {value.kind}"
     return _KINDS.get(kind, f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}")
@@ -194,7 +194,7 @@ _KINDS = {"NoneType": "None", "str": "a text", "bool": "true or false", "int": "
 
 def _leak(event: Event) -> str | None:
     for condition in event.conditions:
-        if told := _trace(condition) or _LEAKS.get(_asked(condition)):
+        if told := _trace(condition) or _LEAKS.get(_quantity_of(condition)):
             return told
         if isinstance(condition, OneOf):
             texts = list(condition.texts)
@@ -216,8 +216,8 @@ def _leak(event: Event) -> str | None:
     return None
 
 
-def _asked(condition: Condition) -> str:
-    """The kind of quantity that a condition speaks of, also inside of a text."""
+def _quantity_of(condition: Condition) -> str:
+    """Return the kind of quantity that a condition is about, also inside of a text."""
     feature = getattr(condition, "feature", None)
     inner = getattr(getattr(feature, "argument", None), "inner", feature)
     inner = getattr(inner, "feature", inner)
@@ -239,7 +239,7 @@ _LEAKS = {
 
 
 def _trace(condition: Condition) -> str | None:
-    """What the noise left behind that a condition speaks of, if it does."""
+    """Describe the trace of noise that a condition is about, if it is about one."""
     argument = getattr(getattr(condition, "feature", None), "argument", None)
     if isinstance(argument, Relation):
         many = {2: "Two", 3: "Three"}.get(len(argument.places), "Several")
@@ -274,7 +274,7 @@ def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Ite
 
 
 def stands_out(event: Event | None, table: Table) -> bool:
-    """Whether an event is one finite number at a place where others hardly ever recur."""
+    """Return whether an event is one finite number at a place where others hardly ever recur."""
     for condition in event.conditions if event is not None else ():
         if isinstance(condition, Equals) and condition.feature.of_kind.categories:
             numbers, codes = condition.feature.columns(table)
@@ -286,6 +286,6 @@ def stands_out(event: Event | None, table: Table) -> bool:
 
 
 def is_constant(table: Table) -> bool:
-    """Whether all outputs of a table are the same."""
+    """Return whether all outputs of a table are the same."""
     marks = hashes(table)
     return bool(len(table)) and bool((marks == marks[0]).all())

@@ -1,4 +1,4 @@
-"""What production code writes: ``@dp_claim``, ``queries`` and ``values``.
+"""Decorators for production code: ``@dp_claim``, ``queries`` and ``values``.
 
 Production code imports this module, so it stays on the cheapest corner of the standard library and
 never raises: a claim is only recorded here. It is validated (`pytest_dp.claim`) when it is audited,
@@ -251,7 +251,7 @@ def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any
 
 
 def recorded(keywords: dict[str, Any]) -> Callable[[F], F]:
-    """A decorator that records a claim of these keywords on a mechanism."""
+    """Make a decorator that records a claim of these keywords on a mechanism."""
 
     def record(mechanism: F) -> F:
         place, imported = _site(mechanism)

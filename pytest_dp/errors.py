@@ -30,13 +30,13 @@ class MechanismError(PytestDPError, RuntimeError):
 
 
 class DependentRuns(MechanismError):  # noqa: N818  a MechanismError to users
-    """What an audit saw of a mechanism is no evidence, as runs depend on earlier ones."""
+    """The runs of a mechanism depend on earlier ones, so that an audit has no evidence."""
 
     __module__ = "pytest_dp"
 
 
 class CannotRun(MechanismError):  # noqa: N818  a MechanismError to users
-    """What a mechanism is made of cannot be run: a program is missing, a service does not answer.
+    """A part of a mechanism cannot be run: a program is missing, a service does not answer.
 
     Unlike whatever else a mechanism raises, this is no output, and ends the audit.
     """

@@ -1,4 +1,4 @@
-"""What a mechanism loses, without a claim: `estimate`."""
+"""Estimates of the loss of a mechanism, without a claim: `estimate`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ DeltaBounds = Callable[[float], tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class LossEstimate(Estimate):
-    """What a mechanism loses on some pairs of neighbouring inputs.
+    """An estimate of the loss of a mechanism on some pairs of neighbouring inputs.
 
     Attributes
     ----------
@@ -220,9 +220,9 @@ def estimate(
     pairs = source_of(resolved_claim, number or 0, written).given
     seconds = LONG_STEP_TIME * float(claim.effort.get("max_seconds", 60.0))
     try:
-        return _known(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
+        return _known_loss(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
     except REFUSALS as reason:
-        found = _sampled(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
+        found = _sample_loss(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
     bounds = _bounds_by_alignment(call, [pair.inputs for pair in pairs], Deadline(seconds))
     at_most = max((bound.eps_at(0.0) for bound in bounds), default=math.inf)
     if not bounds or found.value - found.error > at_most:
@@ -251,10 +251,10 @@ def _bounds_by_alignment(
     return bounds
 
 
-def _known(
+def _known_loss(
     call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline, *, check: bool
 ) -> LossEstimate:
-    """The loss on pairs, by enumeration or in closed form.
+    """Return the loss on pairs, by enumeration or in closed form.
 
     Raises
     ------
@@ -340,30 +340,30 @@ def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
         known = compare(outcomes_of(call, d1, deadline), outcomes_of(call, d2, deadline))
     except CannotInstrument:
         with suppress(CannotInstrument):
-            return _enumerated(call, d1, d2, deadline)
+            return _enumerate_pair(call, d1, d2, deadline)
         raise
     if known.has_few_outputs():
         with suppress(CannotInstrument):  # floats as they are drawn, in place of real numbers
-            return _enumerated(call, d1, d2, deadline)
+            return _enumerate_pair(call, d1, d2, deadline)
     return known
 
 
-def _enumerated(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
-    """By all outcomes and their probabilities; CannotInstrument if some are not known."""
+def _enumerate_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
+    """Enumerate all outcomes and their probabilities; CannotInstrument if some are not known."""
     known = EnumeratedPair((enumerated(call, d1, deadline), enumerated(call, d2, deadline)))
     if known.residual:
         raise CannotInstrument(TOO_MANY)
     return known
 
 
-def _sampled(
+def _sample_loss(
     mechanism: Callable[..., Any],
     reason: str,
     seed: int | str | None,
     n_jobs: int | None,
     keywords: dict[str, Any],
 ) -> LossEstimate:
-    """The loss of an attack that is learned on some samples, and counted on others."""
+    """Return the loss of an attack that is learned on some samples, and counted on others."""
     keywords = {**keywords, "eps": NO_LOSS, "method": "dpsniper"}
     result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
     low, high = result.loss or (0.0, math.inf)

@@ -47,7 +47,7 @@ class Profile:
 
     @property
     def lifted(self) -> dict[str, Any]:
-        """What it takes back of what claims and the ini file say: without a margin, all margins."""
+        """Settings of claims and the ini file that it overrides: without a margin, all margins."""
         return {"margin": NO_MARGIN} if self.values.get("margin") == NO_MARGIN else {}
 
 
@@ -119,7 +119,7 @@ def profile(name: str) -> Profile:
 
 
 def chosen(option: str | None, ini: str | None) -> Profile:
-    """The profile of a run: by the command line, by `load_profile`, by the ini file, or by CI."""
+    """Choose the profile of a run: command line, `load_profile`, ini file, or CI, in this order."""
     by_environment = "ci" if in_ci() else "default"
     return profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)
 
@@ -157,7 +157,7 @@ def forget(before: tuple[Mapping[str, Profile], Sequence[str]] | None = None) ->
 
 
 def in_ci() -> bool:
-    """Whether this is a machine of continuous integration."""
+    """Return whether this is a machine of continuous integration."""
     return any(
         name in os.environ and value in (None, os.environ[name])
         for name, value in _CI_VARIABLES.items()

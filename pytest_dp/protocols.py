@@ -1,4 +1,4 @@
-"""What an audit asks of its optional parts, which `pytest_dp.registry` finds by name."""
+"""Protocols of the optional parts of an audit, which `pytest_dp.registry` finds by name."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is said of why a claim is broken."""
+    """An explanation of why a claim is broken."""
 
     lines: tuple[Blame, ...] = ()
     """Lines of code, the most telling first."""

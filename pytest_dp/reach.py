@@ -1,4 +1,4 @@
-"""What a mechanism can reach: closures, defaults, variables that it names, attributes, members.
+"""Objects that a mechanism can reach: closures, defaults, global variables, attributes, members.
 
 No code of the project is run to find it.
 """
@@ -27,14 +27,14 @@ _VALUES = (str, bytes, bool, int, float, complex, np.generic, type(None))
 
 
 def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any, str]]:
-    """What can be reached, nearest first, with its place: ``"the variable LIMIT"``.
+    """Yield reachable objects, nearest first, with their places: ``"the variable LIMIT"``.
 
     The roots are mechanisms and arguments, with their places. Objects are given once, numbers and
     texts as often as they are found. The order is the same in every process. `foreign` is whether
     to look into installed packages too, last and not as far.
     """
     seen: dict[int, Any] = {}  # objects are held, so that no id is used twice
-    homes = {root_of(_module_of(_unwrapped(root))) for root, _ in roots}
+    homes = {root_of(_module_of(_unwrap(root))) for root, _ in roots}
     near, far = deque(roots), deque[tuple[Any, str]]()
     left = {True: 5 * THOUSAND, False: THOUSAND // 2 if foreign else 0}
     while near or far:
@@ -58,7 +58,7 @@ def _is_value(obj: Any) -> bool:
     return issubclass(type(obj), _VALUES)
 
 
-def _unwrapped(root: Any) -> Any:
+def _unwrap(root: Any) -> Any:
     while issubclass(type(root), functools.partial | types.MethodType):
         root = root.__func__ if type(root) is types.MethodType else root.func
     return root
@@ -72,7 +72,7 @@ def _module_of(obj: Any) -> Any:
 
 
 def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
-    """What an object holds; none of its methods is called."""
+    """Yield the objects that an object holds; none of its methods is called."""
     kind = type(obj)
     if issubclass(kind, (*GENERATORS, types.ModuleType)):
         return
@@ -168,7 +168,7 @@ def _of_object(instance: Any) -> Iterator[tuple[Any, str]]:
 
 
 def is_bound(cell: types.CellType) -> bool:
-    """Whether a closure's variable has a value yet."""
+    """Return whether a closure's variable has a value yet."""
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:

@@ -62,11 +62,11 @@ def _start_of_repr(value: Any, limit: int) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A text on one line, cut off at `limit` characters."""
+    """Cut a text off at `limit` characters, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 3]}..."
 
 
 def counted(n: int, what: str) -> str:
-    """``1 record``, ``1,000 records``."""
+    """Return a number with its noun: ``1 record``, ``1,000 records``."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"

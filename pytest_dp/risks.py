@@ -42,7 +42,7 @@ Areas = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class RecordRisk:
-    """What games tell of one record.
+    """The results of membership games about one record.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class RecordRisk:
 
 @dataclass(frozen=True, slots=True)
 class MembershipRisk:
-    """What games tell of some records; made by `membership_risk`.
+    """The results of membership games about some records; made by `membership_risk`.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class MembershipRisk:
         """A line for each record, the most at risk first."""
         lines = [f"{'record':>12}  {'R_MS':>12}  {'R_T':>12}"]
         for one in sorted(self.records, key=lambda one: -one.fixed[0]):
-            shown = [_written(one.fixed), "-" if one.drawn is None else _written(one.drawn)]
+            shown = [_write_area(one.fixed), "-" if one.drawn is None else _write_area(one.drawn)]
             lines.append(f"{one.record:>12}  {shown[0]:>12}  {shown[1]:>12}  {one.value}")
         return "\n".join(lines)
 
@@ -153,7 +153,7 @@ class MissRate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the miss rate, with 95 % confidence (Clopper-Pearson)."""
+        """Confidence interval of the miss rate, at 95 % (Clopper-Pearson)."""
         level = SHOWN_ALPHA / 2
         if not self.high:
             return 0.0, 1.0
@@ -361,5 +361,5 @@ def _crossed_over(
     return (one + other) / 2, math.hypot(error, error2) / 2
 
 
-def _written(found: Areas) -> str:
+def _write_area(found: Areas) -> str:
     return f"{found[0]:.3f} +- {found[1]:.3f}"

@@ -36,7 +36,7 @@ NO_MARGIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an audit needs to know beside the promise and the arguments of the mechanism.
+    """Settings of an audit: its effort, its method, and how to treat what it finds.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ def _hexadecimal(text: str) -> int | str | None:
 
 
 class Field(NamedTuple):
-    """What may be said of audits under one name.
+    """A setting: its check, and where it can be set.
 
     Profiles may say all of it, and claims all that is no matter of one run.
     """

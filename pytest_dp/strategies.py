@@ -103,7 +103,7 @@ def records(*fields: SearchStrategy[Any], **columns: SearchStrategy[Any]) -> Sea
             (*fields, *columns.values()),
             "Allowed: strategies without names, for tuples, or with names, for dicts.",
         )
-    return st.tuples(*fields) if fields else _named(columns)
+    return st.tuples(*fields) if fields else _dicts_in_order(columns)
 
 
 def tables(
@@ -135,7 +135,7 @@ def tables(
         raise invalid("kind", kind, f"Valid choices: {', '.join(map(repr, _MAKERS))}.")
     if not columns:
         raise invalid("columns", columns, 'Write at least one, such as {"age": numbers(0, 120)}.')
-    make = _MAKERS[kind or _installed()]
+    make = _MAKERS[kind or _data_frame_library()]
     row = st.tuples(*columns.values())
     rows = st.lists(row, min_size=min_size, max_size=max_size)
     return st.builds(lambda template, rest: make(list(columns), template, rest), row, rows)
@@ -164,11 +164,11 @@ def histograms(
     counts = st.integers(0, max_count)
     if isinstance(bins, int):
         return st.lists(counts, min_size=bins, max_size=bins)
-    return _named(dict.fromkeys(bins, counts))
+    return _dicts_in_order(dict.fromkeys(bins, counts))
 
 
-def _named(columns: Mapping[Any, SearchStrategy[Any]]) -> SearchStrategy[dict[Any, Any]]:
-    """Dicts whose entries come in one order, which `st.fixed_dictionaries` shuffles."""
+def _dicts_in_order(columns: Mapping[Any, SearchStrategy[Any]]) -> SearchStrategy[dict[Any, Any]]:
+    """Draw dicts whose entries come in one order, which `st.fixed_dictionaries` shuffles."""
     names = list(columns)
     return st.tuples(*columns.values()).map(lambda values: dict(zip(names, values, strict=True)))
 
@@ -199,7 +199,7 @@ def neighbors(
     )
 
 
-def _installed() -> str:
+def _data_frame_library() -> str:
     return next((name for name in ("pandas", "polars") if find_spec(name)), "dict")
 
 

@@ -24,13 +24,13 @@ def root_of(name: Any) -> str:
 
 
 def is_library(name: Any) -> bool:
-    """Whether a module is of the standard library, or of one that keeps no noise."""
+    """Return whether a module is of the standard library, or of a library that keeps no noise."""
     root = root_of(name)
     return root != "__main__" and (root in sys.stdlib_module_names or root in _QUIET)
 
 
 def is_installed(module: types.ModuleType | None) -> bool:
-    """Whether a module is part of an installed package, as far as its place can tell."""
+    """Return whether a module is part of an installed package, as far as its place can tell."""
     return _is_in_site(getattr(module, "__file__", None) or "")
 
 
@@ -41,12 +41,12 @@ def _is_in_site(file: str) -> bool:
 
 @functools.cache
 def is_project_file(file: str) -> bool:
-    """Whether the code in a file is of the project, by the file's name."""
+    """Return whether the code in a file is of the project, by the file's name."""
     return not (_is_in_site(file) or file.startswith((OURS, _STANDARD, "<frozen")))
 
 
 def is_project_space(space: Mapping[str, Any]) -> bool:
-    """Whether the module with these globals is of the project."""
+    """Return whether the module with these globals is of the project."""
     file = space.get("__file__")
     if isinstance(file, str):
         return is_project_file(file)
@@ -55,7 +55,7 @@ def is_project_space(space: Mapping[str, Any]) -> bool:
 
 
 def is_project_module(name: Any) -> bool:
-    """The same of a module that may be gone, or never was one: then by its package."""
+    """Return whether a module is of the project; one that is not loaded, by its package."""
     root = root_of(name)
     modules = (sys.modules.get(known) for known in (name, root) if isinstance(known, str))
     spaces = (vars(module) for module in modules if hasattr(module, "__dict__"))

@@ -69,7 +69,7 @@ class ConnectionLost(RuntimeError):  # noqa: N818  what happened
 
 @dataclass(eq=False)
 class BlackBox:
-    """What programs and services have in common: a mechanism of the data."""
+    """A mechanism outside of this process: the base of programs and services."""
 
     send: str | Callable[[Any], str | bytes]
     read: str | Callable[[str], Any]
@@ -124,7 +124,7 @@ class BlackBox:
         return value_of(answer) if self.read == "value" else answer
 
     def _outputs(self, answer: str) -> list[Any]:
-        """Of an answer that holds many: a JSON list, or a line for each."""
+        """Return the outputs of one answer that holds many: a JSON list, or a line for each."""
         if self.read == "value":
             value = value_of(answer)
             if isinstance(value, list):
@@ -133,7 +133,7 @@ class BlackBox:
 
     @abstractmethod
     def _mentions(self, name: str) -> bool:
-        """Whether a parameter has a place in what is asked."""
+        """Return whether a parameter has a place in the request."""
 
     @abstractmethod
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
@@ -155,7 +155,7 @@ class Program(BlackBox):
         return any(f"{{{name}}}" in part for part in self.command)
 
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
-        command = [_filled(part, params) for part in self.command]
+        command = [_fill_in(part, params) for part in self.command]
         try:
             done = subprocess.run(
                 command,
@@ -201,7 +201,7 @@ class Service(BlackBox):
 
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
         quoted = {name: quote(str(value), safe="") for name, value in params.items()}
-        parts = urlsplit(_filled(self.url, quoted))
+        parts = urlsplit(_fill_in(self.url, quoted))
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         kind = {"Content-Type": _SENT[self.send]} if self.send in _SENT else {}
         connection = self._connected()
@@ -253,7 +253,7 @@ class Service(BlackBox):
             return connection
 
 
-def _filled(template: str, params: Mapping[str, Any]) -> str:
+def _fill_in(template: str, params: Mapping[str, Any]) -> str:
     """Return a text with the values of parameters in their places, each replaced once."""
     places = {f"{{{name}}}": str(value) for name, value in params.items()}
     if not places:
@@ -262,7 +262,7 @@ def _filled(template: str, params: Mapping[str, Any]) -> str:
 
 
 def _is_over(connection: HTTPConnection) -> bool:
-    """Whether the other side has ended a connection that should be silent, or says more."""
+    """Return whether the other side has ended a connection that should be silent, or sends more."""
     return bool(wait([connection.sock], 0))
 
 

@@ -21,7 +21,7 @@ OWN = "; give send= a function that makes text of the data"
 
 
 def encoded(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
-    """Data as they are sent. Raises TypeError or ValueError where they have no such form."""
+    """Encode data as they are sent. Raises TypeError or ValueError where they have no such form."""
     if callable(send):
         made = send(data)
         return made if isinstance(made, bytes) else made.encode()
@@ -34,7 +34,10 @@ def encoded(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """What JSON can say: rows of tables are objects, missing values null, dates as in ISO 8601."""
+    """Return a value that JSON has.
+
+    Rows of tables as objects, missing values null, dates as ISO 8601.
+    """
     if isinstance(value, Enum):
         return plain(value.value)
     if value is None or isinstance(value, bool | int | str):
@@ -82,12 +85,12 @@ def _csv(data: Any) -> str:
 
 
 def decoded(answer: bytes, charset: str = "utf-8") -> str:
-    """An answer as text; what is no text stays visible."""
+    """Decode an answer to text; bytes that are not text stay visible."""
     return answer.decode(charset, "backslashreplace")
 
 
 def value_of(text: str) -> Any:
-    """What a text says: JSON, a number, or else itself without the end of its line."""
+    """Return the value of a text: JSON, a number, or else the text without the end of its line."""
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     with suppress(ValueError):

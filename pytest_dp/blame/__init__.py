@@ -89,12 +89,12 @@ def _findings(
 
 
 def _near(one: Blame, other: Blame) -> bool:
-    """Whether a reader of one line sees the other as well."""
+    """Return whether a reader of one line sees the other as well."""
     return one.file == other.file and abs(one.line - other.line) <= 1
 
 
 def _as_written(finding: Finding, budget: float, claim: Guarantee, lower: float) -> bool:
-    """Whether the mechanism may lose no more than its code says, and only its claim says less."""
+    """Return whether the loss is within the budget of the code, and only the claim is smaller."""
     loss = max(finding.loss, lower)
     return budget > claim.claimed * (1 + EQUAL) and loss <= budget * (1 + NEARLY_EQUAL)
 

@@ -187,7 +187,8 @@ class _Decided:
 def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     """Yield the line of leaves that random numbers decide, one each, and that lose too much."""
     ways = [
-        sorted(way, key=lambda part: -part.loss) for way in zip(*_decided(runs, claim), strict=True)
+        sorted(way, key=lambda part: -part.loss)
+        for way in zip(*_decided_leaves(runs, claim), strict=True)
     ]
     if not is_pure(claim):  # losses of other claims do not add up
         ways = [way[:1] for way in ways]
@@ -224,7 +225,7 @@ def _loss(claim: Guarantee, p: float, q: float) -> float:
     return float(claim.shown_by(p, q))
 
 
-def _decided(runs: Runs, claim: Guarantee) -> Iterator[list[_Decided]]:
+def _decided_leaves(runs: Runs, claim: Guarantee) -> Iterator[list[_Decided]]:
     """Yield the leaves that each random number alone decides on both inputs, where some differ.
 
     By what tells most of D in them, and by what tells most of D'.

@@ -39,11 +39,13 @@ def dependent_on_data(runs: Runs) -> Iterator[Finding]:
             if place in runs.differing and not _close(*np.multiply(factors, scales)):
                 reported.add(line)
                 sharing = [p for p in both if p != place]
-                yield _finding(line, place, format_draw(draw.request), scales, factors, sharing)
+                yield _make_finding(
+                    line, place, format_draw(draw.request), scales, factors, sharing
+                )
                 break
 
 
-def _finding(
+def _make_finding(
     line: Site,
     place: str,
     draw: str,

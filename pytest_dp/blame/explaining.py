@@ -1,4 +1,4 @@
-"""What is told of a broken claim beside its counterexample: lines that leak, and idle fields."""
+"""Explanations of a violation, besides its counterexample: lines that leak, and idle fields."""
 
 from __future__ import annotations
 

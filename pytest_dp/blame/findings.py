@@ -31,7 +31,7 @@ class Finding:
 
     @property
     def remedy(self) -> str:
-        """What may mend it; empty if that is unknown."""
+        """Advice on what to change; empty if that is unknown."""
         if not self.mend and self.kind == "too little noise" and math.isinf(self.loss):
             return OTHER_NOISE
         return self.mend or _REMEDIES.get(self.kind, "")

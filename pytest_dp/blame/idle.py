@@ -52,7 +52,7 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
     mine = pool.records[change.at]
     new = {name: value for name in fields_of(mine) for value in _another(mine, name, others)}
     both = Runs(call, pair.inputs, deadline)
-    if len(fields_of(mine)) < 2 or not new or not _seen(both):
+    if len(fields_of(mine)) < 2 or not new or not _noise_is_captured(both):
         return []
 
     def runs_on(fields: Sequence[Hashable]) -> Runs:
@@ -92,8 +92,8 @@ def _the_change(pair: Pair) -> Change | None:
     return found[0] if len(found) == 1 else None
 
 
-def _seen(runs: Runs) -> bool:
-    """Whether all noise is the same in these runs, and D and D' are told apart."""
+def _noise_is_captured(runs: Runs) -> bool:
+    """Return whether all noise is the same in these runs, and D and D' give different outputs."""
     return runs.repeats and any(changed(*runs.both(noise)) for noise in range(SEVERAL))
 
 

@@ -30,7 +30,7 @@ _TO_RAISE = (
 
 
 def seeded(runs: Runs) -> Iterator[Finding]:
-    """Generators that a mechanism seeds in the same way in each run."""
+    """Yield generators that a mechanism seeds in the same way in each run."""
     here, there = runs.both(0)
     for generator in here.seeded:
         twin = next((other for other in there.seeded if other.stack == generator.stack), None)
@@ -56,7 +56,7 @@ def seeded(runs: Runs) -> Iterator[Finding]:
 
 
 def _always(runs: Runs, generator: Seeded, side: int) -> bool:
-    """Whether a generator gets the same seed in all runs."""
+    """Return whether a generator gets the same seed in all runs."""
     if not generator.seed or not generator.stack:
         return False
 
@@ -103,7 +103,7 @@ _OF_THE_WHOLE = {
 
 
 def _is_missing(runs: Runs, place: str, side: int) -> bool:
-    """Whether there is always NaN, None or nothing, on an input where nothing is random."""
+    """Return whether a leaf is always NaN, None or absent on an input where nothing is random."""
     nothing = ABSENT, math.nan, ("NoneType", None)
     return not runs.lines_on(side, place) and runs.values(side, place, 1)[0] in nothing
 
@@ -152,7 +152,7 @@ def _verb(leaf: str) -> str:
 
 
 def _without_noise_when_present(runs: Runs, place: str) -> str:
-    """The same for a leaf that is not always a number, and always one number if it is."""
+    """Describe a leaf that is not always a number, but always the same one if it is."""
     constants, counts = [], []
     for side in (0, 1):
         if len(_numbers(runs, side, place, LOOK_RUNS)) < LOOK_RUNS // 4:
@@ -225,7 +225,7 @@ def coarse(runs: Runs) -> Iterator[Finding]:
 
 
 def _remainders(runs: Runs, place: str, step: float, count: int) -> tuple[float, float] | None:
-    """What a leaf is above multiples of a step on D and on D', if that is not the same."""
+    """Return the remainders of a leaf by a step on D and on D', if they differ."""
     values = [runs.values(side, place, count) for side in (0, 1)]
     here, there = (_remainder(on_side, step) for on_side in values)
     if here is None or there is None or any(len(set(on_side)) < 3 for on_side in values):
@@ -235,7 +235,7 @@ def _remainders(runs: Runs, place: str, step: float, count: int) -> tuple[float,
 
 
 def _remainder(values: list[Leaf], step: float) -> float | None:
-    """What all numbers are above multiples of a step; None if that is not one number."""
+    """Return the remainder of all numbers by a step; None if they do not share one."""
     remainders = []
     for value in values:
         if not isinstance(value, float) or not math.isfinite(value) or abs(value) > 1e9 * step:
@@ -252,7 +252,7 @@ def _there(run: Run) -> tuple[str, ...]:
 
 
 def presence(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """What is put out or raised on D sometimes, and seldom or never on D', or the other way round.
+    """Find outputs and exceptions that come on one input more often than the claim allows.
 
     More often than the claim allows: a delta, or a multiple of nothing or of little.
     """

@@ -68,9 +68,9 @@ def too_little_noise(
     others = [other for other in by_line if other != line]
     if others and 0 < found.bound.pure < math.inf and not found.bound.mu:
         said = said.replace("up to", f"up to {format_number(_cost(by_line[line]))} of the", 1)
-    text = f"{_hidden(runs, line, by_line[line])}: {said}{together_with(others)}"
+    text = f"{_describe_movement(runs, line, by_line[line])}: {said}{together_with(others)}"
     more = OTHER_NOISE if math.isinf(loss) else MoreNoise(runs, claim, found, line).advice(pairs)
-    text = f"{text}; {_claimed(claim)} is claimed"
+    text = f"{text}; {_claim_number(claim)} is claimed"
     yield Finding("too little noise", line, text, loss=lower, mend=more)
     yield from _origins(runs, max(by_line[line], key=lambda move: _cost([move])), lower)
 
@@ -79,14 +79,14 @@ def _cost(moves: Sequence[Move]) -> float:
     return sum(move.loss.pure for move in moves) or math.hypot(*(move.loss.mu for move in moves))
 
 
-def _claimed(claim: Guarantee) -> str:
+def _claim_number(claim: Guarantee) -> str:
     if claim.parameter == "eps" and claim.delta:
         return f"{claim.delta:g} at eps = {format_number(claim.claimed)}"
     return "1.0" if claim.parameter == "scale" else format_number(claim.claimed)
 
 
-def _hidden(runs: Runs, line: Site, moves: Sequence[Move]) -> str:
-    """Text: what the draws of a line have to hide, and in which numbers."""
+def _describe_movement(runs: Runs, line: Site, moves: Sequence[Move]) -> str:
+    """Describe the differences that the draws of a line have to hide, and in which numbers."""
     distances = np.concatenate([np.abs(move.distances) for move in moves])
     count = int(np.count_nonzero(distances))
     kinds = {format_draw(move.request) for move in moves}
@@ -111,7 +111,7 @@ def excess_loss(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float
     try:
         value = bound.parameter_of(claim)
     except CannotInstrument:
-        value, lower = _shown(bound, claim), 0.0
+        value, lower = _proved_by_tails(bound, claim), 0.0
     if value <= claim.claimed * (1 + NEARLY_EQUAL) or value < lower * (1 - NEARLY_EQUAL):
         return None
     if math.isinf(value):
@@ -130,8 +130,8 @@ _WHY_UNBOUNDED = {
 }
 
 
-def _shown(bound: LossBound, claim: Guarantee) -> float:
-    """Return what the tails of one draw with such a loss show of the claim's parameter."""
+def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
+    """Return the parameter of the claim that the tails of one draw with such a loss prove."""
     if bound.pure and bound.mu:
         return 0.0
     law, shift = (Law(NORMAL), bound.mu) if bound.mu else (Law(LAPLACE), bound.pure)

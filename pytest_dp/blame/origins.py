@@ -126,7 +126,7 @@ def _settings(
 
 
 def _has(variable: Any, value: Leaf | None) -> bool:
-    """Whether a variable is a value, or contains it; or has such a length, or order of keys."""
+    """Return whether a variable has a value, contains it, or has such a length or order of keys."""
     kind, said = value if isinstance(value, tuple) and len(value) == 2 else ("", None)
     if kind == "length":
         sized = isinstance(variable, list | tuple | dict | set | np.ndarray)

@@ -157,12 +157,12 @@ class Runs:
         return chain.from_iterable(map(self.both, range(LOOK_RUNS)))
 
     def values(self, side: int, place: str, count: int) -> list[Leaf]:
-        """What a leaf is in so many runs on an input."""
+        """Return the values of a leaf in `count` runs on an input."""
         return [self.usual(side, noise).leaves.get(place, ABSENT) for noise in range(count)]
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether runs on the same noise give the same output: else not all noise is captured."""
+        """True if runs on the same noise give the same output: all noise is captured."""
         return not any(
             changed(self.usual(side, noise), self.run(side, noise))
             for side in (0, 1)
@@ -199,7 +199,7 @@ class Runs:
         return self.lines_on(0, place) | self.lines_on(1, place)
 
     def lines_on(self, side: int, place: str) -> frozenset[Site]:
-        """The same on one input."""
+        """Return the lines whose draws reach a leaf on one input."""
         return frozenset(self._reaching.get((side, place), ()))
 
     @cached_property

@@ -59,7 +59,7 @@ def part_of(line: Site, place: str) -> Site:
 
 
 def _labels(place: str) -> list[Any]:
-    """What leads to a place, from the output on: keys, positions, and names of attributes."""
+    """Return the keys, positions and attribute names that lead from the output to a place."""
     labels: list[Any] = []
     node: ast.expr = ast.parse(place, mode="eval").body
     while isinstance(node, ast.Subscript | ast.Attribute):
@@ -93,7 +93,7 @@ def _inner(made: ast.expr, labels: list[Any]) -> ast.expr | None:
 
 
 def deciding(line: Site) -> Iterator[tuple[Site, str]]:
-    """Lines that set variables with which something is compared in a line, and their names.
+    """Yield lines that set variables that a line compares with something, and their names.
 
     Arguments of calls in the line are among them.
     """
@@ -101,7 +101,7 @@ def deciding(line: Site) -> Iterator[tuple[Site, str]]:
 
 
 def added(line: Site) -> Iterator[tuple[Site, str]]:
-    """Lines that set variables to which the draw of a line is added, and their names."""
+    """Yield lines that set variables to which the draw of a line is added, and their names."""
     return _last_assignments(line, _summands)
 
 
@@ -141,7 +141,7 @@ def _spans(node: ast.expr | ast.stmt, line: int) -> bool:
 
 
 def _assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """What is set, and what it is set to."""
+    """Yield the targets of assignments, with the values assigned to them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             yield from ((target, node.value) for target in node.targets)

@@ -15,7 +15,10 @@ from pytest_dp.errors import ClaimError
 
 
 def kind_of(value: Any) -> Kind:
-    """What sort of dataset this is; empty if it is none.
+    """Return the type of a dataset, and its shape, columns or name; empty for other objects.
+
+    Two datasets of one kind can exchange records. The second entry is the shape of a record in an
+    array, the columns of a data frame, the name of a series.
 
     Two datasets of one kind can exchange records. The second entry is the shape of a record in an
     array, the columns of a data frame, the name of a series.
@@ -25,7 +28,7 @@ def kind_of(value: Any) -> Kind:
 
 
 def in_words(value: Any) -> str:
-    """What sort of dataset this is: ``"a list"``."""
+    """Return the type of a dataset in words, such as ``"a list"``."""
     data = _type_of_dataset(value)
     return data.words(data.detail(value))
 
@@ -58,7 +61,7 @@ def rebuilt(example: Any, records: Sequence[Any]) -> Any:
 
 
 def no_dataset(value: Any) -> str:
-    """What to say of an object that is no dataset."""
+    """Explain why an object is not a dataset."""
     lengths = column_lengths(value) if isinstance(value, dict) else None
     if lengths:
         return f"a dict, is no dataset: its columns have {min(lengths)} to {max(lengths)} entries"
@@ -77,7 +80,7 @@ def taken_rows(dataset: Any, positions: Sequence[int]) -> Any:
 
 
 def joined_as(dataset: Any) -> str:
-    """What has to agree, beside the kind, to join records without converting them; "" if empty."""
+    """Return what has to agree, besides the kind, to join records unconverted; "" if empty."""
     data = _type_of_dataset(dataset)
     return data.content(dataset) if data.length(dataset) else ""
 
@@ -119,7 +122,7 @@ def _unlike(records: Sequence[Any], made: Sequence[Any]) -> list[Any]:
 
 
 def _same(record: Any, copy: Any) -> bool:
-    """Whether nothing but digits of a float were lost: float16 has three."""
+    """Return whether a copy differs at most in digits of floats: float16 has three."""
     if isinstance(record, float) and isinstance(copy, float):
         return isclose(record, copy, rel_tol=1e-3) or equality_key(record) == equality_key(copy)
     if isinstance(record, list | tuple) and isinstance(copy, list | tuple):

@@ -22,7 +22,7 @@ def describe(value: Any, width: int = 60) -> str:
 
 
 def describe_record(record: Any, width: int = 60) -> str:
-    """The same of one record, whose parts are no records: ``[0, 1, 2, 3...]``."""
+    """Describe one record, whose parts are not records: ``[0, 1, 2, 3...]``."""
     return Shown(max(width, 20)).text(record, depth=1)
 
 
@@ -33,7 +33,7 @@ def whole(value: Any, width: int) -> str | None:
 
 
 def cut(text: str, width: int) -> str:
-    """A text of at most `width` characters: its start and its end."""
+    """Cut a text to at most `width` characters: its start and its end."""
     if len(text) <= width:
         return text
     tail = max(width - 3, 0) // 3
@@ -59,7 +59,7 @@ class Shown(Visitor):
             return cut(f"<{type(value).__name__}>", self.width)
 
     def joined(self, texts: Iterable[str]) -> str:
-        """No further than just beyond the width."""
+        """Join texts with commas, and stop once they are wider than the limit."""
         joined = ""
         for text in texts:
             joined += f", {text}" if joined else text

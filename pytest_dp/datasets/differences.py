@@ -1,4 +1,4 @@
-"""What differs between two inputs: the records that only one has, and fields of replaced ones."""
+"""Differences of two inputs: the records that only one has, and fields of replaced ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Change:
 
 
 def aligned(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int, int]]:
-    """Positions of records that both have: as many as can be, those at the same place if they may.
+    """Return positions of records that both have: as many as possible, at the same place first.
 
     Others that are equal are taken to be the same from the front.
     """
@@ -106,7 +106,7 @@ def record_of(dataset: Any, record: Any) -> Any:
 
 
 def parts(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
-    """What differs inside of two values: where, as Python has it, and what it is on both sides."""
+    """Yield the differences inside of two values: the place, as Python has it, and both parts."""
     if key(before) == key(after):
         return
     for place, one, other in _inside(before, after, depth) or [("", ABSENT, ABSENT)]:

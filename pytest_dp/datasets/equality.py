@@ -21,12 +21,12 @@ from pytest_dp.limits import THOUSAND
 
 
 def key(value: Any) -> Hashable:
-    """What is equal for values of the same types and content only; NaN equals NaN."""
+    """Return a key that is equal for values of the same types and content only; NaN equals NaN."""
     return _key(value, _content)
 
 
 def equality_key(value: Any) -> Hashable:
-    """What is equal for equal values: NaN equals NaN, and lists, dicts and arrays have one too."""
+    """Return a key that is equal for equal values: NaN equals NaN, and lists have one, too."""
     return _key(value, _equal_content)
 
 
@@ -85,14 +85,14 @@ def _bytes(array: Any) -> bytes:
 
 
 def _state(value: Any) -> tuple[Hashable, ...]:
-    """What an object holds, by what it is pickled as; equality as its class has it says less."""
+    """Return the content of an object as it is pickled; its own equality may compare less."""
     if is_dataclass(value):  # also of a class that cannot be pickled
         slots = {field.name: getattr(value, field.name) for field in fields(value)}
         return (_content({**slots, **getattr(value, "__dict__", {})}),)
     if hasattr(value, "_fields") and isinstance(value, tuple) and not hasattr(value, "__dict__"):
         return tuple(map(_content, value))  # a named tuple, which may hold sets
     with suppress(Exception):
-        return (_pickled(value),)
+        return (_pickle_without_memo(value),)
     with suppress(Exception):  # of a class that is defined in a function
         _, *parts = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         given, items = parts[:2], parts[2:4]  # arguments and state; of subclasses of list or dict
@@ -100,8 +100,8 @@ def _state(value: Any) -> tuple[Hashable, ...]:
     return (object.__repr__(value),)  # its address
 
 
-def _pickled(value: Any) -> bytes:
-    """Without references to what came before: equal objects need not share the same parts."""
+def _pickle_without_memo(value: Any) -> bytes:
+    """Pickle without references to earlier parts: equal objects need not share the same parts."""
     file = io.BytesIO()
     pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
     pickler.fast = True
@@ -138,7 +138,7 @@ def _equal_content(value: Any) -> Hashable:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether this is the NaN or NaT of any library, or the NA of pandas."""
+    """Return whether a value is the NaN or NaT of any library, or the NA of pandas."""
     try:
         return not bool(value == value)
     except Exception:  # such as of pandas.NA, or of an array in a cell

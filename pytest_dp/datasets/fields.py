@@ -40,7 +40,7 @@ def with_field(record: Any, name: Any, value: Any) -> Any:
 
 
 def with_known(record: Any, name: Any, value: Any) -> Any:
-    """The same of a record that has such a value; others stay as they are."""
+    """Set a field of a record that has it; return other records as they are."""
     return with_field(record, name, value) if name in fields_of(record) else record
 
 

@@ -81,7 +81,7 @@ class Neighbours(OfFunction):
             except StopIteration:
                 return
             except Exception as error:
-                raise _raised(call, error, (dataset,), "yields the neighbours of D") from error
+                raise _claim_error(call, error, (dataset,), "yields the neighbours of D") from error
             if neighbour is dataset or key(neighbour) == content:
                 raise ClaimError(
                     f"{call} yields D itself, for D = {describe(dataset)}: no mechanism could tell "
@@ -161,10 +161,10 @@ def _answer(function: Callable[..., Any], inputs: tuple[Any, ...], call: str, re
     try:
         return function(*inputs)
     except Exception as error:
-        raise _raised(call, error, inputs, returns) from error
+        raise _claim_error(call, error, inputs, returns) from error
 
 
-def _raised(call: str, error: Exception, inputs: tuple[Any, ...], returns: str) -> ClaimError:
+def _claim_error(call: str, error: Exception, inputs: tuple[Any, ...], returns: str) -> ClaimError:
     shown = " and ".join(
         f"{name} = {describe(value)}" for name, value in zip(("D", "D'"), inputs, strict=False)
     )

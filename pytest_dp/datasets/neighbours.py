@@ -66,7 +66,7 @@ class Pair:
         )
 
     def reversed(self) -> Pair:
-        """D' and D."""
+        """Return the pair of D' and D."""
         words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
         difference = self.opposite or " ".join(words)
         return replace(
@@ -88,7 +88,7 @@ class Relation(ABC):
     @property
     @abstractmethod
     def required(self) -> str:
-        """What it asks of a pair, in words."""
+        """Condition that it puts on a pair, in words."""
 
     @property
     def neighbors(self) -> Any:
@@ -97,7 +97,7 @@ class Relation(ABC):
 
     @property
     def said(self) -> dict[str, Any]:
-        """What a claim says of it beside its name."""
+        """Arguments of a claim that belong to it, besides its name."""
         return {}
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class Relation(ABC):
         return f"neighbors={Neighbors(self.name, **said) if said else shown(self.neighbors)}"
 
     def covers(self, other: Relation) -> bool:
-        """Whether what is promised for these neighbours is promised for the other ones too.
+        """Return whether a promise for these neighbours is also one for the other neighbours.
 
         Groups count by their units.
         """
@@ -114,14 +114,14 @@ class Relation(ABC):
 
     @property
     def label(self) -> str:
-        """What tells it from others in the id of a test."""
+        """Label that distinguishes it from others in the id of a test."""
         return "-".join(
             value if isinstance(value, str) else shown(value)
             for value in (self.neighbors, *self.said.values())
         )
 
     def check(self, dataset: Any) -> str:  # noqa: ARG002  what only some relations ask
-        """What keeps a dataset from being an input, whatever its neighbours; empty if nothing does.
+        """Return why a dataset cannot be an input, whatever its neighbours; empty if it can.
 
         Raises ClaimError if its records have no unit, where they should.
         """
@@ -132,7 +132,7 @@ class Relation(ABC):
         """Two inputs as a pair, which says how they differ; or what keeps them from being one."""
 
     def fault(self, d1: Any, d2: Any) -> str:
-        """What keeps two inputs from being neighbours; empty if they are."""
+        """Return why two inputs are not neighbours; empty if they are."""
         found = self.between(d1, d2)
         return found if isinstance(found, str) else ""
 
@@ -152,10 +152,10 @@ class Relation(ABC):
 
 
 def shown(value: Any) -> str:
-    """What a claim says, as it was written: functions by their names."""
+    """Return an argument of a claim as it was written: functions by their names."""
     return str(value.__name__) if hasattr(value, "__name__") else repr(value)
 
 
 def different_kinds(d1: Any, d2: Any) -> str:
-    """What to say of datasets that cannot exchange records."""
+    """Explain that two datasets cannot exchange records."""
     return f"one is {in_words(d1)}, the other {in_words(d2)}"

@@ -21,13 +21,13 @@ U = TypeVar("U")
 def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
     """The first of each, the second of each, ..."""
     waiting: deque[Iterator[T]] = deque()
-    for iterator in chain(map(iter, iterables), _popped(waiting)):
+    for iterator in chain(map(iter, iterables), _pop_all(waiting)):
         for item in islice(iterator, 1):
             yield item
             waiting.append(iterator)
 
 
-def _popped(waiting: deque[T]) -> Iterator[T]:
+def _pop_all(waiting: deque[T]) -> Iterator[T]:
     while waiting:
         yield waiting.popleft()
 
@@ -45,7 +45,7 @@ def distinct(
 
 
 def accepted(items: Iterable[T], accept: Callable[[T], U | None], most: int) -> Iterator[U]:
-    """What is made of the items that are accepted, until so many in a row are not."""
+    """Yield what is made of accepted items, until `most` in a row are refused."""
     refused = 0
     for item in items:
         made = accept(item)
@@ -64,7 +64,7 @@ def diagonally(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any,
 
 
 def is_real(value: object) -> bool:
-    """Whether this is a number, NaN apart."""
+    """Return whether a value is a number, and not NaN."""
     return isinstance(value, Real) and bool(value == value)
 
 

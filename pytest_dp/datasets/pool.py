@@ -39,16 +39,16 @@ class Pool:
         ends = [0, *accumulate(map(self._type.length, datasets))]
         self.given = [tuple(range(start, end)) for start, end in pairwise(ends)]
         self._first: dict[Hashable, int] = {}
-        self.same = [self._entered(record, at) for at, record in enumerate(self.records)]
+        self.same = [self._enter(record, at) for at, record in enumerate(self.records)]
         self._rank: dict[int, int] = {}
 
-    def _entered(self, record: Any, at: int) -> int:
+    def _enter(self, record: Any, at: int) -> int:
         same = equality_key if self.unique else key  # as in a set itself
         return self._first.setdefault(same(record), at)
 
     def add(self, record: Any) -> int:
         """The position of a record, which is a new one if no dataset holds it."""
-        at = self._entered(record, len(self.records))
+        at = self._enter(record, len(self.records))
         if at == len(self.records):
             self.records.append(record)
             self.same.append(at)
@@ -65,7 +65,7 @@ class Pool:
 
     @property
     def unique(self) -> bool:
-        """Whether a dataset holds a record at most once."""
+        """True if a dataset holds a record at most once."""
         return self._type.unique
 
     def dataset(self, positions: Positions) -> Any:
@@ -139,7 +139,7 @@ class ThinPool(Pool):
         self._first = {}
         for at, record in zip(read, self._type.records(self.example), strict=True):
             self.records[at] = record
-            self.same[at] = self._entered(record, at)
+            self.same[at] = self._enter(record, at)
 
     def kept(self, positions: Positions) -> Positions:
         return tuple(at for at in positions if at not in self.gaps)

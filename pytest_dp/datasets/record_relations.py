@@ -67,8 +67,8 @@ class OfRecords(Relation):
         of_any = replace(self, group=other.group, rows=other.rows)
         return of_any == other and rows >= (other.rows or math.inf)
 
-    def _differing(self, record: str, rows: str, records: str = "records") -> str:
-        """What differs, by whether there are units, and groups of them."""
+    def _difference_words(self, record: str, rows: str, records: str = "records") -> str:
+        """Name the records that differ, depending on units and groups."""
         if self.group > 1:
             return f"at most {self.group} {'units' if self.unit is not None else records}"
         return record if self.unit is None else rows
@@ -98,14 +98,14 @@ class OfRecords(Relation):
         if self.keeps_length and length(d1) != length(d2):
             return f"D has {counted(length(d1), 'record')} and D' {counted(length(d2), 'record')}"
         # Records that are equal are one, unless nothing else differs: 1 and True, 0.0 and -0.0.
-        ways = (self._steps(self._changed(d1, d2, same)) for same in (equality_key, key))
+        ways = (self._steps(self._changed_units(d1, d2, same)) for same in (equality_key, key))
         steps = next((way for way in ways if way), "they hold the same records")
         if isinstance(steps, str):
             return steps
         return self.pair_of(d1, d2, steps) if len(steps) <= self.group else self._too_far(steps)
 
-    def _changed(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step]:
-        """The units of which D and D' hold different rows."""
+    def _changed_units(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step]:
+        """Return the units of which D and D' hold different rows."""
         rows1, rows2 = self.rows_of_units(d1, same), self.rows_of_units(d2, same)
         if self.unit is None:
             counts1, counts2 = rows1.get(None, _NO_ROWS)[0], rows2.get(None, _NO_ROWS)[0]
@@ -148,7 +148,7 @@ class OfRecords(Relation):
         return records, [] if self.unit is None else owners(dataset, records, self.unit)
 
     def null_key(self, example: Any) -> Hashable:  # noqa: ARG002
-        """What is equal for the null record, where there is one."""
+        """Return the key of the null record, where there is one."""
         return _NO_NULL
 
     def _null_in(self, pool: Pool) -> int | None:  # noqa: ARG002
@@ -156,7 +156,7 @@ class OfRecords(Relation):
         return None
 
     def _too_far(self, steps: Sequence[Step]) -> str:
-        """What to say of datasets that more steps lie between than are allowed."""
+        """Explain that more steps lie between two datasets than are allowed."""
         if steps[0].name:
             shown = ", ".join(step.name for step in steps[:3])
             return f"{len(steps)} units differ: {shown}{', ...' if len(steps) > 3 else ''}"
@@ -219,7 +219,7 @@ class OfRecords(Relation):
         return Members(pool, self._null_in(pool), self.unit, self.rows)
 
     def _leads_away(self, keys: tuple[Keys, Keys], known: set[tuple[Keys, Keys]]) -> bool:
-        """Whether a step leads further away from D, and to no neighbour that was reached before."""
+        """Return whether a step leads further away from D, to a neighbour not reached before."""
         if self.group == 1:
             return True
         out, into = keys
@@ -252,7 +252,7 @@ class AddRemoveOne(OfRecords):
 
     @property
     def required(self) -> str:
-        what = self._differing("exactly one record", "all rows of exactly one unit")
+        what = self._difference_words("exactly one record", "all rows of exactly one unit")
         return f"D' is D with {what} removed or added, in any order"
 
     def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
@@ -272,7 +272,9 @@ class ReplaceOne(OfRecords):
 
     @property
     def required(self) -> str:
-        what = self._differing("exactly one of them", "the rows of exactly one of them", "of them")
+        what = self._difference_words(
+            "exactly one of them", "the rows of exactly one of them", "of them"
+        )
         many = "records" if self.unit is None else "units"
         return f"D and D' have as many {many} and {what} differs, in any order"
 
@@ -309,7 +311,7 @@ class ReplaceSpecial(OfRecords):
 
     @property
     def required(self) -> str:
-        what = self._differing("exactly one record", "all rows of exactly one unit")
+        what = self._difference_words("exactly one record", "all rows of exactly one unit")
         return f"D' is D with {what} turned into the null record, or back"
 
     def _record(self) -> dict[str, Any]:

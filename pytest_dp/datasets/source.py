@@ -97,7 +97,7 @@ class Source(Visitor):
         raise NoSource(value)
 
     def joined(self, texts: Iterable[str]) -> str:
-        """Separated by commas; in lines of a common width, if they are wanted and needed."""
+        """Join texts with commas; in lines of a common width, if that is wanted and needed."""
         parts = list(texts)
         if not self._lines or sum(map(len, parts)) <= LINE:
             return ", ".join(parts)
@@ -207,7 +207,7 @@ _OF_LIBRARIES = {"numpy": _of_numpy, "pandas": _of_pandas}
 
 
 def _namespace(modules: Iterable[str]) -> dict[str, Any]:
-    """What the text of a `Code` is evaluated with."""
+    """Return the namespace in which to evaluate the text of a `Code`."""
     loaded = {module: import_module(module) for module in modules}
     whole = {name: sys.modules[name] for name in (module.partition(".")[0] for module in modules)}
     return whole | {SHORT_NAMES[name]: loaded[name] for name in loaded if name in SHORT_NAMES}

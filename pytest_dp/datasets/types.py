@@ -50,20 +50,20 @@ class DataType(ABC):
         """The classes whose objects are of this type; none while their library is not loaded."""
 
     def fits(self, value: Any) -> bool:  # noqa: ARG002  what only some types ask
-        """Whether this object of one of the classes is a dataset."""
+        """Return whether an object of one of the classes is a dataset."""
         return True
 
     def detail(self, value: Any) -> Any:
-        """What else has to agree for two datasets to exchange records: the columns, if any."""
+        """Return what else has to agree for two datasets to exchange records: columns, if any."""
         columns = self.columns(value)
         return None if columns is None else tuple(columns)
 
     def form(self, value: Any) -> Any:
-        """What there is to an object beside its class and its records."""
+        """Return the properties of an object besides its class and its records."""
         return self.detail(value)
 
     def content(self, value: Any) -> str:  # noqa: ARG002
-        """What else has to agree for their records to be joined without being converted."""
+        """Return what else has to agree for records to be joined without conversion."""
         return "filled"
 
     def columns(self, value: Any) -> list[Any] | None:  # noqa: ARG002
@@ -82,7 +82,7 @@ class DataType(ABC):
         return len(value)
 
     def place(self, at: int, inside: str = "") -> str:
-        """What stands behind a dataset for a record, or for a part inside of it, as in Python."""
+        """Return the Python subscript of a record, or of a part inside of it."""
         return f"{self.position.format(at)}{inside}"
 
     @abstractmethod
@@ -91,11 +91,14 @@ class DataType(ABC):
 
     @abstractmethod
     def joined(self, datasets: Sequence[Any]) -> Any:
-        """The rows of all datasets, at least one; those of a set in the order of `records`."""
+        """Return the rows of all datasets, at least one.
+
+        Those of a set in the order of `records`.
+        """
 
     @abstractmethod
     def taken(self, rows: Any, positions: Sequence[int]) -> Any:
-        """The dataset of the rows at these positions, always a new object."""
+        """Return the dataset of the rows at these positions, always a new object."""
 
     def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
         """The dataset of these runs of rows, each from its start to before its end, a new object.
@@ -110,7 +113,7 @@ class DataType(ABC):
 
     @abstractmethod
     def missing(self, example: Any) -> Any:
-        """A record of missing values.
+        """Return a record of missing values.
 
         If there are none, it raises any exception, with the type that has none as its text.
         """

@@ -60,7 +60,7 @@ class Step(NamedTuple):
         return "replaced" if self.rows and self.by_rows else verbs[not self.rows]
 
     def in_words(self, verbs: tuple[str, str]) -> str:
-        """What happened to the rows of a unit."""
+        """Say what happened to the rows of a unit."""
         rows = self.rows or self.by_rows
         whose = {1: "the one row", 2: "both rows"}.get(rows, f"all {rows:,} rows")
         text = f"{whose} of {self.name} {self.verb(verbs)}"
@@ -140,15 +140,15 @@ class Members:
         for (number, owner), indices in groups.items():
             name = self._name(positions[indices[0]])
             rounds.setdefault(number, []).append(Member(owner, tuple(indices), name))
-        return [self._ordered(members, positions) for members in rounds.values()]
+        return [self._order(members, positions) for members in rounds.values()]
 
     def _name(self, at: int) -> str:
         if self._read is None:
             return ""
         return name_of(self._unit, self._read(self.pool.records[at]))
 
-    def _ordered(self, members: Sequence[Member], positions: Sequence[int]) -> list[Member]:
-        """Those of most, of fewest, of extreme rows ahead."""
+    def _order(self, members: Sequence[Member], positions: Sequence[int]) -> list[Member]:
+        """Sort members with most, with fewest and with extreme rows ahead."""
         rank, same = self.pool.rank, self.pool.same
 
         def best_rank(member: Member) -> int:
@@ -161,7 +161,7 @@ class Members:
         return list(dict.fromkeys(in_turn((rising[::-1], rising, extreme))))
 
     def new(self, sources: Sequence[Positions]) -> list[Member]:
-        """What datasets have to offer, by its positions in the pool."""
+        """Return the members that datasets offer, given their positions in the pool."""
         same = self.pool.same
         if self._unit is None:
             sources = [tuple({same[at] for at in chain.from_iterable(sources)})]
@@ -171,19 +171,22 @@ class Members:
                 rows = tuple(source[index] for index in member.at[: self._max_rows])
                 content = (member.key, *(same[at] for at in rows))
                 distinct[content] = Member(member.key, rows, member.name)
-        return self._ordered(list(distinct.values()), range(len(same)))
+        return self._order(list(distinct.values()), range(len(same)))
 
     def addable(
         self, rounds: Sequence[Sequence[Member]], new: Sequence[Member]
     ) -> Sequence[Member]:
-        """What may come in: a set cannot hold a record twice, nor a dataset one unit."""
+        """Return members that may be added.
+
+        A set cannot hold a record twice, nor a dataset one unit.
+        """
         if not self.pool.unique and self._unit is None:
             return new
         held = {member.key for members in rounds for member in members}
         return [member for member in new if member.key not in held]
 
     def instead(self, leaving: Member, coming: Member, positions: Positions) -> list[Member]:
-        """What may take the place of a unit: another one, or the rows of that one as its own."""
+        """Return what may replace a unit: another one, or the rows of that one as its own."""
         if self._read is None:
             return [coming] * (coming.key != leaving.key)
         options = [] if coming.key in {self._owner(at) for at in positions} else [coming]
@@ -216,7 +219,7 @@ class Members:
 
 
 def exchanged(positions: Positions, leaving: Positions, coming: Positions = ()) -> Positions:
-    """The positions without those at the indices `leaving`, and `coming` at the first of these."""
+    """Return the positions without the indices `leaving`, with `coming` at the first of them."""
     if len(leaving) == 1:  # of thousands, quickly
         return (*positions[: leaving[0]], *coming, *positions[leaving[0] + 1 :])
     gone = set(leaving)
@@ -241,7 +244,7 @@ def owners(dataset: Any, records: Sequence[Any], unit: Any) -> list[Any]:
 
 
 def reader(example: Any, unit: Any) -> Read:
-    """What reads the unit of a record of such a dataset."""
+    """Return a function that reads the unit of a record of such a dataset."""
     if callable(unit):
         read: Read = unit
         return read
@@ -278,7 +281,7 @@ def name_of(unit: Any, owner: Any) -> str:
 
 
 def grouped(units: Iterable[Any]) -> dict[Hashable, list[int]]:
-    """The positions of each unit, in the order in which they come."""
+    """Return the positions of each unit, in the order in which they come."""
     groups: dict[Hashable, list[int]] = {}
     for at, owner in enumerate(units):
         groups.setdefault(equality_key(owner), []).append(at)

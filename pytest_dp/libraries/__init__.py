@@ -1,4 +1,4 @@
-"""What libraries promise, read from their own objects; each module needs the library it is about.
+"""Promises of libraries, read from their own objects; each module needs the library it is about.
 
 An entry of `pytest_dp.claims` is then a line: ``"count": opendp.claimed(measurement, d_in=1)``.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def needed(package: str) -> Any:
-    """A module of a library; raises ClaimError that names the package if it is missing."""
+    """Import a module of a library; raises ClaimError that names the package if it is missing."""
     try:
         return import_module(package)
     except ImportError as error:

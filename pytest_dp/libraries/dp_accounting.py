@@ -10,7 +10,7 @@ from pytest_dp.privacy import PrivacyProfile
 
 
 def guarantee(promised: Any, *, replace: bool = False) -> PrivacyProfile:
-    """What a mechanism promises by an event or a privacy loss distribution, at every eps.
+    """Return the privacy profile that an event or a privacy loss distribution promises.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any
     if not isinstance(measurement, kind):
         raise invalid("measurement", measurement, "Allowed: a Measurement of opendp.")
     refuse_promises(claim, "measurement")
-    promised = _promised(measurement, d_in)
+    promised = _promise_of_map(measurement, d_in)
     if "pairs" in claim:
         _refuse_strangers(measurement, d_in, claim["pairs"])
     else:
@@ -75,14 +75,14 @@ def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any
     return Claimed(measurement, marks=marks, **claim | promised)
 
 
-def _promised(measurement: Any, d_in: Any) -> dict[str, Any]:
-    """What the map gives at a distance, as keywords."""
+def _promise_of_map(measurement: Any, d_in: Any) -> dict[str, Any]:
+    """Return the promise of the map at a distance, as keywords."""
     try:
         bound = measurement.map(d_in)
     except Exception as error:
         kind = measurement.input_distance_type
         allowed = f"Allowed: a distance by {measurement.input_metric}, of type {kind}."
-        raise invalid("d_in", d_in, f"{allowed} OpenDP says: {_said(error)}") from None
+        raise invalid("d_in", d_in, f"{allowed} OpenDP says: {_short_message(error)}") from None
     measure = str(measurement.output_measure)
     if measure == "SmoothedMaxDivergence":
         return {"guarantee": profile(bound.delta, "opendp")}
@@ -112,7 +112,7 @@ def _neighbours(
     elif metric == "LInfDistance":
         return _of_answers(measurement, d_in, claim)
     else:
-        pairs = _made(measurement, d_in)
+        pairs = _pair_at_distance(measurement, d_in)
         if pairs and "inputs" not in claim:
             return {"pairs": pairs}
         better = f"pairs=[(x, x')], at most {d_in} apart"
@@ -139,8 +139,8 @@ def _of_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[s
     return {**each, "neighbors": relation(group=group)}
 
 
-def _made(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
-    """A pair at the distance, of numbers or of vectors whose size is known; else none."""
+def _pair_at_distance(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
+    """Make a pair at the distance, of numbers or of vectors whose size is known; else none."""
     metric, domain = _metric(measurement), measurement.input_domain
     if metric != "AbsoluteDistance" and metric not in VECTORS:
         return []
@@ -230,6 +230,6 @@ def _metric(measurement: Any) -> str:
     return str(measurement.input_metric).partition("(")[0]
 
 
-def _said(error: Exception) -> str:
+def _short_message(error: Exception) -> str:
     """OpenDP's message without the trace of its compiled code."""
     return str(getattr(error, "message", None) or error).splitlines()[0]

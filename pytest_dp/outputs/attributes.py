@@ -11,7 +11,7 @@ from typing import Any
 
 @lru_cache(maxsize=512)
 def opens(kind: Any) -> bool:
-    """Whether objects of this type are looked into, attribute by attribute.
+    """Return whether objects of this type are read attribute by attribute.
 
     Not if they are made to be called, like functions, and not members of an enumeration, nor what
     the standard library keeps inside its own objects.

@@ -66,7 +66,10 @@ PLAIN_HEADS: dict[Any, Head] = {
 
 
 def opened(container: Any) -> tuple[Head, Sequence[Any]] | None:
-    """The head and the elements of a container; None of other objects, and where reading fails."""
+    """Return the head and the elements of a container.
+
+    None for other objects, or if reading fails.
+    """
     if type(container) in PLAIN_HEADS:
         return PLAIN_HEADS[type(container)], container
     kind = kind_of(container)
@@ -106,7 +109,7 @@ def _dtype(column: Any) -> str:
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether ``tolist`` turns elements of arrays of this type into equal Python objects."""
+    """Return whether ``tolist`` turns elements of arrays of this type into equal Python objects."""
     return dtype.kind in "biufOUS" and not (dtype.kind == "f" and dtype.itemsize > 8)
 
 
@@ -168,8 +171,8 @@ Opener = Callable[[Any, list[Aspect]], Inside | None]
 """What opens a container, and adds to its form; None if it is none after all."""
 
 
-def _labelled(elements: Callable[[Any, list[Aspect]], Iterator[tuple[str, Any]]]) -> Opener:
-    """An opener, from a generator of labels and elements."""
+def _opener_of(elements: Callable[[Any, list[Aspect]], Iterator[tuple[str, Any]]]) -> Opener:
+    """Make an opener from a generator of labels and elements."""
     return lambda container, form: _by_label(elements(container, form))
 
 
@@ -235,7 +238,7 @@ def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 
 def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """What the rows or columns of a pandas object are called."""
+    """Yield the labels of the rows or columns of a pandas object, and note its form."""
     form.append((place, "type", kind_of(index)))
     if kind_of(index) == "CategoricalIndex":  # which keeps labels that nothing has any more
         form.append((place, "dtype", _dtype(index)))
@@ -283,13 +286,13 @@ def _head_of_keys(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
 
 
 @lru_cache(maxsize=64)
-def _dotted(names: tuple[str, ...]) -> Labels:
+def _attribute_labels(names: tuple[str, ...]) -> Labels:
     return tuple(f".{name}" for name in names)
 
 
 def _in_dataclass(instance: Any, _: list[Aspect]) -> Inside:
     names = _fields_of(instance.__class__)
-    return _dotted(names), [getattr(instance, name) for name in names]
+    return _attribute_labels(names), [getattr(instance, name) for name in names]
 
 
 @lru_cache(maxsize=64)
@@ -299,7 +302,7 @@ def _fields_of(kind: Any) -> tuple[str, ...]:
 
 def _in_sequence(sequence: Any, _: list[Aspect]) -> Inside:
     names, values = getattr(sequence, "_fields", None), list(sequence)
-    return _dotted(tuple(names[i] for i in range(len(values)))) if names else None, values
+    return _attribute_labels(tuple(names[i] for i in range(len(values)))) if names else None, values
 
 
 def _in_set(members: Any, _: list[Aspect]) -> Inside:
@@ -308,12 +311,12 @@ def _in_set(members: Any, _: list[Aspect]) -> Inside:
 
 def _in_object(instance: Any, _: list[Aspect]) -> Inside | None:
     fields = attributes(instance)
-    return None if fields is None else (_dotted(tuple(fields)), list(fields.values()))
+    return None if fields is None else (_attribute_labels(tuple(fields)), list(fields.values()))
 
 
 @lru_cache(maxsize=512)
 def _openers(kind: Any, declared: Any) -> tuple[Opener, ...]:
-    """What may open containers of a type whose ``__class__`` is another one, or the same."""
+    """Return the openers for a type, and for the type that its ``__class__`` declares."""
     if any(
         issubclass(base, _NEVER) and not issubclass(base, np.timedelta64)
         for base in (kind, declared)
@@ -350,8 +353,8 @@ _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (_of(np.ndarray), _in_array),
     (_of(np.void), _in_structure),
     (_of(dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64), _in_moment),
-    (_is_pandas, _labelled(_in_pandas)),
-    (_is_sparse, _labelled(_in_sparse)),
+    (_is_pandas, _opener_of(_in_pandas)),
+    (_is_sparse, _opener_of(_in_sparse)),
     (_of(Mapping), _in_mapping),
     (dataclasses.is_dataclass, _in_dataclass),
     (_of(Sequence), _in_sequence),

@@ -196,7 +196,7 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     sides = np.sort(numbers[valid & on_d]), np.sort(numbers[valid & ~on_d])
     around = room(feature, table)
     if feature.of_kind.discrete:
-        yield from _recurring(feature, *sides, around)
+        yield from _recurring_values(feature, *sides, around)
     cuts = thresholds(np.concatenate(sides), around)
     rooms = around.at(cuts)
     below1, below2 = (np.searchsorted(side, cuts - rooms) for side in sides)
@@ -222,13 +222,13 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
         cost + COST["interval"],
     )
     if not feature.of_kind.discrete:
-        yield from _recurring(feature, *sides, around)
+        yield from _recurring_values(feature, *sides, around)
 
 
-def _recurring(
+def _recurring_values(
     feature: Feature, numbers1: Floats, numbers2: Floats, around: Room
 ) -> Iterator[_Block]:
-    """Single values that come more often than chance explains, of sorted numbers."""
+    """Yield single values that come more often than chance explains, of sorted numbers."""
     distinct = np.unique(np.concatenate([numbers1, numbers2]), return_counts=True)
     values, counts = clusters(*distinct, around)
     c1, c2 = (
@@ -320,7 +320,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
 
 
 def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
-    """Return the event that an output is one of these outcomes, which stand in these rows."""
+    """Make the event that an output is one of these outcomes, given their rows in the table."""
     outputs = [table.raw[row] for row in rows]
     plain = [o.tolist() if isinstance(o, np.ndarray | np.generic) else o for o in outputs]
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1

@@ -34,7 +34,7 @@ Column = tuple[Floats, Ints]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What features of one kind have in common."""
+    """The properties that features of one kind share."""
 
     column: Callable[[Any, Table], Column]
     """By the argument of the feature."""
@@ -71,7 +71,7 @@ class Feature:
 
     @property
     def of_kind(self) -> Kind:
-        """What it has in common with others."""
+        """The entry of `KINDS` for its kind."""
         return KINDS[self.kind]
 
     def columns(self, table: Table) -> Column:
@@ -192,7 +192,7 @@ LAST = Feature("output[-1]", "last")
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What to keep of every output that is too long to be kept.
+    """A projection of outputs that are too long to be kept: the features to keep of each.
 
     Calling it gives the extract of a table: a table without leaves. It knows the columns of its
     features, whatever these are, and a hash of every output; all else of the outputs is gone.
@@ -233,7 +233,7 @@ SPECIAL: tuple[Category, ...] = (
 
 
 def told(feature: Feature, table: Table) -> tuple[Floats, Ints, list[Category]]:
-    """Numbers; what each output has instead of a finite one; and which kinds of that there are.
+    """Return numbers, codes for outputs without a finite one, and the categories of codes.
 
     `NUMBER` where it is a finite one, else a position among the categories of the table, and
     `SPECIAL` after these.

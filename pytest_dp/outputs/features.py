@@ -50,10 +50,10 @@ def _place_features(
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     collected = [LEN] if len(lengths) > 1 else []
-    leaves = _spread([leaf(place) for place in places.chosen], MANY)
+    leaves = _pick_evenly([leaf(place) for place in places.chosen], MANY)
     forms = _forms(table, on_d)
     collected = [form for form in forms if form.kind == "key"] + collected + leaves
-    collected += _parsed(leaves, table) + _readings(leaves, table, on_d) + forms
+    collected += _parsed_features(leaves, table) + _readings(leaves, table, on_d) + forms
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         collected.append(LAST)
     collected += _summaries(table, ("mean", "min", "max"))
@@ -87,7 +87,7 @@ def all_features(
 
 
 def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
-    """Whether a quantity differs between the two outputs of some pair."""
+    """Return whether a quantity differs between the two outputs of some pair."""
     if feature.kind in PLACE_KINDS:  # which were chosen
         return True
     numbers, codes = feature.columns(table)
@@ -101,8 +101,10 @@ def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
     For each place that holds numbers, the lowest bit set (see `quantities.lowest_bit`); for the few
     where that differs most between the two sides, all 64 bits. Parameters are those of `features`.
     """
-    lowest = _telling([lowest_bit_of(place) for place in _numeric_places(table)], table, on_d)
-    few = _telling(lowest, table, on_d, SEVERAL)
+    lowest = _most_distinguishing(
+        [lowest_bit_of(place) for place in _numeric_places(table)], table, on_d
+    )
+    few = _most_distinguishing(lowest, table, on_d, SEVERAL)
     return lowest + [bit for feature in few for bit in bits_of(feature.argument)]
 
 
@@ -119,7 +121,9 @@ def bits_of(place: str) -> list[Feature]:
 def user_features(
     function: Callable[[Any], Any], table: Table, labels: Sequence[str] = ()
 ) -> list[Feature]:
-    """What a function gives for each output: one number, or every number of a sequence.
+    """Return features for what a function gives for each output.
+
+    One number, or each of a sequence.
 
     Each of them may have a label, such as those of `targeted.Targeted`.
     Raises ClaimError if it raises, gives anything but numbers, or not as many for every output. So
@@ -141,7 +145,7 @@ def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
 
 
 def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[Feature]:
-    """What is read out of categories that hardly ever recur."""
+    """Return features that are read out of categories that hardly ever recur."""
     essential, tests, others = list[Feature](), list[Feature](), list[Feature]()
     for feature in leaves if table.levels else ():
         for reading in readings(feature.argument, table):
@@ -149,32 +153,38 @@ def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[F
             kind = "reading that is a test" if reading.is_test else "reading"
             kind = "reading of characters" if reading.what in ("character", "count") else kind
             group.append(Feature(str(reading), kind, reading))
-    groups = [_telling(group, table, on_d, 2 * SEVERAL) for group in (essential, tests, others)]
+    groups = [
+        _most_distinguishing(group, table, on_d, 2 * SEVERAL)
+        for group in (essential, tests, others)
+    ]
     return [feature for group in groups for feature in group]
 
 
-def _parsed(leaves: list[Feature], table: Table) -> list[Feature]:
-    """What stands in texts that can be parsed: numbers, texts that recur, what else is read."""
+def _parsed_features(leaves: list[Feature], table: Table) -> list[Feature]:
+    """Return features of texts that can be parsed: numbers, texts that recur, other readings."""
     found = []
     for place in [feature.argument for feature in leaves] if table.levels else ():
         for parser in parsers_of(place, table) if readings(place, table) else ():
             parsed = inside(parser, table)
             about = _place_features(parsed, [], None, choose(parsed, None, 0))
             for inner in filter(_is_plain, about):
-                for kind, said, what in _asked(inner, parsed):
+                for kind, said, what in _parsed_quantities(inner, parsed):
                     part = Part(place, parser, what)
                     found.append(Feature(written_of(part, said), kind, part))
     return found
 
 
 def _is_plain(inner: Feature) -> bool:
-    """Whether it is what a person would ask first: of the text, all else is asked anyway."""
+    """Return whether a person would ask for this feature of a parsed text first.
+
+    All others are features of the text itself.
+    """
     is_number = inner.kind == "reading" and inner.argument.what == "float"
     return is_number or inner.kind in ("leaf", "len", "key", "aspect", *PARSED)
 
 
-def _asked(inner: Feature, parsed: Table) -> Iterator[tuple[str, str, Any]]:
-    """What can be asked of a feature of what is parsed: its number, or which category it is."""
+def _parsed_quantities(inner: Feature, parsed: Table) -> Iterator[tuple[str, str, Any]]:
+    """Yield what to ask of a feature of parsed texts: its number, or which category it is."""
     codes = inner.columns(parsed)[1]
     if (codes == NUMBER).any():
         is_test = inner.of_kind.test
@@ -189,7 +199,9 @@ def _asked(inner: Feature, parsed: Table) -> Iterator[tuple[str, str, Any]]:
 
 def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
     """Types and orders of keys that vary."""
-    return _telling([Feature(*each) for each in observed(table)], table, on_d, 2 * SEVERAL)
+    return _most_distinguishing(
+        [Feature(*each) for each in observed(table)], table, on_d, 2 * SEVERAL
+    )
 
 
 def _levels(table: Table) -> list[Feature]:
@@ -233,7 +245,7 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
         for i in np.flatnonzero(np.bincount(position[1:][both])).tolist()
     ]
     if on_d is None:
-        return _spread([_difference(*pair) for pair in pairs], MANY)
+        return _pick_evenly([_difference(*pair) for pair in pairs], MANY)
     pairs = list(dict.fromkeys([*pairs, *places.partners]))
     if len(pairs) > (MANY if places.all else MANY // 2):
         rows = leading_rows(on_d, MILLION // len(pairs))
@@ -272,7 +284,7 @@ def _traces(
     near = [r for r in near_relations(*sides) if r.places[::-1] not in known]
     related = [Feature(str(one), "relation", one) for one in relations(*sides) + near]
     on_grids = [Feature(str(one), "remainder", one) for one in remainders(*sides)]
-    return _telling(related, table, on_d) + _telling(on_grids, table, on_d)
+    return _most_distinguishing(related, table, on_d) + _most_distinguishing(on_grids, table, on_d)
 
 
 def _numeric_places(table: Table) -> list[str]:
@@ -295,17 +307,17 @@ def affordable(
     left_out: set[Feature] = set()
     for kind in PLACE_KINDS:
         of_kind = [feature for feature in candidates if feature.kind == kind]
-        chosen = _telling(of_kind, table, on_d, affordable_number(on_d, runs_each))
+        chosen = _most_distinguishing(of_kind, table, on_d, affordable_number(on_d, runs_each))
         left_out |= set(of_kind) - set(chosen)
     return [feature for feature in candidates if feature not in left_out]
 
 
-def _telling(
+def _most_distinguishing(
     candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MANY
 ) -> list[Feature]:
-    """Of very many features, those where the two sides look most different."""
+    """Return the features at which the two sides look most different, if there are very many."""
     if len(candidates) <= limit or on_d is None:
-        return _spread(candidates, limit)
+        return _pick_evenly(candidates, limit)
     sample = np.zeros(len(table), dtype=bool)
     sample[leading_rows(on_d, min(THOUSAND, MILLION // len(candidates)))] = True
     part = table.rows(sample)
@@ -317,14 +329,14 @@ def _telling(
     return [candidates[i] for i in chosen.tolist()]
 
 
-def _spread(candidates: list[Feature], limit: int) -> list[Feature]:
+def _pick_evenly(candidates: list[Feature], limit: int) -> list[Feature]:
     if len(candidates) <= limit:
         return candidates
     return [candidates[i] for i in np.linspace(0, len(candidates) - 1, limit).astype(int)]
 
 
 def _is_short_vector(reference: Any) -> bool:
-    """Whether a person could compare outputs with it."""
+    """Return whether a reference is a vector short enough to be compared with outputs."""
     try:
         return bool(np.ndim(reference) == 1) and len(reference) <= MANY
     except ValueError:  # lists of several lengths

@@ -138,17 +138,17 @@ def _structures(
     structures, forms = _Numbering(), _Numbering()
     numbers = np.zeros((2, len(known) + 1), np.int64)  # the last are those of leaves
     for shape in dict.fromkeys(shapes):
-        structure, form = _described(shape, known)
+        structure, form = _describe_shape(shape, known)
         numbers[:, shape] = structures[structure], forms[form]
     at = np.array(shapes, np.int64)
     return list(structures), numbers[0][at], Named(tuple(forms), numbers[1][at])
 
 
-def _described(
+def _describe_shape(
     shape: int, known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[Structure, tuple[Aspect, ...]]:
-    """Structure and form of an output of this shape."""
-    places, form = _written(shape, "output", known)
+    """Return structure and form of an output of this shape."""
+    places, form = _places_and_form(shape, "output", known)
     if places == ["output"]:
         return SCALAR, tuple(form[1:])
     head, elements = known[shape]
@@ -158,10 +158,10 @@ def _described(
     return structure, tuple(form[1:])  # without the type of the output itself
 
 
-def _written(
+def _places_and_form(
     shape: int, place: str, known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[list[str], list[Aspect]]:
-    """The places of the leaves of what has this shape and stands at a place, and its form."""
+    """Return the places of the leaves of a value of this shape at a place, and its form."""
     if shape == _LEAF:
         return [place], []
     head, elements = known[shape]
@@ -170,7 +170,7 @@ def _written(
     for i, inner in enumerate((_LEAF,) * elements if isinstance(elements, int) else elements):
         label = f"[{i}]" if head.labels is None else head.labels[i]
         reached = label.replace("\0", place) if "\0" in label else place + label
-        more, inside = _written(inner, reached, known)
+        more, inside = _places_and_form(inner, reached, known)
         places += more
         form += inside
     return places, form

@@ -1,4 +1,4 @@
-"""What is observed of outputs besides their leaves: types, and the order of keys.
+"""Types of outputs and the order of their keys: observations besides the leaves.
 
 A list or a tuple, an int or a float, float32 or float64, which key comes first: all of that can
 tell two inputs apart. It is spoken about only where it varies.
@@ -25,13 +25,13 @@ Observed = tuple[str, str, Any]
 
 
 def is_of_type(kind: str, table: Table) -> Floats:
-    """Whether outputs are containers of a type, as 1 and 0."""
+    """Return 1 for outputs that are containers of a type, and 0 for others."""
     holds = np.array([structure.kind == kind for structure in table.structures], float)
     return holds[table.structure]
 
 
 def has_number_type(which: tuple[str, str], table: Table) -> Floats:
-    """Whether the number at a place is of a type; NaN where there is no number."""
+    """Return 1 where the number at a place is of a type, 0 where not, NaN where there is none."""
     place, kind = which
     types, codes = table.typed(place), table.leaf(place)[1]
     wanted = np.array([name == kind for name in table.types.names], float)
@@ -39,12 +39,12 @@ def has_number_type(which: tuple[str, str], table: Table) -> Floats:
 
 
 def has_aspect(aspect: Aspect, table: Table) -> Floats:
-    """Whether outputs have an aspect."""
+    """Return 1 for outputs that have an aspect, and 0 for others."""
     return _by_form(table, lambda form: aspect in form)
 
 
 def has_key(which: tuple[str, str], table: Table) -> Floats:
-    """Whether the mapping at a place has a key."""
+    """Return 1 for outputs whose mapping at a place has a key, and 0 for others."""
     place, key = which
     return _by_form(table, lambda form: key in _keys(form, place))
 
@@ -61,7 +61,7 @@ def position_of_key(which: tuple[str, str], table: Table) -> Floats:
 
 
 def reading_of_key(which: tuple[str, int, str, str | int], table: Table) -> Floats:
-    """What is read out of one of the keys of a mapping; NaN if there is no such key."""
+    """Read a number out of one of the keys of a mapping; NaN if there is no such key."""
     place, number, what, argument = which
 
     def reading(form: Form) -> float:
@@ -87,7 +87,7 @@ def _keys(form: Form, place: str) -> tuple[str, ...]:
 
 
 def observed(table: Table) -> Iterator[Observed]:
-    """What varies of the forms of these outputs and of the types of their numbers."""
+    """Yield the aspects of forms, and of types of numbers, that vary among these outputs."""
     kinds = {structure.kind for structure in table.structures}
     if len(kinds) > 1:
         for kind in sorted(kinds - {"scalar"}):
@@ -99,10 +99,10 @@ def observed(table: Table) -> Iterator[Observed]:
             for kind in [str(table.types.names[i]) for i in present if len(present) > 1]:
                 yield f"type({place}) is {kind}", "type of a number", (place, kind)
     if len(table.forms.names) > 1:
-        yield from _varying(table)
+        yield from _varying_aspects(table)
 
 
-def _varying(table: Table) -> Iterator[Observed]:
+def _varying_aspects(table: Table) -> Iterator[Observed]:
     weights = np.bincount(table.forms.which, minlength=len(table.forms.names)).tolist()
     counts: Counter[Aspect] = Counter()
     for form, weight in zip(_forms(table), weights, strict=True):
@@ -123,7 +123,7 @@ def _varying(table: Table) -> Iterator[Observed]:
 
 
 def _read_keys(table: Table, places: list[str]) -> Iterator[Observed]:
-    """What to read out of keys, if there are too many orders for a feature of each."""
+    """Yield readings of keys, if there are too many orders for a feature of each."""
     for place in places[: SEVERAL // 2]:
         known = [_keys(form, place) for form in _forms(table)]
         if len(set(known)) <= MANY:

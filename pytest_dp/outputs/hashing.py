@@ -53,7 +53,7 @@ def hashes(table: Table, typed: bool = True) -> Ints:
 
 
 def _contents(table: Table, typed: bool) -> _Words:
-    """What stands at each leaf, as 64 bits."""
+    """Return the content of each leaf, as 64 bits."""
     bits = (table.numbers + 0.0).view(np.uint64)  # turns -0.0 into 0.0
     bits[np.isnan(table.numbers)] = _NAN
     if typed:

@@ -87,7 +87,7 @@ class Given:
 
 
 def at_indices(table: Table) -> Iterator[AtIndex]:
-    """What stands at positions that other parts of the outputs name."""
+    """Yield the values at positions that other parts of the outputs name."""
     indices = _indices(table, 2)
     if not indices or len(table.structures) > MAX_INDICES:
         return
@@ -164,7 +164,7 @@ def _positions(
     z = np.abs(apart) / np.where(np.isfinite(error), error, 1.0)
     among = np.broadcast_to(both, z.shape).copy()
     if pairs:
-        among &= _moved(cells, level, pairs, first, levels)
+        among &= _differing_positions(cells, level, pairs, first, levels)
     kept = among & (2 * ndtr(-z) <= _threshold(2 * ndtr(-z[among])))
     found: dict[int, list[tuple[int, float, float]]] = {}
     for at in np.flatnonzero(kept.any(axis=1)).tolist():
@@ -177,8 +177,8 @@ def _positions(
     return found
 
 
-def _moved(cells: Floats, level: Ints, pairs: int, first: int, levels: int) -> Bools:
-    """At which positions the outputs of some pair differ, by the level of both."""
+def _differing_positions(cells: Floats, level: Ints, pairs: int, first: int, levels: int) -> Bools:
+    """Return at which positions the outputs of some pair differ, by the level of both."""
     same = np.flatnonzero(level[:pairs] == level[first : first + pairs])
     moved = np.zeros((levels, cells.shape[1]), bool)
     np.logical_or.at(moved, level[same], cells[same] != cells[first + same])

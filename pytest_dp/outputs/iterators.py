@@ -37,14 +37,14 @@ def _within(output: Any, deep: int = FEW) -> Iterator[Any]:
 
 
 def holds_iterator(output: Any) -> bool:
-    """Whether an output has an iterator, which can be read only once, or a view of a dict."""
+    """Return whether an output has an iterator, which can be read only once, or a dict's view."""
     kinds: Iterator[Any] = map(type, _within(output))
     return any(map(is_iterator, kinds))
 
 
 @lru_cache(maxsize=512)
 def is_iterator(kind: Any) -> bool:
-    """Whether objects of this type are iterators, or views of a dictionary."""
+    """Return whether objects of this type are iterators, or views of a dictionary."""
     return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
 
 
@@ -80,5 +80,5 @@ def _goes_on(iterator: Iterator[Any]) -> bool:
 
 
 def was_cut(output: Any) -> bool:
-    """Whether an iterator in an output had more elements than were read."""
+    """Return whether an iterator in an output had more elements than were read."""
     return any(isinstance(part, IteratorElements) and part.goes_on for part in _within(output))

@@ -25,7 +25,7 @@ class Grid:
     error: float
 
     def holds(self, numbers: Floats) -> bool:
-        """Whether nearly all numbers lie on the grid."""
+        """Return whether nearly all numbers lie on the grid."""
         finite = numbers[np.isfinite(numbers)]
         if not len(finite):
             return True  # nothing that says otherwise
@@ -44,7 +44,7 @@ def grids(numbers: Floats) -> list[Grid | None]:
             values = np.unique(numbers[:, column][np.isfinite(numbers[:, column])])
             # An error of the step adds up over many steps; people choose steps with few digits.
             short = [nice(step, ON_GRID * step) for step in steps]
-            fits = (_fitted(values, step) for step in dict.fromkeys([*short, *steps]))
+            fits = (_fit_grid(values, step) for step in dict.fromkeys([*short, *steps]))
             coarsest[column] = next((grid for grid in fits if grid is not None), None)
     return coarsest
 
@@ -92,8 +92,8 @@ def _residue(numbers: Floats | float, step: Floats | float) -> Floats:
     return rest
 
 
-def _fitted(values: Floats, step: float) -> Grid | None:
-    """The grid with about this step; None if too few of the values lie on it."""
+def _fit_grid(values: Floats, step: float) -> Grid | None:
+    """Fit a grid of about this step; None if too few of the values lie on it."""
     # No remainder of numbers so close to 0 could be rounded: `_remainder` takes three more digits.
     if len(values) < 2 * FEW or math.isinf(1e4 / step):
         return None

@@ -48,7 +48,7 @@ Category = tuple[str, Hashable]
 
 
 def category(leaf: Any) -> Category:
-    """What tells two categories apart: the type, and the value or, of most objects, its repr."""
+    """Return the category of a leaf: its type, and its value or, for most objects, its repr."""
     if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
         leaf = leaf.item()
     if type(leaf) in LITERAL:
@@ -73,7 +73,7 @@ def _rounded_text(leaf: Any) -> Any:
 
 
 def written(category: Category) -> str:
-    """A category as Python would write it; the name of its type where it has no value."""
+    """Return a category as Python would write it; the name of its type where it has no value."""
     kind, value = category
     if kind == "str" or not isinstance(value, str):
         return repr(value)
@@ -81,7 +81,7 @@ def written(category: Category) -> str:
 
 
 def named(kind: type) -> str:
-    """The name of a type; NumPy's types for the same values are named like Python's."""
+    """Return the name of a type; NumPy's types for the same values are named like Python's."""
     return _PYTHON_NAMES.get(kind, kind.__name__)
 
 
@@ -138,7 +138,7 @@ class Named:
 
 
 def one_name(name: Hashable, n: int) -> Named:
-    """The same name for `n` items."""
+    """Give the same name to `n` items."""
     return Named((name,), constant(0, n))
 
 
@@ -195,7 +195,7 @@ def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints
 
 
 def picked(column: Ints, keep: Ints | slice) -> Ints:
-    """Some entries of a column, without memory where all are the same."""
+    """Return some entries of a column, without memory where all are the same."""
     if isinstance(keep, slice) or column.strides != (0,):
         return column[keep]
     return np.broadcast_to(column[keep[:1]], len(keep))
@@ -213,12 +213,12 @@ def all_numbers(leaves: int) -> Ints:
 
 
 def are_all_numbers(codes: Ints) -> bool:
-    """Whether codes are those of `all_numbers`: else they may be numbers, too."""
+    """Return whether codes are those of `all_numbers`; codes that are not may be numbers, too."""
     return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
 
 
 def is_number(kind: type) -> bool:
-    """Whether objects of this type are numbers."""
+    """Return whether objects of this type are numbers."""
     return issubclass(kind, NUMBERS) and not issubclass(kind, bool | np.timedelta64)
 
 

@@ -1,4 +1,4 @@
-"""What one run of a mechanism gives: an output, or what it raised."""
+"""Outcomes of single runs of a mechanism: an output, or the exception that it raised."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Raised:
 
     @property
     def is_stated(self) -> bool:
-        """Whether it comes of a ``raise``, as far as a trace tells, and of nothing that failed."""
+        """True if the trace ends in a ``raise`` statement, not in an operation that failed."""
         lines = re.findall(r"^ +File .*\n +(.*)$", self.trace, re.MULTILINE)
         return bool(lines) and re.search(r"\braise\b", lines[-1]) is not None
 
@@ -46,17 +46,17 @@ class Raised:
 
 
 def all_raised(outputs: Iterable[Any]) -> bool:
-    """Whether every run ended in an exception."""
+    """Return whether every run ended in an exception."""
     return all(isinstance(output, Raised) for output in outputs)
 
 
 def all_equal(outputs: Outputs) -> bool:
-    """Whether all outputs are the same."""
+    """Return whether all outputs are the same."""
     return all(same(outputs[0], output) for output in outputs)
 
 
 def same(left: Any, right: Any, deep: int = 4) -> bool:
-    """Whether two outputs are equal, whatever they are; NaN equals NaN.
+    """Return whether two outputs are equal, whatever their types; NaN equals NaN.
 
     Objects without a comparison of their own are compared by their attributes, `deep` levels down.
     """

@@ -68,13 +68,13 @@ class PairedOutputs:
         return len(self.examples().raw) // 2
 
     def alike(self) -> bool:
-        """Whether, with the same random numbers, both inputs always gave the same outputs."""
+        """Return whether D and D' gave equal outputs in all pairs with shared random numbers."""
         marks = hashes(self.table()[0])
         on_d, on_d2 = np.split(marks, 2)
         return self.coupled == self.pairs and np.array_equal(on_d, on_d2)
 
     def has_room(self, size: int) -> bool:
-        """Whether so many more pairs of outputs, or of extracts, can be kept."""
+        """Return whether `size` more pairs of outputs, or of extracts, can be kept."""
         numbers = self._room_of_output if self.extract is None else len(self.extract.about) + 1
         return (self.pairs + size) * numbers <= self.room or not self.pairs
 
@@ -95,7 +95,7 @@ def leaves_of(table: Table) -> float:
 
 
 def room_of(table: Table) -> float:
-    """What an output takes of the room, in numbers of an array, by the first few.
+    """Return the memory that an output takes, in numbers of an array, judged by the first few.
 
     In a long list or the like each number is an object, which takes four times as much.
     """
@@ -105,7 +105,7 @@ def room_of(table: Table) -> float:
 
 
 def leading(outputs: Outputs, number: int) -> Outputs:
-    """The first outputs, as a copy, so that the memory of the others can be freed."""
+    """Return the first outputs, as a copy, so that the memory of the others can be freed."""
     part = outputs[:number]
     return part.copy() if isinstance(part, np.ndarray) else part
 

@@ -45,7 +45,7 @@ def _rows(text: str) -> list[list[str]] | None:
 
 
 def _is_number(cell: str) -> bool:
-    return _tried(float, cell) is not None
+    return _try_to_parse(float, cell) is not None
 
 
 def _date(text: str) -> dt.date | None:
@@ -75,12 +75,12 @@ _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
 
 
 def written(part: Part, text: str) -> str:
-    """What is said of an output as said of what is parsed."""
+    """Reword a text about an output as one about what is parsed from it."""
     return renamed(text, PARSERS[part.parser][1].format(part.place))
 
 
 def renamed(text: str, name: str) -> str:
-    """What is said of an output, with another name for it."""
+    """Put another name for the output into a text about it."""
     return _NAME.sub(lambda found: found[1] or name, text)
 
 
@@ -90,24 +90,27 @@ def parsers_of(place: str, table: Table) -> Iterator[str]:
     kinds = list(table.levels)
     texts = sum(kinds[code][0] in TEXTS for code in codes.tolist() if code >= 0)
     for parser in PARSERS if texts > 1 else ():
-        if (_parsed(parser, table)[1][codes] >= 0).sum() > MOSTLY * texts:
+        if (_parse_texts(parser, table)[1][codes] >= 0).sum() > MOSTLY * texts:
             yield parser
             return
 
 
 def inside(parser: str, table: Table) -> Table:
-    """What is parsed, with a row for each different text of a table."""
-    return _parsed(parser, table)[0]
+    """Return a table of the parsed texts, with a row for each different text of a table."""
+    return _parse_texts(parser, table)[0]
 
 
-def _parsed(parser: str, table: Table) -> tuple[Table, Ints]:
-    """What is parsed, and its row by the code of a text, -1 if that cannot be parsed."""
+def _parse_texts(parser: str, table: Table) -> tuple[Table, Ints]:
+    """Return a table of parsed texts, and its row by code of the text.
+
+    -1 if it cannot be parsed.
+    """
     key = "parsed", parser
     if key not in table.readings:
         row = np.full(len(table.levels) + 2, -1)  # the last two are no texts
         parsed: list[Any] = []
         for code, (kind, text) in enumerate(table.levels):
-            value = _tried(PARSERS[parser][0], text) if kind in TEXTS else None
+            value = _try_to_parse(PARSERS[parser][0], text) if kind in TEXTS else None
             if value is not None:
                 row[code] = len(parsed)
                 parsed.append(value)
@@ -117,16 +120,16 @@ def _parsed(parser: str, table: Table) -> tuple[Table, Ints]:
 
 
 def opened(text: str | bytes) -> tuple[Callable[[str], str], Any] | None:
-    """What a text is, and how its parts are written; None if it is only a text."""
+    """Parse a text, and return how its parts are written; None if it is only a text."""
     readers = {"number": (float, "float({})"), **PARSERS}
     for parse, template in readers.values():
-        value = _tried(parse, text)
+        value = _try_to_parse(parse, text)
         if value is not None:
             return template.format, value
     return None
 
 
-def _tried(parse: Callable[[str], Any], text: Any) -> Any:
+def _try_to_parse(parse: Callable[[str], Any], text: Any) -> Any:
     try:
         return parse(text)
     except (ValueError, TypeError, RecursionError, csv.Error):  # bytes are not all that texts are
@@ -135,14 +138,14 @@ def _tried(parse: Callable[[str], Any], text: Any) -> Any:
 
 def column(part: Part, table: Table) -> tuple[Floats, Ints]:
     """Numbers that stand there, and codes: absent where there is none."""
-    known, row = _parsed(part.parser, table)
+    known, row = _parse_texts(part.parser, table)
     numbers, codes = part.inner.columns(known)
     return _of_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)
 
 
 def tested(part: Part, table: Table) -> tuple[Floats, Ints]:
-    """Whether a condition holds there, as 1 and 0."""
-    parsed, row = _parsed(part.parser, table)
+    """Return 1 where a condition holds of the parsed text, and 0 where not."""
+    parsed, row = _parse_texts(part.parser, table)
     holds = part.inner.mask(parsed).astype(np.float64)
     return _of_outputs(holds, np.full(len(holds), NUMBER), part, table, row)
 
@@ -150,7 +153,7 @@ def tested(part: Part, table: Table) -> tuple[Floats, Ints]:
 def _of_outputs(
     numbers: Floats, codes: Ints, part: Part, table: Table, row: Ints
 ) -> tuple[Floats, Ints]:
-    """What is known of each text, for each output."""
+    """Return for each output what is known of its text."""
     at = row[table.leaf(part.place)[1]]
     numbers, codes = np.append(numbers, np.nan), np.append(codes, ABSENT)  # -1 is the last
     return numbers[at], codes[at]

@@ -85,7 +85,7 @@ def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
 
 
 def hamming(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
-    """In how many positions each output differs from the reference; NaN for bare leaves."""
+    """Count in how many positions each output differs from the reference; NaN for bare leaves."""
     values = np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)
     codes = np.array(
         [NUMBER if key[0] == "number" else table.levels.get(key, ABSENT) for key in keys],

@@ -85,7 +85,7 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
         for product in (False, True):
             for side in (numbers1, numbers2):
                 columns, usable = _usable(side, product)
-                for weights in _related(usable):
+                for weights in _exact_relations(usable):
                     at = np.flatnonzero(weights)
                     relation = Relation(
                         tuple(places[columns[k]] for k in at),
@@ -93,7 +93,7 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
                         product,
                     )
                     involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
-                    rounded = _rounded(relation, *involved)
+                    rounded = _round_relation(relation, *involved)
                     if rounded is not None:
                         key = rounded.places, rounded.weights, product
                         by_key.setdefault(key, rounded)
@@ -132,8 +132,8 @@ def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
     return columns[varies], usable[:, varies]
 
 
-def _related(numbers: Floats) -> list[Floats]:
-    """Exact relations, as weights of columns: each column is explained by earlier ones."""
+def _exact_relations(numbers: Floats) -> list[Floats]:
+    """Find exact relations, as weights of columns: each column is explained by earlier ones."""
     n, width = numbers.shape
     if width < 2:
         return []
@@ -146,9 +146,11 @@ def _related(numbers: Floats) -> list[Floats]:
     free: list[int] = []
     relations = []
     for j in range(width):
-        weights = next((w for i in free if (w := _explained(x, scales, [i], j)) is not None), None)
+        weights = next(
+            (w for i in free if (w := _explain_column(x, scales, [i], j)) is not None), None
+        )
         if weights is None and 1 < len(free) <= n - 1 - SEVERAL // 2:
-            weights = _explained(x, scales, free, j)
+            weights = _explain_column(x, scales, free, j)
         if weights is None:
             free.append(j)
         else:
@@ -165,8 +167,8 @@ def _scaled_alike(numbers: Floats) -> tuple[Floats, Floats]:
     return x / sizes, largest * sizes
 
 
-def _explained(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | None:
-    """The weights of a column less its regression on others, if nearly nothing is left of it."""
+def _explain_column(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | None:
+    """Return the weights of a column less its regression on others, if the residual is tiny."""
     slopes = np.linalg.lstsq(x[:, by], x[:, j], rcond=1e-9)[0]
     usual = EXACT_RESIDUAL * np.median(np.abs(x[:, j]))
     if not np.median(np.abs(x[:, j] - x[:, by] @ slopes)) <= usual:
@@ -177,11 +179,11 @@ def _explained(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | Non
             weight = slope * float(scales[j] / scales[i])
             weights[i] = -math.copysign(nice(abs(weight), (1e-4) * abs(weight)), weight)
     weights[j] = 1.0
-    return _scaled(weights)
+    return _with_integer_weights(weights)
 
 
-def _scaled(weights: Floats) -> Floats:
-    """The weights as integers where that is possible, else with a first coefficient of 1."""
+def _with_integer_weights(weights: Floats) -> Floats:
+    """Scale weights to integers where that is possible, else to a first coefficient of 1."""
     at = np.flatnonzero(weights)
     scaled: Floats = weights / weights[at[0]]
     for times in range(1, 13):
@@ -192,7 +194,7 @@ def _scaled(weights: Floats) -> Floats:
 
 
 def _equal_shapes(numbers: Floats) -> list[Floats]:
-    """The same for very many columns: those that are equal but for a shift and a scale."""
+    """Find relations of very many columns: those that are equal but for a shift and a scale."""
     shape = (numbers - numbers[0]) / (numbers[1] - numbers[0])
     marks = np.round(shape[2:SEVERAL], 5).T
     order = np.lexsort(marks.T)
@@ -204,7 +206,7 @@ def _equal_shapes(numbers: Floats) -> list[Floats]:
         lead = (order[k] if lead < 0 else lead) if same else -1
         if same:
             earlier, later = sorted((int(lead), int(order[k + 1])))
-            weights = _explained(x, scales, [earlier], later)
+            weights = _explain_column(x, scales, [earlier], later)
             if weights is not None:
                 relations.append(weights)
         if len(relations) == 2 * MANY:
@@ -212,10 +214,10 @@ def _equal_shapes(numbers: Floats) -> list[Floats]:
     return relations
 
 
-def _rounded(
+def _round_relation(
     relation: Relation, side: Floats, numbers1: Floats, numbers2: Floats
 ) -> Relation | None:
-    """The relation with as many digits as are no errors; None if it does not tell D from D'."""
+    """Round a relation to its exact digits; None if it does not distinguish D from D'."""
     values = relation.of(list(side.T))
     middle = float(np.median(values[np.isfinite(values)]))
     error = 20 * float(np.nanquantile(np.abs(values - middle), 0.95))

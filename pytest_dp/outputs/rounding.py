@@ -54,7 +54,7 @@ def room(feature: Feature, table: Table) -> Room:
 
 
 def room_of(numbers: Floats, *made_of: Floats) -> Room:
-    """The same for numbers, and for those that they were computed from."""
+    """Return the rounding tolerance of numbers, given their operands."""
     finite = _finite_sample(numbers)
     if len(finite) < 2:
         return NO_ROOM
@@ -87,14 +87,14 @@ def _size(numbers: Floats) -> float:
 
 
 def _are_whole(numbers: Floats) -> bool:
-    """Whether all numbers are integers, and small enough to be exact."""
+    """Return whether all numbers are integers, and small enough to be exact."""
     with np.errstate(invalid="ignore"):
         is_integer = (numbers == np.round(numbers)) & (np.abs(numbers) < MAX_EXACT)
     return bool(np.all(is_integer | ~np.isfinite(numbers)))
 
 
 def _are_single(numbers: Floats) -> bool:
-    """Whether numbers were computed in single precision: their last digits are in use."""
+    """Return whether numbers were computed in single precision: their last digits are in use."""
     if not len(numbers):
         return True
     with np.errstate(over="ignore"):
@@ -169,7 +169,7 @@ Merging = tuple[tuple[str, Clusters], ...]
 
 
 def merging(table: Table) -> Merging:
-    """The clusters of numbers that are equal but for rounding, for each place of these outputs."""
+    """Find clusters of numbers that are equal but for rounding, at each place of the outputs."""
     if table.is_extract or len(table.places) > MANY:
         return ()
     by_place = []
@@ -187,7 +187,7 @@ def merging(table: Table) -> Merging:
 
 
 def merged(table: Table, near: Merging) -> Table:
-    """A table in which numbers that are equal but for rounding are the same."""
+    """Return a table in which numbers that are equal but for rounding are the same."""
     if not near or table.is_extract:
         return table
     numbers = table.numbers.copy()
@@ -236,7 +236,7 @@ class WholeOutputs:
 
 
 def recurring(counts: Ints, share: float) -> Bools:
-    """Which values come more often than chance explains, by the counts of values in their order.
+    """Return which values come more often than chance explains; counts are in order of value.
 
     Those are values that make up more than a share of all outputs, and among continuous ones any
     that comes five times, and more than four times as often as its neighbours.
@@ -255,7 +255,7 @@ def recurring(counts: Ints, share: float) -> Bools:
 
 
 def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
-    """Whether a special value came `times` times on one input, and never on the other.
+    """Return whether a special value came `times` times on one input, and never on the other.
 
     Special are a number that recurs where hardly any others do, and NaN and any category where most
     are numbers.

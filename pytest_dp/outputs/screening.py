@@ -1,4 +1,4 @@
-"""Of very many quantities of an output, those that are worth learning from.
+"""Choice of the few quantities worth learning from, where an output has very many.
 
 Where both inputs were run with the same random numbers, the quantities that differ between the two
 outputs of a pair name the few that matter: all others came out as if the inputs were the same.
@@ -79,7 +79,7 @@ def informative(
 
 
 def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> tuple[Bools, Bools]:
-    """Which columns differ in some pair of rows: by more than rounding, and at all."""
+    """Return which columns differ in some pair of rows: by more than rounding, and at all."""
     width = numbers.shape[1]
     moved, touched = np.zeros(width, bool), np.zeros(width, bool)
     if not width or not len(rows1):
@@ -113,7 +113,7 @@ def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> 
 def _furthest(
     numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints, among: Ints, limit: int
 ) -> Ints:
-    """Of some columns, those at which the two sides are furthest apart."""
+    """Return those of some columns at which the two sides are furthest apart."""
     if len(among) <= limit:
         return among
     rows = min(len(rows1), len(rows2), max(SEVERAL, MILLION // (2 * len(among))))

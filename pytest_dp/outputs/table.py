@@ -91,17 +91,17 @@ class Table:
 
     @cached_property
     def readings(self) -> dict[Any, Any]:
-        """What was read out of the categories (see `text_features`), so that it is read once."""
+        """Cache of readings of the categories (see `text_features`)."""
         return {}
 
     @property
     def is_extract(self) -> bool:
-        """Whether there are no outputs any more, only some quantities of them."""
+        """True if the outputs themselves are gone, and only some quantities of them are left."""
         return self.structures == [EXTRACT]
 
     @property
     def is_typed(self) -> bool:
-        """Whether types of numbers and forms are known, and tell outputs apart."""
+        """True if types of numbers and forms are known, so that they can differ between outputs."""
         return self.forms.names != (None,)
 
     def leaf(self, place: str) -> tuple[Floats, Ints]:
@@ -118,7 +118,7 @@ class Table:
         return self._at(rows, self.offsets[rows + 1] - 1)
 
     def having(self, place: str) -> tuple[Ints, Ints]:
-        """Outputs with a leaf at a place, and its position among all leaves."""
+        """Return the outputs with a leaf at a place, and its position among all leaves."""
         position = np.array([s.position.get(place, -1) for s in self.structures], np.int64)
         rows = np.flatnonzero(position[self.structure] >= 0)
         return rows, self.offsets[rows] + position[self.structure[rows]]
@@ -130,7 +130,10 @@ class Table:
         return numbers, codes
 
     def typed(self, place: str) -> Ints:
-        """The types, as in `types`, of the numbers at one place; anything where there is none."""
+        """Return the types, as in `types`, of the numbers at one place.
+
+        Anything where there is none.
+        """
         types = np.zeros(len(self), np.int64)
         rows, leaves = self.having(place)
         types[rows] = self.types.which[leaves]
@@ -234,7 +237,7 @@ def _joined_table(
         structures.which,
         np.concatenate([[0], np.cumsum(np.concatenate([table.sizes for table in tables]))]),
         np.concatenate([table.numbers for table in tables]),
-        _recoded([table.codes for table in tables], new_codes),
+        _recode([table.codes for table in tables], new_codes),
         levels,
         Named.joined([table.types for table in tables], sorted(types)),
         Named.joined([table.forms for table in tables]),
@@ -243,7 +246,7 @@ def _joined_table(
 
 
 def concatenated(tables: Sequence[Table]) -> Table:
-    """The outputs of several tables in one, which is what `tabulate` would make of them.
+    """Join the outputs of several tables into one, equal to what `tabulate` would make of them.
 
     Nothing is taken apart again, but for arrays, where that costs next to nothing. Columns that are
     known in all of the tables stay known.
@@ -263,7 +266,7 @@ def concatenated(tables: Sequence[Table]) -> Table:
     for key in tables[0].results:
         if all(key in table.results for table in tables):
             numbers, codes = zip(*(table.results[key] for table in tables), strict=True)
-            combined.results[key] = np.concatenate(numbers), _recoded(codes, new_codes)
+            combined.results[key] = np.concatenate(numbers), _recode(codes, new_codes)
     return combined
 
 
@@ -272,15 +275,15 @@ def _new_codes(levels: dict[Category, int], others: dict[Category, int]) -> Ints
     return np.array([ABSENT, NUMBER, *(others.setdefault(level, len(others)) for level in levels)])
 
 
-def _recoded(columns: Sequence[Ints], new_codes: list[Ints]) -> Ints:
-    """The codes of several tables in one column, by what each of them becomes."""
+def _recode(columns: Sequence[Ints], new_codes: list[Ints]) -> Ints:
+    """Join the codes of several tables into one column, by what each of them becomes."""
     if all(map(are_all_numbers, columns)):
         return all_numbers(sum(map(len, columns)))
     return np.concatenate([new[codes + 2] for codes, new in zip(columns, new_codes, strict=True)])
 
 
 def _in_floats(array: npt.NDArray[Any]) -> bool:
-    """Whether floats hold the elements exactly, or nearly if they are finer floats."""
+    """Return whether floats hold the elements exactly, or nearly if they are finer floats."""
     if array.dtype.kind in "iu" and array.dtype.itemsize > 4 and array.size:
         return bool(array.max() < MAX_EXACT and array.min() > -MAX_EXACT)
     return array.dtype.kind in "biuf"

@@ -47,7 +47,9 @@ MOMENTS: dict[str, Callable[[Floats], Any]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Targeted:
-    """``targeted(output)``: the quantities of one output, as many for each; NaN if it is no table.
+    """A function of an output: quantities by which to find a target record.
+
+    NaN if it is no table.
 
     The first is what to go by before anything was learned, larger with the target than without.
     """
@@ -65,9 +67,9 @@ class Targeted:
 
     @property
     def labels(self) -> list[str]:
-        """What each quantity is."""
+        """Texts that describe the quantities."""
         counts = [
-            f"rows that agree with the record in {', '.join(self._named(subset))}"
+            f"rows that agree with the record in {', '.join(self._column_names(subset))}"
             for subset in self.subsets
         ]
         moments = [f"{what} of {_text(name)}" for name in self._numbers for what in MOMENTS]
@@ -84,7 +86,7 @@ class Targeted:
     def _numbers(self) -> list[Hashable]:
         return [name for name, at in zip(self.names, self.scale, strict=True) if not np.isnan(at)]
 
-    def _named(self, subset: Bools) -> list[str]:
+    def _column_names(self, subset: Bools) -> list[str]:
         named = [_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
         return named if len(named) <= FEW else [*named[:FEW], f"{len(named) - FEW} more"]
 
@@ -113,7 +115,7 @@ class Targeted:
         return counts
 
     def compared(self, cells: Cells) -> tuple[Bools, Floats]:
-        """Whether each cell agrees with the target, and how far it is, shape (rows, columns)."""
+        """Return whether each cell agrees with the target, and its distance: (rows, columns)."""
         agrees, apart = [], []
         for name, value, room, scale in zip(
             self.names, self.target, self.room, self.scale, strict=True
@@ -135,7 +137,7 @@ def _text(name: Hashable) -> str:
 
 
 def targeted(without: Any, record: dict[Hashable, Any], seed: int) -> Targeted | None:
-    """Quantities by which to look for a record in tables such as the data `without` it.
+    """Make the quantities by which to look for a record in tables such as the data `without` it.
 
     The subsets follow from the seed. None if the data is no table, or of other columns.
     """

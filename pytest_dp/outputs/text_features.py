@@ -1,4 +1,4 @@
-"""What texts and other categories carry besides being one: lengths, numbers in them, beginnings.
+"""Features of texts and other categories: lengths, numbers in them, beginnings.
 
 Texts that hardly ever recur say nothing as categories: each output has its own. What they have in
 common still tells, so it is read out of them: how long they are, the numbers that stand in them,
@@ -58,12 +58,12 @@ class Reading:
 
     @property
     def is_test(self) -> bool:
-        """Whether it is 0 or 1, for false or true."""
+        """True if its values are 0 and 1, for false and true."""
         return self.what in ("is", "has", "starts")
 
     @property
     def is_essential(self) -> bool:
-        """Whether it tells so much that it is never left out."""
+        """True if it is never left out, however many readings there are."""
         return self.what in ESSENTIAL
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ def _content(family: str, kind: str, value: Any) -> Content | None:
 
 
 def readings(place: str, table: Table) -> list[Reading]:
-    """What to read out of the categories at a place."""
+    """Choose what to read out of the categories at a place."""
     codes = table.leaf(place)[1]
     codes = codes[codes >= 0]
     counts = np.bincount(codes)
@@ -132,7 +132,7 @@ def _readings_of_kinds(kinds: list[str]) -> _Wanted:
 
 
 def readings_of_texts(texts: list[str]) -> _Wanted:
-    """What to read out of texts such as these, and with which argument: for `read`."""
+    """Choose what to read out of texts such as these, with the arguments for `read`."""
     wanted: _Wanted = []
     longest = max(map(len, texts))
     if min(map(len, texts)) < longest:
@@ -154,7 +154,7 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
 
 
 def _often(counts: Counter[str], of: int) -> list[str]:
-    """What many texts have, the commonest first."""
+    """Return the items that many texts have, the commonest first."""
     common = [text for text, n in counts.items() if n >= max(2, RARELY * of)]
     return sorted(common, key=lambda text: (-counts[text], text))[:MANY]
 

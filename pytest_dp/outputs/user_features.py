@@ -34,17 +34,17 @@ class UserFunction:
     """How many numbers; None for a single one that is not in a sequence."""
 
     def columns(self, table: Table) -> tuple[Floats, Ints]:
-        """What it gives: numbers, shape (n, width or 1), and codes as in `Table`, shape (n,).
+        """Return its numbers, shape (n, width or 1), and codes as in `Table`, shape (n,).
 
         Raises ClaimError if the function raises, or gives anything else than it should.
         """
         if self not in table.results:
-            table.results[self] = self._called(table)
+            table.results[self] = self._compute(table)
         return table.results[self]
 
-    def _called(self, table: Table) -> tuple[Floats, Ints]:
+    def _compute(self, table: Table) -> tuple[Floats, Ints]:
         rows = _outputs(table)
-        returned = _given(self.function, table, rows)
+        returned = _call_on_outputs(self.function, table, rows)
         widths = [_width(structure) for structure in returned.structures]
         wrong = np.array([width != self.width for width in widths], dtype=bool)[returned.structure]
         if wrong.any():
@@ -71,7 +71,9 @@ def user_function(function: Callable[[Any], Any], table: Table) -> UserFunction 
     rows = _outputs(table)
     if not rows:
         return None
-    named = UserFunction(function, _width(_given(function, table, rows[:1]).structures[0]))
+    named = UserFunction(
+        function, _width(_call_on_outputs(function, table, rows[:1]).structures[0])
+    )
     named.columns(table)
     return named
 
@@ -89,8 +91,8 @@ def _outputs(table: Table) -> list[int]:
     return [row for row, output in enumerate(table.raw) if not isinstance(output, Raised)]
 
 
-def _given(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Table:
-    """What the function gives for some outputs: bare numbers, or flat sequences of numbers."""
+def _call_on_outputs(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Table:
+    """Call the function on some outputs: it returns bare numbers, or flat sequences of numbers."""
     results: list[Any] = []
     for row in rows:
         try:

@@ -36,7 +36,7 @@ _MOMENTS = ((".toordinal()", _day), (".replace(tzinfo=utc).timestamp()", _time))
 
 
 def negated(test: str) -> str:
-    """The opposite of a test, as a person would write it."""
+    """Return the opposite of a test, as a person would write it."""
     for pattern, word in ((_HAS, "not in"), (_TYPE, "is not")):
         if found := pattern.match(test):
             return f"{found[1]} {word} {found[2]}"
@@ -58,13 +58,13 @@ _FLOAT = re.compile(r"^float\((output[^()]*)\)$")
 
 
 def about(text: str, what: str, of_all: str = "") -> str:
-    """What holds of a feature, as it follows on the word "outputs"."""
+    """Say what holds of a feature, as it follows on the word "outputs"."""
     text = plainly(text)
     return (of_all or what) if text == "output" else f"with {text} {what}"
 
 
 def of_test(test: str, holds: bool) -> str:
-    """That a test holds, or does not, as it follows on the word "outputs"."""
+    """Say that a test holds, or does not, as it follows on the word "outputs"."""
     text = plainly(test)
     if (found := _HAS.match(text)) and found[2] == "output":
         return f"{'with' if holds else 'without'} {found[1]} in them"

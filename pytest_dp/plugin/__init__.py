@@ -129,7 +129,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """What others can implement."""
+    """Add the hooks that others can implement."""
     from pytest_dp.plugin import hooks
 
     pluginmanager.add_hookspecs(hooks)
@@ -163,7 +163,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def claims_on_record(config: pytest.Config) -> bool:
-    """Whether there are claims to compare with, or somebody asked for it."""
+    """Return whether claims are compared with a file: there is one, or a setting asks for it."""
     if config.option.dp_claims or ini(config, "claims"):
         return True
     return os.path.exists(claims_path(config))  # noqa: PTH110  that of Path may raise
@@ -199,7 +199,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def modules_wanted(config: pytest.Config) -> bool:
-    """Whether source modules are collected."""
+    """Return whether source modules are collected."""
     return bool(getattr(config.option, "dp_modules", None) or ini(config, "modules"))
 
 

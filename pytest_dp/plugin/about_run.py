@@ -1,4 +1,4 @@
-"""What a report says of the run as a whole: which code of which project, and which profile."""
+"""Facts about the run as a whole: the code, the project, and the profile."""
 
 from __future__ import annotations
 

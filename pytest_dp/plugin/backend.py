@@ -25,8 +25,8 @@ class Cluster(NamedTuple):
 
 
 def _dask(address: str, stack: ExitStack) -> Cluster:
-    distributed = _needed("distributed", "dask")
-    address = address or _needed("dask", "dask").config.get("scheduler-address", None) or ""
+    distributed = _import_backend("distributed", "dask")
+    address = address or _import_backend("dask", "dask").config.get("scheduler-address", None) or ""
     if not address:
         cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
         address = stack.enter_context(cluster).scheduler_address
@@ -38,7 +38,7 @@ def _dask(address: str, stack: ExitStack) -> Cluster:
 
 
 def _ray(address: str, stack: ExitStack) -> Cluster:
-    ray = _needed("ray", "ray")
+    ray = _import_backend("ray", "ray")
     from ray.util.joblib import register_ray
 
     if not ray.is_initialized():
@@ -77,7 +77,7 @@ def connect(config: pytest.Config, given: str) -> Cluster:
         ) from None
 
 
-def _needed(module: str, extra: str) -> Any:
+def _import_backend(module: str, extra: str) -> Any:
     try:
         package: ModuleType = importlib.import_module(module)
     except ImportError:

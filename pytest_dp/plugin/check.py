@@ -176,7 +176,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
         number = item.stash.get(_CALLS, 0) + 1
         item.stash[_CALLS] = number
         try:
-            written = _merged(keywords, overrides)
+            written = _merge_keywords(keywords, overrides)
             claim = item.stash[_CLAIM] = _one_claim(written)
             result = run_audit(item, mechanism, claim, written, number)
             conclude(item, result)
@@ -243,7 +243,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 
 
 def _is_verdict(error: BaseException | None) -> bool:
-    """Whether an audit ended with this, which it can only if its errors are loaded."""
+    """Return whether an error is the verdict of an audit; its module is loaded only then."""
     results = sys.modules.get("pytest_dp.auditors.result")
     verdicts = () if results is None else (results.PrivacyViolation, results.InconclusiveAudit)
     return isinstance(error, verdicts)
@@ -271,8 +271,8 @@ def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) ->
     return records
 
 
-def _merged(keywords: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a marker, and those of a call above them."""
+def _merge_keywords(keywords: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """Merge the keywords of a marker with those of a call, which come first."""
     merged = {**keywords, **overrides}
     for given, other in (("pairs", "inputs"), ("inputs", "pairs")):
         if given in overrides and other not in overrides:

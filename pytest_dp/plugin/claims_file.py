@@ -24,7 +24,7 @@ _OUTPUT = "dp_claims"
 
 
 def _mode(config: pytest.Config, worker: bool) -> str:
-    """What was asked for, one of `CHOICES`."""
+    """Return the mode that is set, one of `CHOICES`."""
     option = getattr(config.option, "dp_claims", None)
     mode: str = option or ini(config, "claims") or "auto"
     if mode not in CHOICES:
@@ -94,7 +94,7 @@ class ClaimsFile(Seen):
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """What a worker has seen; nothing, if it crashed."""
+        """Take over the claims that a worker has seen; none, if it crashed."""
         output = getattr(node, "workeroutput", {}).get(_OUTPUT)
         self.stopped = self.stopped or output is None
         self.tests.update(json.loads(output or "{}"))
@@ -104,7 +104,7 @@ class ClaimsFile(Seen):
         self.uncollected = self.uncollected or report.failed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """What became of a test; that of a later rerun takes its place."""
+        """Note the outcome of a test; a later rerun replaces it."""
         test = report.nodeid
         if hasattr(report, "dp_audited"):
             self.audited[test] = report.dp_audited
@@ -141,7 +141,7 @@ class ClaimsFile(Seen):
             conclude(self, session)
 
     def _about_none(self) -> bool:
-        """Whether this run was about no claim at all, so that nothing needs to be loaded."""
+        """Return whether this run had no claims at all, so that nothing needs to be loaded."""
         if self.tests:
             return False
         try:
@@ -151,7 +151,7 @@ class ClaimsFile(Seen):
         return not any(map(scope(self.config, self.file.parent), names))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """What is worth knowing of the claims on record; failures and changes with -q too."""
+        """Print changes of claims on record; failures and updates with -q, too."""
         quiet = terminalreporter.config.get_verbosity() < 0
         lines = [] if quiet and not self.update else self.lines
         if self.failures or (lines and not quiet):

@@ -50,7 +50,7 @@ def id_of(file: Path, test: Path, nodeid: str, marks: Collection[str] = ()) -> s
 
 
 def described(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
-    """What is known of a test without an audit, as `Seen.tests` has it."""
+    """Describe a test without an audit, as in `Seen.tests`."""
     path, line = place(item)
     marks = sorted({mark.name for mark in item.iter_markers()})
     claim = getattr(item, "claim", None)
@@ -98,7 +98,7 @@ def compare(
     if seen.recorded is None or item.nodeid not in seen.tests:
         return
     for number, of_claim, expected in audits:
-        name = _numbered(seen.tests[item.nodeid]["id"], number)
+        name = _audit_id(seen.tests[item.nodeid]["id"], number)
         on_record = name if name in seen.recorded else _on_record(seen, name, of_claim)
         told = judged(seen.recorded, Collected(name, of_claim, on_record=on_record))
         if told is not None and told.fails and not expected:
@@ -116,17 +116,17 @@ def compare(
 
 
 def _record(name: str, path: str, line: int, said: str) -> Record:
-    """What reports are told of a claim that is not as on record."""
+    """Make the record, for reports, of a claim that differs from the one on record."""
     record = Record.of_error(name, path, line, said, status="weakened")
     return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
 
 
-def _known(seen: Seen) -> set[str]:
+def _seen_ids(seen: Seen) -> set[str]:
     return {test["id"] for test in seen.tests.values()}
 
 
-def _numbered(name: str, number: int) -> str:
-    """The id of one of the audits of a test."""
+def _audit_id(name: str, number: int) -> str:
+    """Return the id of one of the audits of a test."""
     return name if number == 1 else f"{name}#{number}"
 
 
@@ -134,7 +134,7 @@ def _on_record(seen: Seen, name: str, of_claim: Entry) -> str:
     """Return the id on record of a claim while tests are still run; empty if it has none."""
     assert seen.recorded is not None
     found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
-    return counterparts(seen.recorded, found, _known(seen)).get(name, "")
+    return counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
 
 
 def conclude(seen: Seen, session: pytest.Session) -> None:
@@ -160,7 +160,7 @@ def _compare(seen: Seen) -> None:
             "--dp-claims=update, and commit it."
         )
     recorded = load(seen.file)
-    told = judge(recorded, list(_collected(seen, recorded)), _expected(seen))
+    told = judge(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
     failed = {seen.tests[test]["id"] for test in seen.failed if test in seen.tests}
     for judgement in told:
         claim = judgement.collected
@@ -176,7 +176,7 @@ def _write(seen: Seen) -> None:
     """Put on record what this run has found; what it was not about stays as it was."""
     with alone(seen.file):
         recorded = load(seen.file)
-        entries = updated(recorded, list(_collected(seen, recorded)), _expected(seen))
+        entries = updated(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
         changed = store(seen.file, entries)
     count = f"{counted(len(entries), 'claim')} on record"
     seen.lines.append(f"{seen.file.name}: {count}" + ("" if changed else ", as before"))
@@ -186,19 +186,19 @@ def _write(seen: Seen) -> None:
         seen.lines += [f"  {word}: {name}" for name in sorted(names)]
 
 
-def _collected(seen: Seen, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
+def _collected_claims(seen: Seen, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
     """Yield the claims of all tests, with what is known of each."""
     audits = {
         node: seen.audited.get(node, [(1, test["entry"], False)])
         for node, test in seen.tests.items()
     }
     found: dict[str, Entry | None] = {
-        _numbered(seen.tests[node]["id"], number): audited
+        _audit_id(seen.tests[node]["id"], number): audited
         for node, of_test in audits.items()
         for number, audited, broken in of_test
         if not broken or _not_audited(seen, node)
     }
-    on_record = counterparts(recorded, found, _known(seen))
+    on_record = counterparts(recorded, found, _seen_ids(seen))
     for node, test in seen.tests.items():
         marks = sorted(set(test["marks"]) - BUILTIN)
         extra: Entry = {"marks": marks} if marks else {}
@@ -208,7 +208,7 @@ def _collected(seen: Seen, recorded: Mapping[str, Entry]) -> Iterator[Collected]
             before = recorded.get(on_record.get(test["id"], ""), {})
             hidden, selected = _left_out(seen.config, test, before)
         for number, audited, broken in audits[node]:
-            name = _numbered(test["id"], number)
+            name = _audit_id(test["id"], number)
             if not broken or hidden:
                 of_claim = audited and audited | extra
                 yield Collected(name, of_claim, hidden, selected, on_record.get(name, ""))
@@ -241,8 +241,8 @@ def _left_out(config: pytest.Config, test: Mapping[str, Any], before: Entry) -> 
     return "removed: from the tests that were collected, by conftest.py or a plugin", True
 
 
-def _expected(seen: Seen) -> Callable[[str], bool]:
-    """Whether this run should have found a claim of that id."""
+def _expects(seen: Seen) -> Callable[[str], bool]:
+    """Return a function that says whether this run should have found the claim of an id."""
     if seen.uncollected:
         return lambda name: False  # noqa: ARG005
     collected = scope(seen.config, seen.file.parent)
@@ -250,11 +250,11 @@ def _expected(seen: Seen) -> Callable[[str], bool]:
     # What has failed already may have come to no claim, or not to the last of them.
     failed = {mechanism_of(seen.tests[test]["id"]) for test in seen.failed if test in seen.tests}
 
-    def expected(name: str) -> bool:
+    def is_expected(name: str) -> bool:
         test = test_of(name)
         return test not in silent and mechanism_of(test) not in failed and collected(name)
 
-    return expected
+    return is_expected
 
 
 def _place(seen: Seen, name: str, claim: Collected | None) -> tuple[Path, int, str]:
@@ -278,7 +278,7 @@ def _place(seen: Seen, name: str, claim: Collected | None) -> tuple[Path, int, s
         return seen.file, line, f"There is no {gone} any more."
     hint = ""
     if re.search("(dp|risk)_claim", text) and not any(
-        other.partition("::")[0] == path for other in _known(seen)
+        other.partition("::")[0] == path for other in _seen_ids(seen)
     ):
         hint = (
             f"No claim of {path} was collected: look at testpaths, dp_modules, --ignore and "

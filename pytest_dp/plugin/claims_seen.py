@@ -1,4 +1,4 @@
-"""What is known of a run whose claims are compared with ``dp-claims.json``, while it goes on."""
+"""State of a run whose claims are compared with ``dp-claims.json``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Seen:
-    """What is known of the claims of a run, and of the run, by the node ids of tests.
+    """The claims of a run, and the tests that they belong to, by node ids.
 
     Attributes
     ----------

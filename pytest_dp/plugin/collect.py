@@ -89,7 +89,7 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
     return [
         _item(
             collector,
-            f"{name}[{_labelled('lost claim', names.count(name), declaration)}]",
+            f"{name}[{_label_of_fault('lost claim', names.count(name), declaration)}]",
             None,
             declaration,
             error,
@@ -98,8 +98,8 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
     ]
 
 
-def _labelled(label: str, many: int, declaration: Declaration) -> str:
-    """What distinguishes a claim that cannot be audited from others of the same mechanism."""
+def _label_of_fault(label: str, many: int, declaration: Declaration) -> str:
+    """Return the label that distinguishes an invalid claim from others of the same mechanism."""
     return label if many == 1 else f"{label}, line {declaration.line}"
 
 
@@ -119,7 +119,7 @@ def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.It
         return list(_of_table(collector, name, obj))
     if isinstance(obj, type) and obj.__module__ == collector.obj.__name__:
         return [
-            *_items(collector, name, obj, _declared(obj)),
+            *_items(collector, name, obj, _declarations(obj)),
             *(
                 item
                 for attribute, value in list(vars(obj).items())
@@ -129,7 +129,7 @@ def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.It
     alias = getattr(obj, "__name__", name)
     if alias != name and vars(collector.obj).get(alias) is obj:
         return []  # collected under its own name
-    return _items(collector, name, obj, _declared(obj))
+    return _items(collector, name, obj, _declarations(obj))
 
 
 def _of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[pytest.Item]:
@@ -167,7 +167,7 @@ def _claims_of(
         return [error]
 
 
-def _declared(obj: Any) -> tuple[Any, ...]:
+def _declarations(obj: Any) -> tuple[Any, ...]:
     declared = getattr(obj, ATTRIBUTE, ())
     return declared if type(declared) is tuple else ()
 
@@ -178,7 +178,9 @@ def _of_attribute(
     full = f"{owner.__name__}.{name}"
     inner = getattr(value, "__func__", value)
     # The claim may stand above @staticmethod or below it.
-    declared = _declared(value) if value is inner else _declared(value) + _declared(inner)
+    declared = (
+        _declarations(value) if value is inner else _declarations(value) + _declarations(inner)
+    )
     if isinstance(value, staticmethod):
         return _items(collector, full, inner, declared)
     problem = ClaimError(
@@ -207,7 +209,7 @@ def _items(
         if isinstance(claim, Claim):
             label = next(labels)
         else:
-            label = _labelled("invalid claim", broken, declaration)
+            label = _label_of_fault("invalid claim", broken, declaration)
         items.append(_item(collector, f"{name}[{label}]", obj, declaration, claim))
     return items
 
@@ -271,7 +273,7 @@ def _lost_claims(
         return []  # of another module of that name, or from before it was imported again
     tested = {id(declaration) for declaration in collected}
     missing = [
-        (declaration, name, mechanism, _named(module, name))
+        (declaration, name, mechanism, _look_up(module, name))
         for declaration, name, mechanism in declared
         if id(declaration) not in tested and written_here(declaration)
     ]
@@ -281,14 +283,14 @@ def _lost_claims(
     for declaration, name, mechanism, now in missing:
         short = name.rpartition("<locals>.")[2] or "mechanism"
         if now is not _NOTHING:
-            lost.append((declaration, short, ClaimError(_replaced(short, now, mechanism))))
-        elif _held(mechanism) is not None:
+            lost.append((declaration, short, ClaimError(_explain_replaced(short, now, mechanism))))
+        elif _mechanism_of(mechanism) is not None:
             lost.append((declaration, short, ClaimError(_out_of_reach(short))))
     return lost
 
 
-def _held(mechanism: Any) -> Any:
-    """The mechanism of an entry; None if it was deleted."""
+def _mechanism_of(mechanism: Any) -> Any:
+    """Return the mechanism of an entry; None if it was deleted."""
     held = mechanism() if isinstance(mechanism, ref) else mechanism
     return _attribute(held, "__func__", held)
 
@@ -301,8 +303,8 @@ def _attribute(of: Any, name: str, default: Any) -> Any:
         return default
 
 
-def _named(module: Any, name: str) -> Any:
-    """What a name stands for in a module, now; `_NOTHING` if its first part stands for nothing."""
+def _look_up(module: Any, name: str) -> Any:
+    """Look up a name in a module; `_NOTHING` if its first part is undefined."""
     if "<locals>" in name:
         return _NOTHING
     root, *rest = name.split(".")
@@ -312,9 +314,9 @@ def _named(module: Any, name: str) -> Any:
     return _attribute(place, "__func__", place)  # of a static method
 
 
-def _replaced(name: str, now: Any, mechanism: Any) -> str:
-    """What is said of a claim whose mechanism is not what its name stands for."""
-    if now is not None and _held(mechanism) is now:
+def _explain_replaced(name: str, now: Any, mechanism: Any) -> str:
+    """Explain that the mechanism of a claim is not the object that its name refers to."""
+    if now is not None and _mechanism_of(mechanism) is now:
         return (
             f"No test came of this claim on {name}, where pytest-dp does not look for claims. Put "
             "it on a function of the module."

@@ -1,4 +1,4 @@
-"""What runs leave for later ones: a pair of inputs that broke a claim, and evidence.
+"""Results that runs leave for later ones: a pair of inputs that broke a claim, and evidence.
 
 The pair is kept in pytest's cache directory, tried first next time on new samples like any other,
 so a claim that was mended passes. As with Hypothesis' example database, it is forgotten once it no
@@ -36,7 +36,7 @@ _FORMAT = 1
 
 
 class Earlier:
-    """What earlier runs left of one audit, and what this one leaves.
+    """Results of earlier runs of one audit, and those that this run adds.
 
     `number` counts the audits of a test. Evidence is read and written only if the run accumulates.
     """
@@ -129,7 +129,7 @@ class Earlier:
 
 
 def collected(config: pytest.Config) -> Iterator[str]:
-    """What ``--dp-evidence`` prints: a few lines for each claim, and what could not be read."""
+    """Yield the lines of ``--dp-evidence``: a few for each claim, and files that cannot be read."""
     store = Store(config.rootpath)
     runs = sorted(store.runs(), key=lambda run: (run.claim, run.identity))
     if not runs:

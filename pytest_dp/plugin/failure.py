@@ -48,7 +48,7 @@ def represent(
 
 
 def spared(item: pytest.Item, message: str) -> None:
-    """Warn of what was optional and failed; filters that make errors of warnings fail no test."""
+    """Warn that an optional step failed; filters that make errors of warnings fail no test."""
     warning = pytest.PytestCacheWarning(message)
     try:
         item.warn(warning)
@@ -68,7 +68,7 @@ def count_as_error(reporter: pytest.TerminalReporter, name: str, message: str) -
 
 
 def reason(error: Exception) -> str:
-    """What went wrong with a file, without names of temporary ones, or with anything else."""
+    """Say why a file, or another step, failed, without names of temporary files."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return f"{type(error).__name__}: {error}"
@@ -90,10 +90,10 @@ def decorator_source(path: Path, line: int) -> list[str]:
         return []
     for count, text in enumerate(lines, 1):
         if text.lstrip().startswith(("def ", "class ", "async def ")):
-            return _dedented(lines[:count])
-    return _dedented(lines[:1])
+            return _dedent(lines[:count])
+    return _dedent(lines[:1])
 
 
-def _dedented(lines: list[str]) -> list[str]:
+def _dedent(lines: list[str]) -> list[str]:
     indent = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
     return [text[indent:] if not text[:indent].strip() else text for text in lines]

@@ -70,12 +70,12 @@ def _tests(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item | None]
 
 
 def _audits(item: pytest.Item, owner: int) -> bool:
-    """Whether a test audits the claim that is written on the object of this identity."""
+    """Return whether a test audits the claim that is written on the object with this id."""
     return takes_dp_check(item) and id(claimed(item)[0]) == owner
 
 
 def claimed(item: pytest.Item) -> tuple[object, list[pytest.Mark]]:
-    """The closest test, class or module with markers, and these."""
+    """Return the closest test, class or module with markers, and its markers."""
     written = map(_written_on, reversed(item.listchain()))
     return next(((owner, marks) for owner, marks in written if marks), (item, []))
 
@@ -93,12 +93,12 @@ def _written_on(node: Any) -> tuple[object, list[pytest.Mark]]:
 
 
 def takes_dp_check(item: pytest.Item) -> bool:
-    """Whether a test takes the fixture that audits the claim of its marker."""
+    """Return whether a test takes the fixture that audits the claim of its marker."""
     return "dp_check" in getattr(item, "fixturenames", ())
 
 
 def read_marker(marker: pytest.Mark) -> dict[str, Any]:
-    """What a marker says of a claim; ``dp_check`` may be given the rest."""
+    """Read the keywords of a marker; ``dp_check`` may be given the rest."""
     if marker.args:
         raise ClaimError(
             f"pytest.mark.dp_claim was given {marker.args[0]!r} without a keyword. "

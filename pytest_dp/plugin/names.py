@@ -38,7 +38,7 @@ def claims_path(config: pytest.Config) -> Path:
 
 
 def asked(config: pytest.Config, name: str) -> Any:
-    """What an option or its ini key says, the option first."""
+    """Return the value of an option or, if it is not given, of its ini key."""
     option = getattr(config.option, f"dp_{name}", None)
     return ini(config, name) if option is None else option
 
@@ -50,7 +50,7 @@ def reports(config: pytest.Config) -> list[Path]:
 
 
 def has_claims(obj: object) -> bool:
-    """Whether there is a claim on an object or, if it is a class, on something in its body.
+    """Return whether an object has a claim or, if it is a class, something in its body has one.
 
     Asks carefully: mocks make up any attribute, and proxies may raise anything when touched.
     """

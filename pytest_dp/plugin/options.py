@@ -50,11 +50,11 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     such a profile is for runs that have it. Of what the ini file, the command line and the claim
     ask of a pass, the highest grade holds.
     """
-    return _layered(config, profile_of(config), claim, _of_options(config))
+    return _layer_settings(config, profile_of(config), claim, _of_options(config))
 
 
 def written(config: pytest.Config, claim: Claim, profile: Profile | None = None) -> Settings:
-    """The settings by what files say: as CI audits the claim.
+    """Return the settings that files give: those with which CI audits the claim.
 
     Options that somebody types say how one run goes about it; all others are in a file, such as
     those of ``addopts``, or what ``conftest.py`` makes of them. Of another `profile` than that of
@@ -65,10 +65,10 @@ def written(config: pytest.Config, claim: Claim, profile: Profile | None = None)
         profile = profile or of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
-    return _layered(config, profile, claim, _values(options.get, _flag))
+    return _layer_settings(config, profile, claim, _values(options.get, _flag))
 
 
-def _layered(
+def _layer_settings(
     config: pytest.Config, profile: Profile, claim: Claim, options: Mapping[str, Any]
 ) -> Settings:
     file = _of_file(config)
@@ -130,17 +130,17 @@ def profile_of(config: pytest.Config) -> Profile:
 
 
 def accumulates(config: pytest.Config) -> bool:
-    """Whether evidence is kept, for later runs to add to."""
+    """Return whether evidence is kept, for later runs to add to."""
     return _of_run(config).accumulate
 
 
 def only_changed(config: pytest.Config) -> bool:
-    """Whether claims that passed are not audited again while nothing has changed; never in CI."""
+    """Return whether claims that passed are audited again only after a change; never in CI."""
     run = _of_run(config)
     never = run.accumulate or in_ci() or profile_of(config).name == "ci"
     return run.changed and not never
 
 
 def _of_run(config: pytest.Config) -> Settings:
-    """What holds in this run where claims say nothing."""
+    """Return the settings of this run for claims without settings of their own."""
     return Settings().over(profile_of(config).settings, _of_file(config), _of_options(config))

@@ -23,7 +23,7 @@ _PLACE = pytest.StashKey[str | None]()
 
 
 class Outcomes:
-    """What became of the claims of one session: the last report of each test that audited one."""
+    """Outcomes of the claims of one session: the last report of each test that audited one."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.reports: dict[str, pytest.TestReport] = {}
@@ -61,7 +61,7 @@ class Outcomes:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """What the worker that crashed was running."""
+        """Note the test that a worker was running when it crashed."""
         self.crashed = (self.crashed or {}) | {crashitem: str(report.longrepr)}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -74,7 +74,7 @@ class Outcomes:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write what is wanted as files, also where no claim was met; call the hook of others."""
         if self.crashed is not None:
-            self.reports |= _unaudited(session.config, self.crashed, self.ended)
+            self.reports |= _reports_of_unaudited(session.config, self.crashed, self.ended)
         if not self.reports and not self.files:
             return
         from pytest_dp.plugin.failure import reason
@@ -171,10 +171,10 @@ def tell(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
         write_whole(Path(file), json.dumps(places).encode())
 
 
-def _unaudited(
+def _reports_of_unaudited(
     config: pytest.Config, crashed: Mapping[str, str], ended: Collection[str]
 ) -> dict[str, pytest.TestReport]:
-    """Reports of the claims that did not come to an end, by the ids of their tests.
+    """Make reports of the claims whose audits did not end, by the ids of their tests.
 
     `crashed` has what pytest-xdist said of each test in which a worker crashed, `ended` the ids of
     tests that came to an end.

@@ -66,6 +66,6 @@ def file_name(name: str) -> str:
 
 
 def _is_given(result: AuditResult) -> bool:
-    """Whether the claim is about nothing but this pair."""
+    """Return whether the claim has this pair only."""
     pairs = result.claim.promise.pairs
     return isinstance(pairs, tuple) and len(pairs) == 1

@@ -22,7 +22,7 @@ _NAMES = pytest.StashKey[frozenset[str]]()
 
 
 class Start:
-    """What there is when pytest loads this plugin.
+    """State at the time when pytest loads this plugin.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ def typed(config: pytest.Config) -> frozenset[str]:
 
 
 def leaves_out(config: pytest.Config, marks: Iterable[str], *, deselected: bool) -> bool:
-    """Whether the command line itself leaves out a test that was collected, by all we know.
+    """Return whether the command line itself leaves out a test that was collected.
 
     `deselected` is whether it was left out with notice; plugins that share tests out give none.
     """
@@ -63,7 +63,7 @@ def leaves_out(config: pytest.Config, marks: Iterable[str], *, deselected: bool)
 
 
 def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
-    """Whether a claim, by its id relative to `folder`, was to be collected by this run."""
+    """Return a function that says whether this run should collect a claim, by its id."""
     if not typed(config).isdisjoint(("lf", "pyargs")):
         return lambda name: False  # noqa: ARG005  whole files are left out, nobody knows which
     here = config.invocation_params.dir
@@ -72,7 +72,7 @@ def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     wanted = [arg.partition("::") for arg in config.args]
 
-    def expected(name: str) -> bool:
+    def is_in_scope(name: str) -> bool:
         path, _, test = name.partition("::")
         file = Path(os.path.normpath(folder / path))
         if any(_below(file, other) for other in ignored) or any(
@@ -83,7 +83,7 @@ def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
             _below(file, here / given) and _inside(test, part) for given, _, part in wanted
         )
 
-    return expected
+    return is_in_scope
 
 
 def _below(file: Path, other: Path) -> bool:
@@ -105,7 +105,7 @@ def left_out_by_marks(config: pytest.Config, marks: Iterable[str], recorded: Ite
 
 
 def _by_marks(config: pytest.Config, names: set[str]) -> bool:
-    """Whether ``-m`` takes a test with these marks."""
+    """Return whether ``-m`` takes a test with these marks."""
     expression = config.option.markexpr
     if not expression:
         return True

@@ -27,7 +27,7 @@ from pytest_dp.writing import write_whole
 
 
 def records_of(reports: Iterable[pytest.TestReport]) -> list[Record]:
-    """What reports carry, in the order in which the claims are written."""
+    """Return the records of reports, in the order in which the claims are written."""
     return sorted(
         (Record.from_dict(fields) for report in reports for fields in report.dp_records),
         key=lambda record: (record.path, record.line or 0, record.nodeid),
@@ -69,7 +69,7 @@ def _in_terminal(reporter: pytest.TerminalReporter, records: list[Record]) -> No
         reporter.write_sep("=", "privacy claims")
         for line, status in table(claims, width):
             reporter.write_line(line, **(STATUSES[status].colour if status else {}))
-        for line in wrap(_expected(records), width):
+        for line in wrap(_describe_expected(records), width):
             reporter.write_line(line)
     for record in claims:
         if record.beyond is not None:  # shown with -q too, as failures are
@@ -81,7 +81,7 @@ def _in_terminal(reporter: pytest.TerminalReporter, records: list[Record]) -> No
             reporter.write_line(line)
 
 
-def _expected(records: list[Record]) -> str:
+def _describe_expected(records: list[Record]) -> str:
     names = dict.fromkeys(record.name for record in records if record.expected)
     return f"broken, as the test expects: {', '.join(names)}" if names else ""
 
@@ -102,7 +102,7 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
 
 
 def wanted(config: pytest.Config) -> list[Path]:
-    """The files of the reports of this run; raises UsageError if a file cannot be one."""
+    """Return the files of the reports of this run; raises UsageError if a file cannot be one."""
     # Absolute, as tests may change the directory.
     files = dict.fromkeys(Path(os.path.abspath(file)) for file in reports(config))  # noqa: PTH100
     for file in files:
@@ -147,7 +147,7 @@ def write(files: Iterable[Path], records: Sequence[Record], config: pytest.Confi
     for file in files:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            linked = partial(_linked, config.rootpath, file.parent)
+            linked = partial(_link, config.rootpath, file.parent)
             text = FORMATS[ending(file)](records, Run(located, linked, about))
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
@@ -156,8 +156,8 @@ def write(files: Iterable[Path], records: Sequence[Record], config: pytest.Confi
     return problems
 
 
-def _linked(root: Path, folder: Path, path: str) -> str:
-    """A file of the project as an address, seen from a folder."""
+def _link(root: Path, folder: Path, path: str) -> str:
+    """Return the address of a file of the project, as seen from a folder."""
     return quote(relative(root / path, folder))
 
 

@@ -28,14 +28,17 @@ from pytest_dp.settings import NAMES
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """What stands for the result of an audit that was not made again."""
+    """A stand-in for the result of an audit that was not made again."""
 
     claim: Claim
     violated: bool = False
 
 
 class Looked:
-    """What is known of a claim: `record` if it passed before, and nothing has changed since."""
+    """A look for an earlier pass of a claim.
+
+    `record` if it passed, and nothing has changed since.
+    """
 
     def __init__(self, item: pytest.Item, mechanism: Any, claim: Claim, place: tuple[str, int]):
         self._item, self._place = item, place

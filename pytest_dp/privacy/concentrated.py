@@ -44,7 +44,7 @@ class ZeroConcentratedDP(Curve):
 
     @property
     def without_leak(self) -> ZeroConcentratedDP:
-        """The same rho, without delta."""
+        """Guarantee with this rho, and without delta."""
         return ZeroConcentratedDP(self.rho)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What is known of each method that draws: its law by its arguments, and how it uses the stream."""
+"""Catalogue of methods that draw: their laws by their arguments, and their use of the stream."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class Kind:
     """None where rows are not independent, or nobody knows."""
 
 
-def _located(family: Family, rows: Rows = "free", scale: str = "scale", loc: str = "loc") -> Kind:
+def _location_scale(
+    family: Family, rows: Rows = "free", scale: str = "scale", loc: str = "loc"
+) -> Kind:
     return Kind(lambda given: (Law(family), given.get(scale, 1.0), given.get(loc, 0.0)), rows)
 
 
@@ -91,15 +93,15 @@ NUMPY: dict[str, Kind] = {
     **_of("lognormal rayleigh multivariate_normal", "free"),
     **_of("standard_cauchy standard_t standard_gamma gamma chisquare beta weibull", "bound"),
     **_of("dirichlet multinomial choice binomial negative_binomial poisson", "bound"),
-    "laplace": _located(LAPLACE),
-    "normal": _located(NORMAL),
-    "logistic": _located(LOGISTIC),
-    "gumbel": _located(GUMBEL),
-    "exponential": _located(EXPONENTIAL),
+    "laplace": _location_scale(LAPLACE),
+    "normal": _location_scale(NORMAL),
+    "logistic": _location_scale(LOGISTIC),
+    "gumbel": _location_scale(GUMBEL),
+    "exponential": _location_scale(EXPONENTIAL),
     "uniform": _between("low", "high"),
-    "standard_normal": _located(NORMAL, "bound"),
-    "standard_exponential": _located(EXPONENTIAL, "bound"),
-    "randn": _located(NORMAL, "bound"),
+    "standard_normal": _location_scale(NORMAL, "bound"),
+    "standard_exponential": _location_scale(EXPONENTIAL, "bound"),
+    "randn": _location_scale(NORMAL, "bound"),
     **dict.fromkeys(("random", "random_sample", "rand"), _UNIFORM),
     **dict.fromkeys(("sample", "ranf"), Kind(_UNIFORM.standard)),
     **dict.fromkeys(("integers", "randint"), Kind(_integers_of_numpy, "bound")),
@@ -113,7 +115,7 @@ PYTHON: dict[str, Kind] = {
     **_of("randbytes choice choices sample", "bound"),
     "random": _UNIFORM,
     "uniform": _between("a", "b"),
-    **dict.fromkeys(("gauss", "normalvariate"), _located(NORMAL, "free", "sigma", "mu")),
+    **dict.fromkeys(("gauss", "normalvariate"), _location_scale(NORMAL, "free", "sigma", "mu")),
     "expovariate": Kind(lambda given: (Law(EXPONENTIAL), 1 / given["lambd"], 0.0), "free"),
     "randint": Kind(lambda given: _integers(given["a"], given["b"] + 1), "bound"),
     "randrange": Kind(_randrange, "bound"),
@@ -124,7 +126,7 @@ _UNKNOWN = Kind()
 
 
 def kind_of(request: Request) -> Kind:
-    """What is known of the method that is called."""
+    """Return the entry of the method that is called."""
     table = PYTHON if issubclass(request.source.kind, random.Random) else NUMPY
     return table.get(request.method, _UNKNOWN)
 

@@ -56,14 +56,17 @@ class Family:
         _BY_NAME[self.name] = self
 
     def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
-        return _named, (self.name,)
+        return _family_by_name, (self.name,)
 
 
 _BY_NAME: dict[str, Family] = {}
 
 
-def _named(name: str) -> Family:
-    """A family whose functions cannot be pickled, as numbers of a trace may be."""
+def _family_by_name(name: str) -> Family:
+    """Return a family by name.
+
+    Its functions cannot be pickled, numbers of a trace may have to be.
+    """
     return _BY_NAME[name]
 
 
@@ -80,12 +83,12 @@ class Law:
 
     @property
     def lattice(self) -> bool:
-        """Whether it is one of integers."""
+        """True if it is a law of integers."""
         return self.family.log_density is None
 
     @property
     def symmetric(self) -> bool:
-        """Whether a draw and its negative have the same law."""
+        """True if a draw and its negative have the same law."""
         return self.family.symmetric
 
     @property

@@ -66,19 +66,19 @@ if hasattr(os, "register_at_fork"):
 @contextmanager
 def functions_replaced(instrument: Instrument) -> Iterator[None]:
     """Let functions of ``np.random`` and `random` ask an instrument."""
-    with _asked(instrument), _functions().in_place():
+    with _apply_to_thread(instrument), _functions().in_place():
         yield
 
 
 @contextmanager
 def modules_replaced(instrument: Instrument) -> Iterator[None]:
     """Let everything in Python and numpy that draws, or makes a generator, ask an instrument."""
-    with _asked(instrument), _functions().in_place(), _others().in_place():
+    with _apply_to_thread(instrument), _functions().in_place(), _others().in_place():
         yield
 
 
 def running() -> Instrument | None:
-    """The instrument in place for this thread, if any; those of others learn that it draws."""
+    """Return the instrument in place for this thread, if any; those of others note its draws."""
     mine = _RUNNING.get(threading.get_ident())
     if mine:
         return mine[-1]
@@ -89,7 +89,7 @@ def running() -> Instrument | None:
 
 
 @contextmanager
-def _asked(instrument: Instrument) -> Iterator[None]:
+def _apply_to_thread(instrument: Instrument) -> Iterator[None]:
     _heed_outside()
     drawn_past_methods()  # by what ran before
     mine = _RUNNING.setdefault(threading.get_ident(), [])
@@ -157,10 +157,10 @@ class Replacements:
                 setattr(owner, name, value)
 
 
-def _asking(
+def _wrap_function(
     source: Source, name: str, function: Callable[..., Any], *, of_class: bool = False
 ) -> Callable[..., Any]:
-    """A function that asks the instrument; in other threads, it calls the original.
+    """Wrap a function so that it asks the instrument; in other threads, it calls the original.
 
     Of a method, the generator is left out.
     """
@@ -179,7 +179,7 @@ def _asking(
 def _functions() -> Replacements:
     """Functions of modules that draw on a global generator."""
     return Replacements(
-        (module, name, _asking(source, name, function))
+        (module, name, _wrap_function(source, name, function))
         for module, owner, source in _GLOBAL
         for name, function in list(vars(module).items())
         if getattr(function, "__self__", None) is owner
@@ -187,7 +187,7 @@ def _functions() -> Replacements:
 
 
 def are_originals() -> bool:
-    """Whether the functions that draw are Python's and numpy's own, and not others put there.
+    """Return whether the functions that draw are Python's and numpy's own, and not replaced.
 
     As far as their places tell, also where they were replaced before this module was imported.
     """
@@ -208,7 +208,7 @@ def are_originals() -> bool:
 
 
 def _is_own(function: Any) -> bool:
-    """Whether a function or class is compiled, or written where Python's own are."""
+    """Return whether a function or class is compiled, or written where Python's own are."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is not None:
         return code.co_filename.endswith(".pyx") or _files_of_python(code.co_filename)
@@ -228,17 +228,17 @@ def _others() -> Replacements:
 def _further() -> tuple[Place, ...]:
     """Functions that draw on the operating system, and a few of ``np.random`` that remain."""
     places: list[Place] = [
-        (secrets, name, _asking(SECRETS, name, vars(secrets)[name]))
+        (secrets, name, _wrap_function(SECRETS, name, vars(secrets)[name]))
         for name in sorted(SYSTEM & vars(secrets).keys())
     ]
-    places.append((os, "urandom", _asking(OS, "urandom", os.urandom)))
+    places.append((os, "urandom", _wrap_function(OS, "urandom", os.urandom)))
     for name, method in (("sample", "random_sample"), ("ranf", "random_sample"), ("seed", "seed")):
         function = vars(np.random)[name]  # no methods of its global generator, as the others are
-        places.append((np.random, name, _asking(NUMPY, method, function)))
+        places.append((np.random, name, _wrap_function(NUMPY, method, function)))
     cls = random.SystemRandom
     methods = {**{name: name for name in sorted(PYTHON)}, "_randbelow": "randbelow"}
     places += [
-        (cls, name, _asking(SYSTEMS, asked, getattr(cls, name), of_class=True))
+        (cls, name, _wrap_function(SYSTEMS, asked, getattr(cls, name), of_class=True))
         for name, asked in methods.items()
     ]
     return tuple(places)
@@ -254,7 +254,7 @@ class _GeneratorClass(type):
         instrument = running()
         if instrument is None:
             return cls.original(*args, **keywords)
-        return _made(instrument, Source(cls.name, cls.original), args, keywords)
+        return _make_stand_in(instrument, Source(cls.name, cls.original), args, keywords)
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(cls.original, name)
@@ -266,7 +266,7 @@ class _GeneratorClass(type):
         return issubclass(other, cls.original)
 
 
-def _made(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
+def _make_stand_in(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
     source = instrument.numbered(source)
     instrument.make(source, *args, **keywords)
     return stand_in(instrument, source)
@@ -300,4 +300,4 @@ def _default_rng(seed: Any = None) -> Any:
     if instrument is None:
         return _original_default_rng(seed)
     source = Source("np.random.default_rng()", Generator)
-    return _made(instrument, source, () if seed is None else (seed,), {})
+    return _make_stand_in(instrument, source, () if seed is None else (seed,), {})

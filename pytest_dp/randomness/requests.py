@@ -94,7 +94,7 @@ class Request:
 
         Raises TypeError if the method does not take them.
         """
-        names, defaults = _named(
+        names, defaults = _argument_names(
             self.source.kind, self.method, len(self.args), tuple(self.keywords)
         )
         if names is None:
@@ -129,7 +129,7 @@ def _signature(kind: type, method: str) -> inspect.Signature:
 
 
 @functools.cache
-def _named(
+def _argument_names(
     kind: type, method: str, count: int, keywords: tuple[str, ...]
 ) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
     """Return the names of `count` positional arguments, and all defaults.
@@ -152,7 +152,10 @@ _MODULES = {random.__file__, secrets.__file__, functools.__file__}
 
 
 def is_diagnostic() -> bool:
-    """Whether the code that asks shows objects to people: logs, tracebacks, ``repr`` of tasks."""
+    """Return whether the asking code shows objects to people.
+
+    Logs, tracebacks, ``repr`` of tasks.
+    """
     frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001
     while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
@@ -210,5 +213,5 @@ class SystemFunctions(random.Random):
 
 
 def answered(generator: Any, request: Request) -> Any:
-    """The answer of a generator to a request."""
+    """Answer a request by a generator."""
     return getattr(generator, request.method)(*request.args, **request.keywords)

@@ -29,16 +29,16 @@ _NUMBER = [0]
 
 
 def process_number() -> int:
-    """Of this process among those that were forked from each other; quicker than its id."""
+    """Return the number of this process among its forks; faster than its id."""
     return _NUMBER[0]
 
 
-def _forked() -> None:
+def _renumber() -> None:
     _NUMBER[0] = next(_forks)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_renumber)
 
 
 def end_if_forked(process: int, error: BaseException | None = None) -> None:
@@ -78,7 +78,7 @@ ELSEWHERE = "it draws in another thread or process"
 
 
 def here() -> tuple[int, int]:
-    """What tells this thread of this process from others."""
+    """Return a key that differs between threads, and between processes."""
     return process_number(), threading.get_ident()
 
 
@@ -120,7 +120,7 @@ class Instrument:
         raise CannotInstrument(self.refusal)
 
     def is_over(self) -> bool:
-        """Whether the run is refused, so that all its numbers are plain ones by now."""
+        """Return whether the run is refused, so that all its numbers are plain ones from now on."""
         if self._home != here():
             self.note(ELSEWHERE)
         return bool(self.refusal)
@@ -211,7 +211,7 @@ def stand_in(instrument: Instrument, source: Source) -> Any:
 
 
 def drawn_past_methods() -> bool:
-    """Whether compiled code drew from a stand-in since the last time, without asking."""
+    """Return whether compiled code drew from a stand-in since the last call, without asking."""
     moved: bool = _UNUSED.state != _UNUSED_STATE
     _UNUSED.state = _UNUSED_STATE
     return moved

@@ -120,11 +120,11 @@ class Tape(Instrument):
         value = answered(self._seeds.generator(request.source, stream), request)
         number = len(self.draws)
         in_place = request.args[0] if value is None and request.args else None
-        draw = Draw(number, request, where, _copied(in_place if value is None else value))
+        draw = Draw(number, request, where, _copy_value(in_place if value is None else value))
         replacement = None if self._replaced is None else self._replaced(draw)
         if replacement is not None:
             value = replacement(draw, self._other)
-            draw = Draw(number, request, where, _copied(value))
+            draw = Draw(number, request, where, _copy_value(value))
         self.draws.append(draw)
         return value
 
@@ -134,5 +134,5 @@ class Tape(Instrument):
         self.seeded.append(Seeded(source, seed, stack()))
 
 
-def _copied(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     return value if isinstance(value, float | int | str | bytes | None) else copy.deepcopy(value)

@@ -1,1 +1,1 @@
-"""What outlasts a run: claims on record, evidence of earlier runs, and the code both are about."""
+"""Files that outlast a run: claims on record, and evidence of earlier runs, by identity of code."""

@@ -1,4 +1,4 @@
-"""What has changed between two entries of one claim, and whether it is less than before."""
+"""Comparison of two entries of one claim: what has changed, and whether the claim is weaker."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
     @property
     def loses(self) -> bool:
-        """Whether the claim may have become weaker; what cannot be compared counts."""
+        """True if the claim may have become weaker; also if values cannot be compared."""
         return self.verdict != STRONGER
 
     def __str__(self) -> str:
@@ -50,20 +50,20 @@ def changes(old: Entry, new: Entry) -> list[Change]:
 
     Raises ClaimError if the old entry is none.
     """
-    found = list(_compared(_fields(old), _fields(new)))
+    found = list(_compare_fields(_fields(old), _fields(new)))
     if "chosen" in new:  # a profile of the project, by the command line
         name, usual = new["chosen"]["profile"], new["chosen"]["usual"]
         before = _without_none(old.get("effort", {}), old.get("profiles", {}).get(name, usual))
         after = _without_none(new["effort"], new["profiles"][name])
         found += [
             change._replace(what=f"{change.what} (profile {name!r})")
-            for change in _compared(before, after)
+            for change in _compare_fields(before, after)
         ]
     return found
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
-    """What an entry says, by the names of `_ORDERS`, in the order in which it is told."""
+    """Return the fields of an entry by the names of `_ORDERS`, in the order of display."""
     params = {**entry.get("params", {}), **entry.get("drawn", {})}
     return {
         "promise": entry.get("promise", {}),
@@ -81,7 +81,7 @@ def _without_none(*layers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: v for name, v in ChainMap(*reversed(layers)).items() if v is not None}
 
 
-def _compared(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _compare_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
     """Compare what is said under each name, by its order; most have none."""
     for name in dict.fromkeys((*old, *new)):
         before, after = (said.get(name, _USUAL.get(name)) for said in (old, new))
@@ -111,7 +111,7 @@ def _promise(old: Entry, new: Entry) -> str:
 
 
 def _close(old: Any, new: Any) -> bool:
-    """Whether two promises are the same, up to rounding."""
+    """Return whether two promises are the same, up to rounding."""
     if isinstance(old, dict) and isinstance(new, dict):
         return old.keys() == new.keys() and all(_close(old[name], new[name]) for name in old)
     if isinstance(old, list) and isinstance(new, list):
@@ -122,7 +122,7 @@ def _close(old: Any, new: Any) -> bool:
 
 
 def _follows(asked: Entry, given: Entry) -> bool:
-    """Whether a promise that is asked for follows from one that is given."""
+    """Return whether a promise that is asked for follows from one that is given."""
     wanted, have = guarantee_of(asked), guarantee_of(given)
     if wanted is not None and have is not None:
         return implies(have, wanted)
@@ -146,7 +146,7 @@ def _inputs(old: _Inputs, new: _Inputs) -> str:
     (source, before), (now, after) = old, new
     if before is None or after is None:
         return OTHER if source != now else ""
-    lost, gained = _missing(before, after), _missing(after, before)
+    lost, gained = _examples_missing(before, after), _examples_missing(after, before)
     return OTHER if lost and gained else WEAKER if lost else STRONGER if gained else ""
 
 
@@ -155,16 +155,16 @@ def _inputs_text(given: _Inputs, other: _Inputs) -> str:
     count = counted(len(examples or []), "example")
     if examples is None or others is None:
         return str(source or count)
-    own = _missing(examples, others)
+    own = _examples_missing(examples, others)
     more = f" and {len(own) - 2} more" if len(own) > 2 else ""
     named = ", ".join(own[:2]) + more
-    if own and _missing(others, examples):
+    if own and _examples_missing(others, examples):
         return named
     return f"{count}, among them {named}" if own else count
 
 
-def _missing(texts: list[str], others: list[str]) -> list[str]:
-    """Those of some examples that are not among others, or not as often."""
+def _examples_missing(texts: list[str], others: list[str]) -> list[str]:
+    """Return those of some examples that are not among others, or not as often."""
     missing = Counter(map(content_of, texts)) - Counter(map(content_of, others))
     return [text for text in texts if content_of(text) in missing]
 
@@ -178,29 +178,31 @@ def _neighbors_text(given: Mapping[str, Any], _: object) -> str:
     return f"neighbors={Neighbors(str(name), **said) if said else repr(name)}"
 
 
-def _rising(before: Any, after: Any) -> str:
-    """Of what is stronger, or looks harder, the larger it is.
+def _compare_rising(before: Any, after: Any) -> str:
+    """Compare values that are stronger, or take more effort, the larger they are.
 
     With a larger alpha less evidence is enough: it finds more, among it more false alarms.
     """
     return STRONGER if after > before else WEAKER
 
 
-def _falling(before: Any, after: Any) -> str:
-    return _rising(after, before)
+def _compare_falling(before: Any, after: Any) -> str:
+    return _compare_rising(after, before)
 
 
 def _relation(before: Any, after: Any) -> str:
     """More rows for each unit are a stronger claim; other relations have no order."""
     if not before or not after:
-        return _stated(before, after)
+        return _compare_presence(before, after)
     if all(before.get(name) == after.get(name) for name in {*before, *after} - {"rows"}):
-        return _rising(*(float(relation.get("rows", "inf")) for relation in (before, after)))
+        return _compare_rising(
+            *(float(relation.get("rows", "inf")) for relation in (before, after))
+        )
     return OTHER
 
 
-def _stated(before: Any, after: Any) -> str:
-    """Of what is stronger where it is stated at all."""
+def _compare_presence(before: Any, after: Any) -> str:
+    """Compare values that are stronger where they are given at all."""
     return STRONGER if not before else WEAKER if not after else OTHER
 
 
@@ -209,9 +211,9 @@ def _search(before: Any, after: Any) -> str:
     return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
 
 
-def _ranked(choices: Sequence[str]) -> Callable[[Any, Any], str]:
-    """Of one of several words in a rising order."""
-    return lambda before, after: _rising(choices.index(before), choices.index(after))
+def _compare_by_rank(choices: Sequence[str]) -> Callable[[Any, Any], str]:
+    """Make a comparison of words from a list in rising order."""
+    return lambda before, after: _compare_rising(choices.index(before), choices.index(after))
 
 
 def _no_order(before: Any, after: Any) -> str:  # noqa: ARG001
@@ -222,14 +224,14 @@ _ORDERS: Mapping[str, Callable[[Any, Any], str]] = {
     "promise": _promise,
     "inputs": _inputs,
     "neighbours": _relation,
-    "group": _rising,
-    "composes": _stated,
+    "group": _compare_rising,
+    "composes": _compare_presence,
     "search": _search,
-    "at_least": _ranked(GRADES),
-    "beyond": _ranked(BEYOND),
-    "margin": _falling,
-    **dict.fromkeys(("alpha", "max_samples", "max_seconds"), _rising),
-    **dict.fromkeys(("coupled", "floating_point"), _rising),
+    "at_least": _compare_by_rank(GRADES),
+    "beyond": _compare_by_rank(BEYOND),
+    "margin": _compare_falling,
+    **dict.fromkeys(("alpha", "max_samples", "max_seconds"), _compare_rising),
+    **dict.fromkeys(("coupled", "floating_point"), _compare_rising),
 }
 """The verdict on what differs under a name; empty if it says the same."""
 _TEXTS: Mapping[str, Callable[[Any, Any], str]] = {

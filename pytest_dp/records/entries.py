@@ -43,7 +43,7 @@ def entry(
     resolved: Promise | None = None,
     profiles: Mapping[str, Settings] = MappingProxyType({}),
 ) -> Entry:
-    """What is kept of a claim, as it is written.
+    """Return the entry of a claim: what is kept of it, as it is written.
 
     The settings, and those of the project's own profiles, are what files say: the command line is
     not part of a claim. `resolved` is its promise with the inputs looked up, where it was audited.
@@ -107,7 +107,7 @@ def promise_text(promise: Mapping[str, Any]) -> str:
 
 
 def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
-    """What the inputs hold, one text for each; None where that is not known (yet).
+    """Return a text for each input; None if the inputs are not known (yet).
 
     Datasets that are not `written` in the claim itself may be anybody's data, which is not to stand
     in a file of the project: of these, a digest and how many records there are.
@@ -145,7 +145,7 @@ def _digest_and_size(value: Any) -> str:
 
 
 def content_of(example: str) -> str:
-    """What is equal for texts and digests of the same example."""
+    """Return a digest that is equal for a text and for a digest of the same example."""
     stands_for = _DIGEST.search(example)
     return stands_for.group(1) if stands_for else digest(example)
 
@@ -178,7 +178,7 @@ def _relation(promise: Promise) -> Entry | None:
 
 
 def differing(given: Settings, usual: Entry) -> Entry:
-    """What a profile says otherwise than an entry's effort; None stands for what is left out."""
+    """Return the settings of a profile that differ from an entry's; None for those left out."""
     effort = _effort(given)
     names = sorted({*effort, *usual})
     return {name: effort.get(name) for name in names if effort.get(name) != usual.get(name)}

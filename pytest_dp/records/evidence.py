@@ -1,4 +1,4 @@
-"""What runs leave in the folder ``.dp``: evidence, and what passed.
+"""Files of the folder ``.dp``: evidence of runs, and audits that passed.
 
 There is a file for each run, so that parallel jobs cannot get in each other's way.
 
@@ -33,7 +33,7 @@ _NONE = Evidence()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run has shown."""
+    """The evidence of one run."""
 
     claim: str
     """Its id."""
@@ -63,7 +63,9 @@ class Store:
         self.problems: list[str] = []
 
     def earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
-        """What runs with other seeds have shown; or all runs, if they refute the claim.
+        """Return the evidence of runs with other seeds.
+
+        Or of all runs, if they refute the claim.
 
         So neither the same run nor others can take back what one has refuted.
         """
@@ -95,7 +97,7 @@ class Store:
         file = place / f"{seed}.json"
         try:
             before = self._run_in(file) if file.exists() else None
-            if file.exists() and (before is None or not reached > _reached(before)):
+            if file.exists() and (before is None or not reached > _peak_of(before)):
                 return
             now, shown = clocks.now().isoformat(timespec="seconds"), before or of_run
             about = claim, identity, seed, now, shown.samples, shown.log_e_values, alpha
@@ -113,7 +115,7 @@ class Store:
             yield from self._runs_in(place)
 
     def passed(self, claim: str, identity: str) -> dict[str, Any] | None:
-        """What an audit of the same has found, if the last one passed and it can be read."""
+        """Return the result of the last audit of the same code, if it passed and can be read."""
         try:
             content = json.loads(self._pass(claim).read_text(encoding="utf-8"))
             known = content["version"], content["claim"], content["identity"]
@@ -154,7 +156,7 @@ class Store:
 
     def _run_in(self, file: Path) -> Run | None:
         try:
-            return _read(file)
+            return _read_run(file)
         except (OSError, ValueError) as error:
             self.problems.append(f"{file} is left out: {error}")
             return None
@@ -168,29 +170,29 @@ def _file_name(claim: str) -> str:
 
 
 def total(runs: Iterable[Run]) -> Evidence:
-    """What runs have shown together."""
+    """Return the evidence of all runs together."""
     return sum((Evidence(run.log_e_values, 1, run.samples) for run in runs), Evidence())
 
 
 def at_most(runs: Sequence[Run]) -> Evidence:
-    """What they have shown together, or came to when they refuted the claim, if that was more.
+    """Return the evidence of all runs, or its maximum at the time when they refuted the claim.
 
     A product over runs may fall again. That it has once reached 1 / alpha has refuted the claim: by
     Ville's inequality, its largest value does so as seldom as its last.
     """
     everything = total(runs)
-    peak = max(map(_reached, runs), default=-math.inf)
+    peak = max(map(_peak_of, runs), default=-math.inf)
     if not everything.log_e_values or peak <= everything.log_e_value:
         return everything
     return replace(everything, log_e_values=(*everything.log_e_values[:-1], peak))
 
 
-def _reached(run: Run) -> float:
+def _peak_of(run: Run) -> float:
     return -math.inf if run.reached is None else run.reached
 
 
-def _read(file: Path) -> Run:
-    """One run; raises ValueError if the file is damaged, or of a newer version."""
+def _read_run(file: Path) -> Run:
+    """Read one run; raises ValueError if the file is damaged, or of a newer version."""
     content = json.loads(file.read_text(encoding="utf-8"))
     version = content.pop("version", None) if isinstance(content, dict) else None
     if version != VERSION:

@@ -59,9 +59,9 @@ def project_digest(root: Path) -> str:
     files = {name: root / name for name in files_of(root)}
     for distribution, folder in _editable():
         files |= {f"{distribution}:{name}": folder / name for name in files_of(folder)}
-    files |= _imported(set(files.values()))
+    files |= _imported_files(set(files.values()))
     contents = [(name, _content(file)) for name, file in sorted(files.items())]
-    return digest(repr((contents, sorted(_installed()), sys.version, sys.platform)))
+    return digest(repr((contents, sorted(_installed_versions()), sys.version, sys.platform)))
 
 
 def forget() -> None:
@@ -75,11 +75,11 @@ def files_of(root: Path) -> list[str]:
     In a git repository, these are the tracked files below the folder, and Python files that are
     not tracked yet.
     """
-    listed = _tracked(root) or _walked(root)
+    listed = _tracked_files(root) or _walk_files(root)
     return sorted({name for name in listed if not name.lower().endswith(_PROSE)})
 
 
-def _tracked(root: Path) -> list[str]:
+def _tracked_files(root: Path) -> list[str]:
     """Return the files that git lists below a folder; none where it cannot tell."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     listed: list[str] = []
@@ -99,7 +99,7 @@ def _is_submodule(path: Path) -> bool:
     return not path.is_symlink() and (path / ".git").exists()
 
 
-def _walked(root: Path) -> Iterator[str]:
+def _walk_files(root: Path) -> Iterator[str]:
     """Yield the files below a folder, but for those that are no project's source or data."""
     for folder, folders, files in os.walk(root):
         here = Path(folder)
@@ -115,7 +115,7 @@ def _is_left_out(folder: Path) -> bool:
     return is_usual or name.endswith(".egg-info") or (folder / "pyvenv.cfg").exists()
 
 
-def _imported(known: Iterable[Path]) -> dict[str, Path]:
+def _imported_files(known: Iterable[Path]) -> dict[str, Path]:
     """Return files of imported modules that no package manager installed, by the modules' names.
 
     They may lie elsewhere, or be generated and so not tracked.
@@ -139,7 +139,7 @@ def _editable() -> Iterator[tuple[str, Path]]:
             yield distribution.name, Path(url2pathname(url.path))
 
 
-def _installed() -> Iterator[str]:
+def _installed_versions() -> Iterator[str]:
     """Yield each installed distribution with its version, and the commit that it is of."""
     for distribution in metadata.distributions():
         commit = _origin(distribution).get("vcs_info", {}).get("commit_id", "")

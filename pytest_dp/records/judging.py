@@ -47,7 +47,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What became of a claim."""
+    """The judgement of a claim: how it compares with the one on record."""
 
     kind: str
     id: str
@@ -61,7 +61,7 @@ class Judgement:
 
     @property
     def lost(self) -> list[Change]:
-        """What fails a claim: first what is weaker, then what cannot be compared."""
+        """Changes that fail a claim: first weaker ones, then those that cannot be compared."""
         lost = [change for change in self.changes if change.loses]
         return sorted(lost, key=lambda change: change.verdict != WEAKER)
 
@@ -98,10 +98,12 @@ def counterparts(
     pairs = {name: name for name in found if name in recorded}
     for key_of in (_by_parameters, _by_mechanism):
         old = [name for name in recorded if name not in pairs.values()]
-        before = _grouped(
+        before = _group_by_key(
             {name: key_of(name, recorded[name]) for name in old if test_of(name) not in tests}
         )
-        now = _grouped({name: key_of(name, found[name]) for name in found if name not in pairs})
+        now = _group_by_key(
+            {name: key_of(name, found[name]) for name in found if name not in pairs}
+        )
         alone = [key for key in now if len(now[key]) == len(before.get(key, ())) == 1]
         pairs |= {now[key][0]: before[key][0] for key in alone}
     return pairs
@@ -116,7 +118,7 @@ def _by_mechanism(name: str, entry: Entry | None) -> str:  # noqa: ARG001
     return mechanism_of(name)
 
 
-def _grouped(keys: Mapping[str, str]) -> dict[str, list[str]]:
+def _group_by_key(keys: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the names of each key."""
     groups: dict[str, list[str]] = {}
     for name, key in keys.items():
@@ -125,7 +127,7 @@ def _grouped(keys: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def judged(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
-    """What became of a claim; None of one that is not on record and makes no sense either.
+    """Judge one claim; None if it is not on record and makes no sense either.
 
     Raises ClaimError if what is on record is no entry.
     """
@@ -133,7 +135,7 @@ def judged(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
     if not name:
         return None if new is None else Judgement(NEW, claim.id, claim)
     old = recorded[name]
-    compared = () if new is None else tuple(changes(old, _filled(new, old)))
+    compared = () if new is None else tuple(changes(old, _fill_from_old(new, old)))
     if claim.hidden and claim.hidden.partition(":")[0] != old.get("hidden"):
         return Judgement(HIDDEN, name, claim, compared)
     if any(change.loses for change in compared):
@@ -146,17 +148,17 @@ def judged(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
 def judge(
     recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> list[Judgement]:
-    """What became of each claim on record that this run was about, and of each that it found.
+    """Judge each claim on record that this run was about, and each that it found.
 
     `expected` tells whether this run should have found a claim of that id.
     """
     found = (judged(recorded, claim) for claim in claims if claim.selected)
-    gone = [Judgement(GONE, name) for name in _unused(recorded, claims) if expected(name)]
+    gone = [Judgement(GONE, name) for name in _names_not_found(recorded, claims) if expected(name)]
     told = [*(judgement for judgement in found if judgement is not None), *gone]
     return sorted(told, key=lambda judgement: judgement.id)
 
 
-def _unused(recorded: Mapping[str, Entry], claims: Sequence[Collected]) -> list[str]:
+def _names_not_found(recorded: Mapping[str, Entry], claims: Sequence[Collected]) -> list[str]:
     used = {claim.on_record for claim in claims}
     return [name for name in recorded if name not in used]
 
@@ -164,25 +166,27 @@ def _unused(recorded: Mapping[str, Entry], claims: Sequence[Collected]) -> list[
 def updated(
     recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> dict[str, Entry]:
-    """The entries after a run: those it found anew, without what is gone; all others stay."""
-    entries = {name: recorded[name] for name in _unused(recorded, claims) if not expected(name)}
+    """Return the entries after a run: new ones are added, lost ones removed, all others stay."""
+    entries = {
+        name: recorded[name] for name in _names_not_found(recorded, claims) if not expected(name)
+    }
     for claim in claims:
         old = recorded.get(claim.on_record, {})
         if claim.entry is not None and claim.selected:
-            entries[claim.id] = _marked(_filled(claim.entry, old), claim)
+            entries[claim.id] = _mark_hidden(_fill_from_old(claim.entry, old), claim)
         elif old:
-            entries[claim.on_record] = _marked(old, claim) if claim.selected else old
+            entries[claim.on_record] = _mark_hidden(old, claim) if claim.selected else old
     return entries
 
 
-def _filled(new: Entry, old: Entry) -> Entry:
-    """The new entry; what only an audit can tell is taken from the old one if need be."""
+def _fill_from_old(new: Entry, old: Entry) -> Entry:
+    """Return the new entry, with fields that only an audit can give from the old one."""
     same = new.get("inputs") == old.get("inputs") and "examples" not in new
     more = ("examples", "relation") if same else ()
     return {**{name: old[name] for name in more if name in old}, **new}
 
 
-def _marked(entry: Entry, claim: Collected) -> Entry:
+def _mark_hidden(entry: Entry, claim: Collected) -> Entry:
     entry = {name: value for name, value in entry.items() if name not in ("hidden", "chosen")}
     return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry
 
@@ -239,7 +243,7 @@ def _table(changed: Sequence[Change]) -> list[str]:
 
 
 def summary(told: Iterable[Judgement], file: str) -> list[str]:
-    """What is said of all claims at the end of a run; failures say it for themselves."""
+    """Return the lines about all claims at the end of a run; failures have their own."""
     told = list(told)
     kinds = [judgement.kind for judgement in told]
     words = (KEPT, STRONGER, *_FAILING)

@@ -1,1 +1,1 @@
-"""What a reader sees: pure functions from a result to a record, and from records to text."""
+"""Reports: pure functions from a result to a record, and from records to text."""

@@ -47,19 +47,19 @@ def sarif(
         },
         "automationDetails": {"id": "pytest-dp/"},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(record, located) for record in _alarming(records)],
+        "results": [_result(record, located) for record in _select_alarms(records)],
     }
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _alarming(records: Sequence[Record]) -> list[Record]:
+def _select_alarms(records: Sequence[Record]) -> list[Record]:
     told = (told for record in records if not record.expected for told in record.all)
     return [record for record in told if record.status in ALARMS]
 
 
 def fingerprint(record: Record) -> str:
-    """What stays the same while lines move: told by the test's id, and by what is wrong."""
+    """Return a fingerprint that survives moved lines, from the test's id and the status."""
     said = f"{record.nodeid}\0{record.status}".encode("utf-8", "backslashreplace")
     return hashlib.sha256(said).hexdigest()[:32]
 
@@ -131,7 +131,7 @@ def code_quality(
             # of Code Climate's format, which GitLab's is a part of
             **_if_any(other_locations=[_place(located(b.file), b.line) for b in record.blame]),
         }
-        for record in _alarming(records)
+        for record in _select_alarms(records)
     ]
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 
@@ -145,7 +145,7 @@ def _place(path: str, line: int) -> dict[str, Any]:
 
 
 def properties(record: Record) -> list[tuple[str, object]]:
-    """What JUnit says of a claim: ``dp_verdict``, then what is known."""
+    """Return the JUnit properties of a claim: ``dp_verdict``, then all known fields."""
     known = [(f"dp_{name}", getattr(record, name)) for name in _IN_JUNIT]
     known += [("dp_lower", "infinity")] if record.lower is None else []
     known += [("dp_blame", f"{leak.place}: {leak.message}") for leak in record.blame]

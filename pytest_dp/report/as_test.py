@@ -92,7 +92,7 @@ def _keywords(
 
 
 def _imports(modules: Iterable[str], root: Path) -> str:
-    """What imports these modules, those of the project from where they are."""
+    """Return statements that import these modules, those of the project from their folders."""
     ours = sorted(name for name in modules if is_project_module(name))
     places = sorted({place for place in (_place(name, root) for name in ours) if place is not None})
     others = sorted({*modules, "pytest", *(["pathlib", "sys"] if places else [])} - set(ours))

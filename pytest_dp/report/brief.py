@@ -31,7 +31,7 @@ def brief_inputs(example: Counterexample, width: int) -> list[str]:
         inside = [(place, *both) for place, *both in parts(example.d1, example.d2) if place]
         said = (f"D{place} differs" for place, *_ in inside)
     else:
-        said = (text for change in found for text in _differing(change, example))
+        said = (text for change in found for text in _differing_fields(change, example))
     for text in islice(said, MAX_CHANGES):
         lines += field("     ", text, width)
     return lines
@@ -51,7 +51,7 @@ def _in_brief(data: Any) -> str:
     return f"{in_words(data)}, {counted(length(data), 'record')}, #{digest(data).hex()[:8]}"
 
 
-def _differing(change: Change, example: Counterexample) -> Iterator[str]:
+def _differing_fields(change: Change, example: Counterexample) -> Iterator[str]:
     """Yield the fields of a record that differ, or the names of those of one that came or went."""
     from pytest_dp.datasets.differences import ABSENT, parts, record_of
     from pytest_dp.datasets.equality import digest

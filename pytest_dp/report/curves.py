@@ -22,13 +22,13 @@ def completed(result: Result) -> Pictures:
     """Return the pictures of a result, with what its claim allows."""
     pictures = result.pictures
     if pictures.attack or pictures.event:
-        allowed = _allowed(result.claim.promise.guarantee, pictures.event)
+        allowed = _allowed_curve(result.claim.promise.guarantee, pictures.event)
         pictures = replace(pictures, allowed=allowed)
     return pictures
 
 
-def _allowed(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
-    """The claim's trade-off function, finest where it bends and around the event."""
+def _allowed_curve(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
+    """Return the claim's trade-off function, finest where it bends and around the event."""
     alike, _ = bracket(lambda p: p + guarantee.largest_probability(p) >= 1, 0.0, 1.0, EQUAL)
     # Many bend most where both rates are alike.
     at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [alike]])

@@ -44,7 +44,7 @@ def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
     window = _window(pictures)
     enlarged = window != (0.0, 1.0, 0.0, 1.0)
     x, y = Axis(window[0], window[1], LEFT, RIGHT), Axis(window[2], window[3], 230.0, 12.0)
-    allowed = _clipped(pictures.allowed, window)
+    allowed = _clip(pictures.allowed, window)
     left, right, bottom, _ = window
     ends = [
         (at, _height_at(pictures.allowed, at)) for at in (left, right)
@@ -54,7 +54,7 @@ def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
     parts.append(line([(x(a), y(b)) for a, b in allowed], "dp-claim"))
     if pictures.attack:
         attack = sorted(pictures.attack, key=lambda point: (point[0], -point[1]))
-        parts.append(line([(x(a), y(b)) for a, b in _clipped(attack, window)], "dp-attack"))
+        parts.append(line([(x(a), y(b)) for a, b in _clip(attack, window)], "dp-attack"))
     if pictures.event is not None:
         (low1, at1, high1), (low2, at2, high2) = pictures.event
         parts.append(bar(x(low1), y(high2), x(high1) - x(low1), y(low2) - y(high2), "dp-uncertain"))
@@ -118,8 +118,8 @@ def _height_at(points: Points, x: float) -> float:
     return points[-1][1]
 
 
-def _clipped(points: Points | list[tuple[float, float]], window: tuple[float, ...]) -> Points:
-    """A falling line, cut off where it leaves the window."""
+def _clip(points: Points | list[tuple[float, float]], window: tuple[float, ...]) -> Points:
+    """Cut off a falling line where it leaves the window."""
     left, right, bottom, top = window
     mirrored = tuple(sorted((y, x) for x, y in points))
     inside = [p for p in points if left <= p[0] <= right and bottom <= p[1] <= top]

@@ -23,7 +23,7 @@ PACKAGES = ("pytest-dp", "pytest", "numpy", "scipy")
 
 
 def versions() -> dict[str, str]:
-    """What ran: Python, this package, and those that it stands on."""
+    """Return the versions of Python, of this package, and of the main packages that it needs."""
     numbers = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -57,7 +57,7 @@ def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
 
 
 def read(text: str) -> list[Record]:
-    """The records of a document.
+    """Read the records of a document.
 
     Raises ValueError if it is none, or one that a later version wrote.
     """
@@ -76,7 +76,7 @@ def read(text: str) -> list[Record]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What reports are told of the run as a whole."""
+    """Facts of a run as a whole, for its reports."""
 
     located: Callable[[str], str]
     """From the path of a file to the path as seen from the root of the repository."""
@@ -133,7 +133,7 @@ def _at(content: Any, *path: str | int) -> dict[str, Any]:
 
 
 def ending(file: Path) -> str:
-    """The ending that says which format a file has.
+    """Return the ending that says which format a file has.
 
     Raises ClaimError if there is no such format.
     """

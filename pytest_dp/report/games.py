@@ -1,4 +1,4 @@
-"""What membership games tell, record by record, as text."""
+"""Text of membership games, record by record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def games(result: Result, width: int) -> list[str]:
 
 
 def told(risk: Risk) -> str:
-    """What was found of one record, in a sentence."""
+    """Say in a sentence what was found of one record."""
     low, high = risk.interval
     pairs = counted(risk.pairs, "pair")
     if risk.last < risk.pairs:

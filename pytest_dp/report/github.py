@@ -30,7 +30,7 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
 
 
 def blamed(record: Record, located: Callable[[str], str]) -> list[str]:
-    """Workflow commands that mark lines at which a violated claim leaks.
+    """Return workflow commands that mark lines at which a violated claim leaks.
 
     `located` leads from a path relative to the root directory to one relative to the workspace.
     """
@@ -53,13 +53,13 @@ def summary(records: Sequence[Record]) -> str:
     blocks = [f"## {STATUSES[ordered[0].status].emoji} Privacy: {total(records)}"]
     audited = [record for record in ordered if record.status != "weakened"]
     table = _table(audited)
-    room = LIMIT - len(_encoded(table))
+    room = LIMIT - len(_encode(table))
     left_out = 0
     for record in (told for claimed in ordered for told in claimed.all):
         if record.status in ("no violation", "unchanged"):
             continue
         block = _failure(record)
-        room -= len(_encoded(block))
+        room -= len(_encode(block))
         if room < 0:
             left_out += 1
         else:
@@ -78,7 +78,7 @@ def append(path: str | Path, text: str) -> None:
     handle = os.open(path, flags, 0o666)
     try:
         size = os.fstat(handle).st_size
-        block = _encoded(text)
+        block = _encode(text)
         block = (b"\n" if size else b"") + block + (b"" if block.endswith(b"\n") else b"\n")
         if os.write(handle, block) < len(block):
             os.ftruncate(handle, size)
@@ -87,7 +87,7 @@ def append(path: str | Path, text: str) -> None:
         os.close(handle)
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -100,7 +100,7 @@ def _failure(record: Record) -> str:
         else _text(record.headline)
     )
     if record.counterexample:
-        lines += ["", _fenced(record.counterexample)]
+        lines += ["", _fence(record.counterexample)]
     lines += [f"\n{_code(leak.place)}: {_text(leak.message)}" for leak in record.blame]
     lines += [f"\n{_text(record.remedy)}"] if record.remedy else []
     if record.details and record.details != record.headline:
@@ -108,7 +108,7 @@ def _failure(record: Record) -> str:
         folded = "Full counterexample" if is_shown else "Full message"
         name = html.escape(" ".join(record.name.split()), quote=False)
         lines += ["", f"<details><summary>{folded}: {name}</summary>", ""]
-        lines += [_fenced(record.details), "", "</details>"]
+        lines += [_fence(record.details), "", "</details>"]
     if record.status == "inconclusive":
         others = (note for note in record.notes if note != record.reason)
         lines += [f"\n{_text(said)}" for said in (record.reason, *others)]
@@ -149,8 +149,8 @@ def _code(text: str) -> str:
     return f"{fence}{space}{flat}{space}{fence}"
 
 
-def _fenced(text: str) -> str:
-    """A code block, its fence longer than any run of backticks inside, without terminal colours."""
+def _fence(text: str) -> str:
+    """Make a code block, its fence longer than any run of backticks inside, without colours."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}text\n{text}\n{fence}"

@@ -45,7 +45,7 @@ def headline(result: Result) -> str:
 
 
 def _claimed_and_shown(result: Result) -> tuple[str, str]:
-    """What is claimed of a violation and what it shows: ``eps = 1.0``, ``eps >= 1.79``."""
+    """Return the claim of a violation and its bound as text: ``eps = 1.0``, ``eps >= 1.79``."""
     guarantee = result.claim.promise.guarantee
     if result.one_sided and result.counterexample is not None:
         return written(guarantee), _on_one_side(result.counterexample)
@@ -68,5 +68,5 @@ def _on_one_side(example: Counterexample) -> str:
 
 
 def written(guarantee: Guarantee) -> str:
-    """A claim as text: ``eps = 1.0``."""
+    """Return a claim as text: ``eps = 1.0``."""
     return guarantee.written(numbers.claimed(guarantee.claimed))

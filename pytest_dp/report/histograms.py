@@ -45,7 +45,7 @@ def outputs(histogram: Histogram) -> Drawing:
     if any(entry.label == "" and None in (entry.low, entry.high) for entry in ranges):
         caption += " The bars at the ends hold all that is beyond."
     if few:
-        picture = _lying(histogram, scale, title)
+        picture = _horizontal_bars(histogram, scale, title)
     else:
         picture = _upright(histogram, scale, shares, title, (ranges, kinds))
         named = [f"{mark}: {entry.label}" for mark, entry in zip(MARKS, kinds, strict=False)]
@@ -54,7 +54,7 @@ def outputs(histogram: Histogram) -> Drawing:
 
 
 def _on_axis(entry: Bar) -> bool:
-    """Whether a bar has its place among numbers, and is not far off or of another kind."""
+    """Return whether a bar has its place among numbers, and is not far off or of another kind."""
     return entry.low == entry.high is not None if entry.label else True
 
 
@@ -141,7 +141,7 @@ def _axis_of(ranges: list[Bar], end: float) -> tuple[Axis, list[tuple[float, flo
 
 
 def _axis_of_values(values: list[float], end: float) -> tuple[Axis, list[tuple[float, float]]]:
-    """The same for bars around single values."""
+    """Return the axis, and the place and width of each bar, for bars around single values."""
     gap = min((b - a for a, b in pairwise(values)), default=1.0)
     room = max(gap, (values[-1] - values[0]) / 60)
     axis = Axis(values[0] - room / 2, values[-1] + room / 2, LEFT, end)
@@ -149,13 +149,13 @@ def _axis_of_values(values: list[float], end: float) -> tuple[Axis, list[tuple[f
     return axis, [(axis(value) - width / 2, width) for value in values]
 
 
-def _lying(histogram: Histogram, scale: _Scale, title: str) -> str:
-    """Bars from left to right, under the name of each kind."""
+def _horizontal_bars(histogram: Histogram, scale: _Scale, title: str) -> str:
+    """Draw bars from left to right, under the name of each kind."""
     parts, y, left = [], 14.0, LEFT + 22
     room = RIGHT - left - 52
     for entry in histogram.bars:
         parts.append(
-            text(LEFT, y, _named(entry, histogram.of) + (" (in S)" if any(entry.inside) else ""))
+            text(LEFT, y, _bar_name(entry, histogram.of) + (" (in S)" if any(entry.inside) else ""))
         )
         for side, name in enumerate(("D", "D'")):
             top = y + 5 + 14 * side
@@ -167,7 +167,7 @@ def _lying(histogram: Histogram, scale: _Scale, title: str) -> str:
     return svg(y - 8, title, parts)
 
 
-def _named(entry: Bar, of: str) -> str:
+def _bar_name(entry: Bar, of: str) -> str:
     if entry.label:
         return entry.label
     if entry.low is None:

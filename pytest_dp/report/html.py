@@ -66,7 +66,7 @@ def page(
     numbered = list(enumerate(claims, start=1))
     for heading, chosen in groupby(numbered, key=lambda claim: _heading(claim[1])):
         body.append(f"<section><h2>{heading}</h2>")
-        body += [_folded(number, record, linked) for number, record in chosen]
+        body += [_details_of_claim(number, record, linked) for number, record in chosen]
         body.append("</section>")
     body.append("</main>")
     return _document(_text(title), "\n".join(body))
@@ -80,12 +80,12 @@ def _rank(record: Record) -> tuple[int, bool, bool, int]:
 
 
 def _only_beyond(record: Record) -> bool:
-    """Whether a claim stands on its own inputs, and is broken on others."""
+    """Return whether a claim is broken only outside of its declared inputs."""
     return record.beyond is not None and record.status in ("no violation", "unchanged")
 
 
 def _heading(record: Record) -> str:
-    """What stands above claims of this kind; those that say little stand by themselves."""
+    """Return the heading above claims of this kind; low-confidence passes have their own."""
     if _only_beyond(record):
         return STATUSES["beyond"].heading
     heading = STATUSES[record.status].heading
@@ -94,7 +94,7 @@ def _heading(record: Record) -> str:
 
 def fragment(record: Record) -> str:
     """One claim, to be shown within another page, such as a notebook."""
-    verdict = _marked("p", record)
+    verdict = _verdict_tag("p", record)
     name = f"<p>{_name(record.name)}</p>"
     return (
         f'<style>{_part("page.css")}</style><div class="dp">{name}{verdict}{_details(record)}</div>'
@@ -161,7 +161,7 @@ def _verdict(record: Record) -> str:
     return f"{STATUSES[record.status].sign} {said}"
 
 
-def _marked(tag: str, record: Record) -> str:
+def _verdict_tag(tag: str, record: Record) -> str:
     return f'<{tag} class="dp-verdict dp-{_style(record)}">{_text(_verdict(record))}</{tag}>'
 
 
@@ -169,13 +169,13 @@ def _style(record: Record) -> str:
     return STATUSES["inconclusive" if record.strength in POOR else record.status].style
 
 
-def _folded(number: int, record: Record, linked: Callable[[str], str]) -> str:
-    """All that is known of a claim; open at once if something is wrong with it."""
+def _details_of_claim(number: int, record: Record, linked: Callable[[str], str]) -> str:
+    """Return all that is known of a claim; open at once if something is wrong with it."""
     passed = record.status in ("no violation", "unchanged") and record.strength not in POOR
     is_open = "" if passed and not record.beyond else " open"
     return (
         f"<details{is_open}><summary>"
-        f"{_marked('span', record)} {_name(record.name)}</summary>\n"
+        f"{_verdict_tag('span', record)} {_name(record.name)}</summary>\n"
         f'<div id="claim-{number}"><p class="dp-soft">{_text(record.place)}</p>{_details(record)}'
         f"{_pairs(record, linked)}</div></details>\n"
     )

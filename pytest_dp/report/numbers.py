@@ -67,7 +67,7 @@ def probability(p: float, rounding: Rounding = "nearest") -> str:
 
 @_of_any
 def claimed(eps: float, digits: int = 6) -> str:
-    """A claimed ε as its author wrote it, unless that takes more than eight characters."""
+    """Return a claimed ε as its author wrote it, unless that takes more than eight characters."""
     text = repr(float(eps))
     return text if len(text) <= 8 else _significant(_decimal(eps), digits, "nearest")
 
@@ -234,7 +234,7 @@ def seldom(p: float) -> str:
 
 
 def known(value: float, error: float) -> str:
-    """A value with decimals of which none is wrong by more than one, but six at most."""
+    """Return a value with the decimals that are certain to one unit, at most six."""
     if math.isinf(value):
         return "infinity"
     return f"{value:.{6 if error <= 1e-6 else max(0, int(-math.log10(error)))}f}"
@@ -248,7 +248,7 @@ def value(parameter: str, number: str, sign: str = "=") -> str:
 
 
 def may_lose(largest: float | None, parameter: str) -> str:
-    """What is not excluded of a mechanism: ``it may lose up to eps = 1.7 now``; None: anything."""
+    """Say which loss is not ruled out: ``it may lose up to eps = 1.7 now``; None: any."""
     if largest is None or math.isinf(largest):
         anything = "multiple of the claim" if parameter == "scale" else parameter
         return f"it may lose any {anything} now"

@@ -60,7 +60,7 @@ def _in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> l
 
 
 def _summary(data: Any, width: int) -> str:
-    """What an input is: its type, its size, and the columns if it has any."""
+    """Summarize an input: its type, its size, and its columns if it has any."""
     from pytest_dp.datasets import describe
     from pytest_dp.datasets.types import type_of
 
@@ -70,11 +70,11 @@ def _summary(data: Any, width: int) -> str:
         return describe(data, width)
     said = f"{kind.name}, {counted(kind.length(data), 'record')} of "
     said += f"{counted(len(columns), 'column')}: "
-    return said + _named([str(name) for name in columns], width - len(said))
+    return said + _list_names([str(name) for name in columns], width - len(said))
 
 
 def _changes(example: Counterexample, width: int) -> list[str]:
-    """What differs, a record or a part at a time."""
+    """Return lines about the differences, one for each record or part."""
     from pytest_dp.datasets import key, records_of
     from pytest_dp.datasets.differences import changes, parts
     from pytest_dp.datasets.types import type_of
@@ -169,7 +169,7 @@ def _record(record: Any, *, partly: bool) -> str:
 
 
 def _from_to(place: str, before: Any, after: Any) -> str:
-    """What a part is on D and on D'; of long texts, where they part."""
+    """Show a part on D and on D'; long texts from where they differ."""
     from pytest_dp.datasets import describe
 
     if (
@@ -184,8 +184,8 @@ def _from_to(place: str, before: Any, after: Any) -> str:
     return f"{place}: {describe(before, LABEL)} -> {describe(after, LABEL)}"
 
 
-def _named(names: Sequence[str], room: int) -> str:
-    """Names, with those between the first and the last left out where they take too much room."""
+def _list_names(names: Sequence[str], room: int) -> str:
+    """List names, without some between the first and the last where they take too much room."""
     for shown in range(len(names), 1, -1):
         text = ", ".join([*names[: shown - 1], *["..."] * (shown < len(names))])
         if len(text) + len(", ") + len(names[-1]) <= room:
@@ -260,7 +260,7 @@ def field(label: str, text: str, width: int) -> list[str]:
 
 
 def wrapped(text: str) -> list[str]:
-    """A text in lines as wide as a report."""
+    """Wrap a text into lines as wide as a report."""
     return [
         line
         for part in text.splitlines()

@@ -1,4 +1,4 @@
-"""What an audit found, as plain values: every report is made of these, and of nothing else.
+"""Records of results, as plain values: every report is made of records alone.
 
 A record survives JSON: on the way from an xdist worker, in a file of ``--dp-report``, in one that a
 later version reads. Its numbers are finite, or None; a bound that is None is infinite.
@@ -93,7 +93,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(Outcome):
-    """What became of one claim; fields that are not explained are as in `AuditResult`."""
+    """The outcome of one claim; fields that are not explained are as in `AuditResult`."""
 
     nodeid: str
     """The test."""
@@ -203,7 +203,7 @@ class Record(Outcome):
             told = cls.of(result.beyond, nodeid, path, line)
             beyond = replace(told, status="beyond")
         as_they_are = {
-            field.name: _told(getattr(result, field.name))
+            field.name: _json_value(getattr(result, field.name))
             for field in fields(cls)
             if hasattr(result, field.name)
         }
@@ -268,7 +268,7 @@ class Record(Outcome):
 
     @property
     def told(self) -> list[str]:
-        """What programs that mark its line say of it, in paragraphs."""
+        """Paragraphs for programs that mark the line of the claim."""
         if self.status == "weakened":
             return [self.details]
         brief = "" if self.witness is None else self.witness.brief
@@ -294,7 +294,7 @@ class Record(Outcome):
 
 
 def promised(claim: Claim) -> dict[str, Any]:
-    """What a claim says, as fields of its record."""
+    """Return the fields of a record that follow from the claim."""
     promise = claim.promise
     return {
         "claim": promise.guarantee.label,
@@ -325,8 +325,8 @@ def _probability(value: float, unknown: float) -> float:
     return unknown if math.isnan(value) else float(min(max(value, 0.0), 1.0))
 
 
-def _told(value: Any) -> Any:
-    """A field of a result as it is, but for numbers that JSON does not have, and types of numpy."""
+def _json_value(value: Any) -> Any:
+    """Return a field of a result as a value that JSON has: plain numbers, None for infinity."""
     if isinstance(value, Estimate):  # none where it may be off by anything
         known = not math.isnan(value.value) and math.isfinite(value.error)
         return value if known else None

@@ -20,7 +20,7 @@ def reproduce(result: Result) -> list[str]:
 
 
 def command(result: Result) -> str:
-    """What runs this audit again, with pytest or without; the seed only where it repeats it."""
+    """Return the command that runs this audit again; with the seed where that repeats it."""
     seed = numbers.seed(result.seed)
     if "::" in result.name:
         name = result.name

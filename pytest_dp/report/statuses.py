@@ -1,4 +1,4 @@
-"""What each status of a claim is called, how it is shown, and how severe other programs take it."""
+"""Statuses of claims: their names, their looks, and their severity for other programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What code scanning is told of a status."""
+    """The entry of a status in code scanning."""
 
     rule: str
     title: str

@@ -145,7 +145,7 @@ def percent(share: float) -> str:
 
 
 def simplified(points: list[tuple[float, float]], far: float) -> list[tuple[float, float]]:
-    """A line of fewer points that is nowhere further than so `far` from all of them.
+    """Return a line of fewer points that is nowhere further than `far` from the given ones.
 
     Source: Douglas, Peucker, "Algorithms for the reduction of the number of points required to
     represent a digitized line or its caricature", Cartographica 1973.

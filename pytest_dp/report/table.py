@@ -28,7 +28,7 @@ def cells(record: Record) -> tuple[str, str, str, str]:
     """Return what is promised, what was found, runs and time."""
     ran, seconds = record.samples > 0, record.seconds
     return (
-        _promised(record) or "-",
+        _short_claim(record) or "-",
         finding(record),
         numbers.short_count(record.samples) if ran else "-",
         numbers.seconds(seconds, compact=True) if ran or seconds > 0.1 else "-",
@@ -90,7 +90,7 @@ def _value(record: Record, value: str, name: str = "eps") -> str:
     return f"{name if record.parameter == 'eps' else record.parameter} {value}"
 
 
-def _promised(record: Record) -> str:
+def _short_claim(record: Record) -> str:
     """Return the claim; of computed numbers three digits, unless a bound is closer than these."""
     violated = record.status == "violated" and record.claimed is not None
     bound = _bound(record) if violated else ""
@@ -169,7 +169,7 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     lines = [(line("claim", HEADS), "")]
     for record, name, values, promise in zip(records, names, rows, promises, strict=True):
         colour = "inconclusive" if record.strength in POOR else record.status
-        lines.append((line(_cut(name, beside), values), colour))
+        lines.append((line(_shorten_name(name, beside), values), colour))
         lines += [
             (f"  {text}", status)
             for said, status in ((promise, ""), *_below(record))
@@ -185,7 +185,7 @@ def plain_name(record: Record) -> str:
     return record.nodeid.replace(f"[{record.claim}]", "").replace(f"[{record.claim}-", "[")
 
 
-def _cut(name: str, size: int) -> str:
+def _shorten_name(name: str, size: int) -> str:
     """Return as much of a name as there is room for: without folders, then the function alone.
 
     A function that is still too long is cut in its middle.

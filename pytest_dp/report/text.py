@@ -1,4 +1,4 @@
-"""What is known of a claim, in words."""
+"""Texts about a claim and its result."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pytest_dp.results.outcome import Estimate
 
 
 def proven(record: Record) -> float:
-    """The lower bound of a record, which may be infinite."""
+    """Return the lower bound of a record, which may be infinite."""
     return math.inf if record.lower is None else record.lower
 
 
 def verbose(record: Record) -> list[str]:
-    """What ``-v`` adds about one claim."""
+    """Return the lines that ``-v`` adds about one claim."""
     lines = [record.name, *(f"  {line}" for line in wrap(record.headline, LINE - 2))]
     for name, text in facts(record):
         lines += [f"  {line}" for line in field(f"{name:<12} ", text, LINE - 2)]
@@ -27,7 +27,10 @@ def verbose(record: Record) -> list[str]:
 
 
 def estimated(record: Record) -> str:
-    """What is known of the parameter beside bounds: ``exact on these pairs: eps = 1.000000``."""
+    """Return estimates of the parameter, besides bounds: ``exact on these pairs.
+
+    Eps = 1.000000``.
+    """
     known = record.estimate
     if known is None:
         return ""
@@ -37,13 +40,13 @@ def estimated(record: Record) -> str:
     beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
     if known.mode == "aligned":
-        return _aligned(record, known, beside)
+        return _alignment_text(record, known, beside)
     value = numbers.value(record.parameter, numbers.known(known.value, known.error))
     return f"{known.mode} on {where}: {value}{beside}{basis}{_borne(known)}"
 
 
-def _aligned(record: Record, known: Estimate, beside: str) -> str:
-    """The upper bound by alignment, and over how many pairs and replays it was looked for."""
+def _alignment_text(record: Record, known: Estimate, beside: str) -> str:
+    """Return the upper bound by alignment, and the number of pairs and replays behind it."""
     value = numbers.known(known.value, known.error)
     name = "loss" if record.parameter in ("eps", "scale") else record.parameter
     over = f"{numbers.count(known.pairs)} pair{'s' * (known.pairs != 1)}"
@@ -67,18 +70,18 @@ def _borne(known: Estimate) -> str:
 
 
 def facts(record: Record) -> list[tuple[str, str]]:
-    """What is known of a claim beside its headline, by name."""
+    """Return the facts about a claim besides its headline, by name."""
     known = (
         ("method", _method(record)),
         ("pairs tried", _pairs(record)),
-        ("screened", _screened(record)),
+        ("screened", _screening_text(record)),
         ("strongest", record.strongest),
         ("known", estimated(record)),
         ("grade", _grade(record)),
         ("rare leaks", _rare_leaks(record)),
         ("p-value", _p_value(record)),
         ("e-value", _e_value(record)),
-        ("spent", _spent(record)),
+        ("spent", _spent_text(record)),
         ("samples", _samples(record)),
         ("seed", record.seed),
         ("reason", record.reason),
@@ -96,7 +99,7 @@ def _pairs(record: Record) -> str:
     return f"{said}, and {numbers.count(more)} more that a search proposed" if more else said
 
 
-def _screened(record: Record) -> str:
+def _screening_text(record: Record) -> str:
     """Return on how many pairs a mechanism ran without noise, and where its answer moves most."""
     if not record.screened:
         return ""
@@ -160,8 +163,8 @@ def _p_value(record: Record) -> str:
     return ("<= " if floor else "") + numbers.p_value(record.p_value) + whose
 
 
-def _spent(record: Record) -> str:
-    """The largest loss that was computed or proven, beside the one that is claimed."""
+def _spent_text(record: Record) -> str:
+    """Return the largest loss that was computed or proven, besides the claimed one."""
     lower, known = proven(record), record.estimate
     if known is not None and known.mode in ("exact", "analytic") and known.error < known.value:
         lower = max(lower, known.value - known.error)

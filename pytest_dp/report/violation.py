@@ -44,7 +44,7 @@ def violation(result: Result) -> str:
     example = result.counterexample
     block = _unseen(result) if example is None else counterexample(result, example, LINE - 2)
     block = games(result, LINE - 2) if result.risks else block
-    lines += [*_blamed(result), "", *(f"  {line}".rstrip() for line in block), ""]
+    lines += [*_blame_lines(result), "", *(f"  {line}".rstrip() for line in block), ""]
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
     said += [remedy] if (remedy := to_mend(result)) else []
     said += [f"Note: {note}" for note in result.notes]
@@ -58,7 +58,7 @@ def violation(result: Result) -> str:
 
 
 def to_mend(result: Result) -> str:
-    """What may mend a violation, in a sentence; empty if what is diagnosed says it."""
+    """Return a sentence on how to correct a violation; empty if the diagnosis says it."""
     for leak in result.blame[:1]:
         return f"To mend it, at {leak.place}: {leak.remedy}." if leak.remedy else ""
     if result.risks:
@@ -71,14 +71,14 @@ def to_mend(result: Result) -> str:
 
 
 def _unseen(result: Result) -> list[str]:
-    """What is shown where there is no counterexample: what was guessed, if that is all there is."""
+    """Return what to show without a counterexample: the guesses, if there is nothing else."""
     if result.method != "one_run":
         return [NO_EXAMPLE]
     return wrap(f"{result.strongest}.", LINE - 2, break_on_hyphens=False)
 
 
-def _blamed(result: Result) -> list[str]:
-    """Lines of code at which privacy leaks, with what holds of each."""
+def _blame_lines(result: Result) -> list[str]:
+    """Return the lines of code at which privacy leaks, with an explanation of each."""
     lines = [""] * bool(result.blame)
     for leak in result.blame:
         lines.append(f"Leaks at {leak.place}, in {leak.function}:")
@@ -87,7 +87,7 @@ def _blamed(result: Result) -> list[str]:
 
 
 def _leak(result: Result, example: Counterexample | None) -> list[str]:
-    """What the event shows of delta, which of a rare event is more telling than its eps."""
+    """Say how large delta is by the event, which for a rare event says more than its eps."""
     claim = result.claim.promise.guarantee
     shown = None if example is None else example.delta_lower
     if claim.eps is None or not claim.delta or shown is None or shown <= claim.delta:
@@ -126,7 +126,7 @@ def counterexample(
 
 
 def _by_bets(result: Result, example: Counterexample) -> bool:
-    """Whether it was the bets that refuted the claim, and fresh runs alone would not."""
+    """Return whether the bets refuted the claim, and fresh runs alone would not."""
     return result.e_value is not None and example.lower <= result.claimed
 
 
@@ -149,7 +149,7 @@ def _often(
 
 
 def _bets_in_words(result: Result, example: Counterexample) -> str:
-    """What was seen in the runs that were bet on, and what the bets make of it."""
+    """Describe the runs that were bet on, and the evidence that the bets give."""
     claim = result.claim.promise.guarantee
     proof = (
         f"Bets against {written(claim)}, each made before the runs that decided it, "
@@ -165,7 +165,7 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
 
 
 def _stronger(result: Result, example: Counterexample) -> str:
-    """What shows more than S does, if anything; with it, what is broken."""
+    """Describe a stronger proof than S, and what it breaks; empty if there is none."""
     if example.divergence is not None and result.lower == example.divergence.lower:
         return _divergence_text(result, example.divergence)
     if result.lower <= max(1.005 * example.lower, result.claimed):
@@ -199,7 +199,7 @@ def _counts(result: Result, example: Counterexample) -> list[str]:
 def _ratio_or_most(
     result: Result, example: Counterexample, p1: float, p2: float
 ) -> list[tuple[str, str, str]]:
-    """What the claim allows: a ratio where that is all it speaks of, else a probability on D."""
+    """Return the allowed ratio if the claim is about ratios, else the allowed probability on D."""
     claim = result.claim.promise.guarantee
     if claim.largest_ratio is None:
         most = claim.largest_probability(p2), claim.largest_probability(example.intervals[1][1])
@@ -216,7 +216,7 @@ def _ratio_or_most(
 
 
 def _examples(example: Counterexample, width: int) -> list[str]:
-    """What a learned score looks at, and outputs inside of S and outside: it says little itself."""
+    """Describe what a learned score is based on, with outputs inside and outside of S."""
     if not any(example.examples):
         return []
     lines = field(" " * 5, "score: learned log odds, ln Pr[D | output] - ln Pr[D' | output]", width)
@@ -227,13 +227,13 @@ def _examples(example: Counterexample, width: int) -> list[str]:
     for label, outputs in zip(("in S:      ", "not in S:  "), example.examples, strict=True):
         for output in outputs[:1] if told_by else outputs:
             scored = "" if score is None else f"score {score(output):.{digits}g}: "
-            lines.append(f"     {label}{scored}{_sketched(output)}")
+            lines.append(f"     {label}{scored}{_shorten_output(output)}")
             label = " " * len(label)
     return [line if len(line) <= width else f"{line[: width - 4]} ..." for line in lines]
 
 
-def _sketched(output: Any) -> str:
-    """An output on one line, its numbers to four digits."""
+def _shorten_output(output: Any) -> str:
+    """Show an output on one line, its numbers to four digits."""
     text = " ".join(repr(output.tolist() if hasattr(output, "tolist") else output).split())
     return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda match: f"{float(match[0]):.4g}", text)
 
@@ -262,7 +262,7 @@ def _p_value(result: Result, example: Counterexample) -> str:
 
 
 def _divergence_text(result: Result, distance: Distance) -> str:
-    """What is broken by all of the outputs, and not by any event."""
+    """Say what is broken by the outputs as a whole, and not by any single event."""
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
     more = result.claim.promise.guarantee.at_least(numbers.lower(distance.lower))

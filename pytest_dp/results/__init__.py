@@ -1,1 +1,1 @@
-"""What audits find: plain data, which every room above may look at."""
+"""Results of audits: plain data, which every room above may look at."""

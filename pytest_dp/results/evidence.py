@@ -1,4 +1,4 @@
-"""What runs of the same audit leave to later ones: evidence that multiplies.
+"""Evidence that adds up over runs of the same audit: e-values that are multiplied.
 
 The e-value of a run, on random numbers of its own, is one given all that was known before. So the
 product over runs is one too, and reaches 1 / alpha with probability at most alpha for a claim that
@@ -19,13 +19,13 @@ from pytest_dp.limits import EQUAL
 
 
 def e_value(log_e_value: float) -> float:
-    """What a logarithm is that of; finite also where it is more than floats hold."""
+    """Return the e-value of a logarithm; finite also where it is more than floats hold."""
     return math.exp(min(log_e_value, 700.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one run or several have shown against a claim."""
+    """The evidence of one or more runs against a claim."""
 
     log_e_values: tuple[float, ...] = ()
     """Natural logarithms of the e-values against shares of the claim's parameter
@@ -40,11 +40,14 @@ class Evidence:
         return self.log_e_values[-1] if self.log_e_values else 0.0
 
     def refutes(self, alpha: float) -> bool:
-        """Whether it is enough against the claim; a sum that rounds to a hair below, too."""
+        """Return whether the evidence refutes the claim.
+
+        A sum that rounds to a hair below does, too.
+        """
         return self.log_e_value >= -math.log(alpha) - EQUAL
 
     def __add__(self, later: Evidence) -> Evidence:
-        """That of these runs and of others, on random numbers of their own."""
+        """Return the evidence of these runs and of others, on random numbers of their own."""
         both = self.log_e_values, later.log_e_values
         total = tuple(map(sum, zip(*both, strict=True))) if all(both) else both[0] or both[1]
         runs, samples = self.runs + later.runs, self.samples + later.samples

@@ -1,4 +1,4 @@
-"""What a result and the record that reports are made of both say; a field added here is in both."""
+"""Fields that a result and the record for reports share; a field added here is in both."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outcome:
-    """What is told of an audit as it was found; `pytest_dp.results.result.Result` explains it."""
+    """The outcome of an audit as it was found; `pytest_dp.results.result.Result` explains it."""
 
     method: str = ""
     p_value: float | None = None

@@ -1,4 +1,4 @@
-"""What there is to draw of an audit: small plain values.
+"""Pictures of an audit: small plain values to draw.
 
 Auditors make them, but for `allowed`, which `pytest_dp.report.curves` adds.
 """
@@ -40,14 +40,14 @@ class Histogram:
     """Those of numbers first, in increasing order."""
 
     def swapped(self) -> Histogram:
-        """The same with D' in the place of D."""
+        """Return the histogram with D and D' exchanged."""
         bars = (replace(b, counts=b.counts[::-1], inside=b.inside[::-1]) for b in self.bars)
         return replace(self, runs=self.runs[::-1], bars=tuple(bars))
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """What there is to draw of an audit; empty where nothing is known.
+    """The pictures of an audit; empty where nothing is known.
 
     D is the input that makes the event likelier. A false positive is an output on D' that is in the
     event, a false negative one on D that is not.
@@ -70,5 +70,5 @@ def points(x: Iterable[float], y: Iterable[float]) -> Points:
 
 
 def rounded(value: float) -> float:
-    """A number as it is drawn."""
+    """Round a number to the digits that are drawn."""
     return float(f"{value:.{6}g}")

@@ -39,20 +39,22 @@ def plain(value: Any) -> Any:
 
 def made(kind: type[T], value: Any) -> T:
     """Return the value of a kind that `plain` was taken of."""
-    return cast("T", _made(kind, value))
+    return cast("T", _from_plain(kind, value))
 
 
-def _made(kind: Any, value: Any) -> Any:
+def _from_plain(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
-        return kind(**{name: _made(hints[name], entry) for name, entry in dict(value).items()})
+        return kind(
+            **{name: _from_plain(hints[name], entry) for name, entry in dict(value).items()}
+        )
     origin, parts = get_origin(kind), get_args(kind)
     if origin is UnionType:  # of something and None
         (some,) = (part for part in parts if part is not NoneType)
-        return None if value is None else _made(some, value)
+        return None if value is None else _from_plain(some, value)
     if origin is tuple:
         kinds = parts[:1] * len(value) if parts[1:] == (...,) else parts
-        return tuple(_made(*each) for each in zip(kinds, value, strict=True))
+        return tuple(_from_plain(*each) for each in zip(kinds, value, strict=True))
     if kind is float:
         return math.inf if value is None else _AS_TEXT.get(value, value)
     return value

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""Results of audits."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Counterexample:
     def __repr__(self) -> str:
         """The inputs, the event and what was counted, a line each."""
         names = ("d1", "d2", "difference", "params", "event", "counts", "runs", "lower", "p_value")
-        return _listed("Counterexample", {name: getattr(self, name) for name in names})
+        return _list_fields("Counterexample", {name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -270,11 +270,11 @@ class Result(Outcome):
             fields[name] = getattr(self, name)
         if self.reason in self.notes:
             del fields["reason"]
-        return _listed(type(self).__name__, fields)
+        return _list_fields(type(self).__name__, fields)
 
     @property
     def parameter(self) -> str:
-        """What `claimed`, `lower` and `resolution` are values of: ``"eps"``, ``"rho"``, ..."""
+        """Parameter of `claimed`, `lower` and `resolution`: ``"eps"``, ``"rho"``, ..."""
         return self.claim.promise.guarantee.parameter
 
     @property
@@ -289,12 +289,12 @@ class Result(Outcome):
 
     @property
     def violated(self) -> bool:
-        """Whether the claim was shown to be broken."""
+        """True if the claim was shown to be broken."""
         return self.verdict == "violated"
 
     @property
     def one_sided(self) -> bool:
-        """Whether the event of a violation came on D only, and no bound exceeds the claim."""
+        """True if the event of a violation came on D only, and no bound exceeds the claim."""
         example = self.counterexample
         if not self.violated or example is None or self.lower > self.claimed:
             return False
@@ -303,7 +303,7 @@ class Result(Outcome):
 
     @property
     def strength(self) -> Strength:
-        """What ``"no violation"`` is worth; empty for the other verdicts, unless it was `blind`.
+        """Grade of ``"no violation"``; empty for other verdicts, unless the audit was `blind`.
 
         ``"exact"`` if the loss on all pairs of the claim is known by all outcomes and their
         probabilities, and ``"analytic"`` if it is by densities of the noise; real runs bear it out,
@@ -326,7 +326,7 @@ class Result(Outcome):
 
     @property
     def _shown_strength(self) -> Strength:
-        """What the pass would be worth if all code had run."""
+        """Grade of the pass if all code had run."""
         if self.estimate is not None and self.rests_on_loss:
             return _GRADES.get(self.estimate.mode, "analytic")
         below = self.claim.promise.guarantee.noise_below
@@ -337,12 +337,12 @@ class Result(Outcome):
 
     @property
     def rests_on_loss(self) -> bool:
-        """Whether a pass rests on a known loss, in place of what would have been caught."""
+        """True if a pass rests on a known loss, in place of a detection limit."""
         return self.verdict == "no violation" and bool(self.estimate and self.estimate.runs)
 
     @property
     def over_now(self) -> bool:
-        """Whether the mechanism may lose clearly more than its claim now, though none is shown."""
+        """True if the loss that is not ruled out is clearly above the claim, but not proven."""
         if self.may_lose is None or self.verdict != "no violation":
             return False
         below = self.claim.promise.guarantee.noise_below
@@ -350,7 +350,7 @@ class Result(Outcome):
 
     @property
     def worth(self) -> str:
-        """What a pass rests on: ``"would have caught 1.25"``, or the loss that is known."""
+        """Basis of a pass: ``"would have caught 1.25"``, or the loss that is known."""
         if self.estimate is not None and self.rests_on_loss:
             value, guarantee = f"{self.estimate.value:.3g}", self.claim.promise.guarantee
             known = guarantee.equal(value)
@@ -376,8 +376,8 @@ class Result(Outcome):
         return f"max_samples={self.max_samples} is too few: raise it"
 
 
-def _listed(kind: str, fields: Mapping[str, Any]) -> str:
-    """Fields that say something, one on each line of at most 80 characters."""
+def _list_fields(kind: str, fields: Mapping[str, Any]) -> str:
+    """List fields that are not empty, one on each line of at most 80 characters."""
     from pytest_dp.datasets import describe  # results are read where datasets need not be loaded
 
     lines = [f"{kind}("]

@@ -58,7 +58,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """What a screening has shown."""
+    """The results of a screening of pairs."""
 
     screened: int = 0
     """Pairs inside the claim whose movement was computed."""
@@ -86,5 +86,5 @@ class Screened:
 
     @property
     def is_enough(self) -> bool:
-        """Whether a pass may rest on the loss of the largest of these pairs."""
+        """True if a pass may rest on the loss of the largest of these pairs."""
         return self.is_all or self.screened >= self.wanted

@@ -255,7 +255,7 @@ class Alarm:
 
 
 class _Watch:
-    """Whether one call of somebody else's code has gone on for long, beyond the deadline."""
+    """A watch on one call of somebody else's code: notices that it runs far beyond the deadline."""
 
     def __init__(self, allowed: float) -> None:
         self.long = min(HUNG_SECONDS, 0.3 * allowed)
@@ -271,7 +271,7 @@ class _Watch:
 
 
 def is_free() -> bool:
-    """Whether an alarm can be set here; that of somebody else has to be one that can be called."""
+    """Return whether an alarm can be set here; one of somebody else has to be callable."""
     if not hasattr(signal, "setitimer"):
         return False
     if threading.current_thread() is not threading.main_thread():

@@ -58,7 +58,7 @@ class Call:
     made: Made = field(default_factory=Made, compare=False)
 
     def of(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
-        """The same call of another mechanism, with what generators it captured."""
+        """Return the same call of another mechanism, with the generators that it captured."""
         captured = find(mechanism, params)
         return replace(self, mechanism=mechanism, params=params, captured=captured)
 
@@ -84,7 +84,7 @@ class Call:
         return self.of(copied.mechanism, copied.params), data
 
     def copy_alone(self, *inputs: Any) -> tuple[Call, list[Any]]:
-        """The same, without looking for the generators in it: for what needs no seed."""
+        """Copy without looking for generators in the mechanism: for runs that need no seed."""
         if self.pristine is None:
             raise CannotCopy("is not to be copied")
         (mechanism, params), data = self.pristine.fresh(*inputs)
@@ -257,7 +257,7 @@ def _has_open_keywords(signature: inspect.Signature) -> bool:
 
 
 def _takes(signature: inspect.Signature, parameter: str) -> bool:
-    """Whether it can be called with a keyword of this name."""
+    """Return whether a mechanism can be called with a keyword of this name."""
     declared = signature.parameters.get(parameter)
     by_keyword = declared is not None and declared.kind is not declared.POSITIONAL_ONLY
     return by_keyword or _has_open_keywords(signature)
@@ -319,7 +319,7 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
 
 
 def _ends_all(error: BaseException) -> bool:
-    """Whether this is no output of a run: an alarm, or that there can be no run."""
+    """Return whether an error ends all runs: an alarm, or that there can be no run."""
     return not isinstance(error, Exception | SystemExit) or isinstance(error, CannotRun)
 
 

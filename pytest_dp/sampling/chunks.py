@@ -41,7 +41,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of a chunk when its outputs are gone."""
+    """A summary of a chunk, which is kept when its outputs are gone."""
 
     runs: int
     """With those whose outputs were only looked at."""
@@ -77,7 +77,7 @@ _KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": 
 
 
 def done(outputs: Outputs, told: Summary) -> Done:
-    """A chunk with these outputs, and what they tell of it."""
+    """Make a chunk of these outputs, and complete its summary."""
     if isinstance(outputs, np.ndarray):
         return Done(outputs, replace(told, kind=_KINDS.get(outputs.dtype.kind, "objects")))
     if Raised not in set(map(type, outputs)):
@@ -139,7 +139,7 @@ class Input:
         try:
             self._load(pickled(data))
         except Exception:  # an input that cannot be pickled is used as it is
-            self.live = _copied(data)
+            self.live = _copy_if_possible(data)
 
     def _load(self, frozen: bytes) -> None:
         self.live = pickle.loads(frozen)  # what `pickled` made
@@ -160,10 +160,10 @@ class Input:
 
     def fresh(self) -> Any:
         """A copy that may be changed."""
-        return _copied(self.live) if self.frozen is None else pickle.loads(self.frozen)
+        return _copy_if_possible(self.live) if self.frozen is None else pickle.loads(self.frozen)
 
     def unchanged(self) -> bool:
-        """Whether the mechanism left the input alone; mends it if not.
+        """Return whether the run left the input unchanged; restore it if not.
 
         A data frame may keep its values in another way once it was read, such as by ``.values``:
         what counts is what it holds.
@@ -171,18 +171,18 @@ class Input:
         if self.frozen is None or pickled(self.live) == self.frozen:
             return True
         changed, self.live = self.live, self.fresh()
-        if _held(changed) != _held(self.live):
+        if _content_key(changed) != _content_key(self.live):
             return False
         self.live, self.frozen = changed, pickled(changed)
         return True
 
 
-def _held(data: Any) -> Any:
-    """Return what is equal for inputs that hold the same."""
+def _content_key(data: Any) -> Any:
+    """Return a key that is equal for inputs with the same content."""
     return key(data), key(getattr(data, "attrs", None))
 
 
-def _copied(data: Any) -> Any:
+def _copy_if_possible(data: Any) -> Any:
     try:
         return copy.deepcopy(data)
     except Exception:  # locks, files, connections
@@ -190,7 +190,7 @@ def _copied(data: Any) -> Any:
 
 
 def pickled(data: Any) -> bytes:
-    """Data as bytes: classes by their names, where they have some."""
+    """Pickle data, classes by their names where they have some."""
     try:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
     except Exception:  # lambdas, classes of a notebook
@@ -241,7 +241,7 @@ def measured(
     heed: Callable[[Done], None],
     deadline: Deadline,
 ) -> Iterator[T]:
-    """What the function says of the outputs of each group, as chunks come in.
+    """Yield what the function returns for the outputs of each group, as chunks come in.
 
     `ran` has the chunks of all groups, in order. Each is shown to `heed` first, which may raise.
     Raises OutOfTime if the deadline passed, and whatever still runs is to be interrupted.

@@ -81,7 +81,7 @@ class Pristine:
 
     @classmethod
     def refused(cls, reason: str) -> Pristine:
-        """Of an object that is not to be copied, for this reason."""
+        """Make the snapshot of an object that is not to be copied, for this reason."""
         pristine = cls(None)
         pristine.reason = reason
         return pristine
@@ -102,7 +102,7 @@ class Pristine:
         return obj, [self._translated(data, classes) for data in inputs]
 
     def spare(self, data: Any) -> tuple[Any, Any]:
-        """The same, of a copy that is made once in each process."""
+        """Return the inputs with a copy of the object that is made once in each process."""
         if self._spare is None:
             self._spare = self._copy()
         obj, classes = self._spare
@@ -157,7 +157,7 @@ class _Copier(Pickler):
         return self._file.getvalue()
 
     def is_complete(self) -> bool:
-        """Whether all functions mention only such variables of modules as were copied."""
+        """Return whether all functions name only such variables of modules as were copied."""
         return all(self._used(module) == copied for module, copied in self._modules)
 
     def _used(self, module: types.ModuleType) -> frozenset[str]:
@@ -223,7 +223,7 @@ class _Copier(Pickler):
         self._look_for_values(*cells, *used, *defaults, *vars(function).values())
         self.names |= names_in(code)
         self._count()
-        for name in _imported(code):
+        for name in _imports_of(code):
             if _is_shared(name):
                 continue
             raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
@@ -249,8 +249,8 @@ def _is_compiled(cls: type) -> bool:
     )
 
 
-def _imported(code: types.CodeType) -> list[str]:
-    """Modules that a function imports while it runs; relative ones with their dots."""
+def _imports_of(code: types.CodeType) -> list[str]:
+    """List the modules that a function imports while it runs; relative ones with their dots."""
     names = []
     if _IMPORTS in code.co_code[::2]:
         level = 0
@@ -261,7 +261,7 @@ def _imported(code: types.CodeType) -> list[str]:
                 names.append("." * level + step.argval)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names += _imported(constant)
+            names += _imports_of(constant)
     return names
 
 

@@ -1,4 +1,4 @@
-"""What a run of a mechanism costs, as far as it was measured."""
+"""Costs of runs of a mechanism, as far as they were measured."""
 
 from __future__ import annotations
 

@@ -129,7 +129,9 @@ def ended_if_native(name: str, max_seconds: float) -> Iterator[None]:
 
 
 def _is_hung(up: TimeUp, entered: float, deadline: Deadline, seconds_a_run: float | None) -> bool:
-    """Whether the run that was interrupted is not just slow.
+    """Return whether the run that was interrupted hangs, rather than being slow.
+
+    A run hangs if it took seconds, and many times what runs usually take.
 
     That is: it took seconds, and many times what runs usually take.
     """

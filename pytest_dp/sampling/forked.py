@@ -296,7 +296,7 @@ _HEEDED: list[tuple[list[str], set[str]]] = []
 
 @contextmanager
 def heeded_files() -> Iterator[list[str]]:
-    """What is opened to read meanwhile, by any thread."""
+    """Record the files that any thread opens for reading within the block."""
     files: list[str] = []
     _add_hook()
     _HEEDED.append((files, set()))
@@ -309,10 +309,12 @@ def heeded_files() -> Iterator[list[str]]:
 @cache
 def _add_hook() -> None:
     """Once, as hooks cannot be taken away; it does nothing where nobody heeds files."""
-    sys.addaudithook(lambda event, args: _heed(*_HEEDED[-1], event, args) if _HEEDED else None)
+    sys.addaudithook(
+        lambda event, args: _note_opened_file(*_HEEDED[-1], event, args) if _HEEDED else None
+    )
 
 
-def _heed(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:
+def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:
     """Remember what is opened to read, other than code and what was `made` anew before."""
     if event == "sqlite3.connect" or event in LISTED:
         if not isinstance(args[0], int):  # of a folder that is open
@@ -332,7 +334,7 @@ def _heed(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -
 def files_read(
     starts: Starts, call: Call, runner: Runner, dataset: Input, deadline: Deadline, seconds: float
 ) -> list[dict[str, float]]:
-    """What a run opens to read, and when that was written; after a first one, and a second one."""
+    """Return the files that a first and a second run open for reading, with times of change."""
     written: list[dict[str, float]] = []
     with contextlib.closing(starts) as origin:
         for number in range(2):
@@ -354,7 +356,7 @@ def _written_at(file: str) -> float:
 
 @dataclass(slots=True, eq=False)
 class FirstState:
-    """What copies are made of, or processes forked of, as before the first run."""
+    """The state before the first run, of which copies are made or processes forked."""
 
     pristine: Pristine
     origin: Starts | None = None

@@ -47,7 +47,7 @@ def watched_collections() -> Iterator[Callable[[], bool]]:
 
 
 def called_by_collector(frame: FrameType) -> bool:
-    """Whether a frame is a finalizer, or a callback of the collector or of weak references."""
+    """Return whether a frame is a finalizer, or a callback of the collector or a weak reference."""
     code = frame.f_code
     return (
         code.co_name == "__del__"

@@ -129,7 +129,7 @@ def _put_back(captured: Captured) -> Iterator[np.random.MT19937]:
 
 
 def _keeps_a_normal() -> bool:
-    """Whether ``np.random`` has half a pair of normal draws yet to give.
+    """Return whether ``np.random`` keeps the second half of a pair of normal draws.
 
     It tells with its state: that of a small bit generator in place of its own, to save time.
     """
@@ -194,7 +194,7 @@ class Runs:
         self._sequence, self._count = sequence, count
         self._captured, self._idle = captured, idle
         self._stack = ExitStack()
-        self.restart: Restart = _combined([])
+        self.restart: Restart = _restart_all([])
 
     def __enter__(self) -> Self:
         self._spare = self._stack.enter_context(_put_back(self._captured))
@@ -207,7 +207,7 @@ class Runs:
             for k, source in enumerate(self._sources)
             if k not in self._idle
         ]
-        self.restart = restarts[0] if len(restarts) == 1 else _combined(restarts)
+        self.restart = restarts[0] if len(restarts) == 1 else _restart_all(restarts)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -223,7 +223,7 @@ class Runs:
         return {k: state for k, state in now if state != states[k]}
 
     def are_idle(self) -> bool:
-        """Whether the mechanism left those alone that need no restart."""
+        """Return whether the mechanism used none of the sources that are not restarted."""
         return all(
             self._numpys_is_untouched()
             if k == NUMPYS_NUMBER
@@ -281,7 +281,7 @@ def _run_sequence(sequence: np.random.SeedSequence, run: int, spawned: int | Non
     return copied
 
 
-def _combined(restarts: list[Restart]) -> Restart:
+def _restart_all(restarts: list[Restart]) -> Restart:
     def restart(run: int) -> None:
         for restart in restarts:
             restart(run)
@@ -290,7 +290,10 @@ def _combined(restarts: list[Restart]) -> Restart:
 
 
 def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    """What restarts a source; the stream of a run depends on nothing but `sequence` and the run."""
+    """Return a function that restarts a source.
+
+    The stream depends on `sequence` and the run only.
+    """
     if not isinstance(source, np.random.Generator):
         return _restarts_numbers(source, sequence, count)
     bits = source.bit_generator

@@ -49,7 +49,7 @@ def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: De
 
 @contextmanager
 def instrumented(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
-    """An instrument is in place, for one run or many; raises OutOfTime in the middle of a run."""
+    """Put an instrument in place for one or more runs; raises OutOfTime in the middle of a run."""
     with (
         modules_replaced(instrument),  # also while it is copied: names are looked up then
         np.errstate(all="ignore"),

@@ -44,7 +44,7 @@ _KEPT: list[Interpreter] = []
 
 
 class NewInterpreters:
-    """What runs one mechanism in interpreters that start anew, as `forked.Origin` does in forks.
+    """A runner of one mechanism in new interpreters, as `forked.Origin` is for forks.
 
     Make it before the mechanism is run for the first time. `reason` says why nothing can be run,
     and is empty if it can. `files` is what the mechanism opened to read.
@@ -63,7 +63,9 @@ class NewInterpreters:
             self._folder = str(Path.cwd())
         try:
             self._params = pickled(call.params)
-            self._content = _written((call.mechanism, call.params) if pristine.reason else pristine)
+            self._content = _pickle_by_name(
+                (call.mechanism, call.params) if pristine.reason else pristine
+            )
         except Exception as error:  # whatever pickling raises
             self._failed = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
@@ -173,7 +175,7 @@ class NewInterpreters:
         self._prepare()
         if self._reuses:
             return next(kept for kept in _KEPT if self._key in kept.made)
-        unused = _unused(self._key)
+        unused = _fresh_interpreters(self._key)
         # Where none forks, each is used once, and the next one is the first that is left.
         number = 0 if self._forks is False else self._number
         if number >= len(unused):
@@ -192,7 +194,7 @@ class NewInterpreters:
                 raise CannotCopy(self.reason)
             interpreter.made.add(self._key)
             if is_first and not self._forks:  # the others import meanwhile
-                self._started_ahead(STARTS - len(_unused(self._key)))
+                self._started_ahead(STARTS - len(_fresh_interpreters(self._key)))
         elif self._forks is None:
             self._forks = self._key in interpreter.forks
         if self._forks:
@@ -219,8 +221,8 @@ class NewInterpreters:
         """Leave the interpreters to others: they end with the run."""
 
 
-def _written(obj: Any) -> bytes:
-    """Return an object in writing, functions and classes of modules by their names."""
+def _pickle_by_name(obj: Any) -> bytes:
+    """Pickle an object, functions and classes of modules by their names."""
     file = Bounded()
     Pickler(file, pickle.HIGHEST_PROTOCOL).dump(obj)
     return file.getvalue()
@@ -229,7 +231,7 @@ def _written(obj: Any) -> bytes:
 _ENDED = "it does not answer: it hangs, or takes its process down"
 
 
-def _unused(key: bytes) -> list[Interpreter]:
+def _fresh_interpreters(key: bytes) -> list[Interpreter]:
     """Return interpreters in which a mechanism was not run, first those that have made it."""
     unused = [kept for kept in _KEPT if key not in kept.used]
     return sorted(unused, key=lambda kept: key not in kept.made)

@@ -33,7 +33,7 @@ def above_native_code(frames: Sequence[FrameType]) -> Sequence[FrameType]:
 
 def callback_codes() -> set[CodeType]:
     """Return the code of all functions that ctypes and cffi have made callbacks of."""
-    return {code for callback in _callbacks() for code in _entered(callback, MAX_WRAPPERS)}
+    return {code for callback in _callbacks() for code in _entry_codes(callback, MAX_WRAPPERS)}
 
 
 def _callbacks() -> Iterator[Any]:
@@ -54,15 +54,15 @@ def _callbacks() -> Iterator[Any]:
             yield from (held[1], held[3])
 
 
-def _entered(called: Any, levels: int) -> Iterator[CodeType]:
+def _entry_codes(called: Any, levels: int) -> Iterator[CodeType]:
     """Yield the code that calling an object may enter first."""
     if type(called) is FunctionType:
         yield called.__code__
     elif type(called) in (MethodType, staticmethod, classmethod):
-        yield from _entered(called.__func__, levels)
+        yield from _entry_codes(called.__func__, levels)
     elif isinstance(called, type):
         for made in ("__new__", "__init__"):
-            yield from _entered(
+            yield from _entry_codes(
                 next(vars(of)[made] for of in called.__mro__ if made in vars(of)), 0
             )
     elif levels and callable(called):
@@ -71,4 +71,4 @@ def _entered(called: Any, levels: int) -> Iterator[CodeType]:
             yield method.__code__
         for part in gc.get_referents(called):
             if not isinstance(part, type):
-                yield from _entered(part, levels - 1)
+                yield from _entry_codes(part, levels - 1)

@@ -120,7 +120,7 @@ def try_per_run(
         for run, side in SCHEDULE:
             if deadline.remaining() <= 0:
                 raise OutOfTime
-            output, ends = _traced(*calls[side], runs, run)
+            output, ends = _trace_run(*calls[side], runs, run)
             earlier, earlier_ends = seen.setdefault((run, side), (output, ends))
             if ends != earlier_ends or not same(output, earlier):
                 raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
@@ -131,8 +131,8 @@ def try_per_run(
     return frozenset(range(3 + len(captured.generators))) - touched
 
 
-def _traced(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, Any]]:
-    """The output of a run, safe from later ones, and where it left the sources that it used."""
+def _trace_run(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, Any]]:
+    """Return the output of a run, and where it left the sources that it used."""
     runs.restart(run)
     starts = runs.states()
     output = _rerun(call, data, runs, run)

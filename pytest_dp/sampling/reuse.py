@@ -23,7 +23,9 @@ from pytest_dp.outputs.attributes import attributes, opens
 
 
 def is_reused(outputs: Sequence[Any]) -> bool:
-    """Whether a mechanism returned one object several times, each time with other contents.
+    """Return whether a mechanism returned one object several times with different contents.
+
+    An object that all outputs hold counts as one that changes.
 
     Or that may be so: an object that all outputs hold is taken for one that changes.
     """
@@ -36,7 +38,7 @@ def is_reused(outputs: Sequence[Any]) -> bool:
 
 
 def _share_objects(owners: Iterable[list[Any]]) -> bool:
-    """Whether any two outputs hold the same object."""
+    """Return whether any two outputs hold the same object."""
     seen: dict[int, Any] = {}  # which keeps them alive, so that no other object gets their id
     for objects in owners:
         known = {id(obj): obj for obj in objects}
@@ -52,7 +54,7 @@ def _parts(output: Any) -> list[Any]:
 
 
 def held(output: Any) -> Iterator[Any]:
-    """All that may change in an output: itself, and what it holds, however deep.
+    """Yield all mutable parts of an output: itself, and the objects that it holds.
 
     Of arrays, those that own the memory.
     """
@@ -91,7 +93,7 @@ def _owner(obj: Any) -> Any:
 
 
 def never_changes(obj: Any) -> bool:
-    """Whether nothing in an object can change: it can be hashed, and so can all that it holds."""
+    """Return whether an object is immutable: it can be hashed, and so can all of its parts."""
     kind: Any = type(obj)
     if kind in _PLAIN:
         return True
@@ -124,7 +126,7 @@ def keys(outputs: Any) -> Keys:
 
 
 def look_shared(row_keys: Keys, looks: int = 0) -> bool:
-    """Whether values come in twos, threes, ..., more evenly than independent rows would.
+    """Return whether values repeat more evenly, in twos or threes, than in independent rows.
 
     Of independent rows with any distribution, there are hardly many values that come k times and
     few that come k - 1 or k + 1 times: how often a value comes is about a Poisson variable, and of
@@ -137,7 +139,7 @@ def look_shared(row_keys: Keys, looks: int = 0) -> bool:
 
 
 def are_shared(calls: list[Keys]) -> bool:
-    """Whether rows of the same call agree far more often than rows of different ones."""
+    """Return whether rows of one call agree far more often than rows of different calls."""
     sizes = [len(call) for call in calls]
     for values in _values_and_distances(np.concatenate(calls)):
         together = _pairs(values)

@@ -73,7 +73,7 @@ class _Streams:
 
 
 class Log(Instrument):
-    """What a mechanism asks of its generators in one call of so many rows.
+    """A log of the draws that a mechanism asks for in one call of many rows.
 
     Rows that are `replaced` get other noise. `per_row` is how many numbers a loop over the rows
     draws for each, where it draws them one by one.
@@ -124,7 +124,7 @@ class Log(Instrument):
         shape = f"{values.shape} {values.dtype}" if by_row else f"one {np.shape(values)}"
         self._calls.update(f"{source.name} {name} {shape};".encode())
         if streams.rows_of(name) == "bound":
-            self._calls.update(_pickled((args, keywords)))
+            self._calls.update(_pickle_arguments((args, keywords)))
         if not by_row:
             return self._noise_of_row(streams, name, args, keywords, values)
         if self._replaced is not None:
@@ -141,7 +141,9 @@ class Log(Instrument):
         return value
 
     def digest(self) -> bytes:
-        """What identifies the noise that was asked for.
+        """Return a digest of the noise that was asked for.
+
+        Raises CannotCouple if it is unknown which draw used which noise.
 
         Raises CannotCouple if it cannot be told which draw used which noise.
         """
@@ -160,7 +162,7 @@ class Log(Instrument):
         return self._calls.digest()
 
 
-def _pickled(arguments: Any) -> bytes:
+def _pickle_arguments(arguments: Any) -> bytes:
     try:
         return pickle.dumps(arguments)
     except Exception as error:
@@ -188,7 +190,7 @@ def draw_row_aligned(
 
 
 def check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
-    """What chooses rows that get other noise where a chunk is drawn once more; None elsewhere."""
+    """Return the generator that chooses rows to draw again with other noise; None if none are."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     return choose if choose.random() < SMALL_SHARE else None
 

@@ -176,7 +176,11 @@ class Sampler(Subject):
     def measure(
         self, draws: list[Draw], function: Callable[[Outputs], T], deadline: Deadline
     ) -> list[list[T]]:
-        """What a function says of the outputs of each draw, group by group; they are not kept.
+        """Return the values of a function of the outputs of each draw, group by group.
+
+        The outputs are not kept. The function takes the outputs of a few thousand runs. It is
+        called in several processes, so it should depend on nothing else; where it cannot be
+        pickled, all is done in this process.
 
         The function takes the outputs of a few thousand runs. It is called in several processes, so
         it should depend on nothing else; where it cannot be pickled, all is done in this process.
@@ -285,7 +289,7 @@ class Sampler(Subject):
         return self._packed
 
     def raised(self, dataset: Input) -> tuple[int, int]:
-        """How many runs raised, and how many there were, on such an input or, failing it, on all.
+        """Return how many runs raised, of how many, on this input; on all if it was never run.
 
         Vectorised mechanisms that raise are refused: 0.
         """

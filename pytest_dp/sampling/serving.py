@@ -1,4 +1,4 @@
-"""What an interpreter that starts anew does: it makes mechanisms, and runs them when it is asked.
+"""A server in a new interpreter: it makes mechanisms, and runs them on request.
 
 It ends, with all that it started, once the process that asks is gone, however that ended.
 """

@@ -44,7 +44,7 @@ class StandsFor(type):
 
     @classmethod
     def of(cls, plain: type) -> Any:
-        """What stands for a type, as a dtype of numpy as well."""
+        """Make a stand-in for a type, which is also a dtype of numpy."""
         return cls(plain.__name__, (), {"plain": plain, "dtype": np.dtype(plain)})
 
 
@@ -95,7 +95,7 @@ def _inside(obj: Any) -> Iterable[Any]:
 
 
 def _is_original(obj: type | types.ModuleType) -> bool:
-    """Whether a class or a module is what its name stands for, and no copy."""
+    """Return whether a class or a module is the object that its name refers to, not a copy."""
     if isinstance(obj, types.ModuleType):
         return sys.modules.get(obj.__name__) is obj
     return getattr(sys.modules.get(obj.__module__), obj.__name__, None) is obj

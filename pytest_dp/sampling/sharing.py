@@ -44,7 +44,7 @@ UNIQUE_SURPRISE = COINCIDENCE_SURPRISE + 2 * math.log(1e9)
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What some outputs look like."""
+    """A fingerprint of some outputs."""
 
     digest: bytes
     surprise: float
@@ -93,7 +93,7 @@ def _surprise_of_values(texts: list[str]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The same chunk, run twice in a row by a process that is new to the mechanism."""
+    """A trial of one chunk, run twice in a row by a process that is new to the mechanism."""
 
     process: str
     outputs: Fingerprint
@@ -103,7 +103,7 @@ class Trial:
 
 
 class Comparison:
-    """What processes have given so far, to tell whether they drew the same random numbers.
+    """A comparison of processes: whether they drew the same random numbers.
 
     `local` is the trial of this process.
     """
@@ -139,7 +139,7 @@ class Comparison:
                 raise CannotShare(OUT_OF_REACH)
 
     def was_seen(self, fingerprint: Fingerprint, chunk: Chunk, replayable: bool) -> bool:
-        """Whether another chunk began with the very same outputs, beyond coincidence."""
+        """Return whether another chunk began with the very same outputs, beyond coincidence."""
         enough = COINCIDENCE_SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
         if fingerprint.surprise < enough:
             return False
@@ -164,21 +164,24 @@ class Left:
         return cls(deadline.remaining(), deadline.to_the_last(), deadline.allowed, processes)
 
     def deadline(self) -> Deadline:
-        """The same from now on."""
+        """Return a deadline with the same time left, from now on."""
         watch = clocks.Stopwatch(self.processes)
         return Deadline(self.seconds, self.last, self.allowed, watch)
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a worker sends back: a pickled `workers.Shared`, and the processor seconds it took."""
+    """A message from a worker: a pickled `workers.Shared`, and its processor seconds."""
 
     process: str
     seconds: float
     shared: bytes
 
     def counted(self) -> bytes:
-        """What it holds; the seconds count for this process, unless it was the worker."""
+        """Return the pickled result.
+
+        Count its seconds for this process, unless it was the worker.
+        """
         if self.process != this_process():
             clocks.add_process_seconds(self.seconds)
         return self.shared

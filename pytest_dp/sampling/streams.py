@@ -13,7 +13,7 @@ import numpy as np
 
 @unique
 class Purpose(IntEnum):
-    """What samples are drawn for: the first part of the key of each stream of random numbers.
+    """Purposes of samples: the first part of the key of each stream of random numbers.
 
     No two purposes have random numbers in common, as their keys begin with another number.
     """
@@ -86,5 +86,5 @@ def stream(seed: int, *key: int) -> np.random.SeedSequence:
 
 
 def child(sequence: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
-    """What ``sequence.spawn`` gives as number `number`, in a third of the time."""
+    """Return item `number` of ``sequence.spawn``, in a third of the time."""
     return np.random.SeedSequence(sequence.entropy, spawn_key=(*sequence.spawn_key, number))

@@ -81,12 +81,12 @@ class Subject:
 
     @property
     def draws(self) -> bool:
-        """Whether it was seen to make use of random numbers that are given to it or found."""
+        """True if the mechanism was seen to use random numbers of the seeded sources."""
         return self._draws
 
     @property
     def reads_data(self) -> bool:
-        """Whether the mechanism holds values beside code: the import may have drawn them."""
+        """True if the mechanism holds values besides code, which an import may have drawn."""
         return self._pristine.reads or bool(self._pristine.reason)
 
     def note(self, text: str, *, hinders: bool = False, first: bool = False) -> None:
@@ -185,7 +185,7 @@ class Subject:
             self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))
 
     def _try_alone(self, dataset: Input, deadline: Deadline) -> Outputs:
-        """The same of what cannot be copied, and never gets a stream twice; some outputs.
+        """Try a mechanism that cannot be copied; no stream is used twice. Returns some outputs.
 
         Its randomness cannot be seeded if outputs differ that make use of no stream.
         """
@@ -227,7 +227,7 @@ class Subject:
     def can_couple(
         self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
     ) -> bool:
-        """Whether draws on two inputs may share their random numbers, by a few runs of a copy.
+        """Return whether draws on two inputs may share random numbers, by a few runs of a copy.
 
         `rows` is the number of draws in each call of a vectorised mechanism. Raises OutOfTime if
         the deadline passed first.
@@ -309,7 +309,7 @@ class Subject:
         *,
         seeds_all: bool = False,
     ) -> list[Outputs]:
-        """The same of one process, of each input with its key; see `Origin.run`."""
+        """Return the outputs of one process, for each input with its key; see `Origin.run`."""
         works = [(dataset, self._chunks(runs, key)) for dataset, key in items]
         total = runs * len(items)
         self.call.made.runs += total

@@ -69,7 +69,7 @@ class Packed:
         Raises CannotShare if it cannot be pickled.
         """
         try:
-            return _dumped(obj, self.module)
+            return _pickle_by_value(obj, self.module)
         except Exception as error:  # whatever pickling raises
             raise _cannot_travel(error) from None
 
@@ -84,14 +84,14 @@ def pack(call: Call, dataset: Input, chunk: Chunk) -> Packed:
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
     if module is not None and module.__name__ != "__main__" and _travels(module):
         try:
-            return Packed(_dumped(trial, module.__name__), module.__name__)
+            return Packed(_pickle_by_value(trial, module.__name__), module.__name__)
         except Exception:  # most often a module variable that cannot travel
             if not _importable(module):
                 raise
-    return Packed(_dumped(trial, None), None)
+    return Packed(_pickle_by_value(trial, None), None)
 
 
-def _dumped(obj: Any, module: str | None) -> bytes:
+def _pickle_by_value(obj: Any, module: str | None) -> bytes:
     if module is None:
         return dumps(obj)
     cloudpickle.register_pickle_by_value(sys.modules[module])
@@ -103,7 +103,7 @@ def _dumped(obj: Any, module: str | None) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What all jobs of one call have in common."""
+    """A description of all jobs of one call: the properties that they share."""
 
     packed: Packed
     function: bytes
@@ -113,7 +113,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What comes back of a job."""
+    """A result of a job."""
 
     trial: Trial | None
     """None if it could not be run."""
@@ -151,7 +151,7 @@ def share_out(
     )
     for result in sent:
         try:
-            yield _unpickled(result.counted())
+            yield _unpickle(result.counted())
         except GeneratorExit:  # joblib would kill the processes, with a warning
             wanted = False
             with contextlib.suppress(Exception):
@@ -161,7 +161,7 @@ def share_out(
 
 @waits_for_others
 def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[Sent]:
-    """What comes back of jobs, in their order; what goes wrong there, as an error of ours."""
+    """Yield the results of jobs, in their order; raise their errors as errors of ours."""
     while _STARTING:
         parallel, started = _STARTING.pop()
         parallel.timeout = _patience(deadline)
@@ -170,7 +170,7 @@ def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[S
     try:
         parallel = _parallel(n_jobs)
         parallel.timeout = _patience(deadline)
-        for sent in _called(parallel, work):
+        for sent in _run_pool(parallel, work):
             yield sent
             parallel.timeout = _patience(deadline)  # for the next job
     except (TimeoutError, multiprocessing.TimeoutError):
@@ -222,8 +222,8 @@ def _close() -> None:
 
 
 @waits_for_others
-def _called(pool: joblib.Parallel, work: Iterator[Any]) -> Any:
-    """What joblib returns, with its executor as ours if there was none before."""
+def _run_pool(pool: joblib.Parallel, work: Iterator[Any]) -> Any:
+    """Return the results of joblib; note its executor as ours if there was none before."""
     before = reusable_executor._executor  # noqa: SLF001  asking for one would start one
     results = pool(work)
     if before is not reusable_executor._executor:  # noqa: SLF001
@@ -238,7 +238,7 @@ def start(n_jobs: int) -> None:
         with contextlib.suppress(OSError):  # said where they are needed
             pool = _parallel(n_jobs)
             if pool.return_generator:
-                _STARTING.append((pool, _called(pool, (job() for _ in range(n_jobs)))))
+                _STARTING.append((pool, _run_pool(pool, (job() for _ in range(n_jobs)))))
 
 
 def _ready() -> None:
@@ -280,17 +280,17 @@ def _run_job(order: Order, sent: bytes, groups: list[Group], deadline: Deadline)
         told.append((done.told, fingerprint(done.outputs)))
 
     if deadline.to_the_last() < 0:  # what hung before would hang again
-        return _pickled(Shared(None, [], [], OutOfTime()))
+        return _pickle_to_send(Shared(None, [], [], OutOfTime()))
     try:
         with watched(deadline):
-            call, trial = _loaded(order, deadline)
-            function, dataset = _function(order.function), _unpickled(sent)
+            call, trial = _load_mechanism(order, deadline)
+            function, dataset = _function(order.function), _unpickle(sent)
             chunks = list(itertools.chain.from_iterable(groups))
             ran = order.runner.run(call, dataset, chunks, deadline)
             values.extend(measured(ran, groups, function, heed, deadline))
-        return _pickled(Shared(trial, told, values))
+        return _pickle_to_send(Shared(trial, told, values))
     except CannotShare as reason:
-        return _pickled(Shared(trial, told, [], reason))
+        return _pickle_to_send(Shared(trial, told, [], reason))
     except Exception as error:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
         return _sent_error(Shared(trial, told, values, error))
@@ -298,20 +298,20 @@ def _run_job(order: Order, sent: bytes, groups: list[Group], deadline: Deadline)
 
 def _sent_error(shared: Shared) -> bytes:
     try:
-        sent = _pickled(shared)
-        _unpickled(sent)  # errors of some classes fall apart only there
+        sent = _pickle_to_send(shared)
+        _unpickle(sent)  # errors of some classes fall apart only there
     except CannotShare as reason:
-        return _pickled(replace(shared, values=[], error=reason))
+        return _pickle_to_send(replace(shared, values=[], error=reason))
     return sent
 
 
-def _loaded(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
+def _load_mechanism(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
     packed = order.packed.mechanism
     # By the seed too: two claims on one mechanism are tried on different random numbers.
     key = hashlib.sha256(packed + str(order.runner.seed).encode()).digest()
     if key not in _LOADED:
         _LOADED.clear()
-        call, dataset, chunk = _unpickled(packed)
+        call, dataset, chunk = _unpickle(packed)
         call = call.of(call.mechanism, call.params)
         _LOADED[key] = call, trial_of(order.runner, call, dataset, chunk, deadline)
     return _LOADED[key]
@@ -320,17 +320,17 @@ def _loaded(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
 @functools.lru_cache(maxsize=1)
 def _function(sent: bytes) -> Callable[[Outputs], Any]:
     """In a worker: the function of the jobs before, if this is the same."""
-    return _unpickled(sent)  # type: ignore[no-any-return]
+    return _unpickle(sent)  # type: ignore[no-any-return]
 
 
-def _pickled(obj: Any) -> bytes:
+def _pickle_to_send(obj: Any) -> bytes:
     try:
         return dumps(obj)
     except Exception as error:  # whatever pickling raises
         raise _cannot_travel(error) from None
 
 
-def _unpickled(sent: bytes) -> Any:
+def _unpickle(sent: bytes) -> Any:
     try:
         return cloudpickle.loads(sent)
     except Exception as error:
@@ -357,12 +357,12 @@ def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline:
 
 
 def _travels(module: Any) -> bool:
-    """Whether it is the user's own code, which may have been patched."""
+    """Return whether a module is the user's own code, which may have been patched."""
     return bool(getattr(module, "__file__", None)) and not is_installed(module)
 
 
 def _importable(module: Any) -> bool:
-    """Whether another process would find the same file under this module's name."""
+    """Return whether another process would find the same file under this module's name."""
     try:
         spec = importlib.util.find_spec(module.__name__)
     except (ImportError, ValueError, AttributeError):

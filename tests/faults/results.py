@@ -77,15 +77,15 @@ FAULTS = (
     Fault(
         "less-effort-counts-as-more",
         "records/comparing.py",
-        "return STRONGER if after > before else WEAKER\n\n\ndef _falling",
-        "return STRONGER\n\n\ndef _falling",
+        "return STRONGER if after > before else WEAKER\n\n\ndef _compare_falling",
+        "return STRONGER\n\n\ndef _compare_falling",
         "An audit looks less hard than on record, and nobody is told.",
         CHANGED,
     ),
     Fault(
         "smaller-group-counts-as-stronger",
         "records/comparing.py",
-        '    "group": _rising,\n',
+        '    "group": _compare_rising,\n',
         '    "group": lambda before, after: STRONGER,\n',
         "A group gets smaller, and nobody is told.",
         CHANGED,
@@ -125,7 +125,7 @@ FAULTS = (
     Fault(
         "edits-of-generated-modules-ignored",
         "records/identity.py",
-        "    files |= _imported(set(files.values()))\n",
+        "    files |= _imported_files(set(files.values()))\n",
         "",
         "Evidence of old code is kept though a module that is not tracked changed.",
         IDENTITY + "test_an_imported_module_counts_wherever_it_lies",

@@ -27,7 +27,7 @@ def sleeps(*_):
 
 def test_waiting_for_workers_is_no_hang_of_the_mechanism(monkeypatch):
     """The machine may be busy, and give them no time."""
-    monkeypatch.setattr(workers, "_called", sleeps)
+    monkeypatch.setattr(workers, "_run_pool", sleeps)
     with watched(Deadline(0.05)):
         assert list(workers._results(2, iter(()), Deadline(60))) == []
 
