@@ -36,6 +36,10 @@ class Bounds:
     Pairs of whole large examples say themselves what of them is beyond it.
     """
 
+    is_sample = False
+    """Whether the claim means more inputs than these: code that only others reach counts as code
+    that never ran."""
+
     def beyond(self, pair: Pair) -> str:  # noqa: ARG002
         """What of a pair the claim does not give, in words; empty for a pair inside the claim."""
         return ""
@@ -54,6 +58,8 @@ EVERYTHING = Bounds()
 
 class Patterns(Bounds):
     """Only these pairs are inside, such as the patterns of queries."""
+
+    is_sample = True
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self._pairs = {frozenset((key(pair.d1), key(pair.d2))) for pair in pairs}

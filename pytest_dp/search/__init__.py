@@ -61,7 +61,8 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     if not names or any(pair.is_large for pair in source.given):
         proposers = [*users, *source.proposers]
         return PairSource(source.given, proposers, source.generated, bounds, screener=by_movement)
-    screen = Screen(call, source.given, bounds.holds, clock, seed, inside or (lambda *_: True))
+    allows, is_sample = inside or (lambda *_: True), bounds.is_sample
+    screen = Screen(call, source.given, bounds.holds, clock, seed, allows, is_sample=is_sample)
     by_movement.steps = lambda: screen.steps
     found: dict[str, Proposer] = {}
     notes: list[Callable[[], list[str]]] = []

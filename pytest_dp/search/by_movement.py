@@ -78,6 +78,9 @@ class ByMovement(Screener):
         """Gives the instructions that runs of other searches have executed."""
         self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         self._screening = Screening(call, clock.remaining, raising=source.generated is not None)
+        self._screening_outside = self._screening
+        if source.bounds.is_sample:
+            self._screening_outside = Screening(call, clock.remaining)
         self._steps_of_wholes: set[Step] = set()
         self._screened: Screened | None = None
         self._proposed: list[Moved] = []
@@ -167,7 +170,7 @@ class ByMovement(Screener):
     def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
         """Propose those of the pairs on which the answer moves clearly farther than that."""
         most = min(MAX_OUTSIDE, self._wanted // 2)
-        _, found = self._screening.screen(pairs, most, twice=twice)
+        _, found = self._screening_outside.screen(pairs, most, twice=twice)
         farther = [moved for moved in found if moved.movement.loss > CLEARLY_FARTHER * farthest]
         self._outside += [
             replace(moved, pair=replace(moved.pair, beyond=self._source.bounds.beyond(moved.pair)))

@@ -35,6 +35,8 @@ class Screen:
         clock: Clock,
         seed: int,
         allows: Callable[..., bool] = lambda _: True,
+        *,
+        is_sample: bool = False,
     ) -> None:
         self.call, self.pairs, self.clock = call, pairs, clock
         self._inside, self._allows, self._seed = inside, allows, seed
@@ -46,6 +48,7 @@ class Screen:
         self._noises: set[Hashable] = set()
         self._kinds: Counter[Hashable] = Counter()
         self._farthest, self._works = 0.0, False
+        self._is_sample, self._steps_inside = is_sample, set[Step]()
 
     @property
     def observer(self) -> Observer:
@@ -59,8 +62,13 @@ class Screen:
 
     @property
     def steps(self) -> set[Step]:
-        """All instructions that observed runs executed, as far as any were observed."""
-        return set() if self._observer is None else self._observer.steps
+        """All instructions that observed runs executed, as far as any were observed.
+
+        Of a claim that means more inputs than it gives, those of runs on the given ones.
+        """
+        if self._observer is None:
+            return set()
+        return self._steps_inside if self._is_sample else self._observer.steps
 
     @property
     def blind(self) -> bool:
@@ -105,6 +113,8 @@ class Screen:
         if observation is None:
             return None
         self._works |= not observation.raised
+        if self._is_sample and not self._steps_inside.issuperset(observation.coverage):
+            self._steps_inside |= observation.coverage if self._inside(data) else set()
         refused = observation.raised and self._works and not self._inside(data)
         return None if refused else observation
 
