@@ -15,7 +15,7 @@ Outputs = Sequence[Any] | npt.NDArray[Any]
 """Outputs of several runs; of an array, the first axis is runs."""
 
 
-def joined(parts: Sequence[Outputs]) -> Outputs:
+def join_outputs(parts: Sequence[Outputs]) -> Outputs:
     """Join the outputs of several parts into one sequence.
 
     An array where all of them are arrays.

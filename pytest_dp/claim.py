@@ -152,7 +152,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
             "inputs=[[], [1], [1, 0]] with neighbors='add_remove_one', inputs=queries(5), or "
             "pairs=[([1, 0], [1])]."
         )
-    relation = fitting(given.get("neighbors"), inputs)
+    relation = fit_relation(given.get("neighbors"), inputs)
     effort = {name: value for name, value in given.items() if name in SETTINGS}
     if isinstance(effort.get("method"), Membership):
         raise invalid("method", effort["method"], "It is for claims of auc=: write @risk_claim.")
@@ -341,7 +341,7 @@ def distinct_labels(claims: Iterable[Claim]) -> list[str]:
     return numbered
 
 
-def fitting(relation: Relation | None, inputs: Any) -> Relation | None:
+def fit_relation(relation: Relation | None, inputs: Any) -> Relation | None:
     """Return the relation for these inputs.
 
     As given if it fits, else the default where there is one.

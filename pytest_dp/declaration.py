@@ -250,7 +250,7 @@ def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any
     known[1].append((declaration, called if isinstance(called, str) else "", reference))
 
 
-def recorded(keywords: dict[str, Any]) -> Callable[[F], F]:
+def record_claim(keywords: dict[str, Any]) -> Callable[[F], F]:
     """Make a decorator that records a claim of these keywords on a mechanism."""
 
     def record(mechanism: F) -> F:
@@ -396,5 +396,5 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     keywords = {name: value for name, value in given.items() if value is not defaults[name]}
     keywords.update(unknown)
 
-    record = recorded(keywords)
+    record = record_claim(keywords)
     return record(unnamed) if callable(unnamed) else record

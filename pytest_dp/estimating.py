@@ -113,7 +113,7 @@ class LossEstimate(Estimate):
             if math.isfinite(self.at_most):
                 return f"eps at most {self.at_most:.3g} by alignment, at least {low:.3g} by runs"
             return f"eps = {self.value:.3g}, from {low:.3g} to {high:.3g}"
-        return f"eps = {numbers.known(self.value, self.error)}"
+        return f"eps = {numbers.known_number(self.value, self.error)}"
 
     def profile(self, eps: float) -> tuple[float, float]:
         """Bounds on the smallest δ with which the mechanism is (ε, δ)-private on these pairs.

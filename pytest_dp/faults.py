@@ -40,10 +40,10 @@ def note_fault(error: Exception, work: str) -> None:
     if is_own(error):
         if RAISING in os.environ:
             raise error
-        _noted.append(described(error, work))
+        _noted.append(describe_error(error, work))
 
 
-def described(error: Exception, work: str) -> str:
+def describe_error(error: Exception, work: str) -> str:
     """Return a sentence on an error: its type, what it says, and the last line that led to it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -66,7 +66,7 @@ def noting_faults(work: str) -> Iterator[None]:
         note_fault(error, work)
 
 
-def noted() -> tuple[str, ...]:
+def pop_noted() -> tuple[str, ...]:
     """Return what was noted since the last call, each once."""
     found = tuple(dict.fromkeys(_noted))
     _noted.clear()

@@ -118,7 +118,7 @@ def profile(name: str) -> Profile:
     return _PROFILES[name]
 
 
-def chosen(option: str | None, ini: str | None) -> Profile:
+def choose_profile(option: str | None, ini: str | None) -> Profile:
     """Choose the profile of a run: command line, `load_profile`, ini file, or CI, in this order."""
     by_environment = "ci" if in_ci() else "default"
     return profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)

@@ -17,7 +17,7 @@ def repr_of(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
-def shown(value: Any) -> str:
+def safe_repr(value: Any) -> str:
     """Return the repr of any object without an address; a placeholder where it has none."""
     return without_addresses(repr_of(value))
 
@@ -33,7 +33,7 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 def on_one_line(value: Any, limit: int = 60) -> str:
     """The repr of any object, cut off at `limit` characters."""
     try:
-        return shortened(_start_of_repr(value, MAX_SPACES * limit), limit)
+        return shorten_line(_start_of_repr(value, MAX_SPACES * limit), limit)
     except Exception:
         return f"<{type(value).__name__} whose repr fails>"
 
@@ -61,12 +61,12 @@ def _start_of_repr(value: Any, limit: int) -> str:
     return text
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten_line(text: str, limit: int) -> str:
     """Cut a text off at `limit` characters, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 3]}..."
 
 
-def counted(n: int, what: str) -> str:
+def plural(n: int, what: str) -> str:
     """Return a number with its noun: ``1 record``, ``1,000 records``."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"

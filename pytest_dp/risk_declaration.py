@@ -5,7 +5,7 @@ As cheap to import as `pytest_dp.declaration`, and like it never raises.
 
 from __future__ import annotations
 
-from pytest_dp.declaration import OPEN, recorded
+from pytest_dp.declaration import OPEN, record_claim
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,4 +121,4 @@ def risk_claim(  # noqa: PLR0913  each is a keyword that a user may write
     given = dict(locals())
     unknown, usual = given.pop("unknown"), risk_claim.__kwdefaults__ or {}
     said = {name: value for name, value in given.items() if value is not usual[name]}
-    return recorded({"auc": auc, **said, **unknown})
+    return record_claim({"auc": auc, **said, **unknown})

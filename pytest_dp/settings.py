@@ -239,7 +239,7 @@ def read_field(name: str, value: Any) -> Any:
     return FIELDS[name].check(name, value)
 
 
-def unused(given: Mapping[str, Any], method: str) -> list[str]:
+def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
     """Return which settings that differ from the usual mean nothing to a method of this package."""
     if method not in (*METHODS, Membership.name):
         return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.report.record import Record, promised
+from pytest_dp.report.record import Record, claim_fields
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
 from pytest_dp.results.result import Counterexample
 
@@ -125,6 +125,6 @@ def rows():
                 41,
                 "The mechanism raised on all 50 runs.\n\nValueError: a | b",
             ),
-            **promised(BROKEN.claim),
+            **claim_fields(BROKEN.claim),
         ),
     ]

@@ -17,13 +17,13 @@ from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.limits import DOZENS, LABEL, SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event
-from pytest_dp.outputs.feature import told
+from pytest_dp.outputs.feature import numbers_and_categories
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.leaves import NUMBER, written
+from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.wording import plain
-from pytest_dp.reprs import on_one_line, shortened
-from pytest_dp.results.pictures import Bar, Histogram, rounded
+from pytest_dp.reprs import on_one_line, shorten_line
+from pytest_dp.results.pictures import Bar, Histogram, round_for_drawing
 
 Span = tuple[str, float | None, float | None]
 """Of a bar of numbers: a name, if it needs one, and its ends."""
@@ -120,8 +120,8 @@ def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, lis
     if feature is None:
         marks, kind = np.unique(hashes(table), return_inverse=True)
         return np.zeros(len(table)), np.zeros(len(table), bool), kind, marks.tolist()
-    numbers, which, names = told(feature, table)
-    texts = [shortened(written(level), LABEL) for level in names[: len(table.levels)]]
+    numbers, which, names = numbers_and_categories(feature, table)
+    texts = [shorten_line(category_text(level), LABEL) for level in names[: len(table.levels)]]
     keys: list[Hashable] = [*texts, "(absent)", "nan", "inf", "-inf"]
     distinct = list(dict.fromkeys(keys))
     alike = np.array([distinct.index(key) for key in keys])
@@ -189,7 +189,7 @@ def _name(key: Hashable, kind: Ints, which: int, table: Table) -> str:
 
 
 def _end(value: float | None) -> float | None:
-    return None if value is None else rounded(float(value))
+    return None if value is None else round_for_drawing(float(value))
 
 
 def _pairs(counts: Ints, within: Ints) -> tuple[tuple[int, int], tuple[int, int]]:

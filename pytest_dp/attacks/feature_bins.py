@@ -22,7 +22,7 @@ from pytest_dp.outputs.rounding import (
     WholeOutputs,
     between,
     clusters,
-    recurring,
+    find_recurring,
     room,
 )
 from pytest_dp.outputs.table import Table
@@ -115,9 +115,9 @@ def bins_of(
     if len(values) <= min(max_bins, MANY):
         cuts = between(different.ends[1][:-1], different.ends[0][1:])
     elif len(values):
-        often = recurring(counts, 0.001)
+        often = find_recurring(counts, 0.001)
         if often.sum() > MANY:  # of many values of one sort those that stand out
-            often = recurring(counts, 1.0)
+            often = find_recurring(counts, 1.0)
         if often.sum() > MANY:
             often[:] = False
         atoms = different.part(often)

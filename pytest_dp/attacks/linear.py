@@ -18,7 +18,7 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import FAR, MANY, ROUNDED
-from pytest_dp.outputs.feature import SPECIAL, Feature, told
+from pytest_dp.outputs.feature import SPECIAL, Feature, numbers_and_categories
 from pytest_dp.outputs.leaves import NUMBER, Category
 from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.regression import expit, logit
@@ -36,13 +36,13 @@ class Design:
         """One row for each output, shape (n, columns)."""
         rows = np.zeros((len(table), len(self.numbers) + len(self.flags)))
         for i, (feature, mean, deviation) in enumerate(self.numbers):
-            values, kinds, _ = told(feature, table)
+            values, kinds, _ = numbers_and_categories(feature, table)
             usable = kinds == NUMBER
             with np.errstate(over="ignore"):
                 scaled = (values[usable] - mean) / deviation
             rows[usable, i] = np.clip(scaled, -FAR, FAR)
         for i, (feature, flag) in enumerate(self.flags, len(self.numbers)):
-            _, kinds, names = told(feature, table)
+            _, kinds, names = numbers_and_categories(feature, table)
             rows[:, i] = kinds == names.index(flag) if flag in names else 0.0
         return rows
 
@@ -58,7 +58,7 @@ def design(table: Table, features: list[Feature]) -> Design:
     """What varies among the outputs of a table."""
     numbers, flags = [], []
     for feature in features:
-        values, kinds, names = told(feature, table)
+        values, kinds, names = numbers_and_categories(feature, table)
         usable = values[kinds == NUMBER]
         if len(usable) and np.ptp(usable) > 0:
             with np.errstate(over="ignore"):

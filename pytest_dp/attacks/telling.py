@@ -12,7 +12,7 @@ from pytest_dp.attacks.feature_bins import Column, FeatureBins
 from pytest_dp.attacks.scores import Attack, scores
 from pytest_dp.limits import FEW
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.leaves import NUMBER, written
+from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.table import Table
 
 
@@ -64,7 +64,7 @@ def _typical(feature: Feature, table: Table, rows: Bools) -> str:
     if (codes == NUMBER).mean() > 0.5:
         return f"{np.nanmedian(numbers[codes == NUMBER]):.4g}"
     values, counts = np.unique(codes[codes != NUMBER], return_counts=True)
-    names = {code: written(level) for level, code in table.levels.items()}
+    names = {code: category_text(level) for level, code in table.levels.items()}
     return names.get(int(values[counts.argmax()]), "absent")
 
 

@@ -20,7 +20,7 @@ from pytest_dp.datasets.conversion import kind_of, rebuilt
 from pytest_dp.datasets.record_relations import OfRecords
 from pytest_dp.declaration import dp_claim
 from pytest_dp.errors import ClaimError, DependentRuns, MechanismError, invalid
-from pytest_dp.faults import described, note_fault, noted
+from pytest_dp.faults import describe_error, note_fault, pop_noted
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.canaries import check_relation
 from pytest_dp.inputs.sources import PairSource
@@ -35,12 +35,12 @@ from pytest_dp.sampling.deadline import (
     Deadline,
     OutOfTime,
     ended_if_native,
-    watched,
+    interrupt_if_hung,
     within,
 )
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.settings import Settings, seed_of, settings_for, unused
+from pytest_dp.settings import Settings, seed_of, settings_for, unused_settings
 
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
@@ -201,12 +201,12 @@ def _run(
         context.sampler.note(note)
     if earlier is not None and earlier.runs:
         context.sampler.note(note_of(earlier))
-    useless = unused(claim.effort, settings.method.name)
+    useless = unused_settings(claim.effort, settings.method.name)
     if useless:
         context.sampler.note(f"method {settings.method.name} does not use {', '.join(useless)}")
     with closing(context.sampler):
         try:
-            with watched(context.deadline):
+            with interrupt_if_hung(context.deadline):
                 result = _confirm(context, audit_by)
                 if result.beyond is not None:
                     result = _with_confirmed_beyond(context, result)
@@ -253,7 +253,7 @@ def _explained(context: Context, result: AuditResult, root: Path | None) -> Audi
         result = replace(result, beyond=_with_blame(context, result.beyond, root))
     elif result.violated:
         result = _with_blame(context, result, root)
-    return replace(result, notes=(*result.notes, *noted()))
+    return replace(result, notes=(*result.notes, *pop_noted()))
 
 
 def _search(claim: Claim, settings: Settings, notes: list[str]) -> Search | None:
@@ -305,7 +305,7 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
         except Exception as error:  # such as of an output that cannot be compared
             work = "looking for the lines that leak" if name == "blame" else f"explaining by {name}"
             note_fault(error, work)
-            notes.append(described(error, work))
+            notes.append(describe_error(error, work))
         else:
             blame, idle = (*blame, *said.lines), (*idle, *said.idle)
     example = replace(example, idle=idle)

@@ -50,7 +50,7 @@ from pytest_dp.limits import (
     SHOWN_OUTPUTS,
     THOUSAND,
 )
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
@@ -340,7 +340,7 @@ def _note_searched(game: BettingAudit) -> None:
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
         total = sum(proposed.values())
-        game.context.sampler.note(f"a search proposed {counted(total, 'more pair')}: {parts}")
+        game.context.sampler.note(f"a search proposed {plural(total, 'more pair')}: {parts}")
     for note in game.queue.source.notes():
         game.context.sampler.note(note)
 

@@ -23,7 +23,7 @@ from typing import Any, Never
 
 import numpy as np
 
-from pytest_dp.arrays import Outputs, joined
+from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.importing import drawn_at_the_import
 from pytest_dp.auditors.independence import (
@@ -58,11 +58,11 @@ from pytest_dp.limits import (
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.outcome import Raised, all_raised
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.forked import ASKED, heeded_files
+from pytest_dp.sampling.forked import ASKED, record_opened_files
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics import assumptions
@@ -167,7 +167,7 @@ def _runs_alone(context: Context, items: Sequence[Input], event: Any) -> tuple[i
         for side, item in enumerate(items):
             draw = Draw(item, runs, (Purpose.COPY, side, turn, 3))
             parts[side] += sampler.draw([draw], deadline)
-    outputs = joined(parts[0]), joined(parts[1])
+    outputs = join_outputs(parts[0]), join_outputs(parts[1])
     return 2 * runs * TURNS, dependence(outputs, event)
 
 
@@ -185,7 +185,7 @@ def _independent_copies(
     starts = sampler.origin.starts() if sampler.forks and sampler.origin else MANY
     to_start = sampler.seconds_a_start * coins_enough(context)
     deadline = Deadline(seconds_left(context) + to_hang + to_start)
-    with heeded_files() as files:
+    with record_opened_files() as files:
         wanted = runs_wanted(context, result)
         if to_start:  # there is one round of starts
             wanted = max(wanted, min(starts * MANY // 2, context.left // 2))
@@ -199,7 +199,9 @@ def _independent_copies(
         original = (example.counts[side], example.runs[side]) if example else (0, 0)
         _check(context, copied, event, original)
     asked = {*files, *(sampler.origin.files if sampler.origin else ())}
-    if ASKED in asked and (why := dependence((joined(both[0]), joined(both[1])), event)):
+    if ASKED in asked and (
+        why := dependence((join_outputs(both[0]), join_outputs(both[1])), event)
+    ):
         raise KeptOutside(f"it asks {ASKED}, which may keep something, and {why}")
     if files or sampler.forks:  # what is opened in another process is not heeded here
         _refuse_files(context, items, both, deadline)
@@ -251,7 +253,7 @@ def _refuse_files(
 
 def _answers(copied: Copies) -> set[str]:
     """The first answers of each copy, as texts."""
-    return {shown(output) for outputs in copied for output in outputs[:2]}
+    return {safe_repr(output) for outputs in copied for output in outputs[:2]}
 
 
 def _check_before(context: Context, items: Sequence[Input], event: Any) -> None:
@@ -265,7 +267,7 @@ def _check_before(context: Context, items: Sequence[Input], event: Any) -> None:
             with suppress(CannotCopy, OutOfTime):
                 deadline = Deadline(seconds_left(context))
                 outputs = outputs_of_starts(before, item, DOZENS, runs, deadline)
-            if outputs and told_apart(outputs, tabulate(joined(outputs)), event):
+            if outputs and told_apart(outputs, tabulate(join_outputs(outputs)), event):
                 _refuse(
                     context,
                     "an earlier audit left something in it, as where nobody had asked before, in "
@@ -285,7 +287,7 @@ def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
     for outputs in map(list, zip(*drawn, strict=True)):
         if len(outputs) > 1 and keep_answers(outputs) and not by_chance(outputs):
             _refuse(context, f"it repeats what it gave before ({examples_of(outputs)})")
-        if len({tuple(map(shown, of_one)) for of_one in outputs}) == len(outputs) > 1:
+        if len({tuple(map(safe_repr, of_one)) for of_one in outputs}) == len(outputs) > 1:
             _check_copies(context, outputs, event)
 
 
@@ -331,7 +333,7 @@ def _check(context: Context, copied: Copies, event: Any, original: tuple[int, in
 
 def _check_copies(context: Context, copied: Copies, event: Any) -> Table:
     """Refuse outputs that tell which copy they came from; else a table of them."""
-    table = tabulate(joined(copied))
+    table = tabulate(join_outputs(copied))
     if why := told_apart(copied, table, event):
         _refuse(context, f"{why} ({examples_of(copied)})")
     return table

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Outputs, joined
+from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.attacks.expected_bounds import Choice, PlannedTest, choice_of, likelier_first
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
@@ -35,7 +35,7 @@ from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.forked import ASKED, Starts, heeded_files
+from pytest_dp.sampling.forked import ASKED, Starts, record_opened_files
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.proofs import SHARP, Bound
 
@@ -60,13 +60,13 @@ def refuted_by_fresh_runs(context: Context, pair: Pair) -> AuditResult | None:
     items = [Input(data) for data in pair.inputs]
     deadline = Deadline(max(context.before_the_limit(), 0.0))
     try:
-        with heeded_files() as files:
+        with record_opened_files() as files:
             certified = _certify_starts(context, items, deadline)
             if certified is None:
                 return None
             start, first = certified
             more = _drawn(start, items, range(len(first[0]), SEARCHED))
-            searched = joined([first[0], more[0]]), joined([first[1], more[1]])
+            searched = join_outputs([first[0], more[0]]), join_outputs([first[1], more[1]])
             event, choice = _most_promising(context.plan(2 * MAX_TESTED), searched)
             chances = choice.p1, choice.p2
             runs = SHARP.runs(*chances, context.guarantee, context.alpha, MAX_TESTED)
@@ -112,7 +112,7 @@ def _certify_starts(
 
     def replays(start: Start) -> bool:
         again = _drawn(start, items, range(REPLAYED))
-        return all(map(same, joined(list(forked)), joined(list(again))))
+        return all(map(same, join_outputs(list(forked)), join_outputs(list(again))))
 
     forked = _drawn(started(origin), items, range(REPLAYED))
     if not anew.imports:
@@ -141,12 +141,12 @@ def _may_share(
 def _drawn(start: Start, items: Sequence[Input], numbers: range) -> Both:
     """Return outputs on both inputs, one of each start."""
     one, other = ([start(item, (n, side, 4)) for n in numbers] for side, item in enumerate(items))
-    return joined([one]), joined([other])
+    return join_outputs([one]), join_outputs([other])
 
 
 def _most_promising(planned: PlannedTest, outputs: Both) -> tuple[Event | None, Choice]:
     """Return the event of which most is to be expected, and its chances as far as is known."""
-    table, runs = tabulate(joined(list(outputs))), len(outputs[0])
+    table, runs = tabulate(join_outputs(list(outputs))), len(outputs[0])
     on_d = np.arange(len(table)) < runs
     about = features(table, [], on_d)
     event = readable(table, on_d, about, by_bound(planned), NEARLY)

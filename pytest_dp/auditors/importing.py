@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pytest_dp.arrays import Outputs, joined
+from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.independence import examples_of, told_apart
 from pytest_dp.auditors.starting_afresh import by_chance, keep_answers, seconds_left
@@ -46,7 +46,7 @@ def drawn_at_the_import(context: Context, items: Sequence[Input], event: Any) ->
         if len(apart) < 2:
             continue
         kept = keep_answers(apart) and not by_chance(apart)
-        if kept or told_apart(apart, tabulate(joined(apart)), event):
+        if kept or told_apart(apart, tabulate(join_outputs(apart)), event):
             return (
                 "it answers otherwise each time its module is imported anew, as with noise that "
                 f"follows from a secret key ({examples_of(apart)})"

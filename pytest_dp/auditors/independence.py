@@ -17,7 +17,7 @@ from pytest_dp.limits import MANY, NOT_IID
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 from pytest_dp.statistics import assumptions
 
 LAGS = 1, 2, 3, 5, 8, 13, 21, 55
@@ -107,4 +107,4 @@ def unlike(inside: Bools, group: Ints, what: str) -> str:
 
 def examples_of(outputs: Copies) -> str:
     """Return two outputs of each of the first copies, as text."""
-    return "; ".join(f"{shown(copy[0])}, {shown(copy[-1])}" for copy in outputs[:3])
+    return "; ".join(f"{safe_repr(copy[0])}, {safe_repr(copy[-1])}" for copy in outputs[:3])

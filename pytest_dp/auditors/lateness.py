@@ -6,7 +6,7 @@ from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.strongest import length_of
 from pytest_dp.limits import LONG_DATASET
 from pytest_dp.report import numbers
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 
 def note_if_late(game: BettingAudit) -> None:
@@ -38,7 +38,7 @@ def _undone(game: BettingAudit) -> str:
     """What an audit that was cut off has not come to; empty if that was but more of the same."""
     queue = game.queue
     unseen = queue.claimed - len([s for s in queue.seen_given if s.binnings])
-    left = [f"{unseen:,} of {counted(queue.claimed, 'pair')} not looked at well"] * (unseen > 0)
+    left = [f"{unseen:,} of {plural(queue.claimed, 'pair')} not looked at well"] * (unseen > 0)
     left += ["the search for further inputs not finished"] * (not queue.source.exhausted)
     return "".join(f"; {part}" for part in left)
 

@@ -9,7 +9,7 @@ from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, joints_of, make_room
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.outputs.table import concatenated
+from pytest_dp.outputs.table import concatenate
 from pytest_dp.outputs.targeted import target_of
 from pytest_dp.sampling.deadline import Deadline, within
 
@@ -38,7 +38,7 @@ def draw_batch(
     state.drawn += size
     if keep:
         batch1, batch2 = (
-            concatenated([table for _, table in part if table is not None]) for part in parts
+            concatenate([table for _, table in part if table is not None]) for part in parts
         )
         outputs.add(batch1, batch2, coupled=state.coupled)
         pool.see(state.input1, batch1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.auditors.held_out import Tested
-from pytest_dp.results.pictures import Interval, Pictures, Points, points, rounded
+from pytest_dp.results.pictures import Interval, Pictures, Points, points, round_for_drawing
 from pytest_dp.statistics.proofs import Bound
 
 
@@ -48,5 +48,5 @@ def event_of(bound: Bound) -> tuple[Interval, Interval] | None:
 
 
 def _interval(ends: Iterable[float]) -> Interval:
-    low, middle, high = map(rounded, ends)
+    low, middle, high = map(round_for_drawing, ends)
     return low, middle, high

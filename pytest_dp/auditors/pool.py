@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Any
 
-from pytest_dp.arrays import joined
+from pytest_dp.arrays import join_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.datasets import describe
 from pytest_dp.errors import MechanismError
@@ -174,4 +174,4 @@ def cannot_be_read(pool: Pool) -> str:
 
 
 def _first_outputs(pool: Pool) -> Table:
-    return tabulate(joined([table.raw[:32] for table in pool.first.values()]))
+    return tabulate(join_outputs([table.raw[:32] for table in pool.first.values()]))

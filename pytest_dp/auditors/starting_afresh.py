@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Outputs, joined
+from pytest_dp.arrays import Bools, Outputs, join_outputs
 from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.tally import Tally
 from pytest_dp.auditors.context import Context
@@ -33,7 +33,7 @@ from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.paired_outputs import leaves_of
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sharing import surprise
@@ -151,7 +151,7 @@ def copied_outputs(
 
 def keep_answers(outputs: Copies) -> bool:
     """Whether each copy gives one answer again and again, and not all give the same."""
-    texts = [[shown(output) for output in copy] for copy in outputs]
+    texts = [[safe_repr(output) for output in copy] for copy in outputs]
     return all(len(set(copy)) == 1 for copy in texts) and len({copy[0] for copy in texts}) > 1
 
 
@@ -172,7 +172,7 @@ def _apart(
 
 def _has_constants(outputs: Copies, event: Any) -> bool:
     """Whether the event, or a part of the output, is the same in all runs."""
-    events = binary_events(tabulate(joined(outputs)), event)
+    events = binary_events(tabulate(join_outputs(outputs)), event)
     return any(len(np.unique(inside)) == 1 for inside in events)
 
 
@@ -195,7 +195,7 @@ def _draw_alike(outputs: Copies) -> bool:
     Then the n-th outputs of many are the same one, which is rare among the others. How likely it is
     by chance is bounded by its share of these, counted with one more, for any of them.
     """
-    texts = np.array([[shown(output) for output in copy[:SEVERAL]] for copy in outputs])
+    texts = np.array([[safe_repr(output) for output in copy[:SEVERAL]] for copy in outputs])
     for run, here in enumerate(texts.T):
         values, counts = np.unique(here, return_counts=True)
         others = np.delete(texts, run, axis=1)
@@ -208,7 +208,7 @@ def _draw_alike(outputs: Copies) -> bool:
 
 def by_chance(outputs: Copies) -> bool:
     """Whether independent runs might repeat what each copy gave first: a coin soon does."""
-    first = surprise([shown(copy[0]) for copy in outputs])
+    first = surprise([safe_repr(copy[0]) for copy in outputs])
     return (len(outputs[0]) - 1) * first < -math.log(NOT_IID)
 
 

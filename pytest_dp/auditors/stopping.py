@@ -89,7 +89,7 @@ def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
     unknown = (
         "more noise than needed, or this audit does not see where the output tells (features=)"
     )
-    claimed = numbers.claimed(guarantee.claimed)
+    claimed = numbers.claimed_number(guarantee.claimed)
     return f"the strongest attack loses at most {loss:.2g} of {claimed}: {why or unknown}"
 
 

@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from pytest_dp import clocks
-from pytest_dp.black_boxes.texts import decoded, encoded, value_of
+from pytest_dp.black_boxes.texts import decode_answer, encode_data, value_of
 from pytest_dp.errors import CannotRun, invalid
 from pytest_dp.limits import LONG_TEXT, MOMENT, SEVERAL, SHORT_TEXT
 from pytest_dp.outputs.outcome import Raised
@@ -55,7 +55,7 @@ class ProgramError(RuntimeError):
 
 
 def _last_lines(stderr: bytes) -> list[str]:
-    last = decoded(stderr).rstrip().splitlines()[-SEVERAL:]
+    last = decode_answer(stderr).rstrip().splitlines()[-SEVERAL:]
     return ["The last lines of its stderr:", *last] if last else ["Its stderr is empty."]
 
 
@@ -96,7 +96,7 @@ class BlackBox:
 
     def __call__(self, data: Any, /, *, size: int | None = None, **params: Any) -> Any:
         """One output; with a size, so many of them, by several runs at once."""
-        sent = encoded(self.send, data)
+        sent = encode_data(self.send, data)
         for name in params:
             if not self._mentions(name):
                 raise CannotRun(f"params has {name!r}, but {self!r} has no {{{name}}} for it.")
@@ -176,7 +176,7 @@ class Program(BlackBox):
             ) from None
         if done.returncode:
             raise ProgramError(done.returncode, done.stderr)
-        return decoded(done.stdout)
+        return decode_answer(done.stdout)
 
 
 @dataclass(eq=False)
@@ -209,7 +209,7 @@ class Service(BlackBox):
             connection.request(self.method, target, sent, {**kind, **self.headers})
             answer = connection.getresponse()
             charset = answer.headers.get_content_charset("utf-8")
-            text = decoded(answer.read(), charset)
+            text = decode_answer(answer.read(), charset)
         except TimeoutError:
             connection.close()
             raise CannotRun(_late(self)) from None

@@ -20,7 +20,7 @@ from pytest_dp.datasets.types import type_of
 OWN = "; give send= a function that makes text of the data"
 
 
-def encoded(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
+def encode_data(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
     """Encode data as they are sent. Raises TypeError or ValueError where they have no such form."""
     if callable(send):
         made = send(data)
@@ -28,30 +28,30 @@ def encoded(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
     if send == "csv":
         return _csv(data).encode()
     try:
-        return json.dumps(plain(data), allow_nan=False, ensure_ascii=False).encode()
+        return json.dumps(json_value(data), allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError) as error:  # infinities, and keys that are no text
         raise type(error)(f"JSON has no form for these data: {error}{OWN}") from None
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Return a value that JSON has.
 
     Rows of tables as objects, missing values null, dates as ISO 8601.
     """
     if isinstance(value, Enum):
-        return plain(value.value)
+        return json_value(value.value)
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Mapping):
-        return {key: plain(part) for key, part in value.items()}
+        return {key: json_value(part) for key, part in value.items()}
     kind = type_of(value)
     if kind is not None:
-        columns, records = kind.columns(value), map(plain, kind.records(value))
+        columns, records = kind.columns(value), map(json_value, kind.records(value))
         return [dict(zip(columns, row, strict=True)) for row in records] if columns else [*records]
     if isinstance(value, tuple):  # a named one
-        return list(map(plain, value))
+        return list(map(json_value, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
+        return json_value(asdict(value))
     return _plain_scalar(value)
 
 
@@ -62,7 +62,7 @@ def _plain_scalar(value: Any) -> Any:
         return float(value)
     for method in ("isoformat", "item"):  # of dates, of scalars of numpy
         if hasattr(value, method):
-            return plain(getattr(value, method)())
+            return json_value(getattr(value, method)())
     if isinstance(value, Decimal | UUID | PurePath):
         return str(value)
     raise TypeError(f"{type(value).__name__} is neither a number nor text")
@@ -72,7 +72,7 @@ def _csv(data: Any) -> str:
     kind = type_of(data)
     if kind is None:
         raise TypeError(f"CSV is of datasets, not of {type(data).__name__}{OWN}")
-    columns, rows = kind.columns(data), list(map(plain, kind.records(data)))
+    columns, rows = kind.columns(data), list(map(json_value, kind.records(data)))
     if columns is None and rows and all(isinstance(row, dict) for row in rows):
         columns = list(dict.fromkeys(name for row in rows for name in row))
         rows = [[row.get(name) for name in columns] for row in rows]
@@ -84,7 +84,7 @@ def _csv(data: Any) -> str:
     return file.getvalue()
 
 
-def decoded(answer: bytes, charset: str = "utf-8") -> str:
+def decode_answer(answer: bytes, charset: str = "utf-8") -> str:
     """Decode an answer to text; bytes that are not text stay visible."""
     return answer.decode(charset, "backslashreplace")
 

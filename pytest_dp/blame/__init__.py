@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.blame.decided import decided
+from pytest_dp.blame.decided import find_deciding_draws
 from pytest_dp.blame.dependence import dependent_on_data, draw_counts
 from pytest_dp.blame.elsewhere import also_without_noise
 from pytest_dp.blame.findings import Finding
-from pytest_dp.blame.missing_noise import coarse, no_noise, presence, seeded
+from pytest_dp.blame.missing_noise import coarse, find_seeded_generators, no_noise, presence
 from pytest_dp.blame.more_noise import by_more_noise
 from pytest_dp.blame.movement import measured_noise, too_little_noise
 from pytest_dp.blame.parting import control_flow
@@ -76,11 +76,16 @@ def _findings(
     if not runs.repeats:
         return
     checks: tuple[Iterator[Finding], ...] = (
-        *(seeded(runs), no_noise(runs, claim), coarse(runs), presence(runs, claim, lower)),
+        *(
+            find_seeded_generators(runs),
+            no_noise(runs, claim),
+            coarse(runs),
+            presence(runs, claim, lower),
+        ),
         shared_noise(runs),
         *(too_little_noise(runs, claim, lower, pairs), dependent_on_data(runs)),
         measured_noise(runs, claim, lower),
-        decided(runs, claim),
+        find_deciding_draws(runs, claim),
         control_flow(runs),
         by_more_noise(runs, event, claim, lower),
         draw_counts(runs),

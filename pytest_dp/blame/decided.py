@@ -112,7 +112,7 @@ class _Number:
         self._tried = [self._run(at) for at in scale.grid]
         first, *others = self._tried
         # Places that change with it:
-        self.moved = set[str]().union(*(of_runs.changed(first, run) for run in others))
+        self.moved = set[str]().union(*(of_runs.changed_leaves(first, run) for run in others))
 
     def _run(self, at: float) -> Run:
         value = self._scale.value_at(at)
@@ -184,7 +184,7 @@ class _Decided:
         )
 
 
-def decided(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
+def find_deciding_draws(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     """Yield the line of leaves that random numbers decide, one each, and that lose too much."""
     ways = [
         sorted(way, key=lambda part: -part.loss)

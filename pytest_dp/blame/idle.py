@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from pytest_dp.blame.runs import ENDS, Runs, changed
+from pytest_dp.blame.runs import ENDS, Runs, changed_leaves
 from pytest_dp.datasets import kind_of, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.differences import ABSENT, Change, changes, record_of
@@ -69,7 +69,7 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
             runs = runs_on(fields)
         except ClaimError:  # no such dataset can hold it
             return False
-        return not any(changed(usual.usual(0, at), runs.usual(0, at)) for at in range(many))
+        return not any(changed_leaves(usual.usual(0, at), runs.usual(0, at)) for at in range(many))
 
     idle: list[Hashable] = []
     ahead = [list(new)]  # halves of what changes something, until it is one field
@@ -94,7 +94,7 @@ def _the_change(pair: Pair) -> Change | None:
 
 def _noise_is_captured(runs: Runs) -> bool:
     """Return whether all noise is the same in these runs, and D and D' give different outputs."""
-    return runs.repeats and any(changed(*runs.both(noise)) for noise in range(SEVERAL))
+    return runs.repeats and any(changed_leaves(*runs.both(noise)) for noise in range(SEVERAL))
 
 
 def _another(mine: Any, name: Hashable, others: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from pytest_dp.blame.findings import (
 )
 from pytest_dp.blame.origins import lines_with
 from pytest_dp.blame.runs import ABSENT, LENGTH, ORDER, SIDES, Leaf, Run, Runs, differ, place_of
-from pytest_dp.blame.source import condition_of, deciding
+from pytest_dp.blame.source import assignments_of_operands, condition_of
 from pytest_dp.limits import CLEAR_ERRORS, FEW, LOOK_RUNS, MANY_RUNS, RUNS, SEVERAL
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy.guarantees import Guarantee
@@ -29,7 +29,7 @@ _TO_RAISE = (
 )
 
 
-def seeded(runs: Runs) -> Iterator[Finding]:
+def find_seeded_generators(runs: Runs) -> Iterator[Finding]:
     """Yield generators that a mechanism seeds in the same way in each run."""
     here, there = runs.both(0)
     for generator in here.seeded:
@@ -292,7 +292,7 @@ def presence(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
         )
         mend = _TO_RAISE if is_raised else ""
         yield Finding("too far apart", condition, text, loss=lower, mend=mend)
-        for line, name in deciding(condition):
+        for line, name in assignments_of_operands(condition):
             text = f"`{name}`, by which line {condition.line} decides, is set here"
             yield Finding("scale", line, text, loss=lower)
         return

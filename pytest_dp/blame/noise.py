@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.blame.runs import UNIFORM
-from pytest_dp.randomness.catalogue import kind_of
+from pytest_dp.randomness.catalogue import draw_kind_of
 from pytest_dp.randomness.laws import GEOMETRIC, Law
 from pytest_dp.randomness.laws import UNIFORM as UNIFORM_FAMILY
 from pytest_dp.randomness.tape import Draw
@@ -34,7 +34,7 @@ def noise_of(draw: Draw, index: int | None) -> Noise | None:
     `index` is that of the number, where the draw is an array.
     """
     request = draw.request
-    standard_of = kind_of(request).standard
+    standard_of = draw_kind_of(request).standard
     if standard_of is None or request.method in UNIFORM:
         return None
     try:

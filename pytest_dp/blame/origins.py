@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dp.blame.findings import Finding, format_number
 from pytest_dp.blame.runs import Leaf, Runs
-from pytest_dp.blame.source import added, deciding, part_of
+from pytest_dp.blame.source import assignments_of_operands, assignments_of_summands, part_of
 from pytest_dp.limits import MANY, STEPS
 from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
@@ -46,7 +46,7 @@ def origins(
         return
     drawing = sites[0].line
     if scale is None:
-        for line, name in deciding(sites[0]):
+        for line, name in assignments_of_operands(sites[0]):
             text = f"`{name}`, by which line {drawing} decides, is set here"
             yield Finding("scale", line, text, loss=loss)
     else:
@@ -54,7 +54,7 @@ def origins(
     if answers is not None:
         here, there = map(format_number, answers)
         known = _variables_with(runs, answers)
-        named = chain.from_iterable(map(added, sites))
+        named = chain.from_iterable(map(assignments_of_summands, sites))
         for line, name in islice(((line, name) for line, name in named if name in known), 1):
             text = (
                 f"`{name}`, {here} on D and {there} on D', is set here: {place} is this plus the "
@@ -71,7 +71,7 @@ def _scale(runs: Runs, drawing: Site, scale: float, loss: float) -> Iterator[Fin
     noise = f"the scale of the noise of line {drawing.line}"
     number = format_number(scale)
     known = _variables_with(runs, (scale, scale))
-    for line, name in deciding(drawing):
+    for line, name in assignments_of_operands(drawing):
         if name in known:
             text = f"`{name}`, {noise}, is set to {number} here"
             yield Finding("scale", line, text, loss=loss)

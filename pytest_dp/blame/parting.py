@@ -9,7 +9,7 @@ from itertools import chain
 
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.origins import traced_lines
-from pytest_dp.blame.runs import Runs, changed
+from pytest_dp.blame.runs import Runs, changed_leaves
 from pytest_dp.limits import NOT_BY_CHANCE, TRACED_RUNS
 from pytest_dp.randomness.requests import Site
 
@@ -70,4 +70,4 @@ def _pair(runs: Runs, noise: int) -> _Pair:
         with traced_lines() as lines:
             outputs.append(runs.run(side, noise))
         paths.append([line for line in lines if line.function not in _COMPREHENSIONS])
-    return _Pair(bool(changed(*outputs)), (paths[0], paths[1]))
+    return _Pair(bool(changed_leaves(*outputs)), (paths[0], paths[1]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dp.limits import EQUAL, FAR, LOOK_RUNS, THOUSAND
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.parsed import TEXTS, opened, renamed
+from pytest_dp.outputs.parsed import TEXTS, parse_text, rename_output
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.text_features import NUMBERS_IN
 from pytest_dp.randomness.requests import Site
@@ -104,11 +104,11 @@ def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
     leaves: dict[str, Leaf] = {}
     for place, number, code in zip(structure.places, table.numbers, table.codes, strict=True):
         kind, value = names.get(int(code), ("", None))
-        parsed = opened(value) if kind in TEXTS else None
+        parsed = parse_text(value) if kind in TEXTS else None
         if parsed is not None:
             name = parsed[0](place)
             inside = _leaves(parsed[1])[0]
-            leaves |= {renamed(inner, name): leaf for inner, leaf in inside.items()}
+            leaves |= {rename_output(inner, name): leaf for inner, leaf in inside.items()}
         elif kind == "str" and " " in value and (numbers := NUMBERS_IN.findall(value)):
             leaves |= {f"numbers({place})[{i}]": float(n) for i, n in enumerate(numbers)}
             leaves[f"words({place})"] = kind, NUMBERS_IN.sub("#", value)
@@ -164,7 +164,7 @@ class Runs:
     def repeats(self) -> bool:
         """True if runs on the same noise give the same output: all noise is captured."""
         return not any(
-            changed(self.usual(side, noise), self.run(side, noise))
+            changed_leaves(self.usual(side, noise), self.run(side, noise))
             for side in (0, 1)
             for noise in (0, 1)
         )
@@ -215,7 +215,7 @@ class Runs:
             for line in self.lines:
                 for noise, replacement in trials:
                     run = self.run(side, noise, first_at(line, replacement))
-                    for place in changed(self.usual(side, noise), run):
+                    for place in changed_leaves(self.usual(side, noise), run):
                         reaching[side, place].add(line)
         return dict(reaching)
 
@@ -239,7 +239,7 @@ def differ(one: Leaf | None, other: Leaf | None, relative: float = EQUAL) -> boo
     return one != other
 
 
-def changed(one: Run, other: Run) -> set[str]:
+def changed_leaves(one: Run, other: Run) -> set[str]:
     """Return the places of leaves that are not exactly the same."""
     places = one.leaves.keys() | other.leaves.keys()
     return {p for p in places if differ(one.leaves.get(p), other.leaves.get(p), 0.0)}

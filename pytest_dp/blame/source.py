@@ -92,7 +92,7 @@ def _inner(made: ast.expr, labels: list[Any]) -> ast.expr | None:
     return None if part is None else _inner(part, labels[1:]) or part
 
 
-def deciding(line: Site) -> Iterator[tuple[Site, str]]:
+def assignments_of_operands(line: Site) -> Iterator[tuple[Site, str]]:
     """Yield lines that set variables that a line compares with something, and their names.
 
     Arguments of calls in the line are among them.
@@ -100,7 +100,7 @@ def deciding(line: Site) -> Iterator[tuple[Site, str]]:
     return _last_assignments(line, _operands)
 
 
-def added(line: Site) -> Iterator[tuple[Site, str]]:
+def assignments_of_summands(line: Site) -> Iterator[tuple[Site, str]]:
     """Yield lines that set variables to which the draw of a line is added, and their names."""
     return _last_assignments(line, _summands)
 

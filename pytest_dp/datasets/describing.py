@@ -9,7 +9,7 @@ from pytest_dp.datasets.types import DataType, type_of
 from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.faults import note_fault
 from pytest_dp.limits import NESTED
-from pytest_dp.reprs import counted, repr_of
+from pytest_dp.reprs import plural, repr_of
 
 
 def describe(value: Any, width: int = 60) -> str:
@@ -32,7 +32,7 @@ def whole(value: Any, width: int) -> str | None:
     return text if len(text) <= width else None
 
 
-def cut(text: str, width: int) -> str:
+def shorten(text: str, width: int) -> str:
     """Cut a text to at most `width` characters: its start and its end."""
     if len(text) <= width:
         return text
@@ -53,10 +53,10 @@ class Shown(Visitor):
             text = self.dataset(value, data, depth) if data and shown else self._other(value, depth)
             if "\n" in text:
                 text = " ".join(text.split())
-            return cut(text, self.width)
+            return shorten(text, self.width)
         except Exception as error:  # a report must not fail on a broken __repr__
             note_fault(error, "describing a value")
-            return cut(f"<{type(value).__name__}>", self.width)
+            return shorten(f"<{type(value).__name__}>", self.width)
 
     def joined(self, texts: Iterable[str]) -> str:
         """Join texts with commas, and stop once they are wider than the limit."""
@@ -103,8 +103,8 @@ class Shown(Visitor):
                 return f"{text[: self.width - 3 - len(bracket)]}...{bracket}"
         if names is not None:
             opening, closing = _table_brackets(data)
-            opening = f"{opening}{cut(', '.join(map(str, names)), self.width // 3)}: "
-        note = "" if depth else f" ({counted(n, 'record')})"
+            opening = f"{opening}{shorten(', '.join(map(str, names)), self.width // 3)}: "
+        note = "" if depth else f" ({plural(n, 'record')})"
         room = self.width - len(opening + closing + note) - len("... ")
         part = Shown(max((room - len(", ")) // 2, 3))  # so that the first and the last one fit
         ahead, end = _ends(value, data, n, self.width)
@@ -113,7 +113,7 @@ class Shown(Visitor):
         shown = _as_many_as_fit(texts, room - len(last))
         skipped = "... " if len(shown) < n - 1 else ""
         text = f"{opening}{''.join(f'{text}, ' for text in shown)}{skipped}{last}{closing}"
-        return cut(text, self.width - len(note)) + note
+        return shorten(text, self.width - len(note)) + note
 
     def _in_full(self, value: Any, data: DataType, depth: int) -> tuple[str, str]:
         """All records of a small dataset, and the bracket that closes them."""

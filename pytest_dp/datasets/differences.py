@@ -34,7 +34,7 @@ class Change:
         return (self.at2 or 0) if self.at1 is None else self.at1
 
 
-def aligned(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int, int]]:
+def align_records(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int, int]]:
     """Return positions of records that both have: as many as possible, at the same place first.
 
     Others that are equal are taken to be the same from the front.
@@ -64,7 +64,7 @@ def changes(d1: Any, d2: Any) -> list[Change] | None:
     if data is None or data is not type_of(d2) or isinstance(d1, str):
         return None
     rows1, rows2 = data.records(d1), data.records(d2)
-    common = aligned(rows1, rows2)
+    common = align_records(rows1, rows2)
     both1, both2 = ({places[side] for places in common} for side in (0, 1))
     only1, only2 = (
         [at for at in range(len(rows)) if at not in both]

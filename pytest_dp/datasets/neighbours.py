@@ -46,7 +46,7 @@ class Pair:
 
     @property
     def is_large(self) -> bool:
-        """Whether its inputs are large, and made of rows of the examples alone."""
+        """True if its inputs are large, and made of rows of the examples alone."""
         large = {id(data) for data, _ in self.digests}
         return id(self.d1) in large and id(self.d2) in large
 
@@ -103,7 +103,9 @@ class Relation(ABC):
     def __str__(self) -> str:
         """As a keyword of a claim."""
         said = self.said
-        return f"neighbors={Neighbors(self.name, **said) if said else shown(self.neighbors)}"
+        return (
+            f"neighbors={Neighbors(self.name, **said) if said else argument_text(self.neighbors)}"
+        )
 
     def covers(self, other: Relation) -> bool:
         """Return whether a promise for these neighbours is also one for the other neighbours.
@@ -116,7 +118,7 @@ class Relation(ABC):
     def label(self) -> str:
         """Label that distinguishes it from others in the id of a test."""
         return "-".join(
-            value if isinstance(value, str) else shown(value)
+            value if isinstance(value, str) else argument_text(value)
             for value in (self.neighbors, *self.said.values())
         )
 
@@ -151,7 +153,7 @@ class Relation(ABC):
         """
 
 
-def shown(value: Any) -> str:
+def argument_text(value: Any) -> str:
     """Return an argument of a claim as it was written: functions by their names."""
     return str(value.__name__) if hasattr(value, "__name__") else repr(value)
 

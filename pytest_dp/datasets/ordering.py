@@ -44,7 +44,7 @@ def distinct(
             yield item
 
 
-def accepted(items: Iterable[T], accept: Callable[[T], U | None], most: int) -> Iterator[U]:
+def accept_until(items: Iterable[T], accept: Callable[[T], U | None], most: int) -> Iterator[U]:
     """Yield what is made of accepted items, until `most` in a row are refused."""
     refused = 0
     for item in items:

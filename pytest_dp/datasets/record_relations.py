@@ -21,15 +21,15 @@ from pytest_dp.datasets.units import (
     Members,
     Move,
     Step,
-    exchanged,
-    grouped,
+    exchange_positions,
+    group_by_unit,
     in_words,
     name_of,
     owners,
     surplus,
 )
 from pytest_dp.declaration import Neighbors
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 Keys = tuple[Hashable, ...]
 
@@ -80,7 +80,7 @@ class OfRecords(Relation):
             return ""
         refuse_several_tables("an input", dataset, self.unit)
         _, units = self._real(dataset)  # raises if the records have none
-        for positions in grouped(units).values():
+        for positions in group_by_unit(units).values():
             if self.rows is not None and len(positions) > self.rows:
                 name = name_of(self.unit, units[positions[0]])
                 return f"{name} has {len(positions):,} rows, more than rows={self.rows}"
@@ -96,7 +96,7 @@ class OfRecords(Relation):
         if kind_of(d1) != kind_of(d2):
             return different_kinds(d1, d2)
         if self.keeps_length and length(d1) != length(d2):
-            return f"D has {counted(length(d1), 'record')} and D' {counted(length(d2), 'record')}"
+            return f"D has {plural(length(d1), 'record')} and D' {plural(length(d2), 'record')}"
         # Records that are equal are one, unless nothing else differs: 1 and True, 0.0 and -0.0.
         ways = (self._steps(self._changed_units(d1, d2, same)) for same in (equality_key, key))
         steps = next((way for way in ways if way), "they hold the same records")
@@ -136,7 +136,7 @@ class OfRecords(Relation):
             return {None: (Counter(map(same, records)), "")}
         return {
             unit: (Counter(same(records[at]) for at in rows), name_of(self.unit, owners[rows[0]]))
-            for unit, rows in grouped(owners).items()
+            for unit, rows in group_by_unit(owners).items()
         }
 
     def _real(self, dataset: Any) -> tuple[list[Any], list[Any]]:
@@ -257,7 +257,9 @@ class AddRemoveOne(OfRecords):
 
     def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
         rounds = units.rounds(positions)
-        removed = (Move(exchanged(positions, unit.at), left=unit) for unit in chain(*rounds))
+        removed = (
+            Move(exchange_positions(positions, unit.at), left=unit) for unit in chain(*rounds)
+        )
         added = (Move((*positions, *unit.at), came=unit) for unit in units.addable(rounds, new))
         return in_turn((removed, added))
 
@@ -293,7 +295,7 @@ class ReplaceOne(OfRecords):
             new = units.addable(rounds, new)
         for leaving, offered in chain.from_iterable(diagonally(members, new) for members in rounds):
             for coming in units.instead(leaving, offered, positions):
-                yield Move(exchanged(positions, leaving.at, coming.at), leaving, coming)
+                yield Move(exchange_positions(positions, leaving.at, coming.at), leaving, coming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,12 +334,12 @@ class ReplaceSpecial(OfRecords):
         blank = tuple(index for index, at in enumerate(positions) if pool.same[at] == null)
         rounds = units.rounds(positions)
         nulled = (
-            Move(exchanged(positions, unit.at, (null,) * len(unit.at)), left=unit)
+            Move(exchange_positions(positions, unit.at, (null,) * len(unit.at)), left=unit)
             for unit in chain(*rounds)
             if not pool.unique or (len(unit.at) == 1 and not blank)
         )
         restored = (
-            Move(exchanged(positions, blank[: len(unit.at)], unit.at), came=unit)
+            Move(exchange_positions(positions, blank[: len(unit.at)], unit.at), came=unit)
             for unit in units.addable(rounds, new)
             if len(unit.at) <= len(blank)
         )

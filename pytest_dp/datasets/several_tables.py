@@ -9,7 +9,7 @@ from typing import Any
 from pytest_dp.datasets.conversion import kind_of
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 
 def refuse_several_tables(where: str, example: Any, unit: Any) -> None:
@@ -30,7 +30,7 @@ def refuse_several_tables(where: str, example: Any, unit: Any) -> None:
         return
     column = unit if isinstance(unit, str) else "user_id"
     raise ClaimError(
-        f"{where} holds {counted(len(tables), 'table')} ({', '.join(tables)}), and one of them as "
+        f"{where} holds {plural(len(tables), 'table')} ({', '.join(tables)}), and one of them as "
         "a whole would count as a record. Allowed: one table, or a function as neighbors= that "
         f"leaves out all that belongs to one {column}, in every table, such as:\n"
         f"{_without_one(example, tables, column)}"

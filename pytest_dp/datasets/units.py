@@ -17,7 +17,7 @@ from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError, did_you_mean
 from pytest_dp.limits import FEW, SEVERAL
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 Read = Callable[[Any], Any]
 """From a record to its unit."""
@@ -83,7 +83,7 @@ def in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
 
 def surplus(gone: int, new: int, what: str = "record") -> str:
     """How many records, or units, are only in D and only in D'."""
-    return f"{counted(gone, what)} only in D and {counted(new, what)} only in D'"
+    return f"{plural(gone, what)} only in D and {plural(new, what)} only in D'"
 
 
 class Move(NamedTuple):
@@ -218,7 +218,9 @@ class Members:
         return tuple(positions[index] for index in sorted(telling))
 
 
-def exchanged(positions: Positions, leaving: Positions, coming: Positions = ()) -> Positions:
+def exchange_positions(
+    positions: Positions, leaving: Positions, coming: Positions = ()
+) -> Positions:
     """Return the positions without the indices `leaving`, with `coming` at the first of them."""
     if len(leaving) == 1:  # of thousands, quickly
         return (*positions[: leaving[0]], *coming, *positions[leaving[0] + 1 :])
@@ -280,7 +282,7 @@ def name_of(unit: Any, owner: Any) -> str:
     return f"{name}={describe(owner, 30)}"
 
 
-def grouped(units: Iterable[Any]) -> dict[Hashable, list[int]]:
+def group_by_unit(units: Iterable[Any]) -> dict[Hashable, list[int]]:
     """Return the positions of each unit, in the order in which they come."""
     groups: dict[Hashable, list[int]] = {}
     for at, owner in enumerate(units):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from pytest_dp.datasets.types import DataType, type_of
 from pytest_dp.limits import DEEP
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
@@ -84,7 +84,7 @@ class Visitor:
         return kind.__name__
 
     def other(self, value: Any, depth: int) -> str:  # noqa: ARG002
-        return shown(value)
+        return safe_repr(value)
 
 
 _CONTAINERS: tuple[tuple[Any, str], ...] = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_dp.checks import is_strategy
-from pytest_dp.claim import Claim, Promise, fitting
+from pytest_dp.claim import Claim, Promise, fit_relation
 from pytest_dp.datasets import describe, ends_first
 from pytest_dp.datasets.ordering import distinct
 from pytest_dp.datasets.relations import OfFunction, OfQueries, OfRecords, Pair, Relation
@@ -99,7 +99,7 @@ def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None
     if promise.pairs is not None:
         return replace(promise, pairs=resolve_pairs(promise.pairs, root, notes))
     inputs = resolve(promise.inputs, root, notes)
-    relation = fitting(promise.relation, inputs)
+    relation = fit_relation(promise.relation, inputs)
     return replace(promise, inputs=inputs, relation=relation)
 
 

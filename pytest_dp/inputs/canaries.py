@@ -17,7 +17,7 @@ from pytest_dp.datasets.pool import Pool
 from pytest_dp.datasets.relations import AddRemoveOne, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.limits import MILLION, THOUSAND
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 
 class Canaries:
@@ -89,7 +89,7 @@ def mislabelled(records: Sequence[Any], count: int, seed: int) -> list[Any]:
             if len(made) == count:
                 return made
     raise ClaimError(
-        f"canaries={count:,}, but only {counted(len(made), 'record')} can be made of the data by "
+        f"canaries={count:,}, but only {plural(len(made), 'record')} can be made of the data by "
         "giving one the last field of another"
         + (f", as with {describe_record(records[0])}" if records else "")
         + ". Write the records themselves, canaries=[...], a Hypothesis strategy for them, or a "

@@ -9,12 +9,12 @@ from typing import Any
 
 from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length, no_dataset, taken_rows
-from pytest_dp.datasets.ordering import accepted, distinct, in_turn
+from pytest_dp.datasets.ordering import accept_until, distinct, in_turn
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.datasets.relations import OfFunction, OfRecords, Pair, Predicate, Relation
 from pytest_dp.datasets.several_tables import refuse_several_tables
-from pytest_dp.datasets.units import Member, Step, exchanged
+from pytest_dp.datasets.units import Member, Step, exchange_positions
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds, Examples
 from pytest_dp.inputs.large import (
@@ -177,7 +177,7 @@ def _by_leaving_out(
         members = list(islice(relation.members(pool, rows), count * size))
         low_and_high = (_chunks(members[::2], size), _chunks(members[1::2], size))
         without = [
-            (chunk, exchanged(rows, tuple(sorted(chain(*(m.at for m in chunk))))))
+            (chunk, exchange_positions(rows, tuple(sorted(chain(*(m.at for m in chunk))))))
             for chunk in in_turn(low_and_high)
         ]
         made = [pool.dataset(pool.kept(left)) for _, left in without]
@@ -247,7 +247,7 @@ def _inside(
             outside.append(replace(pair, beyond=what))
         return None if what else pair
 
-    return accepted(pairs, accept, in_a_row)
+    return accept_until(pairs, accept, in_a_row)
 
 
 def leading(pairs: Iterator[Pair]) -> Derived:

@@ -27,7 +27,7 @@ from pytest_dp.datasets.relations import Pair
 from pytest_dp.datasets.types import type_of
 from pytest_dp.inputs import regularities
 from pytest_dp.limits import NESTED
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 
 class Bounds:
@@ -256,7 +256,7 @@ class Examples(Bounds):
                 if rows.total() in sizes:
                     return f"other rows of {name} than in any of them"
                 have = " or ".join(f"{size:,}" for size in sizes)
-                return f"{counted(rows.total(), 'row')} of {name} (they have {have})"
+                return f"{plural(rows.total(), 'row')} of {name} (they have {have})"
         return ""
 
     # How often, and how many
@@ -387,7 +387,7 @@ def _span(values: Sequence[Any]) -> str:
     if len(values) > 1 and all(is_real(v) and not isinstance(v, bool) for v in values):
         return f"{min(values)!r} to {max(values)!r}"
     shown = ", ".join(describe(value, 20) for value in values[:3])
-    return f"{shown} and {counted(len(values) - 3, 'other')}" if len(values) > 3 else shown
+    return f"{shown} and {plural(len(values) - 3, 'other')}" if len(values) > 3 else shown
 
 
 def _times(number: int) -> str:

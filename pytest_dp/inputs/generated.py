@@ -17,7 +17,7 @@ from typing import Any, cast
 from pytest_dp.datasets import is_real, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.fields import fields_of
-from pytest_dp.datasets.ordering import accepted, in_turn
+from pytest_dp.datasets.ordering import accept_until, in_turn
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, remade, shrunk
@@ -66,7 +66,7 @@ class Generated:
             return None
 
         endless = (drawing(drawn, self._said) for _ in count())
-        return accepted(endless, accept, THOUSAND)
+        return accept_until(endless, accept, THOUSAND)
 
     def _keep(self, drawn: Drawn) -> bool:
         """Remember how a pair was drawn, if it is a new one."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_dp.datasets.ordering import accepted
+from pytest_dp.datasets.ordering import accept_until
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds
@@ -96,7 +96,7 @@ def checked(
             return None
         return pair if fits else None
 
-    return accepted(pairs, accept, THOUSAND)
+    return accept_until(pairs, accept, THOUSAND)
 
 
 class Screener:

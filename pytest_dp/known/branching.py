@@ -21,9 +21,9 @@ from pytest_dp.known.domains import BITS
 from pytest_dp.known.monotone import elementwise, is_draw, of_draws
 from pytest_dp.known.paths import Weight
 from pytest_dp.limits import HUNDREDS, MAX_WORK, NEGLIGIBLE
-from pytest_dp.randomness.catalogue import Standard, kind_of, size_of
+from pytest_dp.randomness.catalogue import Standard, draw_kind_of, size_of
 from pytest_dp.randomness.laws import NORMAL, UNIFORM, Law
-from pytest_dp.randomness.requests import Request, SystemFunctions, answered
+from pytest_dp.randomness.requests import Request, SystemFunctions, answer_request
 
 
 class PythonDraws(SystemFunctions):
@@ -211,7 +211,7 @@ _REAL: dict[type, Any] = {Generator: np.random.default_rng(0), RandomState: Rand
 
 
 def _real(request: Request) -> Any:
-    return answered(_REAL[request.source.kind], request)
+    return answer_request(_REAL[request.source.kind], request)
 
 
 def weights_by_cdf(p: Any) -> list[Weight]:
@@ -262,7 +262,7 @@ class Branching(Choices):
 
     def _standard(self, request: Request) -> Standard | None:
         """The law, scale and location of draws that are deferred numbers."""
-        standard_of = kind_of(request).standard
+        standard_of = draw_kind_of(request).standard
         if standard_of is None:
             return None
         arguments = request.arguments

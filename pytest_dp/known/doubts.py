@@ -14,7 +14,7 @@ from pytest_dp.reach import functions_of, names_in, reach
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline, interruptible
-from pytest_dp.sampling.generators import seeded
+from pytest_dp.sampling.generators import seed_randomness
 
 RUNS = 2
 """Runs of the copy that is looked at. With one, what only the second run changes goes unseen."""
@@ -31,7 +31,7 @@ def doubt_about(call: Call, data: Any, deadline: Deadline) -> str:
     copied, (on_copy,) = call.copied(data)
     before, around = content_of(copied), _around(copied)
     sequence = np.random.SeedSequence(0)
-    with interruptible(deadline, None), seeded(sequence, copied.captured) as rng:
+    with interruptible(deadline, None), seed_randomness(sequence, copied.captured) as rng:
         for _ in range(RUNS):
             copied.one(on_copy, rng)
     has_cached = any(cache.cache_info().currsize for cache in _caches(copied))

@@ -24,7 +24,7 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.privacy.profiles import LARGEST
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.results.outcome import Mode
 from pytest_dp.statistics.assumptions import log_e_value
 
@@ -199,7 +199,7 @@ class EnumeratedPair:
     def basis(self) -> str:
         count, residual = len(self.ways[0].marks), self.residual
         missing = f", all but a probability of {residual:.0e}" if residual else ""
-        return f"{counted(count, 'outcome')}{missing}"
+        return f"{plural(count, 'outcome')}{missing}"
 
     @cached_property
     def by_rounding(self) -> bool:

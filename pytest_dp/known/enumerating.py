@@ -24,7 +24,7 @@ from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.instrumented import instrumented, run_copy
+from pytest_dp.sampling.instrumented import apply_instrument, run_copy
 
 REJECTION, TOO_MANY, TOO_SLOW = "rejection loop", "too many paths", "runs take too long"
 
@@ -84,7 +84,7 @@ def enumerated(call: Call, data: Any, deadline: Deadline) -> Distribution:
 
 def _distribution(paths: _Paths, deadline: Deadline) -> Distribution:
     try:
-        with instrumented(paths.instrument, deadline), functions_of_draws().in_place():
+        with apply_instrument(paths.instrument, deadline), functions_of_draws().in_place():
             for _, _, left in explored(paths.run):
                 paths.left = left
                 if paths.are_done():

@@ -26,7 +26,7 @@ from pytest_dp.randomness.laws import INTEGERS, UNIFORM, Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.instrumented import instrumented, run_copy
+from pytest_dp.sampling.instrumented import apply_instrument, run_copy
 
 
 class Tracer(Branching):
@@ -191,7 +191,7 @@ def outcomes_of(
         return outcome
 
     outcomes = []
-    with instrumented(tracer, deadline), functions_of_draws().in_place():
+    with apply_instrument(tracer, deadline), functions_of_draws().in_place():
         for _, outcome, left in explored(run):
             outcomes.append(outcome)
             if not left:

@@ -26,14 +26,14 @@ from pytest_dp.known.paths import Path, Weight
 from pytest_dp.known.trace import EVERYWHERE, Interval
 from pytest_dp.limits import EQUAL, MANY, STEPS, THOUSAND
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.randomness.catalogue import kind_of
+from pytest_dp.randomness.catalogue import draw_kind_of
 from pytest_dp.randomness.laws import INTEGERS, UNIFORM, Law
-from pytest_dp.randomness.requests import RNG, Request, Source, answered
-from pytest_dp.randomness.stand_ins import CannotInstrument, drawn_past_methods, stand_in
+from pytest_dp.randomness.requests import RNG, Request, Source, answer_request
+from pytest_dp.randomness.stand_ins import CannotInstrument, stand_in, was_drawn_unasked
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.instrumented import instrumented
+from pytest_dp.sampling.instrumented import apply_instrument
 
 Plan = tuple[Outcome, list[float]]
 """An outcome, and numbers for its draws."""
@@ -55,7 +55,7 @@ class Forced(Branching):
 
     def check(self) -> None:
         """Raise CannotInstrument unless all draws were asked for, and nothing else was."""
-        if drawn_past_methods() or self.refusal or self._used < len(self._laws):
+        if was_drawn_unasked() or self.refusal or self._used < len(self._laws):
             raise CannotInstrument(self.refusal or OTHERWISE)
 
     def takes(self, law: Law) -> bool:  # noqa: ARG002
@@ -84,9 +84,9 @@ class Forced(Branching):
     def draw(self, request: Request) -> Any:
         """A number, or an array of them, as a real generator would give it."""
         value = super().draw(request)
-        if kind_of(request).standard is None:
+        if draw_kind_of(request).standard is None:
             return value
-        real = answered(self.plain(request.source.kind), request)
+        real = answer_request(self.plain(request.source.kind), request)
         if isinstance(real, np.ndarray):
             real[...] = value  # in memory of its own, as a real one
             return real
@@ -138,7 +138,7 @@ def replayed(
     plans = list(_plans(outcomes, runs))
     item, done = Input(data), 0
     forced = Forced() if call.size is None else ForcedRows()
-    with instrumented(forced, deadline):
+    with apply_instrument(forced, deadline):
         if call.size is not None:
             return _replayed_rows(call, item, plans, forced, sorted(calls))
         copied, inputs = call.copy_alone(*(item.fresh() for _ in plans))

@@ -17,11 +17,11 @@ from pytest_dp.known.smooth import Smooth, Smoothing, Weighing
 from pytest_dp.limits import FEW, HUNDREDS, NEARLY_EQUAL
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.requests import RNG
-from pytest_dp.randomness.stand_ins import CannotInstrument, drawn_past_methods, stand_in
+from pytest_dp.randomness.stand_ins import CannotInstrument, stand_in, was_drawn_unasked
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.instrumented import instrumented
+from pytest_dp.sampling.instrumented import apply_instrument
 from pytest_dp.sampling.shadowing import shadow
 
 Key = tuple[Hashable, tuple[Any, ...]]
@@ -162,7 +162,7 @@ class Smoothed:
 
     def _explored(self, data: Callable[[Weighing], Any]) -> list[Weighed]:
         found: list[Weighed] = []
-        with instrumented(self.smoothing, self._deadline), functions_of_draws().in_place():
+        with apply_instrument(self.smoothing, self._deadline), functions_of_draws().in_place():
             for _, outcome, left in explored(lambda path: self._run(path, data)):
                 if outcome is not None:
                     found.append(outcome)
@@ -184,7 +184,7 @@ class Smoothed:
             raise CannotInstrument(str(error).partition("\n")[0]) from None
         if smoothing.abandoned:
             return None
-        if smoothing.refusal or drawn_past_methods():
+        if smoothing.refusal or was_drawn_unasked():
             raise CannotInstrument(smoothing.refusal or "compiled code draws from its generator")
         if isinstance(output, Raised):
             raise CannotInstrument(f"it {output}, with draws that are arrays")

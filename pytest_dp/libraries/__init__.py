@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_dp.privacy import PrivacyProfile
 
 
-def needed(package: str) -> Any:
+def import_library(package: str) -> Any:
     """Import a module of a library; raises ClaimError that names the package if it is missing."""
     try:
         return import_module(package)

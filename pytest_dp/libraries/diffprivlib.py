@@ -8,7 +8,7 @@ from typing import Any
 from pytest_dp.claims_table import Claimed
 from pytest_dp.declaration import values
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.libraries import needed, refuse_promises
+from pytest_dp.libraries import import_library, refuse_promises
 
 
 def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
@@ -28,7 +28,7 @@ def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
     Claimed
         For `claims`.
     """
-    if not isinstance(mechanism, needed("diffprivlib.mechanisms").DPMechanism):
+    if not isinstance(mechanism, import_library("diffprivlib.mechanisms").DPMechanism):
         raise invalid("mechanism", mechanism, "Allowed: an object of diffprivlib.mechanisms.")
     refuse_promises(claim, "mechanism")
     promised: dict[str, Any] = {"eps": mechanism.epsilon, "delta": mechanism.delta}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_dp.errors import invalid
-from pytest_dp.libraries import needed, profile
+from pytest_dp.libraries import import_library, profile
 from pytest_dp.privacy import PrivacyProfile
 
 
@@ -25,8 +25,8 @@ def guarantee(promised: Any, *, replace: bool = False) -> PrivacyProfile:
     PrivacyProfile
         For ``guarantee=`` of a claim: ``Claimed(mechanism, guarantee=guarantee(event), ...)``.
     """
-    accounting = needed("dp_accounting")
-    pld = needed("dp_accounting.pld")
+    accounting = import_library("dp_accounting")
+    pld = import_library("dp_accounting.pld")
     if isinstance(promised, accounting.DpEvent):
         relations = accounting.NeighboringRelation
         relation = relations.REPLACE_ONE if replace else relations.ADD_OR_REMOVE_ONE

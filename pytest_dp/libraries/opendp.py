@@ -12,7 +12,7 @@ from pytest_dp.claims_table import Claimed
 from pytest_dp.declaration import Queries, add_remove_one, queries, replace_one, values
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.inputs import patterns
-from pytest_dp.libraries import needed, profile, refuse_promises
+from pytest_dp.libraries import import_library, profile, refuse_promises
 from pytest_dp.limits import EQUAL
 
 MEASURES = {
@@ -62,7 +62,7 @@ def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any
     Claimed
         For `claims`.
     """
-    kind = needed("opendp.mod").Measurement
+    kind = import_library("opendp.mod").Measurement
     if not isinstance(measurement, kind):
         raise invalid("measurement", measurement, "Allowed: a Measurement of opendp.")
     refuse_promises(claim, "measurement")

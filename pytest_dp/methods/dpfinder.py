@@ -42,7 +42,7 @@ from pytest_dp.methods.statdp import suspect
 from pytest_dp.methods.two_stage import search_then_test
 from pytest_dp.outputs.features import features
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.search.families import families_of
@@ -171,7 +171,7 @@ def _run_restarts(context: Context) -> list[_Estimated]:
         best = found[0]
         inputs = " and ".join(describe(data, LABEL) for data in (best.pair.d1, best.pair.d2))
         context.sampler.note(
-            f"of {counted(len(found), 'restart')}, the best ended on {inputs}, with {best.text} "
+            f"of {plural(len(found), 'restart')}, the best ended on {inputs}, with {best.text} "
             "(approximate: M-CLT, of correlated runs)"
         )
     return found

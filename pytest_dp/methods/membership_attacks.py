@@ -23,7 +23,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.outputs.targeted import targeted
+from pytest_dp.outputs.targeted import target_record
 from pytest_dp.outputs.user_features import name_of
 from pytest_dp.reprs import on_one_line
 
@@ -142,7 +142,9 @@ def shown_of(
     else:
         cells, known = cells_of(example), cells_of(data)
         if known is not None and cells is not None and cells.keys() == known.keys():
-            wanted = [targeted(without, record_cells(data, at), seed) for at, _, without in targets]
+            wanted = [
+                target_record(without, record_cells(data, at), seed) for at, _, without in targets
+            ]
             if all(one is not None for one in wanted):
                 tables = [one for one in wanted if one is not None]
                 return Shown(tuple(tables), tuple(tables[0].labels))

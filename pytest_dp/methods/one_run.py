@@ -25,7 +25,7 @@ from pytest_dp.limits import CLEARLY, FAR, NO_LOSS, SHOWN_ALPHA
 from pytest_dp.method_settings import OneRun
 from pytest_dp.methods.canary_scores import canary_scores
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.results.evidence import e_value
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.chunks import Input
@@ -209,7 +209,7 @@ class _Guessing:
         ways += [f"runs={max(at_least, 2)}"] if math.isfinite(at_least) else []
         ways += [] if self.alpha >= SHOWN_ALPHA else [f"alpha={SHOWN_ALPHA}"]
         raise ClaimError(
-            f"{m:,} canaries, of which {guessed:,} are guessed in {counted(runs, 'run')}, can show "
+            f"{m:,} canaries, of which {guessed:,} are guessed in {plural(runs, 'run')}, can show "
             f"nothing against {self.context.guarantee} at alpha={self.alpha:g}, even if all "
             f"guesses were right. Allowed: {', or '.join(ways) or 'a claim of less'}."
         )

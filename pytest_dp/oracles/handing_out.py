@@ -17,19 +17,19 @@ from pytest_dp.oracles.numbers import Numbers, Pinned, is_supported
 from pytest_dp.oracles.sums import Record
 from pytest_dp.oracles.tracked import tracked_draws
 from pytest_dp.outputs.outcome import same
-from pytest_dp.randomness.catalogue import kind_of, size_of
+from pytest_dp.randomness.catalogue import draw_kind_of, size_of
 from pytest_dp.randomness.laws import Law
-from pytest_dp.randomness.requests import RNG, Request, Site, Source, answered, plain, stack
+from pytest_dp.randomness.requests import RNG, Request, Site, Source, answer_request, plain, stack
 from pytest_dp.randomness.stand_ins import (
     CannotInstrument,
     Instrument,
-    drawn_past_methods,
     stand_in,
+    was_drawn_unasked,
 )
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.instrumented import instrumented
+from pytest_dp.sampling.instrumented import apply_instrument
 
 MAX_DRAWS = 10_000
 """Requests for draws in one run. With more, runs that reject draws for ever are replayed longer
@@ -126,7 +126,7 @@ class HandingOut(Instrument):
 
     def end(self, output: Any) -> Run:
         """Return the run; raises CannotInstrument if some of its draws could not be given."""
-        if drawn_past_methods():
+        if was_drawn_unasked():
             self.note("compiled code draws from its generator")
         if self.refusal:
             raise CannotInstrument(self.refusal)
@@ -136,10 +136,12 @@ class HandingOut(Instrument):
         """Return the next draw of this run, as a real generator would give it."""
         if len(self._drawn) >= MAX_DRAWS:
             self.refuse(f"it draws more than {MAX_DRAWS:,} times in a run")
-        standard_of = kind_of(request).standard
+        standard_of = draw_kind_of(request).standard
         if standard_of is None:
             number = self._note(None, np.zeros(0), request, np.zeros(0))
-            return answered(_generator(request.source.kind, self._numbers.seed, number), request)
+            return answer_request(
+                _generator(request.source.kind, self._numbers.seed, number), request
+            )
         arguments = request.arguments
         if arguments.get("out") is not None or np.dtype(arguments.get("dtype", float)) not in WIDE:
             self.refuse(NARROW)
@@ -219,7 +221,7 @@ def _type_of_whole(request: Request) -> type:
     """Return the type in which a method returns one whole number."""
     key = request.source.kind, request.method
     if key not in _WHOLE:
-        _WHOLE[key] = type(answered(plain(request.source.kind, bytes(32)), request))
+        _WHOLE[key] = type(answer_request(plain(request.source.kind, bytes(32)), request))
     return _WHOLE[key]
 
 
@@ -232,7 +234,7 @@ class Replayer:
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
-        self._stack.enter_context(instrumented(self._instrument, self._deadline))
+        self._stack.enter_context(apply_instrument(self._instrument, self._deadline))
         with self._stack:  # closed again if there is no copy
             self._items = [Input(data) for data in self._inputs]
             self.start_afresh()

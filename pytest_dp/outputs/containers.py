@@ -21,9 +21,9 @@ from pytest_dp.faults import note_fault
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.iterators import IteratorElements
-from pytest_dp.outputs.leaves import NUMBERS, named
+from pytest_dp.outputs.leaves import NUMBERS, type_name
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 
 Aspect = tuple[str, str, Any]
 """A place, what is observed of it (see `ASPECT_TEXTS`), and what that is."""
@@ -65,7 +65,7 @@ PLAIN_HEADS: dict[Any, Head] = {
 """Of the commonest containers."""
 
 
-def opened(container: Any) -> tuple[Head, Sequence[Any]] | None:
+def open_container(container: Any) -> tuple[Head, Sequence[Any]] | None:
     """Return the head and the elements of a container.
 
     None for other objects, or if reading fails.
@@ -97,7 +97,7 @@ def _length_of(container: Any) -> int | None:
 
 def kind_of(container: Any) -> str:
     """The name of a container's type; for the elements of an iterator, the iterator's type."""
-    return container.kind if isinstance(container, IteratorElements) else named(type(container))
+    return container.kind if isinstance(container, IteratorElements) else type_name(type(container))
 
 
 def _dtype(column: Any) -> str:
@@ -164,7 +164,7 @@ def _in_order(elements: Any) -> list[Any]:
             return sorted(elements)
         except TypeError:
             pass
-    return sorted(elements, key=lambda element: (type(element).__name__, shown(element)))
+    return sorted(elements, key=lambda element: (type(element).__name__, safe_repr(element)))
 
 
 Opener = Callable[[Any, list[Aspect]], Inside | None]
@@ -280,7 +280,7 @@ def _head_of(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
 @lru_cache(maxsize=512)
 def _head_of_keys(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
     keys = _in_order(given)
-    order: list[Aspect] = [("", "order", tuple(map(shown, given)))] if given else []
+    order: list[Aspect] = [("", "order", tuple(map(safe_repr, given)))] if given else []
     labels = tuple(f"[{key!r}]" for key in keys)
     return Head(kind, labels, (("", "type", kind), *order), len(given)), keys
 

@@ -38,11 +38,11 @@ from pytest_dp.outputs.rounding import (
     Room,
     WholeOutputs,
     clusters,
-    recurring,
+    find_recurring,
     room,
 )
 from pytest_dp.outputs.table import Table
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 
 Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""
@@ -236,7 +236,7 @@ def _recurring_values(
         for side in (numbers1, numbers2)
     )
     # Where outputs on both inputs share their noise, all numbers may come twice, once on each.
-    often = recurring(counts, 0.002) | recurring(np.maximum(c1, counts - c1), 1.0)
+    often = find_recurring(counts, 0.002) | find_recurring(np.maximum(c1, counts - c1), 1.0)
     at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[: 2 * DOZENS]]
     commonest, rooms = values.values[at], values.reach[at]
 
@@ -326,7 +326,7 @@ def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1
     with suppress(TypeError):  # of kinds that have no order
         plain.sort()
-    return OneOf(outcomes, tuple(map(shown, plain)), varied)
+    return OneOf(outcomes, tuple(map(safe_repr, plain)), varied)
 
 
 def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> list[Condition]:

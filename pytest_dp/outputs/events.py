@@ -9,11 +9,11 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, written
+from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, category_text
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.outputs.wording import about, negated, of_test, plain, shown_as, where
+from pytest_dp.outputs.wording import about, negate, of_test, plain, shown_as, where
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Equals:
         if np.isnan(self.value):
             return f"isnan({self.feature.text})"
         if self.feature.of_kind.test:
-            return self.feature.text if self.value else negated(self.feature.text)
+            return self.feature.text if self.value else negate(self.feature.text)
         text, show = shown_as(self.feature, plain)
         return f"{text} == {show(self.value)}"
 
@@ -129,7 +129,9 @@ class Is:
             return f"{self.feature.text} is {'not ' if self.negated else ''}None"
         if kind != "str" and isinstance(value, str) and not value:
             return f"type({self.feature.text}) is {'not ' if self.negated else ''}{kind}"
-        return f"{self.feature.text} {'!=' if self.negated else '=='} {written(self.category)}"
+        return (
+            f"{self.feature.text} {'!=' if self.negated else '=='} {category_text(self.category)}"
+        )
 
     @property
     def said(self) -> str:

@@ -150,7 +150,7 @@ KINDS: dict[str, Kind] = {
     **{kind: _summary(kind, **_position) for kind in ("argmin", "argmax")},
     "len": _whole(quantities.length, of_all=True),
     "count": _whole(quantities.count, of_all=True),
-    "hamming": _whole(quantities.hamming, of_all=True),
+    "hamming": _whole(quantities.hamming_distance, of_all=True),
     "above": _whole(quantities.above, of_all=True),
     "bit": _whole(quantities.bit),
     "at an index": Kind(lambda what, table: what.column(table), categories=True),
@@ -160,7 +160,7 @@ KINDS: dict[str, Kind] = {
     "reading of characters": Kind(numeric(_values)),
     "reading that is a test": _test(_values, cost=0.0),
     "parsed": Kind(parsed.column),
-    "parsed and tested": Kind(parsed.tested, lambda *_: None, whole=True, test=True),
+    "parsed and tested": Kind(parsed.test_condition, lambda *_: None, whole=True, test=True),
     "key": _test(forms.has_key, cost=0.0),
     "relation": Kind(numeric(_values), _of_relation, discrete=True),
     "remainder": Kind(numeric(_values), lambda *_: None, discrete=True),
@@ -232,7 +232,7 @@ SPECIAL: tuple[Category, ...] = (
 """What a quantity may be instead of a finite number, beside a category."""
 
 
-def told(feature: Feature, table: Table) -> tuple[Floats, Ints, list[Category]]:
+def numbers_and_categories(feature: Feature, table: Table) -> tuple[Floats, Ints, list[Category]]:
     """Return numbers, codes for outputs without a finite one, and the categories of codes.
 
     `NUMBER` where it is a finite one, else a position among the categories of the table, and

@@ -11,19 +11,19 @@ from pytest_dp.arrays import Bools, Ints
 from pytest_dp.limits import DOZENS, HUNDREDS, MANY, MILLION, POOL, SEVERAL, STEPS, THOUSAND
 from pytest_dp.outputs.events import Equals, Is
 from pytest_dp.outputs.feature import LAST, LEN, PARSED, PLACE_KINDS, Feature, leaf
-from pytest_dp.outputs.forms import observed
+from pytest_dp.outputs.forms import observe_forms
 from pytest_dp.outputs.indexed import at_indices
 from pytest_dp.outputs.lattices import remainders
-from pytest_dp.outputs.leaves import NUMBER, written
+from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.parsed import Part, inside, parsers_of
-from pytest_dp.outputs.parsed import written as written_of
+from pytest_dp.outputs.parsed import word_parsed as written_of
 from pytest_dp.outputs.relations import near_relations, relations
-from pytest_dp.outputs.rounding import room_of
+from pytest_dp.outputs.rounding import tolerance_of
 from pytest_dp.outputs.screening import (
     Places,
     affordable_number,
     choose,
-    differing,
+    differing_columns,
     informative,
     leading_rows,
 )
@@ -60,7 +60,7 @@ def _place_features(
     if any(len(structure.places) > 1 for structure in containers):
         every = "output" if _every(table) == "output" else f"list({_every(table)})"
         for level in list(table.levels)[:MANY]:
-            collected.append(Feature(f"{every}.count({written(level)})", "count", level))
+            collected.append(Feature(f"{every}.count({category_text(level)})", "count", level))
         collected += map(_distance, filter(_is_short_vector, references))
     return list(dict.fromkeys(collected))
 
@@ -92,7 +92,7 @@ def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
         return True
     numbers, codes = feature.columns(table)
     rows1, rows2 = (np.flatnonzero(side)[:paired] for side in (on_d, ~on_d))
-    return bool(differing(numbers[:, None], codes[:, None], rows1, rows2)[0][0])
+    return bool(differing_columns(numbers[:, None], codes[:, None], rows1, rows2)[0][0])
 
 
 def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
@@ -200,7 +200,7 @@ def _parsed_quantities(inner: Feature, parsed: Table) -> Iterator[tuple[str, str
 def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
     """Types and orders of keys that vary."""
     return _most_distinguishing(
-        [Feature(*each) for each in observed(table)], table, on_d, 2 * SEVERAL
+        [Feature(*each) for each in observe_forms(table)], table, on_d, 2 * SEVERAL
     )
 
 
@@ -215,7 +215,7 @@ def _levels(table: Table) -> list[Feature]:
     levels = {float(f"{level:.3g}") for level in np.quantile(finite, (0.25, 0.5, 0.75))}
     every = _every(table)
     # Numbers that equal a level but for rounding count as above it.
-    around = room_of(finite)
+    around = tolerance_of(finite)
     return [
         Feature(f"sum(x >= {at:g} for x in {every})", "above", at - float(around.at(at)))
         for at in sorted(levels)

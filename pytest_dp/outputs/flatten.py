@@ -17,7 +17,14 @@ import numpy as np
 
 from pytest_dp.arrays import Ints
 from pytest_dp.limits import DEEP
-from pytest_dp.outputs.containers import ALL_ELEMENTS, PLAIN_HEADS, Aspect, Head, indices, opened
+from pytest_dp.outputs.containers import (
+    ALL_ELEMENTS,
+    PLAIN_HEADS,
+    Aspect,
+    Head,
+    indices,
+    open_container,
+)
 from pytest_dp.outputs.leaves import NO_CONTAINERS, Named
 
 
@@ -92,7 +99,7 @@ class _Walk:
         if type(node) not in NO_CONTAINERS and len(above) <= DEEP:
             if id(node) in above:  # it holds itself
                 node = ...
-            container = opened(node)
+            container = open_container(node)
             if container is not None and (len(container[1]) or not above):
                 return self._shape(*container, (*above, id(node)))
         self.leaves.append(node)

@@ -86,7 +86,7 @@ def _keys(form: Form, place: str) -> tuple[str, ...]:
     return next((keys for at, what, keys in form if (at, what) == (place, "order")), ())
 
 
-def observed(table: Table) -> Iterator[Observed]:
+def observe_forms(table: Table) -> Iterator[Observed]:
     """Yield the aspects of forms, and of types of numbers, that vary among these outputs."""
     kinds = {structure.kind for structure in table.structures}
     if len(kinds) > 1:

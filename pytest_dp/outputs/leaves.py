@@ -22,7 +22,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 
 NUMBER = -1
 """Category code of a leaf that is a number."""
@@ -57,7 +57,7 @@ def category(leaf: Any) -> Category:
         address = " at 0x" in repr(leaf)
     except Exception:  # a repr that fails says as little as an address
         address = True
-    return type(leaf).__name__, "" if address else without_last_digits(shown(leaf))
+    return type(leaf).__name__, "" if address else without_last_digits(safe_repr(leaf))
 
 
 def _rounded_text(leaf: Any) -> Any:
@@ -72,7 +72,7 @@ def _rounded_text(leaf: Any) -> Any:
     return leaf
 
 
-def written(category: Category) -> str:
+def category_text(category: Category) -> str:
     """Return a category as Python would write it; the name of its type where it has no value."""
     kind, value = category
     if kind == "str" or not isinstance(value, str):
@@ -80,7 +80,7 @@ def written(category: Category) -> str:
     return value or kind
 
 
-def named(kind: type) -> str:
+def type_name(kind: type) -> str:
     """Return the name of a type; NumPy's types for the same values are named like Python's."""
     return _PYTHON_NAMES.get(kind, kind.__name__)
 
@@ -122,7 +122,7 @@ class Named:
     without memory."""
 
     def part(self, keep: Ints | slice) -> Named:
-        return Named(self.names, picked(self.which, keep))
+        return Named(self.names, pick_entries(self.which, keep))
 
     @staticmethod
     def joined(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
@@ -154,10 +154,10 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
     """Leaves of these types as columns: numbers, codes, levels and types as in `Table`."""
     levels: dict[Category, int] = {}
     others = {kind for kind in types if not is_number(kind)}
-    names = sorted(set(map(named, types - others)))
+    names = sorted(set(map(type_name, types - others)))
     number_types = one_name(names[0] if names else UNKNOWN, len(flat))
     if len(names) > 1 or (names and others):
-        of = {kind: -1 if kind in others else names.index(named(kind)) for kind in types}
+        of = {kind: -1 if kind in others else names.index(type_name(kind)) for kind in types}
         which = np.fromiter(map(of.__getitem__, map(type, flat)), np.int64, len(flat))
         if len(names) > 1:
             number_types = Named(tuple(names), np.maximum(which, 0))
@@ -194,7 +194,7 @@ def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints
     return np.fromiter(map(code.__getitem__, keys), np.int64, len(keys))
 
 
-def picked(column: Ints, keep: Ints | slice) -> Ints:
+def pick_entries(column: Ints, keep: Ints | slice) -> Ints:
     """Return some entries of a column, without memory where all are the same."""
     if isinstance(keep, slice) or column.strides != (0,):
         return column[keep]

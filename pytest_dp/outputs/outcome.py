@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.outputs.attributes import attributes
-from pytest_dp.reprs import shown, without_addresses
+from pytest_dp.reprs import safe_repr, without_addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Raised:
         try:
             said = str(error)
         except Exception:  # raised by its own __str__
-            said = shown(error)
+            said = safe_repr(error)
         extra = "".join(f"; {name}={value!s}" for name, value in vars(error).items())
         return cls(type(error).__name__, trace, without_addresses(said + extra))
 
@@ -71,7 +71,7 @@ def same(left: Any, right: Any, deep: int = 4) -> bool:
         pass
     left_fields, right_fields = attributes(left), attributes(right)
     if left_fields is None or right_fields is None or type(left) is not type(right) or not deep:
-        return shown(left) == shown(right)
+        return safe_repr(left) == safe_repr(right)
     return left_fields.keys() == right_fields.keys() and all(
         same(left_fields[key], right_fields[key], deep - 1) for key in left_fields
     )

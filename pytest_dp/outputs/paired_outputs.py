@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Outputs, joined
+from pytest_dp.arrays import Bools, Outputs, join_outputs
 from pytest_dp.limits import SEVERAL, STEPS, THOUSAND, TOTAL_ROOM
 from pytest_dp.outputs.feature import Extract, Feature
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.table import Table, concatenated, tabulate
+from pytest_dp.outputs.table import Table, concatenate, tabulate
 
 ROOM_OF_AN_OBJECT = 4
 """What a number takes that is a Python object. Derived: 32 bytes against 8 in an array."""
@@ -40,7 +40,7 @@ class PairedOutputs:
         self._tables[1].append((on_d, on_d2))
         self.pairs += len(on_d)
         self.coupled += len(on_d) if coupled else 0
-        self._room_of_output = self._room_of_output or room_of(on_d)
+        self._room_of_output = self._room_of_output or size_of_output(on_d)
 
     def table(self) -> tuple[Table, Bools]:
         """All outputs that are kept, and which of them are on D."""
@@ -49,7 +49,7 @@ class PairedOutputs:
             if merged is not None:
                 half = len(merged) // 2
                 batches = [(merged.between(0, half), merged.between(half, 2 * half)), *batches]
-            merged = concatenated([table for side in zip(*batches, strict=True) for table in side])
+            merged = concatenate([table for side in zip(*batches, strict=True) for table in side])
             self._tables = merged, []
         return merged, np.arange(2 * self.pairs) < self.pairs
 
@@ -83,7 +83,7 @@ class PairedOutputs:
         table = self.table()[0]
         shown = max(SEVERAL, int((10 * STEPS) / leaves_of(table)))
         sides = (table.raw[: self.pairs], table.raw[self.pairs :])
-        examples = tabulate(joined([leading(side, shown) for side in sides]))
+        examples = tabulate(join_outputs([copy_first(side, shown) for side in sides]))
         extract = Extract(tuple(about))
         self._tables = extract(table), []
         self.extract, self._examples = extract, examples
@@ -94,7 +94,7 @@ def leaves_of(table: Table) -> float:
     return max(1.0, float(np.mean(table.sizes[:8])))
 
 
-def room_of(table: Table) -> float:
+def size_of_output(table: Table) -> float:
     """Return the memory that an output takes, in numbers of an array, judged by the first few.
 
     In a long list or the like each number is an object, which takes four times as much.
@@ -104,7 +104,7 @@ def room_of(table: Table) -> float:
     return leaves if in_arrays or leaves < THOUSAND else ROOM_OF_AN_OBJECT * leaves
 
 
-def leading(outputs: Outputs, number: int) -> Outputs:
+def copy_first(outputs: Outputs, number: int) -> Outputs:
     """Return the first outputs, as a copy, so that the memory of the others can be freed."""
     part = outputs[:number]
     return part.copy() if isinstance(part, np.ndarray) else part

@@ -74,12 +74,12 @@ _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
 """A text in quotes, or the name of the output."""
 
 
-def written(part: Part, text: str) -> str:
+def word_parsed(part: Part, text: str) -> str:
     """Reword a text about an output as one about what is parsed from it."""
-    return renamed(text, PARSERS[part.parser][1].format(part.place))
+    return rename_output(text, PARSERS[part.parser][1].format(part.place))
 
 
-def renamed(text: str, name: str) -> str:
+def rename_output(text: str, name: str) -> str:
     """Put another name for the output into a text about it."""
     return _NAME.sub(lambda found: found[1] or name, text)
 
@@ -119,7 +119,7 @@ def _parse_texts(parser: str, table: Table) -> tuple[Table, Ints]:
     return known
 
 
-def opened(text: str | bytes) -> tuple[Callable[[str], str], Any] | None:
+def parse_text(text: str | bytes) -> tuple[Callable[[str], str], Any] | None:
     """Parse a text, and return how its parts are written; None if it is only a text."""
     readers = {"number": (float, "float({})"), **PARSERS}
     for parse, template in readers.values():
@@ -143,7 +143,7 @@ def column(part: Part, table: Table) -> tuple[Floats, Ints]:
     return _of_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)
 
 
-def tested(part: Part, table: Table) -> tuple[Floats, Ints]:
+def test_condition(part: Part, table: Table) -> tuple[Floats, Ints]:
     """Return 1 where a condition holds of the parsed text, and 0 where not."""
     parsed, row = _parse_texts(part.parser, table)
     holds = part.inner.mask(parsed).astype(np.float64)

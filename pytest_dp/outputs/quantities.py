@@ -84,7 +84,7 @@ def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
         return numbers - others, np.where(both, NUMBER, ABSENT)
 
 
-def hamming(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
+def hamming_distance(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
     """Count in how many positions each output differs from the reference; NaN for bare leaves."""
     values = np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)
     codes = np.array(

@@ -50,10 +50,10 @@ def room(feature: Feature, table: Table) -> Room:
     if parts is None:
         return NO_ROOM
     numbers, codes = feature.columns(table)
-    return room_of(numbers[codes == NUMBER], *parts)
+    return tolerance_of(numbers[codes == NUMBER], *parts)
 
 
-def room_of(numbers: Floats, *made_of: Floats) -> Room:
+def tolerance_of(numbers: Floats, *made_of: Floats) -> Room:
     """Return the rounding tolerance of numbers, given their operands."""
     finite = _finite_sample(numbers)
     if len(finite) < 2:
@@ -168,7 +168,7 @@ Merging = tuple[tuple[str, Clusters], ...]
 """What is equal but for rounding, by place."""
 
 
-def merging(table: Table) -> Merging:
+def find_clusters(table: Table) -> Merging:
     """Find clusters of numbers that are equal but for rounding, at each place of the outputs."""
     if table.is_extract or len(table.places) > MANY:
         return ()
@@ -178,7 +178,7 @@ def merging(table: Table) -> Merging:
         values, counts = np.unique(numbers[codes == NUMBER], return_counts=True)
         finite = np.isfinite(values)
         values, counts = values[finite], counts[finite]
-        around = room_of(np.repeat(values, counts))
+        around = tolerance_of(np.repeat(values, counts))
         if len(values) < 2 or around == NO_ROOM:
             continue
         near = clusters(values, counts, around)[0]
@@ -186,7 +186,7 @@ def merging(table: Table) -> Merging:
     return tuple(by_place)
 
 
-def merged(table: Table, near: Merging) -> Table:
+def merge_clusters(table: Table, near: Merging) -> Table:
     """Return a table in which numbers that are equal but for rounding are the same."""
     if not near or table.is_extract:
         return table
@@ -214,8 +214,8 @@ class WholeOutputs:
     @classmethod
     def of(cls, table: Table, *, exact: bool = False) -> Self:
         """All outputs of a table; `exact` as in `Feature`."""
-        near = () if exact else merging(table)
-        marks = np.unique(hashes(merged(table, near)))
+        near = () if exact else find_clusters(table)
+        marks = np.unique(hashes(merge_clusters(table, near)))
         return cls(tuple(marks.tolist()), near, table.is_typed)
 
     @property
@@ -225,7 +225,7 @@ class WholeOutputs:
 
     def codes(self, table: Table) -> Ints:
         """For each output its position among these, shape (n,)."""
-        found = hashes(merged(table, self.near), self.typed)
+        found = hashes(merge_clusters(table, self.near), self.typed)
         at = np.searchsorted(self.marks, found)
         same = np.append(self.marks, 0)[at] == found
         return np.where(same & (at < len(self.marks)), at, len(self.marks))
@@ -235,7 +235,7 @@ class WholeOutputs:
         return self.codes(table) < len(self.marks)
 
 
-def recurring(counts: Ints, share: float) -> Bools:
+def find_recurring(counts: Ints, share: float) -> Bools:
     """Return which values come more often than chance explains; counts are in order of value.
 
     Those are values that make up more than a share of all outputs, and among continuous ones any

@@ -71,14 +71,16 @@ def informative(
     rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
     if min(paired, len(rows1), len(rows2)) < SEVERAL:
         return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit), []
-    moved, touched = differing(numbers, codes, rows1[:paired], rows2[:paired])
+    moved, touched = differing_columns(numbers, codes, rows1[:paired], rows2[:paired])
     chosen = _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
     partners = _partners(numbers, rows1, chosen, ~moved & ~touched)
     others = np.array([partner for _, partner in partners], dtype=np.int64)
     return np.unique(np.concatenate([chosen, others])), partners
 
 
-def differing(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> tuple[Bools, Bools]:
+def differing_columns(
+    numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints
+) -> tuple[Bools, Bools]:
     """Return which columns differ in some pair of rows: by more than rounding, and at all."""
     width = numbers.shape[1]
     moved, touched = np.zeros(width, bool), np.zeros(width, bool)

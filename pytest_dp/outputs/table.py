@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.arrays import Bools, Floats, Ints, Outputs, joined
+from pytest_dp.arrays import Bools, Floats, Ints, Outputs, join_outputs
 from pytest_dp.outputs.containers import is_plain
 from pytest_dp.outputs.flatten import EXTRACT, SCALAR, Structure, flatten, of_shape
 from pytest_dp.outputs.leaves import (
@@ -32,9 +32,9 @@ from pytest_dp.outputs.leaves import (
     all_numbers,
     are_all_numbers,
     leaves_of,
-    named,
     one_name,
-    picked,
+    pick_entries,
+    type_name,
 )
 
 
@@ -182,7 +182,7 @@ class Table:
             self.structure[keep],
             np.concatenate([[0], np.cumsum(self.sizes[keep])]),
             self.numbers[leaves],
-            picked(self.codes, leaves),
+            pick_entries(self.codes, leaves),
             self.levels,
             self.types.part(leaves),
             self.forms.part(keep),
@@ -191,7 +191,7 @@ class Table:
         vars(part)["places"] = self.places  # of the same structures
         vars(part)["readings"] = self.readings  # of the same levels
         for function, (numbers, codes) in self.results.items():
-            part.results[function] = numbers[keep], picked(codes, keep)
+            part.results[function] = numbers[keep], pick_entries(codes, keep)
         return part
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -245,7 +245,7 @@ def _joined_table(
     )
 
 
-def concatenated(tables: Sequence[Table]) -> Table:
+def concatenate(tables: Sequence[Table]) -> Table:
     """Join the outputs of several tables into one, equal to what `tabulate` would make of them.
 
     Nothing is taken apart again, but for arrays, where that costs next to nothing. Columns that are
@@ -253,7 +253,7 @@ def concatenated(tables: Sequence[Table]) -> Table:
     """
     if len(tables) == 1:
         return tables[0]
-    raw = joined([table.raw for table in tables])
+    raw = join_outputs([table.raw for table in tables])
     combined = None
     if any(isinstance(table.raw, np.ndarray) for table in tables):
         combined = tabulate(raw)
@@ -299,7 +299,7 @@ def _arrays_table(outputs: Outputs) -> Table | None:
     if not _in_floats(stack):
         return None
     # The type of the elements of `tolist`, as where arrays stand in other containers.
-    number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else named(dtype.type)
+    number = "int" if dtype.kind in "iu" else "float" if is_plain(dtype) else type_name(dtype.type)
     return _array_table(stack, list(stack), number, (("output", "dtype", str(dtype)),))
 
 

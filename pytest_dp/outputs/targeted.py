@@ -136,7 +136,7 @@ def _text(name: Hashable) -> str:
     return f"[{name}]" if isinstance(name, int) else str(name)
 
 
-def targeted(without: Any, record: dict[Hashable, Any], seed: int) -> Targeted | None:
+def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targeted | None:
     """Make the quantities by which to look for a record in tables such as the data `without` it.
 
     The subsets follow from the seed. None if the data is no table, or of other columns.
@@ -190,4 +190,4 @@ def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
     has, without, at = (
         (d1, d2, found[0].at1) if found[0].at1 is not None else (d2, d1, found[0].at2)
     )
-    return None if at is None else targeted(without, record_cells(has, at), seed)
+    return None if at is None else target_record(without, record_cells(has, at), seed)

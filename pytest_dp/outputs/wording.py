@@ -35,7 +35,7 @@ def _time(seconds: float) -> str:
 _MOMENTS = ((".toordinal()", _day), (".replace(tzinfo=utc).timestamp()", _time))
 
 
-def negated(test: str) -> str:
+def negate(test: str) -> str:
     """Return the opposite of a test, as a person would write it."""
     for pattern, word in ((_HAS, "not in"), (_TYPE, "is not")):
         if found := pattern.match(test):
@@ -72,7 +72,7 @@ def of_test(test: str, holds: bool) -> str:
         return about(found[1], f"{'' if holds else 'not '}of type {found[2]}")
     if found := re.match(r"list\(output\) == \[(.*)\]$", text):
         return f"with keys in {'the order' if holds else 'another order than'} {found[1]}"
-    return where(text if holds else negated(text))
+    return where(text if holds else negate(text))
 
 
 _SAID = (

@@ -22,10 +22,10 @@ from pytest_dp.plugin.names import (
     MARKER,
     PROFILE,
     STDERR,
-    asked,
     claims_path,
     has_claims,
     ini,
+    option_or_ini,
 )
 from pytest_dp.plugin.outcomes import TOLD, Outcomes, place_to_tell, tell
 from pytest_dp.plugin.selection import START, Start
@@ -121,9 +121,9 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Print the evidence that was collected, where that is all that is asked for."""
     if not config.option.dp_evidence:
         return None
-    from pytest_dp.plugin.earlier import collected
+    from pytest_dp.plugin.earlier import describe_evidence
 
-    for line in collected(config):
+    for line in describe_evidence(config):
         print(line)  # noqa: T201  as pytest --fixtures does
     return 0
 
@@ -143,11 +143,11 @@ def pytest_configure(config: pytest.Config) -> None:
     with suppress(OSError):  # there is none
         config.stash[STDERR] = copy = os.dup(2)
         config.add_cleanup(partial(os.close, copy))
-    modules_wanted(config)  # a value that makes no sense is said now
+    collects_modules(config)  # a value that makes no sense is said now
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
     profiles_in_use = "pytest_dp.profiles" in sys.modules
     if profiles_in_use or any(
-        asked(config, name) is not None
+        option_or_ini(config, name) is not None
         for name, _, _ in _OPTIONS
         if name not in ("modules", "claims")
     ):
@@ -189,7 +189,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Source modules that mention a claim, where ``dp_modules`` asks for them."""
-    if file_path.suffix != ".py" or not modules_wanted(parent.config):
+    if file_path.suffix != ".py" or not collects_modules(parent.config):
         return None
     if _MENTION not in file_path.read_bytes():
         return None
@@ -198,7 +198,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return source_module(file_path, parent)
 
 
-def modules_wanted(config: pytest.Config) -> bool:
+def collects_modules(config: pytest.Config) -> bool:
     """Return whether source modules are collected."""
     return bool(getattr(config.option, "dp_modules", None) or ini(config, "modules"))
 

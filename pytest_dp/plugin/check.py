@@ -12,13 +12,13 @@ import pytest
 from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.plugin.failure import represent
-from pytest_dp.plugin.markers import UNAUDITED, claimed, place, read_marker, takes_dp_check
+from pytest_dp.plugin.markers import UNAUDITED, closest_markers, place, read_marker, takes_dp_check
 from pytest_dp.plugin.names import AUDITED, MARKER, PROFILE, STDERR, reports
 from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.report.alarms import properties
 from pytest_dp.report.headline import headline
-from pytest_dp.report.record import Record, promised
+from pytest_dp.report.record import Record, claim_fields
 from pytest_dp.report.violation import violation
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import FIELDS, GRADES
@@ -159,7 +159,7 @@ def _too_little(result: AuditResult, at_least: str) -> str:
 def checker(request: pytest.FixtureRequest) -> Any:
     """The function that the fixture ``dp_check`` gives to a test."""
     item: pytest.Item = request.node
-    _, markers = claimed(item)
+    _, markers = closest_markers(item)
     if not markers:
         pytest.fail(
             "dp_check audits the claim of the test's marker, and this test has none. Write "
@@ -236,7 +236,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
         claim = getattr(item, "claim", item.stash.get(_CLAIM, None))
-        said = promised(claim) if isinstance(claim, Claim) else {}  # else it cannot be read
+        said = claim_fields(claim) if isinstance(claim, Claim) else {}  # else it cannot be read
         records.append(replace(record, expected=passed, **said))
     if records:
         report.__dict__["dp_records"] = [record.as_dict() for record in records]

@@ -16,7 +16,7 @@ import pytest
 from pytest_dp.plugin.claims_seen import Seen
 from pytest_dp.plugin.failure import count_as_error
 from pytest_dp.plugin.names import AUDITED, MARKER, claims_path, ini
-from pytest_dp.plugin.selection import scope, typed
+from pytest_dp.plugin.selection import scope, typed_options
 
 CHOICES = ("auto", "check", "update", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -32,7 +32,7 @@ def _mode(config: pytest.Config, worker: bool) -> str:
         raise pytest.UsageError(
             f"{where}: Invalid claims={mode!r}. Valid choices: {', '.join(map(repr, CHOICES))}."
         )
-    if mode in ("update", "off") and not worker and "dp_claims" not in typed(config):
+    if mode in ("update", "off") and not worker and "dp_claims" not in typed_options(config):
         raise pytest.UsageError(
             f"dp_claims={mode} stands in a file, where a change would not be seen. Allowed there: "
             f"auto and check. Write --dp-claims={mode} on the command line."
@@ -66,11 +66,11 @@ class ClaimsFile(Seen):
         outcome = yield
         left = {id(item) for item in items}
         for item in before:
-            from pytest_dp.plugin.claims_judged import described
+            from pytest_dp.plugin.claims_judged import describe_test
 
             gone = "deselected" if id(item) in self._announced else "removed"
             state = "collected" if id(item) in left else gone
-            self.tests[item.nodeid] = described(item, self.file, state)
+            self.tests[item.nodeid] = describe_test(item, self.file, state)
         return outcome
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:

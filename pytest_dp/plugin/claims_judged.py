@@ -17,25 +17,25 @@ from pytest_dp.plugin.claims_seen import Seen
 from pytest_dp.plugin.failure import decorator_source, relative, represent
 from pytest_dp.plugin.markers import place
 from pytest_dp.plugin.names import AUDITED
-from pytest_dp.plugin.options import typed_profile, written
+from pytest_dp.plugin.options import settings_of_files, typed_profile
 from pytest_dp.plugin.selection import BUILTIN, leaves_out, left_out_by_marks, scope
 from pytest_dp.profiles import of_project, own, profile
-from pytest_dp.records.entries import Entry, differing, entry
+from pytest_dp.records.entries import Entry, differing_settings, entry
 from pytest_dp.records.judging import (
     Collected,
     counterparts,
     judge,
-    judged,
+    judge_claim,
     mechanism_of,
     message,
-    summary,
+    summarize,
     test_of,
-    updated,
+    update_entries,
 )
 from pytest_dp.records.storing import alone, load
 from pytest_dp.records.storing import write as store
 from pytest_dp.report.record import Record
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 _GROUP = re.compile(r"@[^\]@]*$")
 """What xdist appends to an id with ``--dist=loadgroup``."""
@@ -49,7 +49,7 @@ def id_of(file: Path, test: Path, nodeid: str, marks: Collection[str] = ()) -> s
     return relative(test, file.parent) + colons + name
 
 
-def described(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
+def describe_test(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
     """Describe a test without an audit, as in `Seen.tests`."""
     path, line = place(item)
     marks = sorted({mark.name for mark in item.iter_markers()})
@@ -65,13 +65,13 @@ def described(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
 
 
 def _entry(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
-    settings = written(item.config, claim)
-    own_ones = {name: written(item.config, claim, profile(name)) for name in of_project()}
+    settings = settings_of_files(item.config, claim)
+    own_ones = {name: settings_of_files(item.config, claim, profile(name)) for name in of_project()}
     kept = entry(claim, settings, resolved, profiles=own_ones)
     chosen = typed_profile(item.config)
     if chosen in own_ones:
-        usual = written(item.config, claim, own(chosen))
-        kept["chosen"] = {"profile": chosen, "usual": differing(usual, kept["effort"])}
+        usual = settings_of_files(item.config, claim, own(chosen))
+        kept["chosen"] = {"profile": chosen, "usual": differing_settings(usual, kept["effort"])}
     return kept
 
 
@@ -100,7 +100,7 @@ def compare(
     for number, of_claim, expected in audits:
         name = _audit_id(seen.tests[item.nodeid]["id"], number)
         on_record = name if name in seen.recorded else _on_record(seen, name, of_claim)
-        told = judged(seen.recorded, Collected(name, of_claim, on_record=on_record))
+        told = judge_claim(seen.recorded, Collected(name, of_claim, on_record=on_record))
         if told is not None and told.fails and not expected:
             hint = f"This is call {number} of dp_check in the test." if number > 1 else ""
             path, start = place(item)
@@ -169,16 +169,16 @@ def _compare(seen: Seen) -> None:
             said = message(judgement, seen.file.name, hint)
             shown = relative(file, seen.config.rootpath)
             seen.failures.append(_record(judgement.id, shown, line, said))
-    seen.lines += summary(told, seen.file.name)
+    seen.lines += summarize(told, seen.file.name)
 
 
 def _write(seen: Seen) -> None:
     """Put on record what this run has found; what it was not about stays as it was."""
     with alone(seen.file):
         recorded = load(seen.file)
-        entries = updated(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
+        entries = update_entries(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
         changed = store(seen.file, entries)
-    count = f"{counted(len(entries), 'claim')} on record"
+    count = f"{plural(len(entries), 'claim')} on record"
     seen.lines.append(f"{seen.file.name}: {count}" + ("" if changed else ", as before"))
     altered = [name for name in entries.keys() & recorded if entries[name] != recorded[name]]
     news = {"added": entries.keys() - recorded, "changed": altered}

@@ -21,12 +21,12 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.datasets.relations import Pair
-from pytest_dp.plugin.failure import reason, spared
+from pytest_dp.plugin.failure import reason, warn_without_failing
 from pytest_dp.plugin.options import accumulates
 from pytest_dp.records.evidence import Run, Store, at_most
 from pytest_dp.records.identity import identity, is_outside, project_digest
 from pytest_dp.report import numbers
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.results.evidence import Evidence, e_value
 from pytest_dp.settings import Settings
 from pytest_dp.writing import write_whole
@@ -53,7 +53,9 @@ class Earlier:
         self._store: Store | None = None
         if accumulates(item.config) and is_outside(mechanism, dict(claim.arguments.params)):
             why = "it calls a program or a service, which may be another by the next run"
-            spared(item, f"its evidence counts in this run only, and does not add up: {why}")
+            warn_without_failing(
+                item, f"its evidence counts in this run only, and does not add up: {why}"
+            )
         elif accumulates(item.config):
             self._store = Store(item.config.rootpath)
 
@@ -70,7 +72,7 @@ class Earlier:
             about = self._name, self._about, numbers.seed(result.seed), self._alpha
             self._store.add(*about, result.evidence, self._evidence)
         for problem in self._store.problems:
-            spared(self._item, problem)
+            warn_without_failing(self._item, problem)
 
     def _of_other_seeds(self, promise: Promise, seed: int) -> Evidence | None:
         if self._store is None:
@@ -111,7 +113,7 @@ class Earlier:
         except Exception as error:  # a full disk, or inputs that cannot be pickled
             if result.violated:  # else there was nothing to keep
                 said = f"could not keep the pair that broke the claim: {reason(error)}"
-                spared(self._item, said)
+                warn_without_failing(self._item, said)
 
     def _file(self, promise: Promise) -> Path | None:
         """Where the pair is kept: another place once the claim promises it for other inputs."""
@@ -128,7 +130,7 @@ class Earlier:
         return Path(cache.mkdir("pytest-dp")) / f"{name}.pickle"
 
 
-def collected(config: pytest.Config) -> Iterator[str]:
+def describe_evidence(config: pytest.Config) -> Iterator[str]:
     """Yield the lines of ``--dp-evidence``: a few for each claim, and files that cannot be read."""
     store = Store(config.rootpath)
     runs = sorted(store.runs(), key=lambda run: (run.claim, run.identity))
@@ -151,6 +153,6 @@ def _version_line(runs: list[Run]) -> str:
     said = "refuted" if evidence.refutes(alpha) else f"refutes at {numbers.e_value(1 / alpha)}"
     value = numbers.e_value(e_value(evidence.log_e_value))
     return (
-        f"{runs[0].identity}: e-value {value} of {counted(len(runs), 'run')}, "
+        f"{runs[0].identity}: e-value {value} of {plural(len(runs), 'run')}, "
         f"{numbers.count(evidence.samples)} samples, {when}; {said}"
     )

@@ -47,7 +47,7 @@ def represent(
     )
 
 
-def spared(item: pytest.Item, message: str) -> None:
+def warn_without_failing(item: pytest.Item, message: str) -> None:
     """Warn that an optional step failed; filters that make errors of warnings fail no test."""
     warning = pytest.PytestCacheWarning(message)
     try:

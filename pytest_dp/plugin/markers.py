@@ -23,7 +23,7 @@ UNAUDITED = pytest.StashKey[str]()
 def parametrize(metafunc: pytest.Metafunc) -> None:
     """One item for each claim, if the markers of a test make several."""
     variations: list[tuple[dict[str, Any], str]] = []
-    for marker in reversed(claimed(metafunc.definition)[1]):  # the topmost first
+    for marker in reversed(closest_markers(metafunc.definition)[1]):  # the topmost first
         try:
             claims = variants(read_marker(marker))
         except ClaimError:
@@ -71,10 +71,10 @@ def _tests(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item | None]
 
 def _audits(item: pytest.Item, owner: int) -> bool:
     """Return whether a test audits the claim that is written on the object with this id."""
-    return takes_dp_check(item) and id(claimed(item)[0]) == owner
+    return takes_dp_check(item) and id(closest_markers(item)[0]) == owner
 
 
-def claimed(item: pytest.Item) -> tuple[object, list[pytest.Mark]]:
+def closest_markers(item: pytest.Item) -> tuple[object, list[pytest.Mark]]:
     """Return the closest test, class or module with markers, and its markers."""
     written = map(_written_on, reversed(item.listchain()))
     return next(((owner, marks) for owner, marks in written if marks), (item, []))

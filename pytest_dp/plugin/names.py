@@ -37,7 +37,7 @@ def claims_path(config: pytest.Config) -> Path:
     return root / "dp-claims.json"
 
 
-def asked(config: pytest.Config, name: str) -> Any:
+def option_or_ini(config: pytest.Config, name: str) -> Any:
     """Return the value of an option or, if it is not given, of its ini key."""
     option = getattr(config.option, f"dp_{name}", None)
     return ini(config, name) if option is None else option

@@ -12,9 +12,9 @@ import pytest
 
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimError
-from pytest_dp.plugin.names import PROFILE, asked, ini
-from pytest_dp.plugin.selection import typed
-from pytest_dp.profiles import Profile, chosen, in_ci, of_ci
+from pytest_dp.plugin.names import PROFILE, ini, option_or_ini
+from pytest_dp.plugin.selection import typed_options
+from pytest_dp.profiles import Profile, choose_profile, in_ci, of_ci
 from pytest_dp.settings import FIELDS, GRADES, Settings, read_field, settings_for
 
 
@@ -25,15 +25,15 @@ def configure(config: pytest.Config) -> None:
         config.stash[PROFILE] = profile.name
     _of_run(config)  # values that make no sense are said now
     given = getattr(config, "workerinput", {})
-    backend = given.get("dp_backend") or asked(config, "backend")
+    backend = given.get("dp_backend") or option_or_ini(config, "backend")
     if backend:
         from pytest_dp.plugin.backend import connect
 
         cluster = connect(config, str(backend))
         config.option.dp_backend = cluster.backend
-        if asked(config, "jobs") is None:
+        if option_or_ini(config, "jobs") is None:
             config.option.dp_jobs = str(cluster.processes)
-    seed = asked(config, "seed")
+    seed = option_or_ini(config, "seed")
     if seed is None:
         seed = profile.values.get("seed")
     if seed == "random":
@@ -53,7 +53,9 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     return _layer_settings(config, profile_of(config), claim, _of_options(config))
 
 
-def written(config: pytest.Config, claim: Claim, profile: Profile | None = None) -> Settings:
+def settings_of_files(
+    config: pytest.Config, claim: Claim, profile: Profile | None = None
+) -> Settings:
     """Return the settings that files give: those with which CI audits the claim.
 
     Options that somebody types say how one run goes about it; all others are in a file, such as
@@ -115,7 +117,7 @@ def typed_profile(config: pytest.Config) -> str | None:
 def _not_typed(config: pytest.Config) -> dict[str, Any]:
     """Our own options, by their names, that somebody else than the command line has set."""
     values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
-    own = typed(config)
+    own = typed_options(config)
     return {name: value for name, value in values.items() if value and f"dp_{name}" not in own}
 
 
@@ -123,7 +125,7 @@ def profile_of(config: pytest.Config) -> Profile:
     """The profile of this run; raises UsageError if there is none of the name that was given."""
     option, file = getattr(config.option, "dp_profile", None), ini(config, "profile")
     try:
-        return chosen(option, file)
+        return choose_profile(option, file)
     except ClaimError as error:
         where = "--dp-profile" if option else "ini key dp_profile"
         raise pytest.UsageError(f"{where}: {error}") from None

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.names import MARKER, asked, reports
+from pytest_dp.plugin.names import MARKER, option_or_ini, reports
 
 TOLD = "dp_told"
 _PLACE = pytest.StashKey[str | None]()
@@ -35,9 +35,9 @@ class Outcomes:
         self.audited: set[Path] = set()
         """Files with claims that tests came of, whether they are run or not."""
         if reports(config):
-            from pytest_dp.plugin.summary import wanted
+            from pytest_dp.plugin.summary import report_files
 
-            files = wanted(config)
+            files = report_files(config)
             self.files = [] if config.option.collectonly else files
 
     @pytest.hookimpl(tryfirst=True)
@@ -113,7 +113,7 @@ class Outcomes:
         for line in _not_collected(terminalreporter.config, self.audited):
             terminalreporter.write_line(line, yellow=True)
         faults = sys.modules.get("pytest_dp.faults")
-        for line in faults.noted() if faults is not None else ():  # those of no audit
+        for line in faults.pop_noted() if faults is not None else ():  # those of no audit
             terminalreporter.write_line(line, yellow=True)
         for problem in self.problems:
             from pytest_dp.plugin.failure import count_as_error
@@ -137,7 +137,7 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
         for name, (spec, _) in declared.items()
         if getattr(sys.modules.get(name), "__spec__", None) is spec and spec is not None
     }
-    switch = "" if asked(config, "modules") else "dp_modules = true, and "
+    switch = "" if option_or_ini(config, "modules") else "dp_modules = true, and "
     return [
         f"no test audits the claims in {place}: write {switch}{place} or its folder into testpaths"
         for file in sorted(files - {*audited})

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.plugin.failure import reason, spared
+from pytest_dp.plugin.failure import reason, warn_without_failing
 from pytest_dp.records.evidence import FOLDER, Store
 from pytest_dp.report.as_test import NoTest, as_test
 from pytest_dp.report.pair import as_source_lines
@@ -54,7 +54,7 @@ def with_file(
             return result
         return replace(result, notes=(*result.notes, f"no file has this pair as a test: {why}"))
     except OSError as error:
-        spared(item, f"{shown} could not be written: {reason(error)}")
+        warn_without_failing(item, f"{shown} could not be written: {reason(error)}")
         return result
 
 

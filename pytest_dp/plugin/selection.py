@@ -38,7 +38,7 @@ class Start:
         self.profiles = profiles.in_use() if profiles is not None else None
 
 
-def typed(config: pytest.Config) -> frozenset[str]:
+def typed_options(config: pytest.Config) -> frozenset[str]:
     """Return the names in ``config.option`` of options that are not as files say.
 
     Files are the ini file with its ``addopts``.
@@ -57,18 +57,20 @@ def leaves_out(config: pytest.Config, marks: Iterable[str], *, deselected: bool)
 
     `deselected` is whether it was left out with notice; plugins that share tests out give none.
     """
-    if not typed(config).isdisjoint(_SELECTING if deselected else _SHARES):
+    if not typed_options(config).isdisjoint(_SELECTING if deselected else _SHARES):
         return True
-    return deselected and "markexpr" in typed(config) and not _by_marks(config, set(marks))
+    return deselected and "markexpr" in typed_options(config) and not _by_marks(config, set(marks))
 
 
 def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
     """Return a function that says whether this run should collect a claim, by its id."""
-    if not typed(config).isdisjoint(("lf", "pyargs")):
+    if not typed_options(config).isdisjoint(("lf", "pyargs")):
         return lambda name: False  # noqa: ARG005  whole files are left out, nobody knows which
     here = config.invocation_params.dir
-    ignored = [here / path for path in (config.option.ignore or []) if "ignore" in typed(config)]
-    globs = config.option.ignore_glob or [] if "ignore_glob" in typed(config) else []
+    ignored = [
+        here / path for path in (config.option.ignore or []) if "ignore" in typed_options(config)
+    ]
+    globs = config.option.ignore_glob or [] if "ignore_glob" in typed_options(config) else []
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     wanted = [arg.partition("::") for arg in config.args]
 

@@ -18,7 +18,7 @@ from pytest_dp.plugin.about_run import about_run
 from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.plugin.names import reports
 from pytest_dp.report import github
-from pytest_dp.report.files import FORMATS, Run, ending, is_report
+from pytest_dp.report.files import FORMATS, Run, format_suffix, is_report
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
 from pytest_dp.report.table import table, total
@@ -90,7 +90,7 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
     root, workspace = reporter.config.rootpath, _workspace(reporter.config)
     for record in (told for claimed in records for told in claimed.all):
         line = github.annotation(record, relative(root / record.path, workspace))
-        blamed = github.blamed(record, lambda path: relative(root / path, workspace))
+        blamed = github.blame_commands(record, lambda path: relative(root / path, workspace))
         for command in (line, *blamed) if line else ():
             reporter.write_line(command)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -101,7 +101,7 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
             reporter.write_line(f"pytest-dp could not write the job summary: {error}", yellow=True)
 
 
-def wanted(config: pytest.Config) -> list[Path]:
+def report_files(config: pytest.Config) -> list[Path]:
     """Return the files of the reports of this run; raises UsageError if a file cannot be one."""
     # Absolute, as tests may change the directory.
     files = dict.fromkeys(Path(os.path.abspath(file)) for file in reports(config))  # noqa: PTH100
@@ -148,7 +148,7 @@ def write(files: Iterable[Path], records: Sequence[Record], config: pytest.Confi
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             linked = partial(_link, config.rootpath, file.parent)
-            text = FORMATS[ending(file)](records, Run(located, linked, about))
+            text = FORMATS[format_suffix(file)](records, Run(located, linked, about))
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
             note_fault(error, f"writing {file}")

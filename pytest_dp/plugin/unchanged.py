@@ -17,7 +17,7 @@ from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim
 from pytest_dp.faults import note_fault
 from pytest_dp.inputs import resolved
-from pytest_dp.plugin.failure import spared
+from pytest_dp.plugin.failure import warn_without_failing
 from pytest_dp.plugin.options import settings_of
 from pytest_dp.records.evidence import Store
 from pytest_dp.records.identity import identity, is_outside, project_digest
@@ -92,4 +92,6 @@ class Looked:
         try:
             self._store.keep_pass(self._item.nodeid, self._about, plain)
         except OSError as error:
-            spared(self._item, f"could not keep that the claim passed: {error.strerror or error}")
+            warn_without_failing(
+                self._item, f"could not keep that the claim passed: {error.strerror or error}"
+            )

@@ -125,7 +125,7 @@ PYTHON: dict[str, Kind] = {
 _UNKNOWN = Kind()
 
 
-def kind_of(request: Request) -> Kind:
+def draw_kind_of(request: Request) -> Kind:
     """Return the entry of the method that is called."""
     table = PYTHON if issubclass(request.source.kind, random.Random) else NUMPY
     return table.get(request.method, _UNKNOWN)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import Generator, RandomState
 
 from pytest_dp.randomness.requests import PYTHON, SYSTEM, Source
-from pytest_dp.randomness.stand_ins import Instrument, drawn_past_methods, stand_in
+from pytest_dp.randomness.stand_ins import Instrument, stand_in, was_drawn_unasked
 
 NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
 SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
@@ -54,7 +54,7 @@ def _heed_outside() -> None:
 
 
 def _note_outside(event: str) -> None:
-    instrument = running() if _RUNNING else None
+    instrument = current_instrument() if _RUNNING else None
     if instrument is not None:
         instrument.note(f"it {_OUTSIDE[event]} that may draw ({event})")
 
@@ -77,7 +77,7 @@ def modules_replaced(instrument: Instrument) -> Iterator[None]:
         yield
 
 
-def running() -> Instrument | None:
+def current_instrument() -> Instrument | None:
     """Return the instrument in place for this thread, if any; those of others note its draws."""
     mine = _RUNNING.get(threading.get_ident())
     if mine:
@@ -91,7 +91,7 @@ def running() -> Instrument | None:
 @contextmanager
 def _apply_to_thread(instrument: Instrument) -> Iterator[None]:
     _heed_outside()
-    drawn_past_methods()  # by what ran before
+    was_drawn_unasked()  # by what ran before
     mine = _RUNNING.setdefault(threading.get_ident(), [])
     mine.append(instrument)
     try:
@@ -167,7 +167,7 @@ def _wrap_function(
 
     @functools.wraps(function)
     def ask(*args: Any, **keywords: Any) -> Any:
-        instrument = running()
+        instrument = current_instrument()
         if instrument is None:
             return function(*args, **keywords)
         return instrument.attribute(source, name)(*args[of_class:], **keywords)
@@ -251,7 +251,7 @@ class _GeneratorClass(type):
     name: str
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        instrument = running()
+        instrument = current_instrument()
         if instrument is None:
             return cls.original(*args, **keywords)
         return _make_stand_in(instrument, Source(cls.name, cls.original), args, keywords)
@@ -294,7 +294,7 @@ _original_default_rng = np.random.default_rng
 
 @functools.wraps(np.random.default_rng)
 def _default_rng(seed: Any = None) -> Any:
-    instrument = running()
+    instrument = current_instrument()
     if isinstance(seed, Generator):
         return seed
     if instrument is None:

@@ -212,6 +212,6 @@ class SystemFunctions(random.Random):
         return base64.urlsafe_b64encode(self.token_bytes(size)).rstrip(b"=").decode()
 
 
-def answered(generator: Any, request: Request) -> Any:
+def answer_request(generator: Any, request: Request) -> Any:
     """Answer a request by a generator."""
     return getattr(generator, request.method)(*request.args, **request.keywords)

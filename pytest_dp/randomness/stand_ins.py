@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from numpy.random import PCG64
 
-from pytest_dp.randomness.requests import KINDS, Request, Source, answered, plain
+from pytest_dp.randomness.requests import KINDS, Request, Source, answer_request, plain
 
 _forks = itertools.count(1)
 _NUMBER = [0]
@@ -154,7 +154,8 @@ class Instrument:
 
     def _answer(self, request: Request) -> Any:
         return self._unless_over(
-            lambda: self.draw(request), lambda: answered(self.plain(request.source.kind), request)
+            lambda: self.draw(request),
+            lambda: answer_request(self.plain(request.source.kind), request),
         )
 
     def _unless_over(self, ours: Callable[[], Any], plainly: Callable[[], Any]) -> Any:
@@ -210,7 +211,7 @@ def stand_in(instrument: Instrument, source: Source) -> Any:
     return generator
 
 
-def drawn_past_methods() -> bool:
+def was_drawn_unasked() -> bool:
     """Return whether compiled code drew from a stand-in since the last call, without asking."""
     moved: bool = _UNUSED.state != _UNUSED_STATE
     _UNUSED.state = _UNUSED_STATE

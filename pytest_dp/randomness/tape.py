@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.randomness.requests import Request, Site, Source, answered, plain, stack
+from pytest_dp.randomness.requests import Request, Site, Source, answer_request, plain, stack
 from pytest_dp.randomness.stand_ins import Instrument
 
 Replacement = Callable[["Draw", "Draws"], Any]
@@ -56,7 +56,7 @@ class Draws:
 
     def of(self, request: Request, where: tuple[Site, ...]) -> Any:
         """The next draw in a line, from the stream of this line."""
-        return answered(self.generator(request, where), request)
+        return answer_request(self.generator(request, where), request)
 
     def generator(self, request: Request, where: tuple[Site, ...]) -> Any:
         """Return the stream of a line."""
@@ -117,7 +117,7 @@ class Tape(Instrument):
         """The next number in the stream of the line that asks, or its replacement."""
         where = stack()
         stream = self._streams.generator(request, where)
-        value = answered(self._seeds.generator(request.source, stream), request)
+        value = answer_request(self._seeds.generator(request.source, stream), request)
         number = len(self.draws)
         in_place = request.args[0] if value is None and request.args else None
         draw = Draw(number, request, where, _copy_value(in_place if value is None else value))

@@ -13,12 +13,12 @@ from pytest_dp.method_settings import METHODS
 from pytest_dp.privacy.composition import implies
 from pytest_dp.records.entries import (
     Entry,
-    content_of,
+    digest_of_example,
     guarantee_of,
     promise_of,
     promise_text,
 )
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.settings import BEYOND, GRADES, Settings
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
@@ -152,7 +152,7 @@ def _inputs(old: _Inputs, new: _Inputs) -> str:
 
 def _inputs_text(given: _Inputs, other: _Inputs) -> str:
     (source, examples), (_, others) = given, other
-    count = counted(len(examples or []), "example")
+    count = plural(len(examples or []), "example")
     if examples is None or others is None:
         return str(source or count)
     own = _examples_missing(examples, others)
@@ -165,8 +165,8 @@ def _inputs_text(given: _Inputs, other: _Inputs) -> str:
 
 def _examples_missing(texts: list[str], others: list[str]) -> list[str]:
     """Return those of some examples that are not among others, or not as often."""
-    missing = Counter(map(content_of, texts)) - Counter(map(content_of, others))
-    return [text for text in texts if content_of(text) in missing]
+    missing = Counter(map(digest_of_example, texts)) - Counter(map(digest_of_example, others))
+    return [text for text in texts if digest_of_example(text) in missing]
 
 
 def _neighbors_text(given: Mapping[str, Any], _: object) -> str:

@@ -23,7 +23,7 @@ from pytest_dp.privacy import (
     guarantee,
 )
 from pytest_dp.records.texts import brief, digest, text_of
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.risk_declaration import Riskiest
 from pytest_dp.settings import FIELDS, Settings
 
@@ -62,7 +62,8 @@ def entry(
         "group": promise.group if promise.group > 1 else None,
         "effort": effort,
         "profiles": {
-            name: differing(with_profile, effort) for name, with_profile in profiles.items()
+            name: differing_settings(with_profile, effort)
+            for name, with_profile in profiles.items()
         },
     }
     return {name: part for name, part in parts.items() if part not in (None, {}, [])}
@@ -140,11 +141,11 @@ def _text_or_digest(value: Any) -> str:
 def _digest_and_size(value: Any) -> str:
     data = type_of(value)
     count = None if data is None else data.length(value)
-    many = "" if count is None else f" ({counted(count, 'record')})"
+    many = "" if count is None else f" ({plural(count, 'record')})"
     return f"#{digest(text_of(value))}{many}"
 
 
-def content_of(example: str) -> str:
+def digest_of_example(example: str) -> str:
     """Return a digest that is equal for a text and for a digest of the same example."""
     stands_for = _DIGEST.search(example)
     return stands_for.group(1) if stands_for else digest(example)
@@ -177,7 +178,7 @@ def _relation(promise: Promise) -> Entry | None:
     return {name: v if isinstance(v, str | int) else text_of(v) for name, v in stated.items()}
 
 
-def differing(given: Settings, usual: Entry) -> Entry:
+def differing_settings(given: Settings, usual: Entry) -> Entry:
     """Return the settings of a profile that differ from an entry's; None for those left out."""
     effort = _effort(given)
     names = sorted({*effort, *usual})

@@ -74,7 +74,7 @@ class Store:
         everything = at_most(runs)
         if everything.refutes(alpha):
             return everything
-        return total(run for run in runs if run.seed != seed)
+        return total_evidence(run for run in runs if run.seed != seed)
 
     def add(
         self,
@@ -169,7 +169,7 @@ def _file_name(claim: str) -> str:
     return f"{readable}-{name}"
 
 
-def total(runs: Iterable[Run]) -> Evidence:
+def total_evidence(runs: Iterable[Run]) -> Evidence:
     """Return the evidence of all runs together."""
     return sum((Evidence(run.log_e_values, 1, run.samples) for run in runs), Evidence())
 
@@ -180,7 +180,7 @@ def at_most(runs: Sequence[Run]) -> Evidence:
     A product over runs may fall again. That it has once reached 1 / alpha has refuted the claim: by
     Ville's inequality, its largest value does so as seldom as its last.
     """
-    everything = total(runs)
+    everything = total_evidence(runs)
     peak = max(map(_peak_of, runs), default=-math.inf)
     if not everything.log_e_values or peak <= everything.log_e_value:
         return everything

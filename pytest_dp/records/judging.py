@@ -126,7 +126,7 @@ def _group_by_key(keys: Mapping[str, str]) -> dict[str, list[str]]:
     return groups
 
 
-def judged(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
+def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
     """Judge one claim; None if it is not on record and makes no sense either.
 
     Raises ClaimError if what is on record is no entry.
@@ -152,7 +152,7 @@ def judge(
 
     `expected` tells whether this run should have found a claim of that id.
     """
-    found = (judged(recorded, claim) for claim in claims if claim.selected)
+    found = (judge_claim(recorded, claim) for claim in claims if claim.selected)
     gone = [Judgement(GONE, name) for name in _names_not_found(recorded, claims) if expected(name)]
     told = [*(judgement for judgement in found if judgement is not None), *gone]
     return sorted(told, key=lambda judgement: judgement.id)
@@ -163,7 +163,7 @@ def _names_not_found(recorded: Mapping[str, Entry], claims: Sequence[Collected])
     return [name for name in recorded if name not in used]
 
 
-def updated(
+def update_entries(
     recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> dict[str, Entry]:
     """Return the entries after a run: new ones are added, lost ones removed, all others stay."""
@@ -242,7 +242,7 @@ def _table(changed: Sequence[Change]) -> list[str]:
     return lines
 
 
-def summary(told: Iterable[Judgement], file: str) -> list[str]:
+def summarize(told: Iterable[Judgement], file: str) -> list[str]:
     """Return the lines about all claims at the end of a run; failures have their own."""
     told = list(told)
     kinds = [judgement.kind for judgement in told]

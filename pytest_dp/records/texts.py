@@ -17,7 +17,7 @@ from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
 from pytest_dp.faults import note_fault
 from pytest_dp.limits import SHORT_TEXT, THOUSAND
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 from pytest_dp.whose_code import is_project_file
 
 
@@ -49,7 +49,7 @@ class Canonical(Visitor):
 
     def as_list(self, value: Any, depth: int) -> str:
         if len(value) > THOUSAND:
-            return f"[#{digest(shown(value))}] ({len(value):,} in all)"
+            return f"[#{digest(safe_repr(value))}] ({len(value):,} in all)"
         return super().as_list(value, depth)
 
     def array(self, value: Any, depth: int) -> str:
@@ -71,11 +71,11 @@ class Canonical(Visitor):
 
     def other(self, value: Any, depth: int) -> str:
         if inspect.isroutine(value) or inspect.isclass(value):
-            name, code = getattr(value, "__qualname__", shown(value)), _source_of(value)
+            name, code = getattr(value, "__qualname__", safe_repr(value)), _source_of(value)
             return f"{name} #{digest(code)}" if code else name
         if getattr(type(value), "__repr__", None) is object.__repr__:
             return self.record(value, getattr(value, "__dict__", {}), depth)
-        return shown(value)
+        return safe_repr(value)
 
     def said(self, value: Any, depth: int) -> str:
         return f"{value.name}({self.named(value.said, depth)})"

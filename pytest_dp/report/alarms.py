@@ -58,7 +58,7 @@ def _select_alarms(records: Sequence[Record]) -> list[Record]:
     return [record for record in told if record.status in ALARMS]
 
 
-def fingerprint(record: Record) -> str:
+def alarm_fingerprint(record: Record) -> str:
     """Return a fingerprint that survives moved lines, from the test's id and the status."""
     said = f"{record.nodeid}\0{record.status}".encode("utf-8", "backslashreplace")
     return hashlib.sha256(said).hexdigest()[:32]
@@ -95,7 +95,7 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
         "message": {"text": text},
         "locations": [_location(located(record.path), record.line)],
         **_if_any(relatedLocations=related),
-        "partialFingerprints": {"dpClaim/v1": fingerprint(record)},
+        "partialFingerprints": {"dpClaim/v1": alarm_fingerprint(record)},
         "properties": {
             "claim": record.claim,
             "lower": record.lower,
@@ -125,7 +125,7 @@ def code_quality(
         {
             "description": f"{record.name}: {record.headline}",
             "check_name": f"{CHECKS}{record.status}",
-            "fingerprint": fingerprint(record),
+            "fingerprint": alarm_fingerprint(record),
             "severity": ALARMS[record.status].gitlab,
             "location": _place(located(record.path), record.line or 1),
             # of Code Climate's format, which GitLab's is a part of

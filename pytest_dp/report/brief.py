@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from pytest_dp.report.pair import field
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _in_brief(data: Any) -> str:
         return repr(data) if is_plain else f"{type(data).__name__} #{digest(data).hex()[:8]}"
     if not length(data):
         return describe(data)
-    return f"{in_words(data)}, {counted(length(data), 'record')}, #{digest(data).hex()[:8]}"
+    return f"{in_words(data)}, {plural(length(data), 'record')}, #{digest(data).hex()[:8]}"
 
 
 def _differing_fields(change: Change, example: Counterexample) -> Iterator[str]:

@@ -13,12 +13,12 @@ import numpy as np
 from pytest_dp.bisection import bracket
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
-from pytest_dp.report.svg import simplified
+from pytest_dp.report.svg import simplify_line
 from pytest_dp.results.pictures import Interval, Pictures, Points, points
 from pytest_dp.results.result import Result
 
 
-def completed(result: Result) -> Pictures:
+def complete_pictures(result: Result) -> Pictures:
     """Return the pictures of a result, with what its claim allows."""
     pictures = result.pictures
     if pictures.attack or pictures.event:
@@ -39,4 +39,4 @@ def _allowed_curve(guarantee: Guarantee, event: tuple[Interval, Interval] | None
     at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
     order = np.lexsort((-least, at))
     curve = list(zip(at[order].tolist(), np.clip(least[order], 0, 1).tolist(), strict=True))
-    return points(*zip(*simplified(curve, EQUAL), strict=True))
+    return points(*zip(*simplify_line(curve, EQUAL), strict=True))

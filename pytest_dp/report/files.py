@@ -56,7 +56,7 @@ def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def read(text: str) -> list[Record]:
+def read_records(text: str) -> list[Record]:
     """Read the records of a document.
 
     Raises ValueError if it is none, or one that a later version wrote.
@@ -104,7 +104,7 @@ def is_report(file: Path) -> bool:
 
     Raises OSError if it cannot be read. Files of formats that were entered later are not looked at.
     """
-    if ending(file) not in _KNOWN:
+    if format_suffix(file) not in _KNOWN:
         return True
     text = file.read_text(encoding="utf-8", errors="replace")
     if not text.strip() or MARK in text:
@@ -132,7 +132,7 @@ def _at(content: Any, *path: str | int) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def ending(file: Path) -> str:
+def format_suffix(file: Path) -> str:
     """Return the ending that says which format a file has.
 
     Raises ClaimError if there is no such format.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_dp.limits import SEVERAL
 from pytest_dp.report import numbers
 from pytest_dp.report.pair import field
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.results.outcome import Risk
 
 TYPE_CHECKING = False
@@ -26,20 +26,20 @@ def games(result: Result, width: int) -> list[str]:
     lines = field("", PLAYED, width)
     for risk in broken[:SEVERAL]:
         lines += ["", *field(f"{risk.record} = ", risk.value, width)]
-        lines += field("  ", told(risk), width)
+        lines += field("  ", risk_sentence(risk), width)
     more, others = len(broken) - SEVERAL, len(worst) - len(broken)
     if more > 0:
-        lines += ["", f"... and {counted(more, 'more record')} that break it"]
+        lines += ["", f"... and {plural(more, 'more record')} that break it"]
     if others:
-        said = f"Tried as well, and not seen to break the claim: {counted(others, 'other record')}."
+        said = f"Tried as well, and not seen to break the claim: {plural(others, 'other record')}."
         lines += ["", *field("", said, width)]
     return lines
 
 
-def told(risk: Risk) -> str:
+def risk_sentence(risk: Risk) -> str:
     """Say in a sentence what was found of one record."""
     low, high = risk.interval
-    pairs = counted(risk.pairs, "pair")
+    pairs = plural(risk.pairs, "pair")
     if risk.last < risk.pairs:
         pairs = f"the last {risk.last:,} of {pairs}"
     by = f", mostly by {risk.told_by}" if risk.told_by else ""

@@ -29,7 +29,7 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
     return command(kind, workspace_relative_path, record.line, title, body)
 
 
-def blamed(record: Record, located: Callable[[str], str]) -> list[str]:
+def blame_commands(record: Record, located: Callable[[str], str]) -> list[str]:
     """Return workflow commands that mark lines at which a violated claim leaks.
 
     `located` leads from a path relative to the root directory to one relative to the workspace.

@@ -20,7 +20,7 @@ def headline(result: Result) -> str:
     if result.violated:
         claimed, shown = _claimed_and_shown(result)
         return f"claimed {claimed}, but {shown} ({numbers.confidence(result.alpha)} confidence)"
-    claim = written(guarantee)
+    claim = claim_text(guarantee)
     beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
     if result.verdict == "inconclusive":
         effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
@@ -29,9 +29,9 @@ def headline(result: Result) -> str:
     found = f"no violation of {claim}"
     if result.rests_on_loss:
         return f"{found}: {result.worth} ({result.strength}){beyond}"
-    now = numbers.may_lose(result.may_lose, guarantee.parameter) if result.over_now else ""
+    now = numbers.not_ruled_out(result.may_lose, guarantee.parameter) if result.over_now else ""
     if result.far_below is not None:
-        lost, claimed = numbers.upper(result.far_below), numbers.claimed(result.claimed)
+        lost, claimed = numbers.upper(result.far_below), numbers.claimed_number(result.claimed)
         seen = f"the strongest attack loses at most {lost} of {claimed}"
         return f"{found} found; {seen} ({result.strength}){beyond}"
     if not math.isfinite(result.resolution):
@@ -48,9 +48,9 @@ def _claimed_and_shown(result: Result) -> tuple[str, str]:
     """Return the claim of a violation and its bound as text: ``eps = 1.0``, ``eps >= 1.79``."""
     guarantee = result.claim.promise.guarantee
     if result.one_sided and result.counterexample is not None:
-        return written(guarantee), _on_one_side(result.counterexample)
+        return claim_text(guarantee), _on_one_side(result.counterexample)
     if not result.lower > result.claimed:
-        return written(guarantee), guarantee.more_than(numbers.claimed(result.claimed))
+        return claim_text(guarantee), guarantee.more_than(numbers.claimed_number(result.claimed))
     claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
     return guarantee.written(claimed), guarantee.at_least(bound)
 
@@ -67,6 +67,6 @@ def _on_one_side(example: Counterexample) -> str:
     )
 
 
-def written(guarantee: Guarantee) -> str:
+def claim_text(guarantee: Guarantee) -> str:
     """Return a claim as text: ``eps = 1.0``."""
-    return guarantee.written(numbers.claimed(guarantee.claimed))
+    return guarantee.written(numbers.claimed_number(guarantee.claimed))

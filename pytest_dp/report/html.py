@@ -22,7 +22,7 @@ from pytest_dp.report.drawings import drawings
 from pytest_dp.report.histograms import Drawing
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
-from pytest_dp.report.table import HEADS, POOR, cells, finding, legend, total, verdict
+from pytest_dp.report.table import HEADS, POOR, cells, legend, short_finding, total, verdict
 from pytest_dp.report.text import facts
 
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -157,7 +157,7 @@ def _row(number: int, record: Record) -> str:
 
 
 def _verdict(record: Record) -> str:
-    said = ": ".join(filter(None, (verdict(record), finding(record))))
+    said = ": ".join(filter(None, (verdict(record), short_finding(record))))
     return f"{STATUSES[record.status].sign} {said}"
 
 

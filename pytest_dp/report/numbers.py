@@ -66,7 +66,7 @@ def probability(p: float, rounding: Rounding = "nearest") -> str:
 
 
 @_of_any
-def claimed(eps: float, digits: int = 6) -> str:
+def claimed_number(eps: float, digits: int = 6) -> str:
     """Return a claimed ε as its author wrote it, unless that takes more than eight characters."""
     text = repr(float(eps))
     return text if len(text) <= 8 else _significant(_decimal(eps), digits, "nearest")
@@ -98,7 +98,7 @@ def upper(eps: float) -> str:
 
 def claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
     """A claimed ε and a lower bound above it, so that the second also reads as the larger one."""
-    shown = claimed(eps)
+    shown = claimed_number(eps)
     text = lower(bound, above=max(eps, float(shown)))
     if _value(text) > float(shown):
         return shown, text
@@ -137,7 +137,7 @@ def ratio_of(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str
     if math.isinf(eps):
         return ratio(eps)
     if eps > 50:
-        text = lower(eps) if rounding == "down" else claimed(eps)
+        text = lower(eps) if rounding == "down" else claimed_number(eps)
         return f"e^{text}"
     return ratio(math.exp(eps), rounding, digits)
 
@@ -233,7 +233,7 @@ def seldom(p: float) -> str:
     return count(often // unit * unit)
 
 
-def known(value: float, error: float) -> str:
+def known_number(value: float, error: float) -> str:
     """Return a value with the decimals that are certain to one unit, at most six."""
     if math.isinf(value):
         return "infinity"
@@ -247,7 +247,7 @@ def value(parameter: str, number: str, sign: str = "=") -> str:
     return f"{parameter} {sign} {number}"
 
 
-def may_lose(largest: float | None, parameter: str) -> str:
+def not_ruled_out(largest: float | None, parameter: str) -> str:
     """Say which loss is not ruled out: ``it may lose up to eps = 1.7 now``; None: any."""
     if largest is None or math.isinf(largest):
         anything = "multiple of the claim" if parameter == "scale" else parameter

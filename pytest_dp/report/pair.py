@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_dp.limits import FEW, LABEL, LINE, SEVERAL
 from pytest_dp.report import numbers
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows them at every exit
@@ -68,8 +68,8 @@ def _summary(data: Any, width: int) -> str:
     columns = None if kind is None else kind.columns(data)
     if kind is None or not columns:
         return describe(data, width)
-    said = f"{kind.name}, {counted(kind.length(data), 'record')} of "
-    said += f"{counted(len(columns), 'column')}: "
+    said = f"{kind.name}, {plural(kind.length(data), 'record')} of "
+    said += f"{plural(len(columns), 'column')}: "
     return said + _list_names([str(name) for name in columns], width - len(said))
 
 
@@ -94,7 +94,7 @@ def _changes(example: Counterexample, width: int) -> list[str]:
             shown = [_from_to(f"D{place}", *both) for place, *both in inside[:SEVERAL]]
         more = len(inside) - SEVERAL
     if more > 0:
-        shown.append(f"... and in {counted(more, 'more place')}")
+        shown.append(f"... and in {plural(more, 'more place')}")
     return [line for text in shown for line in field("     ", text, width)]
 
 
@@ -115,7 +115,7 @@ def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator
         for inside, *both in differing[:SEVERAL]:
             yield _from_to(f"D{kind.place(change.at, inside)}", *both)
         if differing[SEVERAL:]:
-            yield f"... and {counted(len(differing) - SEVERAL, 'more value')} of this record"
+            yield f"... and {plural(len(differing) - SEVERAL, 'more value')} of this record"
 
 
 def _idle(example: Counterexample) -> str:
@@ -229,7 +229,7 @@ def as_source_lines(result: Result) -> list[str]:
         more = [as_source(data) or "" for data in result.to_add if whole(data, room)]
         line = f"  inputs=[..., {', '.join(more)}]"
         if more and all(more) and len(line) <= room:
-            return [*wrapped(TO_ADD), line, *wrapped(NEVER_GETS)]
+            return [*wrap_lines(TO_ADD), line, *wrap_lines(NEVER_GETS)]
     if whole(example.d1, room) is None or whole(example.d2, room) is None:
         return []  # nor is its source short
     sources = as_source(example.d1), as_source(example.d2)
@@ -259,7 +259,7 @@ def field(label: str, text: str, width: int) -> list[str]:
     ]
 
 
-def wrapped(text: str) -> list[str]:
+def wrap_lines(text: str) -> list[str]:
     """Wrap a text into lines as wide as a report."""
     return [
         line

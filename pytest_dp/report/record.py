@@ -21,7 +21,7 @@ from pytest_dp.report.reproducing import command
 from pytest_dp.report.violation import counterexample, to_mend, violation
 from pytest_dp.results.outcome import Estimate, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
-from pytest_dp.results.plain import finite, made, plain
+from pytest_dp.results.plain import finite, from_plain, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Record(Outcome):
             "pictures": drawn,
             "beyond": beyond,
         }
-        return cls(**as_they_are | promised(result.claim) | explained)
+        return cls(**as_they_are | claim_fields(result.claim) | explained)
 
     @property
     def all(self) -> tuple[Record, ...]:
@@ -290,10 +290,10 @@ class Record(Outcome):
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The record that `as_dict` was taken of."""
-        return made(cls, fields)
+        return from_plain(cls, fields)
 
 
-def promised(claim: Claim) -> dict[str, Any]:
+def claim_fields(claim: Claim) -> dict[str, Any]:
     """Return the fields of a record that follow from the claim."""
     promise = claim.promise
     return {
@@ -307,9 +307,9 @@ def promised(claim: Claim) -> dict[str, Any]:
 
 
 def _pictures(result: Result) -> Pictures:
-    from pytest_dp.report.curves import completed  # loads what the audit has loaded already
+    from pytest_dp.report.curves import complete_pictures  # loads what the audit has loaded already
 
-    return completed(result)
+    return complete_pictures(result)
 
 
 def _short_name(nodeid: str) -> str:

@@ -58,7 +58,7 @@ def line(points: Iterable[tuple[float, float]], kind: str) -> str:
     points = list(points)
     if not points:
         return ""
-    start, *others = simplified(points, UNSEEN)
+    start, *others = simplify_line(points, UNSEEN)
     drawn = "".join(f"L{_n(x)} {_n(y)}" for x, y in others)
     return f'<path class="{kind}" d="M{_n(start[0])} {_n(start[1])}{drawn}"/>'
 
@@ -144,7 +144,7 @@ def percent(share: float) -> str:
     return f"{value:.{min(digits, 6)}f} %"
 
 
-def simplified(points: list[tuple[float, float]], far: float) -> list[tuple[float, float]]:
+def simplify_line(points: list[tuple[float, float]], far: float) -> list[tuple[float, float]]:
     """Return a line of fewer points that is nowhere further than `far` from the given ones.
 
     Source: Douglas, Peucker, "Algorithms for the reduction of the number of points required to

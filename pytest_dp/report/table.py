@@ -10,8 +10,8 @@ from textwrap import wrap
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import STATUSES
-from pytest_dp.report.text import proven
-from pytest_dp.reprs import counted
+from pytest_dp.report.text import proven_bound
+from pytest_dp.reprs import plural
 
 _STOOD = ("no violation", "unchanged")
 _LOUD = ("violated", "error")
@@ -29,7 +29,7 @@ def cells(record: Record) -> tuple[str, str, str, str]:
     ran, seconds = record.samples > 0, record.seconds
     return (
         _short_claim(record) or "-",
-        finding(record),
+        short_finding(record),
         numbers.short_count(record.samples) if ran else "-",
         numbers.seconds(seconds, compact=True) if ran or seconds > 0.1 else "-",
     )
@@ -42,7 +42,7 @@ def verdict(record: Record) -> str:
     return "weak" if record.strength == "weak" else "pass"
 
 
-def finding(record: Record) -> str:
+def short_finding(record: Record) -> str:
     """Return what was found, in a few words: ``"detects eps >= 1.18"``; empty of an error."""
     if record.status == "violated":
         return _proof(record)
@@ -59,7 +59,7 @@ def _proof(record: Record) -> str:
     claimed, bound = record.claimed, _bound(record)
     if record.one_sided or claimed is None:
         return "S comes on D only"
-    sign, number = (">=", bound) if bound else (">", numbers.claimed(claimed))
+    sign, number = (">=", bound) if bound else (">", numbers.claimed_number(claimed))
     return _value(record, f"{sign} {number}")
 
 
@@ -97,9 +97,9 @@ def _short_claim(record: Record) -> str:
 
     def shorter(number: re.Match[str]) -> str:
         value = float(number[0])
-        text = numbers.claimed(value, 3)
+        text = numbers.claimed_number(value, 3)
         closest = value == record.claimed and bound and float(bound.replace(",", "")) <= float(text)
-        return numbers.claimed(value) if closest else text
+        return numbers.claimed_number(value) if closest else text
 
     claim = re.sub(r"\d*\.\d{7,}(e[+-]?\d+)?", shorter, record.claim)
     in_words = record.parameter not in ("rdp", "scale")
@@ -108,7 +108,7 @@ def _short_claim(record: Record) -> str:
 
 def _bound(record: Record) -> str:
     """Return what is proven of a broken claim; empty if that reads no larger than the claim."""
-    claimed, lower = record.claimed or 0.0, proven(record)
+    claimed, lower = record.claimed or 0.0, proven_bound(record)
     return numbers.claim_and_bound(claimed, lower)[1] if lower > claimed else ""
 
 
@@ -138,7 +138,7 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
     is_red = any(counts.values()) or blind or any(record.too_little for record in audited)
     found = [] if is_red else ["no violation found"]
     return ", ".join(
-        [counted(len(audited), "claim"), *found, *(f"{n} {words}" for n, words in said if n)]
+        [plural(len(audited), "claim"), *found, *(f"{n} {words}" for n, words in said if n)]
     )
 
 
@@ -224,7 +224,7 @@ def legend(records: Iterable[Record]) -> list[str]:
     """Return what words of the table mean; only those that these records need."""
     records = list(records)
     stood = [record for record in records if record.status in _STOOD]
-    found = {finding(record).partition(" ")[0] for record in stood}
+    found = {short_finding(record).partition(" ")[0] for record in stood}
     said = []
     if "detects" in found:
         said.append("detects: 19 of 20 such audits fail on a loss that large.")

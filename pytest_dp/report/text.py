@@ -7,13 +7,13 @@ from textwrap import wrap
 
 from pytest_dp.limits import FAIR, LINE, STRONG, THOUSAND
 from pytest_dp.report import numbers
-from pytest_dp.report.games import told
+from pytest_dp.report.games import risk_sentence
 from pytest_dp.report.pair import field
 from pytest_dp.report.record import Record
 from pytest_dp.results.outcome import Estimate
 
 
-def proven(record: Record) -> float:
+def proven_bound(record: Record) -> float:
     """Return the lower bound of a record, which may be infinite."""
     return math.inf if record.lower is None else record.lower
 
@@ -26,7 +26,7 @@ def verbose(record: Record) -> list[str]:
     return lines
 
 
-def estimated(record: Record) -> str:
+def estimate_text(record: Record) -> str:
     """Return estimates of the parameter, besides bounds: ``exact on these pairs.
 
     Eps = 1.000000``.
@@ -37,17 +37,17 @@ def estimated(record: Record) -> str:
     where = "these pairs"
     if known.pairs < record.pairs_available:
         where = f"{numbers.count(known.pairs)} of {numbers.count(record.pairs_available)} pairs"
-    beside = f" at delta = {numbers.claimed(record.delta)}" if record.delta else ""
+    beside = f" at delta = {numbers.claimed_number(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
     if known.mode == "aligned":
         return _alignment_text(record, known, beside)
-    value = numbers.value(record.parameter, numbers.known(known.value, known.error))
+    value = numbers.value(record.parameter, numbers.known_number(known.value, known.error))
     return f"{known.mode} on {where}: {value}{beside}{basis}{_borne(known)}"
 
 
 def _alignment_text(record: Record, known: Estimate, beside: str) -> str:
     """Return the upper bound by alignment, and the number of pairs and replays behind it."""
-    value = numbers.known(known.value, known.error)
+    value = numbers.known_number(known.value, known.error)
     name = "loss" if record.parameter in ("eps", "scale") else record.parameter
     over = f"{numbers.count(known.pairs)} pair{'s' * (known.pairs != 1)}"
     if record.screened:
@@ -76,7 +76,7 @@ def facts(record: Record) -> list[tuple[str, str]]:
         ("pairs tried", _pairs(record)),
         ("screened", _screening_text(record)),
         ("strongest", record.strongest),
-        ("known", estimated(record)),
+        ("known", estimate_text(record)),
         ("grade", _grade(record)),
         ("rare leaks", _rare_leaks(record)),
         ("p-value", _p_value(record)),
@@ -85,7 +85,7 @@ def facts(record: Record) -> list[tuple[str, str]]:
         ("samples", _samples(record)),
         ("seed", record.seed),
         ("reason", record.reason),
-        *((risk.record, told(risk)) for risk in record.risks),
+        *((risk.record, risk_sentence(risk)) for risk in record.risks),
         *(("note", note) for note in record.notes if note != record.reason),
     )
     return [(name, text) for name, text in known if text]
@@ -165,12 +165,12 @@ def _p_value(record: Record) -> str:
 
 def _spent_text(record: Record) -> str:
     """Return the largest loss that was computed or proven, besides the claimed one."""
-    lower, known = proven(record), record.estimate
+    lower, known = proven_bound(record), record.estimate
     if known is not None and known.mode in ("exact", "analytic") and known.error < known.value:
         lower = max(lower, known.value - known.error)
     if not record.strength or lower <= 0 or record.claimed is None:
         return ""
-    spent, claimed = numbers.lower(lower), numbers.claimed(record.claimed)
+    spent, claimed = numbers.lower(lower), numbers.claimed_number(record.claimed)
     if record.parameter == "scale":
         return numbers.value("scale", spent, ">=")
     what = "loss" if record.parameter == "eps" else record.parameter

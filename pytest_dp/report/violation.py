@@ -15,8 +15,8 @@ from typing import Any
 from pytest_dp.limits import LINE, SHOWN_AT
 from pytest_dp.report import numbers
 from pytest_dp.report.games import games
-from pytest_dp.report.headline import headline, written
-from pytest_dp.report.pair import field, inputs, keep, wrapped
+from pytest_dp.report.headline import claim_text, headline
+from pytest_dp.report.pair import field, inputs, keep, wrap_lines
 from pytest_dp.report.reproducing import reproduce
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def violation(result: Result) -> str:
             "The mechanism draws on randomness that cannot be seeded: "
             "another run will show slightly different counts."
         )
-    lines += [line for text in said for line in wrapped(text)]
+    lines += [line for text in said for line in wrap_lines(text)]
     return "\n".join([*lines, *reproduce(result), *keep(result), *_evidence(result, example)])
 
 
@@ -93,7 +93,7 @@ def _leak(result: Result, example: Counterexample | None) -> list[str]:
     if claim.eps is None or not claim.delta or shown is None or shown <= claim.delta:
         return []
     return [
-        f"With eps = {numbers.claimed(claim.eps)}, delta is at least "
+        f"With eps = {numbers.claimed_number(claim.eps)}, delta is at least "
         f"{numbers.probability(shown, 'down')}; with delta = {claim.delta:g}, "
         f"{claim.at_least(numbers.lower(result.lower))}."
     ]
@@ -142,7 +142,7 @@ def _often(
     rest = f"in {here} runs on D, and in {there} on D'"
     if claim.largest_ratio is None:
         most = numbers.probability(claim.largest_probability(c2 / n2), "up")
-        return outputs, f"{rest}; {written(claim)} allows a share of {most} on D"
+        return outputs, f"{rest}; {claim_text(claim)} allows a share of {most} on D"
     if c2:
         rest = f"{numbers.ratio(c1 * n2 / (n1 * c2))} times as often on D as on D'"
     return outputs, f"{rest}; {numbers.ratio_of(claim.largest_ratio)} is allowed"
@@ -152,7 +152,7 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     """Describe the runs that were bet on, and the evidence that the bets give."""
     claim = result.claim.promise.guarantee
     proof = (
-        f"Bets against {written(claim)}, each made before the runs that decided it, "
+        f"Bets against {claim_text(claim)}, each made before the runs that decided it, "
         f"multiplied their stake by {numbers.e_value(result.e_value or 0.0)}."
     )
     if example.bet_counts is None or example.bet_runs is None:
@@ -204,14 +204,14 @@ def _ratio_or_most(
     if claim.largest_ratio is None:
         most = claim.largest_probability(p2), claim.largest_probability(example.intervals[1][1])
         nearest, surely = numbers.probability(most[0]), numbers.probability(most[1], "up")
-        by = written(claim) if len(written(claim)) <= len("eps = 1.0") + 2 else "the claim"
+        by = claim_text(claim) if len(claim_text(claim)) <= len("eps = 1.0") + 2 else "the claim"
         return [(f"allowed on D by {by}", nearest, f"at most  {surely}")]
     bound = example.lower
     allowed, proven = numbers.allowed_and_proven(claim.largest_ratio, bound)
     more = f"at least {proven}" if bound > claim.largest_ratio else f"more than {allowed}"
     return [
         ("ratio", numbers.ratio(p1 / p2 if p2 else math.inf), more),
-        (f"allowed by {written(claim)}", allowed, ""),
+        (f"allowed by {claim_text(claim)}", allowed, ""),
     ]
 
 
@@ -249,7 +249,7 @@ def _evidence(result: Result, example: Counterexample | None) -> list[str]:
         if result.eps_lower is not None:
             bound = example.eps_clopper_pearson
             parts.append(f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}")
-    return wrapped(f"Evidence: {', '.join(parts)}")
+    return wrap_lines(f"Evidence: {', '.join(parts)}")
 
 
 def _p_value(result: Result, example: Counterexample) -> str:

@@ -66,9 +66,13 @@ class Pictures:
 
 def points(x: Iterable[float], y: Iterable[float]) -> Points:
     """A line, rounded, without points that are the same."""
-    return tuple(dict.fromkeys((rounded(a), rounded(b)) for a, b in zip(x, y, strict=True)))
+    return tuple(
+        dict.fromkeys(
+            (round_for_drawing(a), round_for_drawing(b)) for a, b in zip(x, y, strict=True)
+        )
+    )
 
 
-def rounded(value: float) -> float:
+def round_for_drawing(value: float) -> float:
     """Round a number to the digits that are drawn."""
     return float(f"{value:.{6}g}")

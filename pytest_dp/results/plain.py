@@ -37,7 +37,7 @@ def plain(value: Any) -> Any:
     return "NaN" if math.isnan(value) else "-Infinity" if value < 0 else None
 
 
-def made(kind: type[T], value: Any) -> T:
+def from_plain(kind: type[T], value: Any) -> T:
     """Return the value of a kind that `plain` was taken of."""
     return cast("T", _from_plain(kind, value))
 

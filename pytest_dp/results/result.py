@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pytest_dp.claim import Claim
 from pytest_dp.limits import EQUAL, FAIR, FEW, STRONG
 from pytest_dp.privacy import Renyi
-from pytest_dp.reprs import shortened
+from pytest_dp.reprs import shorten_line
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.outcome import Mode, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
@@ -394,6 +394,6 @@ def _list_fields(kind: str, fields: Mapping[str, Any]) -> str:
         else:
             text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
             if name == "event":
-                text = shortened(str(value), 66)
+                text = shorten_line(str(value), 66)
             lines.append(f"  {name}={text},")
     return "\n".join([*lines, ")"])

@@ -67,7 +67,7 @@ class TimeUp(BaseException):
                 if frame.f_code is Call._collect.__code__:  # noqa: SLF001  others read the last
                     self.in_draw = len(frame.f_locals.get("outputs") or ())
                 break
-            if frame.f_code is computed.__code__:
+            if frame.f_code is compute_interruptibly.__code__:
                 self.inside = self.computing = True
                 self.caller = frame
                 break
@@ -115,7 +115,7 @@ def _of_ours(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_HOUSE)
 
 
-def computed(compute: Callable[[], T]) -> T:
+def compute_interruptibly(compute: Callable[[], T]) -> T:
     """Compute, where an alarm may interrupt."""
     return compute()
 

@@ -194,7 +194,9 @@ class Call:
         # A copy: the next call may reuse the memory.
         if isinstance(outputs, list | tuple):
             outputs = [np.array(o) if isinstance(o, np.ndarray) else o for o in outputs]
-            if outputs and any(isinstance(value, np.ndarray) for value in reuse.held(outputs[0])):
+            if outputs and any(
+                isinstance(value, np.ndarray) for value in reuse.mutable_parts(outputs[0])
+            ):
                 outputs = copy.deepcopy(outputs)
         else:
             outputs = np.array(outputs)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pytest_dp import clocks
-from pytest_dp.arrays import Outputs, joined
+from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.datasets.equality import key
 from pytest_dp.limits import CHUNK, MANY, MAX_BYTES, MOMENT
 from pytest_dp.outputs.outcome import Raised
@@ -76,7 +76,7 @@ class Done:
 _KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
 
 
-def done(outputs: Outputs, told: Summary) -> Done:
+def summarize_chunk(outputs: Outputs, told: Summary) -> Done:
     """Make a chunk of these outputs, and complete its summary."""
     if isinstance(outputs, np.ndarray):
         return Done(outputs, replace(told, kind=_KINDS.get(outputs.dtype.kind, "objects")))
@@ -108,7 +108,7 @@ def _length(output: Any) -> int:
     return len(output) if isinstance(output, list | tuple | dict | set) else 1
 
 
-def cut(
+def cut_draw(
     draw: Chunk, vectorized: bool, *, slow: bool = False, limit: int = MANY * CHUNK
 ) -> list[Chunk]:
     """Cut a draw into chunks: as few as pays, or as many as go round for slow mechanisms.
@@ -137,22 +137,22 @@ class Input:
 
     def __init__(self, data: Any) -> None:
         try:
-            self._load(pickled(data))
+            self._load(pickle_data(data))
         except Exception:  # an input that cannot be pickled is used as it is
             self.live = _copy_if_possible(data)
 
     def _load(self, frozen: bytes) -> None:
-        self.live = pickle.loads(frozen)  # what `pickled` made
+        self.live = pickle.loads(frozen)  # what `pickle_data` made
         # Pickles of one value can differ (shared references); those of one object agree.
         started = clocks.Stopwatch()
-        self.frozen = pickled(self.live)
+        self.frozen = pickle_data(self.live)
         self.cost = started.spent()
 
     def __getstate__(self) -> Any:
         return self.live
 
     def __setstate__(self, state: Any) -> None:
-        self._load(pickled(state))
+        self._load(pickle_data(state))
 
     def like(self, data: Any) -> Input:
         """An input of such data; itself if it is the very same."""
@@ -168,12 +168,12 @@ class Input:
         A data frame may keep its values in another way once it was read, such as by ``.values``:
         what counts is what it holds.
         """
-        if self.frozen is None or pickled(self.live) == self.frozen:
+        if self.frozen is None or pickle_data(self.live) == self.frozen:
             return True
         changed, self.live = self.live, self.fresh()
         if _content_key(changed) != _content_key(self.live):
             return False
-        self.live, self.frozen = changed, pickled(changed)
+        self.live, self.frozen = changed, pickle_data(changed)
         return True
 
 
@@ -189,7 +189,7 @@ def _copy_if_possible(data: Any) -> Any:
         return data
 
 
-def pickled(data: Any) -> bytes:
+def pickle_data(data: Any) -> bytes:
     """Pickle data, classes by their names where they have some."""
     try:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
@@ -204,7 +204,7 @@ Group = list[Chunk]
 Work = tuple[Input, list[Group]]
 
 
-def grouped(chunks: list[Chunk], vectorized: bool, limit: int = 8 * CHUNK) -> list[Group]:
+def group_chunks(chunks: list[Chunk], vectorized: bool, limit: int = 8 * CHUNK) -> list[Group]:
     """Divide the chunks of a draw into groups, several even for small draws.
 
     No group has more than `limit` runs, unless a single chunk has.
@@ -234,7 +234,7 @@ def jobs_of(
     return jobs
 
 
-def measured(
+def measure_groups(
     ran: Iterator[Done],
     groups: list[Group],
     function: Callable[[Outputs], T],
@@ -251,5 +251,5 @@ def measured(
         for each in islice(ran, len(group)):
             heed(each)
             parts.append(each.outputs)
-        outputs = joined(parts)
+        outputs = join_outputs(parts)
         yield within(deadline.to_the_last(), partial(function, outputs))

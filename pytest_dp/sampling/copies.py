@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.limits import MAX_BYTES, THOUSAND
-from pytest_dp.randomness.modules import NUMPY, PYTHONS, running
+from pytest_dp.randomness.modules import NUMPY, PYTHONS, current_instrument
 from pytest_dp.randomness.requests import KINDS, Source
 from pytest_dp.randomness.stand_ins import stand_in
 from pytest_dp.reach import is_bound, names_in
@@ -279,13 +279,13 @@ def _sentinel(number: int) -> object:
 
 
 def _source(name: str) -> Any:
-    instrument = running()
+    instrument = current_instrument()
     return stand_in(instrument, _GLOBALS[name]) if instrument else _SOURCES[name]
 
 
 def _generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
     """A generator that the mechanism keeps, or what stands for it."""
-    instrument = running()
+    instrument = current_instrument()
     if instrument:
         return stand_in(instrument, Source("its generator", KINDS[kind]))
     generator = make(*arguments)

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from pytest_dp import clocks
 from pytest_dp.limits import HUNG_SECONDS
-from pytest_dp.sampling.alarm import Alarm, TimeUp, computed, is_free
-from pytest_dp.sampling.supervisor import supervised
+from pytest_dp.sampling.alarm import Alarm, TimeUp, compute_interruptibly, is_free
+from pytest_dp.sampling.supervisor import supervise
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
 
 
 @contextmanager
-def watched(deadline: Deadline) -> Iterator[None]:
+def interrupt_if_hung(deadline: Deadline) -> Iterator[None]:
     """Raise `OutOfTime` where code of somebody else hangs, wherever we have called it.
 
     Such as a `__repr__` of what a mechanism returned, or a module that is imported. One call is
@@ -119,12 +119,13 @@ def watched(deadline: Deadline) -> Iterator[None]:
 def ended_if_native(name: str, max_seconds: float) -> Iterator[None]:
     """End this process where native code does not return, long after the deadline.
 
-    Works where `watched` does, which has to be used in it: its alarms tell that Python still runs.
+    Works where `interrupt_if_hung` does, which has to be used in it: its alarms tell that Python
+    still runs.
     """
     if not is_free():
         yield
         return
-    with supervised(name, max_seconds):
+    with supervise(name, max_seconds):
         yield
 
 
@@ -150,4 +151,4 @@ def within(seconds: float, compute: Callable[[], T]) -> T:
     if seconds <= 0:
         raise OutOfTime
     with interruptible(Deadline(seconds), None):
-        return computed(compute)
+        return compute_interruptibly(compute)

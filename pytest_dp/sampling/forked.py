@@ -35,12 +35,12 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from pytest_dp import clocks
-from pytest_dp.arrays import Outputs, joined
+from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.clocks import since_1970
 from pytest_dp.limits import DOZENS, HUNG_SECONDS, MILLION, MOMENT, SEVERAL
 from pytest_dp.reach import GENERATORS
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import Chunk, Input, pickled
+from pytest_dp.sampling.chunks import Chunk, Input, pickle_data
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.generators import reseed
@@ -150,7 +150,7 @@ class Origin:
             raise CannotCopy(self.reason)
         left = deadline.to_the_last()
         try:
-            request = pickled((call.manner(), runner, works, min(seconds, left)))
+            request = pickle_data((call.manner(), runner, works, min(seconds, left)))
         except Exception as error:  # whatever pickling raises
             raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
         answer = self.ask(bytes([seeds_all]) + request, max(min(seconds, left), 0.0) + HUNG_SECONDS)
@@ -273,12 +273,12 @@ def outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
             with contextlib.suppress(Exception):  # such as of a class derived from one
                 reseed(generator, own)
         deadline = Deadline(seconds)
-        with heeded_files() as files:
+        with record_opened_files() as files:
             outputs = [
-                joined([done.outputs for done in runner.run(used, dataset, chunks, deadline)])
+                join_outputs([done.outputs for done in runner.run(used, dataset, chunks, deadline)])
                 for dataset, chunks in works
             ]
-        return pickled((outputs, None, "", files))
+        return pickle_data((outputs, None, "", files))
     except OutOfTime as out:
         return pickle.dumps(([], out.stack, "", files))
     except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
@@ -295,7 +295,7 @@ _HEEDED: list[tuple[list[str], set[str]]] = []
 
 
 @contextmanager
-def heeded_files() -> Iterator[list[str]]:
+def record_opened_files() -> Iterator[list[str]]:
     """Record the files that any thread opens for reading within the block."""
     files: list[str] = []
     _add_hook()

@@ -3,7 +3,7 @@
 A mechanism may keep a generator: on an object, in a module, in a closure. Copied into several
 processes, it would deal the same "random" numbers in each of them, and counts that look independent
 would not be. So generators are looked for, and all have streams of their own while a mechanism
-runs: one for a chunk of work (`seeded`), or one for every run (`Runs`).
+runs: one for a chunk of work (`seed_randomness`), or one for every run (`Runs`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ PYTHONS: random.Random = random._inst  # noqa: SLF001
 NUMPYS_NUMBER, PYTHONS_NUMBER = 1, 2
 """Their numbers among the sources of `Runs`; given by the order of these."""
 SOURCE_CHILD = 6
-"""Which child of a chunk's seed sequence seeds the first source of `Runs`. Given by `seeded` and by
-the checks of shared draws, which use those before it."""
+"""Number of the child of a chunk's seed sequence that seeds the first source of `Runs`.
+
+`seed_randomness` and the checks of shared draws use the children before it."""
 
 Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
@@ -154,7 +155,9 @@ def _states(sources: tuple[Any, ...]) -> list[Any]:
 
 
 @contextmanager
-def seeded(sequence: np.random.SeedSequence, captured: Captured) -> Iterator[np.random.Generator]:
+def seed_randomness(
+    sequence: np.random.SeedSequence, captured: Captured
+) -> Iterator[np.random.Generator]:
     """A generator for the mechanism, with all other reachable randomness seeded meanwhile.
 
     ``np.random``, `random` and the `captured` generators draw from streams of their own.

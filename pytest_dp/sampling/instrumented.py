@@ -14,14 +14,14 @@ import numpy as np
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import MOMENT
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.randomness.catalogue import kind_of, size_of
+from pytest_dp.randomness.catalogue import draw_kind_of, size_of
 from pytest_dp.randomness.modules import modules_replaced
 from pytest_dp.randomness.requests import RNG, Request
 from pytest_dp.randomness.stand_ins import (
     CannotInstrument,
     Instrument,
-    drawn_past_methods,
     stand_in,
+    was_drawn_unasked,
 )
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Input
@@ -40,7 +40,7 @@ def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: De
     Raises CannotInstrument if the copy asks for what the instrument has not, CannotCopy if there is
     no copy, and OutOfTime if the deadline passes first.
     """
-    with instrumented(instrument, deadline):
+    with apply_instrument(instrument, deadline):
         output = run_copy(call, data, instrument)
     if instrument.refusal:  # and the mechanism went on
         raise CannotInstrument(instrument.refusal)
@@ -48,7 +48,7 @@ def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: De
 
 
 @contextmanager
-def instrumented(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
+def apply_instrument(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
     """Put an instrument in place for one or more runs; raises OutOfTime in the middle of a run."""
     with (
         modules_replaced(instrument),  # also while it is copied: names are looked up then
@@ -79,7 +79,7 @@ def run_copy(
     if names:
         shadow(copied.mechanism, names)
     output = copied.one(data, stand_in(instrument, RNG))
-    if drawn_past_methods():
+    if was_drawn_unasked():
         raise CannotInstrument("compiled code draws from its generator")
     return output
 
@@ -97,7 +97,7 @@ def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
     for changed in attempts:
         instrument = _NoNoise()
         try:
-            with instrumented(instrument, deadline):
+            with apply_instrument(instrument, deadline):
                 answer, again = (run_copy(call, item, instrument, params=changed) for _ in range(2))
         except CannotCopy:
             return None
@@ -116,7 +116,7 @@ class _NoNoise(Instrument):
 
     def draw(self, request: Request) -> Any:
         """The centre."""
-        standard_of = kind_of(request).standard
+        standard_of = draw_kind_of(request).standard
         if standard_of is not None:
             law, scale, location = standard_of(request.arguments)
             if law.family.centre is not None:

@@ -26,13 +26,13 @@ from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.limits import DOZENS, HUNG_SECONDS, MOMENT, NOTICED_SECONDS
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import Chunk, Input, pickled
+from pytest_dp.sampling.chunks import Chunk, Input, pickle_data
 from pytest_dp.sampling.copies import Bounded, CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.locating import locate, project_files
 from pytest_dp.sampling.pickling import Pickler
 from pytest_dp.sampling.runner import Runner
-from pytest_dp.sampling.serving import Recipe, received, send, serve
+from pytest_dp.sampling.serving import Recipe, receive, send, serve
 
 IMPORT_SECONDS = 60.0
 """For an interpreter to start and to import a mechanism's module. Less refuses modules that import
@@ -62,7 +62,7 @@ class NewInterpreters:
         with contextlib.suppress(OSError):  # it is gone
             self._folder = str(Path.cwd())
         try:
-            self._params = pickled(call.params)
+            self._params = pickle_data(call.params)
             self._content = _pickle_by_name(
                 (call.mechanism, call.params) if pristine.reason else pristine
             )
@@ -154,7 +154,7 @@ class NewInterpreters:
         if allowed <= 0:
             raise OutOfTime
         try:
-            work = pickled((None, runner, works, allowed))
+            work = pickle_data((None, runner, works, allowed))
         except Exception as error:  # whatever pickling raises
             raise CannotCopy(f"its input cannot be pickled ({error})") from None
         interpreter = self._interpreter()
@@ -280,7 +280,7 @@ class Interpreter:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         while True:
-            answer = received(self._process.stdout)
+            answer = receive(self._process.stdout)
             self._answers.put(answer)
             if answer is None:
                 return

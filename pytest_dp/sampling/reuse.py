@@ -34,7 +34,7 @@ def is_reused(outputs: Sequence[Any]) -> bool:
     if _share_objects([_owner(part) for part in _parts(output)] for output in outputs):
         return True
     last = max(SEVERAL, len(outputs) - 2)
-    return _share_objects(list(held(out)) for out in (*outputs[:SEVERAL], *outputs[last:]))
+    return _share_objects(list(mutable_parts(out)) for out in (*outputs[:SEVERAL], *outputs[last:]))
 
 
 def _share_objects(owners: Iterable[list[Any]]) -> bool:
@@ -53,7 +53,7 @@ def _parts(output: Any) -> list[Any]:
     return [part for part in parts if not never_changes(part)]
 
 
-def held(output: Any) -> Iterator[Any]:
+def mutable_parts(output: Any) -> Iterator[Any]:
     """Yield all mutable parts of an output: itself, and the objects that it holds.
 
     Of arrays, those that own the memory.

@@ -25,7 +25,7 @@ from pytest_dp.randomness.catalogue import PYTHON as PYTHON_KINDS
 from pytest_dp.randomness.catalogue import Kind, Rows
 from pytest_dp.randomness.modules import NUMPY, PYTHONS, functions_replaced
 from pytest_dp.randomness.requests import RNG, Source
-from pytest_dp.randomness.stand_ins import Instrument, drawn_past_methods, stand_in
+from pytest_dp.randomness.stand_ins import Instrument, stand_in, was_drawn_unasked
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.generators import Runs, state_of
@@ -147,7 +147,7 @@ class Log(Instrument):
 
         Raises CannotCouple if it cannot be told which draw used which noise.
         """
-        if drawn_past_methods():
+        if was_drawn_unasked():
             self.note("it takes numbers past the methods of rng")
         if self.refusal:
             raise CannotCouple(self.refusal)

@@ -9,9 +9,9 @@ from pytest_dp import clocks
 from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.outputs.outcome import all_equal
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import Chunk, Done, Input, Summary, done
+from pytest_dp.sampling.chunks import Chunk, Done, Input, Summary, summarize_chunk
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
-from pytest_dp.sampling.generators import seeded, states
+from pytest_dp.sampling.generators import seed_randomness, states
 from pytest_dp.sampling.per_run import CannotCouple, draw_per_run
 from pytest_dp.sampling.row_aligned import draw_row_aligned
 from pytest_dp.sampling.streams import stream
@@ -94,7 +94,7 @@ class Runner:
                     outputs, noise = draw_row_aligned(used, dataset.live, chunk.count, sequence)
             seconds, passed = started.spent(), started.passed()
         else:
-            with seeded(sequence, call.captured) as generator:
+            with seed_randomness(sequence, call.captured) as generator:
                 before = states(generator, call.captured)
                 started = clocks.Stopwatch()
                 with interruptible(deadline, self.seconds_a_run):
@@ -103,4 +103,4 @@ class Runner:
                 untouched = states(generator, call.captured) == before
                 unseeded = untouched and not all_equal(outputs)
         told = Summary(call.made.runs - made, seconds, self.copies, noise, unseeded, passed=passed)
-        return done(outputs, told)
+        return summarize_chunk(outputs, told)

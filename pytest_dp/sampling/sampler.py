@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 from typing import TypeVar
 
 from pytest_dp import clocks
-from pytest_dp.arrays import Outputs, joined
+from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import (
     CHUNK,
@@ -31,10 +31,10 @@ from pytest_dp.sampling.chunks import (
     Input,
     Summary,
     Work,
-    cut,
-    grouped,
+    cut_draw,
+    group_chunks,
     jobs_of,
-    measured,
+    measure_groups,
 )
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
@@ -116,7 +116,7 @@ class Sampler(Subject):
     def chunks(self, draw: Draw) -> list[Chunk]:
         whole = Chunk(draw.count, draw.key, draw.shared)
         vectorized, slow = self.call.size is not None, self._slow or False
-        return cut(whole, vectorized, slow=slow, limit=self._at_a_time)
+        return cut_draw(whole, vectorized, slow=slow, limit=self._at_a_time)
 
     def can_couple(
         self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
@@ -171,7 +171,7 @@ class Sampler(Subject):
 
     def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
         """The outputs of each draw; errors are those of `measure`."""
-        return [joined(parts) for parts in self.measure(draws, _identity, deadline)]
+        return [join_outputs(parts) for parts in self.measure(draws, _identity, deadline)]
 
     def measure(
         self, draws: list[Draw], function: Callable[[Outputs], T], deadline: Deadline
@@ -204,7 +204,9 @@ class Sampler(Subject):
         return self._in_process(works, function, deadline)
 
     def _work(self, draw: Draw) -> Work:
-        return draw.dataset, grouped(self.chunks(draw), self.call.size is not None, self._at_a_time)
+        return draw.dataset, group_chunks(
+            self.chunks(draw), self.call.size is not None, self._at_a_time
+        )
 
     def _in_process(
         self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline
@@ -227,7 +229,7 @@ class Sampler(Subject):
             self._account(dataset, next(running), done.told)
 
         ran = self.runner.run(self.call, dataset, chunks, deadline)
-        return list(measured(ran, groups, function, heed, deadline))
+        return list(measure_groups(ran, groups, function, heed, deadline))
 
     def _in_workers(
         self,

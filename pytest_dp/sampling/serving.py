@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import pickled
+from pytest_dp.sampling.chunks import pickle_data
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.forked import ASKED, Origin, generators_anywhere, outputs_sent
 from pytest_dp.sampling.locating import Finder, Place, fetch
@@ -67,7 +67,7 @@ def send(file: BinaryIO | Any, message: bytes) -> None:
     file.flush()
 
 
-def received(file: BinaryIO | Any) -> bytes | None:
+def receive(file: BinaryIO | Any) -> bytes | None:
     """Return the next message, or None at the end."""
     try:
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
@@ -94,7 +94,7 @@ def serve() -> None:
 
 def _listen(file: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:
     """Pass requests on; once the other process is gone, end this one with all that it started."""
-    while (request := received(file)) is not None:
+    while (request := receive(file)) is not None:
         requests.put(request)
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
@@ -132,7 +132,7 @@ class _Server:
             outputs, stack, failed, files = pickle.loads(sent)
             if self._is_connected():
                 files = [*files, ASKED]
-            return pickled((outputs, stack, failed, files))
+            return pickle_data((outputs, stack, failed, files))
         answer = origin.ask(bytes([seeds_all]) + work, seconds + HUNG_SECONDS)
         return answer or pickle.dumps(([], None, origin.reason, []))
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling.chunks import Chunk
 from pytest_dp.sampling.deadline import Deadline
 
@@ -65,7 +65,7 @@ def _text(output: Any) -> str:
     if isinstance(output, np.ndarray) and output.dtype.kind in "biufc":  # its repr is slow
         rest = hashlib.sha256(output.tobytes()).hexdigest()
         return f"{output.ravel()[:8].tolist()} {rest}"
-    return shown(output)
+    return safe_repr(output)
 
 
 def digest(texts: list[str]) -> bytes:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_dp import clocks
-from pytest_dp.arrays import Outputs, joined
+from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.limits import CHUNK, HUNG_SECONDS, LOOK_RUNS, MANY, MOMENT, TRIAL_RUNS
 from pytest_dp.outputs.outcome import Raised, all_raised, same
 from pytest_dp.sampling.calling import Call, Made
@@ -282,7 +282,7 @@ class Subject:
         try:
             call, (on_copy,) = self._copied(dataset)
             ran = self.runner.run(call, on_copy, self._chunks(runs, key), deadline)
-            return joined([done.outputs for done in ran])
+            return join_outputs([done.outputs for done in ran])
         finally:
             self.runs += self.call.made.runs - made
 

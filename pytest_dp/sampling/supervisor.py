@@ -120,7 +120,7 @@ def writing_to(file: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def supervised(name: str, max_seconds: float) -> Iterator[None]:
+def supervise(name: str, max_seconds: float) -> Iterator[None]:
     """End this process if native code does not return in the block, within a multiple of the time.
 
     Only where an alarm rings and tells that Python still runs.

@@ -22,7 +22,7 @@ from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
 from pytest_dp.limits import STARTING_SECONDS
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling.alarm import waits_for_others
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import (
@@ -32,10 +32,10 @@ from pytest_dp.sampling.chunks import (
     Input,
     Summary,
     Work,
-    measured,
+    measure_groups,
 )
 from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interrupt_if_hung
 from pytest_dp.sampling.generators import NO_GENERATORS
 from pytest_dp.sampling.pickling import cloudpickle, dumps
 from pytest_dp.sampling.runner import Runner
@@ -282,12 +282,12 @@ def _run_job(order: Order, sent: bytes, groups: list[Group], deadline: Deadline)
     if deadline.to_the_last() < 0:  # what hung before would hang again
         return _pickle_to_send(Shared(None, [], [], OutOfTime()))
     try:
-        with watched(deadline):
+        with interrupt_if_hung(deadline):
             call, trial = _load_mechanism(order, deadline)
             function, dataset = _function(order.function), _unpickle(sent)
             chunks = list(itertools.chain.from_iterable(groups))
             ran = order.runner.run(call, dataset, chunks, deadline)
-            values.extend(measured(ran, groups, function, heed, deadline))
+            values.extend(measure_groups(ran, groups, function, heed, deadline))
         return _pickle_to_send(Shared(trial, told, values))
     except CannotShare as reason:
         return _pickle_to_send(Shared(trial, told, [], reason))
@@ -350,7 +350,11 @@ def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline:
         call, (data,) = call.copied(dataset.live)
         dataset = dataset.like(data)
     once, twice = (
-        [shown(o) for done in runner.run(call, dataset, [chunk], deadline) for o in done.outputs]
+        [
+            safe_repr(o)
+            for done in runner.run(call, dataset, [chunk], deadline)
+            for o in done.outputs
+        ]
         for _ in range(2)
     )
     return Trial(this_process(), Fingerprint(digest(once), surprise(once)), once == twice)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.inputs.sources import Proposer, Proposing, Tried
 from pytest_dp.limits import DOZENS, FEW, MANY, PATIENCE, SEVERAL, THOUSAND
-from pytest_dp.reprs import counted
+from pytest_dp.reprs import plural
 from pytest_dp.search.columns import choice
 from pytest_dp.search.constants import Constant, constants_of, corner_values
 from pytest_dp.search.screening import KNOWN, Screen
@@ -133,7 +133,7 @@ class Explorer:
         left = [c for c in self._constants if c.decides and c not in self._tried]
         places = (f"{c.value!r} ({c.origin.removeprefix('a constant in ')})" for c in left)
         named = ", ".join(islice(places, FEW))
-        more = f" and {counted(len(left) - FEW, 'other')}" if len(left) > FEW else ""
+        more = f" and {plural(len(left) - FEW, 'other')}" if len(left) > FEW else ""
         return [f"constants of the code that were not tried: {named}{more}"] * bool(left)
 
     def _with_constants(self) -> Iterator[Candidate]:

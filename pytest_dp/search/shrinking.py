@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any
 
 from pytest_dp.datasets import key, rebuilt, records_of
-from pytest_dp.datasets.differences import aligned
+from pytest_dp.datasets.differences import align_records
 from pytest_dp.datasets.fields import columns_of, fields_of, with_known
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
@@ -45,7 +45,7 @@ class PairRecords:
     def of(cls, pair: Pair) -> PairRecords:
         """The records of a pair; equal ones are taken to be shared, from the front."""
         rows1, rows2 = records_of(pair.d1), records_of(pair.d2)
-        common = tuple((at1, len(rows1) + at2) for at1, at2 in aligned(rows1, rows2))
+        common = tuple((at1, len(rows1) + at2) for at1, at2 in align_records(rows1, rows2))
         return cls((*rows1, *rows2), len(rows1), common)
 
     @property

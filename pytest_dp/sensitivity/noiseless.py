@@ -19,19 +19,19 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.randomness.catalogue import Standard, kind_of, size_of
+from pytest_dp.randomness.catalogue import Standard, draw_kind_of, size_of
 from pytest_dp.randomness.laws import GEOMETRIC, INTEGERS, NORMAL, UNIFORM, Law
-from pytest_dp.randomness.requests import RNG, Request, answered, plain
+from pytest_dp.randomness.requests import RNG, Request, answer_request, plain
 from pytest_dp.randomness.stand_ins import (
     CannotInstrument,
     Instrument,
-    drawn_past_methods,
     stand_in,
+    was_drawn_unasked,
 )
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.instrumented import instrumented
+from pytest_dp.sampling.instrumented import apply_instrument
 from pytest_dp.sensitivity.distances import Distances, tell_distances
 from pytest_dp.sensitivity.reading import Reading, read
 from pytest_dp.sensitivity.unreached import Tracer
@@ -155,7 +155,7 @@ class _Fixed(Instrument):
             law = tuple(np.ravel(np.asarray(weights, float)).tolist())
         self.draws.append(Drawn(request.method, law, np.ones(1)))
         seed = number.to_bytes(16, "little") + bytes([self.point % 256]) * 16
-        return answered(plain(request.source.kind, seed), request)
+        return answer_request(plain(request.source.kind, seed), request)
 
     def other(self, source: Any, name: str) -> Any:
         """Leave out what neither draws nor changes what draws give."""
@@ -208,7 +208,7 @@ def _arguments(request: Request) -> dict[str, Any]:
 
 def _standard(request: Request, arguments: dict[str, Any]) -> Standard | None:
     """Return the law of a draw with its scale and location; None where it is not known."""
-    kind = kind_of(request)
+    kind = draw_kind_of(request)
     try:
         return None if kind.standard is None else kind.standard(arguments)
     except (TypeError, ValueError, KeyError):
@@ -269,7 +269,7 @@ class Runner:
     def in_place(self, deadline: Deadline) -> Iterator[None]:
         """Let draws be answered for many runs; raises OutOfTime once the deadline is over."""
         tracing = self.tracer.tracing() if self._is_traced else nullcontext()
-        with instrumented(self._fixed, deadline), tracing:
+        with apply_instrument(self._fixed, deadline), tracing:
             yield
 
     def run(
@@ -291,7 +291,7 @@ class Runner:
             return None
         except (ClaimError, MechanismError, CannotInstrument):
             return None
-        if not fixed.refusal and self.runs % UNSEEN_CHECKED_EVERY == 1 and drawn_past_methods():
+        if not fixed.refusal and self.runs % UNSEEN_CHECKED_EVERY == 1 and was_drawn_unasked():
             self.reason = "compiled code draws the noise"
         if fixed.refusal or self.reason:
             return None

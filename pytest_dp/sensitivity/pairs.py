@@ -14,7 +14,7 @@ from pytest_dp.datasets.ordering import in_turn, representatives
 from pytest_dp.datasets.record_relations import AddRemoveOne
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.datasets.types import DataType, type_of
-from pytest_dp.datasets.units import Step, grouped, name_of, owners
+from pytest_dp.datasets.units import Step, group_by_unit, name_of, owners
 
 MAX_ROWS = 2_000
 """Rows of a large example that small datasets are made of. More show rarer rows, and take longer
@@ -80,7 +80,7 @@ class _Parts:
         if unit is None:
             return [(at,) for at in range(len(self._at))]
         of_rows = owners(part, self._records, unit)
-        groups = [tuple(rows) for rows in grouped(of_rows).values()]
+        groups = [tuple(rows) for rows in group_by_unit(of_rows).values()]
         self._names = {group: name_of(unit, of_rows[group[0]]) for group in groups}
         return groups
 

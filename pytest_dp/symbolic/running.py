@@ -12,14 +12,14 @@ import numpy as np
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import MANY
-from pytest_dp.randomness.catalogue import kind_of, size_of
+from pytest_dp.randomness.catalogue import draw_kind_of, size_of
 from pytest_dp.randomness.requests import RNG, Request
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
 from pytest_dp.reach import is_bound
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.instrumented import instrumented
+from pytest_dp.sampling.instrumented import apply_instrument
 from pytest_dp.sampling.shadowing import functions_of, shadow
 from pytest_dp.symbolic.arrays import cells, found_in, note, values_of
 from pytest_dp.symbolic.functions import (
@@ -57,7 +57,7 @@ class Fixed(Instrument):
             return self._plainly(request)
 
     def _standard(self, request: Request) -> Any:
-        standard_of = kind_of(request).standard
+        standard_of = draw_kind_of(request).standard
         if standard_of is None or request.arguments.get("out") is not None:
             return self._plainly(request)
         law, scale, location = standard_of(request.arguments)
@@ -106,7 +106,7 @@ def traced(
         shadow(copied.mechanism, NAMES)
         for function in functions_of(copied.mechanism):
             _take_patterns(function)
-        with instrumented(instrument, deadline), functions_of_stand_ins().in_place():
+        with apply_instrument(instrument, deadline), functions_of_stand_ins().in_place():
             output = copied.one(data, stand_in(instrument, RNG))
     except (CannotCopy, CannotInstrument, ClaimError, MechanismError, OutOfTime):
         return None

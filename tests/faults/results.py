@@ -93,8 +93,8 @@ FAULTS = (
     Fault(
         "seed-counts-twice",
         "records/evidence.py",
-        "total(run for run in runs if run.seed != seed)",
-        "total(runs)",
+        "total_evidence(run for run in runs if run.seed != seed)",
+        "total_evidence(runs)",
         "Evidence of one run multiplies with itself.",
         ACCUMULATED + "test_a_seed_counts_once",
     ),

@@ -8,7 +8,7 @@ import pytest
 from pytest_dp import PrivacyProfile, RenyiDP, audit
 from pytest_dp.privacy import gdp_to_delta
 from pytest_dp.report.record import Record
-from pytest_dp.report.text import estimated
+from pytest_dp.report.text import estimate_text
 
 
 def laplace(x, rng):
@@ -38,7 +38,7 @@ def test_a_pass_with_its_loss():
     assert result.verdict == "no violation"
     assert (result.estimate.value, result.estimate.mode) == (pytest.approx(1.0), "aligned")
     assert result.strength == "aligned"
-    said = estimated(Record.of(result))
+    said = estimate_text(Record.of(result))
     assert said.startswith("loss at most 1.000000, by alignment (1 pair; 200 replays)")
     assert result.samples < 500
 

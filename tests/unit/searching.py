@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 
-from pytest_dp.arrays import joined
+from pytest_dp.arrays import join_outputs
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.features import features
@@ -25,7 +25,7 @@ def best_events(outputs, about=features, eps=1.0, **more):
 
 def look(one, two, eps=0.5, references=(), most=8):
     """What the search finds for equally many outputs on D and on D'."""
-    table = tabulate(joined([one, two]))
+    table = tabulate(join_outputs([one, two]))
     first = np.arange(len(table)) < len(one)
     rank, about = rank_for(ApproximateDP(eps))(len(one)), features(table, list(references), first)
     return search(table, first, rank, about, limit=most), table, first

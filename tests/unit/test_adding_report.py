@@ -14,7 +14,7 @@ from results import BROKEN, PASSED
 from pytest_dp.errors import ClaimError
 from pytest_dp.plugin import pytest_addoption
 from pytest_dp.plugin.summary import write
-from pytest_dp.report.files import FORMATS, ending
+from pytest_dp.report.files import FORMATS, format_suffix
 from pytest_dp.report.record import Record
 
 RECORDS = [replace(Record.of(result), path="shop/stats.py") for result in (BROKEN, PASSED)]
@@ -41,7 +41,7 @@ def test_records_become_lines(pytestconfig, tmp_path, monkeypatch):
 
 def test_without_the_entry_its_ending_names_no_format():
     with pytest.raises(ClaimError, match=r"claims\.csv names no format\. Allowed: \.json, "):
-        ending(Path("claims.csv"))
+        format_suffix(Path("claims.csv"))
 
 
 def test_the_help_names_each_ending():

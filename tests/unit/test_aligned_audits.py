@@ -15,7 +15,7 @@ from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.concentrated import GaussianDP
 from pytest_dp.privacy.conversions import gdp_to_delta, pure_to_gdp
 from pytest_dp.report.record import Record
-from pytest_dp.report.text import estimated
+from pytest_dp.report.text import estimate_text
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline
@@ -40,7 +40,7 @@ def test_pass_by_alignment_is_graded_so_and_says_over_what():
     assert (result.verdict, result.strength) == ("no violation", "aligned")
     assert result.estimate.value == pytest.approx(1.0)
     assert result.samples < 20_000
-    said = estimated(Record.of(result))
+    said = estimate_text(Record.of(result))
     assert said.startswith("loss at most 1.000000, by alignment (2 pairs; 300 replays)")
     assert "fewer than 1 of" in said
 

@@ -13,7 +13,7 @@ from pytest_dp.attacks.scores import scores
 from pytest_dp.auditing.detector import with_values
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
-from pytest_dp.outputs.paired_outputs import PairedOutputs, room_of
+from pytest_dp.outputs.paired_outputs import PairedOutputs, size_of_output
 from pytest_dp.outputs.table import tabulate
 
 pytestmark = pytest.mark.slow
@@ -70,11 +70,11 @@ def test_scores_of_another_model_keep_their_ranks_and_ties():
 
 def test_numbers_of_long_lists_take_more_room_than_those_of_arrays():
     lists = [[1.0] * 2_000 for _ in range(10)]
-    assert room_of(tabulate(np.array(lists))) == 2_000
-    assert room_of(tabulate([np.array(one) for one in lists])) == 2_000
-    assert room_of(tabulate(lists)) == 4 * 2_000
-    assert room_of(tabulate([[1.0, 2.0]] * 10)) == 2
-    assert room_of(tabulate([1.0] * 10)) == 1
+    assert size_of_output(tabulate(np.array(lists))) == 2_000
+    assert size_of_output(tabulate([np.array(one) for one in lists])) == 2_000
+    assert size_of_output(tabulate(lists)) == 4 * 2_000
+    assert size_of_output(tabulate([[1.0, 2.0]] * 10)) == 2
+    assert size_of_output(tabulate([1.0] * 10)) == 1
 
 
 def test_a_table_is_made_anew_only_for_more_outputs():

@@ -21,7 +21,7 @@ import pytest
 
 from pytest_dp import ClaimError, MechanismError, dp_command, dp_url
 from pytest_dp.black_boxes.boxes import ConnectionLost, HTTPError, ProgramError
-from pytest_dp.black_boxes.texts import encoded, value_of
+from pytest_dp.black_boxes.texts import encode_data, value_of
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.records.identity import is_outside
 from pytest_dp.sampling.calling import Call
@@ -49,21 +49,21 @@ class Visit:
     ],
 )
 def test_data_are_sent_as_json(data, sent):
-    assert json.loads(encoded("json", data)) == sent
+    assert json.loads(encode_data("json", data)) == sent
 
 
 def test_data_are_sent_as_csv_or_as_one_likes():
     text = b"age,seen\n41,\n7,2024-02-01T00:00:00\n"
     frame = pd.DataFrame({"age": [41, 7], "seen": pd.to_datetime(SEEN)})
-    assert encoded("csv", frame) == encoded("csv", ROWS) == text
-    assert encoded("csv", [1, 0]) == b"1\n0\n"
-    assert encoded(lambda data: f"n={len(data)}", [1, 0]) == b"n=2"
+    assert encode_data("csv", frame) == encode_data("csv", ROWS) == text
+    assert encode_data("csv", [1, 0]) == b"1\n0\n"
+    assert encode_data(lambda data: f"n={len(data)}", [1, 0]) == b"n=2"
 
 
 @pytest.mark.parametrize("data", [[math.inf], [b"raw"], {(1, 2): 3}, [object()]])
 def test_data_that_json_has_no_form_for(data):
     with pytest.raises((TypeError, ValueError), match="give send= a function"):
-        encoded("json", data)
+        encode_data("json", data)
 
 
 def test_answers_are_json_numbers_or_text():

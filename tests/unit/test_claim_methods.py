@@ -14,7 +14,7 @@ from pytest_dp.claim import expand
 from pytest_dp.keywords import KEYWORDS
 from pytest_dp.method_settings import METHODS
 from pytest_dp.plugin import _OPTIONS
-from pytest_dp.settings import FIELDS, NAMES, Settings, unused
+from pytest_dp.settings import FIELDS, NAMES, Settings, unused_settings
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 
@@ -78,8 +78,8 @@ def test_settings_that_a_method_has_no_use_for(method, useless):
     given = {"features": len, "floating_point": True}
     if method == "dpsniper":
         given |= {"margin": 2.0, "search": (), "beyond": "off"}
-    assert unused(effort(**given), method) == useless
-    assert unused(effort(features=None, floating_point=False), method) == []
+    assert unused_settings(effort(**given), method) == useless
+    assert unused_settings(effort(features=None, floating_point=False), method) == []
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ from pytest_dp.keywords import KEYWORDS
 from pytest_dp.limits import LINE
 from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import entry
-from pytest_dp.records.judging import Collected, judged
+from pytest_dp.records.judging import Collected, judge_claim
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import cells, finding
+from pytest_dp.report.table import cells, short_finding
 from pytest_dp.settings import Settings
 
 EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
@@ -162,7 +162,7 @@ def of(**keywords):
 )
 def test_what_is_on_record_is_told_as_it_is_written(old, new, told, keyword):
     assert [str(change) for change in changes(of(**old), of(**new))] == [told]
-    told = judged({"f": of(**old)}, Collected("f", of(**new), on_record="f"))
+    told = judge_claim({"f": of(**old)}, Collected("f", of(**new), on_record="f"))
     assert keyword in told.keywords
 
 
@@ -194,4 +194,4 @@ def test_a_loss_without_a_parameter_is_told_as_a_multiple_of_the_claim(lower, sa
         lambda d, rng: 0, guarantee=PrivacyProfile(gaussian), max_samples=200, seed=1, **PAIRS
     )
     record = replace(Record.of(result, "a.py::f"), status="violated", lower=lower)
-    assert finding(record) == f"{said} times the claim"
+    assert short_finding(record) == f"{said} times the claim"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.faults import RAISING, is_own, note_fault, noted, noting_faults
+from pytest_dp.faults import RAISING, is_own, note_fault, noting_faults, pop_noted
 from pytest_dp.report import numbers
 
 
@@ -37,7 +37,7 @@ def test_a_fault_is_raised_in_tests():
         note_fault(error, "reading a number")
     with noting_faults("running the code of a user"):
         users_code()
-    assert noted() == ()
+    assert pop_noted() == ()
 
 
 def test_a_fault_is_a_note_in_a_run_of_a_user(monkeypatch):
@@ -46,11 +46,11 @@ def test_a_fault_is_a_note_in_a_run_of_a_user(monkeypatch):
         own_function()
     with noting_faults("running the code of a user"):
         users_code()
-    (note,) = noted()
+    (note,) = pop_noted()
     assert note.startswith("reading a number failed: ")
     assert "(pytest_dp/report/numbers.py:" in note
     assert note.endswith("This is a fault of pytest-dp: please report it")
-    assert noted() == ()
+    assert pop_noted() == ()
 
 
 def broken(records, rng):

@@ -12,9 +12,9 @@ import pytest
 from pytest_dp.auditors.known import Deriving
 from pytest_dp.inputs import Pair
 from pytest_dp.methods import dpfinder
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling import workers
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interrupt_if_hung
 
 
 def sleeps(*_):
@@ -28,7 +28,7 @@ def sleeps(*_):
 def test_waiting_for_workers_is_no_hang_of_the_mechanism(monkeypatch):
     """The machine may be busy, and give them no time."""
     monkeypatch.setattr(workers, "_run_pool", sleeps)
-    with watched(Deadline(0.05)):
+    with interrupt_if_hung(Deadline(0.05)):
         assert list(workers._results(2, iter(()), Deadline(60))) == []
 
 
@@ -38,8 +38,8 @@ def test_what_is_called_besides_waiting_may_hang():
             sleeps()
             return ""
 
-    with pytest.raises(OutOfTime) as caught, watched(Deadline(0.05)):
-        shown(Hanging())
+    with pytest.raises(OutOfTime) as caught, interrupt_if_hung(Deadline(0.05)):
+        safe_repr(Hanging())
     assert "sleeps" in caught.value.stack
 
 

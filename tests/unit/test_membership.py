@@ -19,7 +19,7 @@ from pytest_dp.methods.ridge import PENALTIES, fit_ridge
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.outputs.targeted import target_of, targeted
+from pytest_dp.outputs.targeted import target_of, target_record
 from pytest_dp.privacy import AttackAUC
 from pytest_dp.statistics.auc import resolution
 
@@ -74,7 +74,7 @@ def test_records_that_are_far_and_rare_come_first():
 
 
 def test_counts_of_agreeing_rows_are_those_of_a_loop():
-    wanted = targeted(ROWS[:-1], {0: 22, 1: 2, 2: "a"}, seed=1)
+    wanted = target_record(ROWS[:-1], {0: 22, 1: 2, 2: "a"}, seed=1)
     output = [[22, 2, "a"], [22, 2, "b"], [22, 1, "a"], [50, 1, "b"]]
     found = dict(zip(wanted.labels, wanted(output), strict=True))
     assert found["number of rows"] == 4
@@ -93,7 +93,7 @@ def test_counts_of_agreeing_rows_are_those_of_a_loop():
 
 def test_a_number_among_many_agrees_with_what_is_close_to_it():
     values = np.random.default_rng(0).normal(size=(500, 2))
-    wanted = targeted(values, {0: 0.0, 1: 1.0}, seed=1)
+    wanted = target_record(values, {0: 0.0, 1: 1.0}, seed=1)
     output = np.array([[0.05, 1.0], [0.5, 1.0], [0.0, 1.2]])
     found = dict(zip(wanted.labels, wanted(output), strict=True))
     assert found["rows that agree with the record in [0]"] == 2
@@ -101,7 +101,7 @@ def test_a_number_among_many_agrees_with_what_is_close_to_it():
 
 
 def test_the_first_quantity_is_larger_with_the_record_before_anything_was_learned():
-    wanted = targeted(ROWS[:-1], dict(enumerate(ROWS[-1])), seed=1)
+    wanted = target_record(ROWS[:-1], dict(enumerate(ROWS[-1])), seed=1)
     assert wanted(ROWS)[0] > wanted(ROWS[:-1])[0] + 0.1
 
 

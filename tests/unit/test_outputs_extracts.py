@@ -10,9 +10,9 @@ from pytest_dp.outputs.feature import Extract, Feature, about_extract, leaf
 from pytest_dp.outputs.features import affordable, all_features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.paired_outputs import PairedOutputs, leading
-from pytest_dp.outputs.table import concatenated, tabulate
-from pytest_dp.sampling.chunks import Chunk, at_a_time, cut, grouped
+from pytest_dp.outputs.paired_outputs import PairedOutputs, copy_first
+from pytest_dp.outputs.table import concatenate, tabulate
+from pytest_dp.sampling.chunks import Chunk, at_a_time, cut_draw, group_chunks
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def test_extracts_of_batches_are_put_together_in_order(outputs):
     extract = Extract(about(outputs))
     # Categories are numbered anew in each batch, as they appear.
     batches = [tabulate(outputs[:1]), tabulate(outputs[1:80]), tabulate(outputs[80:])]
-    together, whole = concatenated(list(map(extract, batches))), extract(tabulate(outputs))
+    together, whole = concatenate(list(map(extract, batches))), extract(tabulate(outputs))
     np.testing.assert_array_equal(hashes(together), hashes(whole))
     names = {code: level for level, code in together.levels.items()} | {-1: -1, -2: -2}
     expected = {code: level for level, code in whole.levels.items()} | {-1: -1, -2: -2}
@@ -133,9 +133,9 @@ def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):
 
 
 def test_a_part_of_an_array_does_not_hold_on_to_the_rest():
-    assert leading(ROWS, 5).base is None
-    assert len(leading(ROWS, 500)) == 200
-    assert len(leading(ROWS.tolist(), 5)) == 5
+    assert copy_first(ROWS, 5).base is None
+    assert len(copy_first(ROWS, 500)) == 200
+    assert len(copy_first(ROWS.tolist(), 5)) == 5
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,11 @@ def test_whether_outputs_are_all_the_same(outputs, constant):
 def test_long_outputs_are_drawn_in_smaller_pieces(vectorized):
     most = at_a_time(np.zeros((64, 100_000)))
     assert most == MAX_BYTES // 800_000
-    pieces = cut(Chunk(10_000, (1,), True), vectorized, limit=most)
+    pieces = cut_draw(Chunk(10_000, (1,), True), vectorized, limit=most)
     assert sum(piece.count for piece in pieces) == 10_000
     assert max(piece.count for piece in pieces) <= most
-    groups = grouped(pieces, vectorized, most)
+    groups = group_chunks(pieces, vectorized, most)
     assert max(sum(piece.count for piece in group) for group in groups) <= most
-    assert cut(Chunk(10_000, (1,), True), vectorized, limit=at_a_time([1.0])) == cut(
+    assert cut_draw(Chunk(10_000, (1,), True), vectorized, limit=at_a_time([1.0])) == cut_draw(
         Chunk(10_000, (1,), True), vectorized
     )

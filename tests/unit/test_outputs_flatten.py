@@ -36,7 +36,7 @@ from zoo import (
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.table import concatenated, tabulate
+from pytest_dp.outputs.table import concatenate, tabulate
 
 
 def _with_attrs(series, **attrs):
@@ -124,12 +124,12 @@ def check(outputs):
     assert len(table) == n
     if not n:
         return
-    check_same(table, concatenated([tabulate([output]) for output in outputs]))
+    check_same(table, concatenate([tabulate([output]) for output in outputs]))
     even = np.arange(n) % 2 == 0
     np.testing.assert_array_equal(hashes(table.rows(even)), hashes(table)[even])
     check_same(
         table,
-        concatenated(
+        concatenate(
             [tabulate(part) for part in (outputs[: n // 2], outputs[n // 2 :]) if len(part)]
         ),
     )

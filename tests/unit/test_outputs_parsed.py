@@ -17,9 +17,9 @@ from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.parsed import opened
+from pytest_dp.outputs.parsed import parse_text
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.outputs.wording import negated, of_test
+from pytest_dp.outputs.wording import negate, of_test
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.statistics.event_ranking import rank_for
 
@@ -120,7 +120,7 @@ def test_words_of_conditions():
     assert of_test("type(output['a']) is int", False) == "with output['a'] not of type int"
     assert of_test("list(output) == ['b', 'a']", True) == "with keys in the order 'b', 'a'"
     assert of_test("raises KeyError", False) == "of runs that do not raise KeyError"
-    assert negated("type(output) is float") == "type(output) is not float"
+    assert negate("type(output) is float") == "type(output) is not float"
 
 
 def test_conditions_that_do_not_pay_on_new_outputs_are_dropped():
@@ -136,6 +136,6 @@ def test_conditions_that_do_not_pay_on_new_outputs_are_dropped():
 
 
 def test_a_sentence_with_a_comma_is_no_table():
-    assert opened("Three came, one of them early.") is None
-    assert opened("3.5,oslo")[1] == [["3.5", "oslo"]]
-    assert opened("city,n\noslo,rome")[1][1] == ["oslo", "rome"]
+    assert parse_text("Three came, one of them early.") is None
+    assert parse_text("3.5,oslo")[1] == [["3.5", "oslo"]]
+    assert parse_text("city,n\noslo,rome")[1][1] == ["oslo", "rome"]

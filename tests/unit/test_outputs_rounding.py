@@ -14,7 +14,15 @@ from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import features
-from pytest_dp.outputs.rounding import NO_ROOM, between, clusters, merged, merging, room, room_of
+from pytest_dp.outputs.rounding import (
+    NO_ROOM,
+    between,
+    clusters,
+    find_clusters,
+    merge_clusters,
+    room,
+    tolerance_of,
+)
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.statistics.event_ranking import rank_for
@@ -46,7 +54,7 @@ def events(table, first, limit):
 )
 def test_errors_are_merged_and_steps_are_not(step, shift, seed):
     values = grid(step, shift, seed)
-    around = room_of(noisy(values, seed))
+    around = tolerance_of(noisy(values, seed))
     found, counts = clusters(*np.unique(noisy(values, seed), return_counts=True), around)
     steps, exact = np.unique(np.round((values - shift) / step), return_counts=True)
     assert len(found.values) == len(steps)
@@ -58,14 +66,16 @@ def test_single_precision_has_larger_errors():
     values = grid(0.1).astype(np.float32)
     off = np.random.default_rng(1).integers(-2, 3, len(values))
     rounded = (values + off * np.spacing(np.float32(20))).astype(np.float32)
-    found, _ = clusters(*np.unique(rounded.astype(float), return_counts=True), room_of(rounded))
+    found, _ = clusters(
+        *np.unique(rounded.astype(float), return_counts=True), tolerance_of(rounded)
+    )
     assert len(found.values) == len(np.unique(values))
     # Dyadic grids are exact in single precision, and were not computed in it.
-    assert room_of(grid(0.25) + 0.25).plain < 1e-10
+    assert tolerance_of(grid(0.25) + 0.25).plain < 1e-10
 
 
 def test_whole_numbers_and_bits_have_no_errors():
-    assert room_of(np.array([1.0, 2e15, 2e15 + 1, 3.0])) == NO_ROOM
+    assert tolerance_of(np.array([1.0, 2e15, 2e15 + 1, 3.0])) == NO_ROOM
     table = tabulate([0.1, 0.2, 0.30000000000000004] * 5)
     assert room(Feature("log2(lowest bit of output)", "lowest bit", "output"), table) == NO_ROOM
     assert room(replace(OUTPUT, exact=True), table) == NO_ROOM
@@ -123,7 +133,7 @@ def test_whole_outputs_are_compared_up_to_errors():
 def test_merging_leaves_everything_else():
     rows = [[0.1, "a", None], [0.2, "b", 3], [0.30000000000000004, "a", np.inf], [0.3, "c", -1.5]]
     table = tabulate(rows * 3)
-    same = merged(table, merging(table))
+    same = merge_clusters(table, find_clusters(table))
     assert (same.codes == table.codes).all()
     assert same.leaf("output[0]")[0][2] == same.leaf("output[0]")[0][3]
     assert np.array_equal(same.leaf("output[2]")[0], table.leaf("output[2]")[0], equal_nan=True)

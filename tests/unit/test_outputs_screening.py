@@ -4,7 +4,7 @@ import pytest
 from pytest_dp.limits import MANY
 from pytest_dp.outputs.features import all_features, features
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.screening import choose, differing, gaps, informative
+from pytest_dp.outputs.screening import choose, differing_columns, gaps, informative
 from pytest_dp.outputs.table import tabulate
 
 HALF = 60
@@ -54,7 +54,7 @@ def test_what_differs_between_the_outputs_of_a_pair():
     one[5, 4], two[5, 4] = np.nan, 0.0
     one[5, 5], two[5, 5] = np.inf, 1e300
     rows = np.arange(HALF)
-    moved, touched = differing(np.concatenate([one, two]), None, rows, rows + HALF)
+    moved, touched = differing_columns(np.concatenate([one, two]), None, rows, rows + HALF)
     assert moved.tolist() == [False, False, True, False, True, True]
     assert touched.tolist() == [False, True, True, False, True, True]
 
@@ -65,7 +65,7 @@ def test_categories_differ_too():
     codes[3, 1] = 1
     numbers = np.where(codes == NUMBER, 1.0, np.nan)
     rows = np.arange(HALF)
-    moved, _ = differing(numbers, codes, rows, rows + HALF)
+    moved, _ = differing_columns(numbers, codes, rows, rows + HALF)
     assert moved.tolist() == [False, True, False]
 
 

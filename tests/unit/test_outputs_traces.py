@@ -16,7 +16,7 @@ from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.lattices import grids, remainders
 from pytest_dp.outputs.relations import near_relations, relations
-from pytest_dp.outputs.rounding import comes_alone, recurring
+from pytest_dp.outputs.rounding import comes_alone, find_recurring
 from pytest_dp.outputs.table import tabulate
 
 pytestmark = pytest.mark.slow
@@ -190,7 +190,7 @@ def test_continuous_numbers_lie_on_no_grid():
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=60), st.sampled_from([0.01, 0.2, 1.0]))
 def test_values_that_recur_against_brute_force(counts, share):
-    found = recurring(np.array(counts), share)
+    found = find_recurring(np.array(counts), share)
     for i, count in enumerate(counts):
         often = count >= 5 and count > share * sum(counts)
         if len(counts) > 20 and count >= 5 and not often:
@@ -217,7 +217,7 @@ def test_a_fine_grid_has_no_values_that_stand_out():
     numbers = np.round(rng.laplace(scale=3.0, size=40_000), 3)
     counts = np.unique(numbers, return_counts=True)[1]
     assert counts.max() > 5
-    assert recurring(counts, 0.01).mean() < 0.001
+    assert find_recurring(counts, 0.01).mean() < 0.001
 
 
 def test_many_numbers_are_not_compared_pair_by_pair():

@@ -20,9 +20,9 @@ from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
-from pytest_dp.report.curves import completed
+from pytest_dp.report.curves import complete_pictures
 from pytest_dp.results.pictures import Pictures
-from pytest_dp.results.plain import made
+from pytest_dp.results.plain import from_plain
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.proofs import SHARP
 
@@ -164,7 +164,9 @@ def test_event_is_what_was_counted_with_its_intervals():
 def test_what_a_claim_allows_is_its_trade_off_function(guarantee):
     claim = replace(BROKEN.claim, promise=replace(BROKEN.claim.promise, guarantee=guarantee))
     event = ((0.1, 0.12, 0.15), (0.3, 0.33, 0.36))
-    allowed = completed(replace(BROKEN, claim=claim, pictures=Pictures(event=event))).allowed
+    allowed = complete_pictures(
+        replace(BROKEN, claim=claim, pictures=Pictures(event=event))
+    ).allowed
     assert allowed[0][0] == 0.0
     assert allowed[-1] == (1.0, 0.0)
     for x, y in allowed:
@@ -179,7 +181,7 @@ def test_what_a_claim_allows_is_its_trade_off_function(guarantee):
 
 def test_nothing_is_added_where_nothing_is_known():
     bare = replace(BROKEN, counterexample=None)
-    assert completed(bare) == Pictures()
+    assert complete_pictures(bare) == Pictures()
 
 
 def noisy_count(records, rng):
@@ -192,7 +194,7 @@ def noisy_count(records, rng):
 def test_a_violation_has_all_pictures(method, pair):
     result = audit(noisy_count, eps=0.7, pairs=[pair], method=method, max_samples=8_000, seed=3)
     assert result.verdict == "violated"
-    pictures = completed(result)
+    pictures = complete_pictures(result)
     drawn = pictures.outputs
     (c1, c2), (n1, n2) = result.counterexample.counts, result.counterexample.runs
     assert drawn.runs == (n1, n2)
@@ -201,7 +203,7 @@ def test_a_violation_has_all_pictures(method, pair):
     assert positives[1] == pytest.approx(c2 / n2, rel=1e-5)
     at, least = zip(*pictures.allowed, strict=True)
     assert negatives[2] < np.interp(positives[0], at, least)
-    assert made(Pictures, json.loads(json.dumps(asdict(pictures)))) == pictures
+    assert from_plain(Pictures, json.loads(json.dumps(asdict(pictures)))) == pictures
     assert len(json.dumps(asdict(pictures))) < 8_000
     if method == "sequential":
         curve = zip(*sorted(pictures.attack), strict=True)  # of cuts of a score
@@ -215,7 +217,7 @@ def test_a_pass_has_its_strongest_attack():
     claim = {"eps": 2.5, "pairs": [([0], [])], "vectorized": "size", "max_samples": 60_000}
     result = audit(untraced(counts), **claim, seed=3)
     assert result.verdict == "no violation"
-    pictures = completed(result)
+    pictures = complete_pictures(result)
     assert pictures.outputs is None
     at, least = zip(*pictures.allowed, strict=True)
     assert all(b > np.interp(a, at, least) - 0.03 for a, b in pictures.attack)

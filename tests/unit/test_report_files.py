@@ -19,16 +19,16 @@ import pytest_dp
 from pytest_dp.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
 from pytest_dp.report.alarms import code_quality, properties, sarif
-from pytest_dp.report.files import as_json, read
+from pytest_dp.report.files import as_json, read_records
 from pytest_dp.report.github import annotation, summary
-from pytest_dp.report.github import blamed as blamed_on_github
+from pytest_dp.report.github import blame_commands as blamed_on_github
 from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import finding, table
+from pytest_dp.report.table import short_finding, table
 from pytest_dp.report.text import verbose
 from pytest_dp.results.outcome import Blame, Estimate
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
-from pytest_dp.results.plain import MaybeInfinite, made, plain
+from pytest_dp.results.plain import MaybeInfinite, from_plain, plain
 
 SCHEMA = json.loads(json_report.SCHEMA.read_text())
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -71,7 +71,7 @@ def test_a_field_is_added_in_one_place():
         told = plain(replace(record, reach=reach))
         assert told["reach"] == written
         jsonschema.validate(told["reach"], field)
-        assert made(More, told) == replace(record, reach=reach)
+        assert from_plain(More, told) == replace(record, reach=reach)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_schema_refuses_what_is_no_record(name, value):
 
 
 def test_what_was_written_can_be_read():
-    assert read(as_json(rows())) == rows()
+    assert read_records(as_json(rows())) == rows()
 
 
 @pytest.mark.parametrize("value", [0.0, 1.25, math.inf])
@@ -94,20 +94,20 @@ def test_a_loss_that_is_known_goes_through_json(value):
     known = Estimate(value, 1e-15, "exact", pairs=1, basis="32 outcomes")
     record = Record.of(replace(PASSED, estimate=known))
     jsonschema.validate(json.loads(as_json([record])), SCHEMA)
-    assert read(as_json([record])) == [record]
+    assert read_records(as_json([record])) == [record]
 
 
 @pytest.mark.parametrize("text", ['{"version": 2, "claims": []}', "[]", '{"version": "1"}', "{}"])
 def test_other_versions_are_not_read(text):
     with pytest.raises(ValueError, match="has a version from 1 to 1, and this one has"):
-        read(text)
+        read_records(text)
 
 
 def test_damaged_documents_are_not_read():
     with pytest.raises(ValueError, match=r"damaged: TypeError.*'nodeid'"):
-        read('{"version": 1, "claims": [{}]}')
+        read_records('{"version": 1, "claims": [{}]}')
     with pytest.raises(ValueError, match="Expecting property name"):
-        read(as_json(rows())[:100] + "\n<<<<<<<")
+        read_records(as_json(rows())[:100] + "\n<<<<<<<")
 
 
 def test_a_result_gives_its_record():
@@ -204,7 +204,7 @@ def test_other_reports_have_lines_to_blame(blamed):
     assert ("dp_blame", "shop/noise.py:14: all its noise is <b>") in properties(blamed)
     text = as_json([blamed], NOON)
     jsonschema.validate(json.loads(text), SCHEMA)
-    assert read(text)[0].blame == blamed.blame
+    assert read_records(text)[0].blame == blamed.blame
     shown = fragment(blamed)
     assert "shop/noise.py:14" in shown
     assert "all its noise is &lt;b&gt;" in shown
@@ -301,7 +301,7 @@ def test_an_infinite_bound_is_told_as_infinite():
     assert record.headline.startswith("claimed eps = 1.0, but eps >= infinity (")
     assert "at least infinite" in record.details
     assert (record.lower, record.witness.lower) == (None, None)
-    assert finding(record) == "eps >= infinity"
+    assert short_finding(record) == "eps >= infinity"
     assert ("dp_lower", "infinity") in properties(record)
-    assert read(as_json([record])) == [record]
+    assert read_records(as_json([record])) == [record]
     assert Record.of(replace(PASSED, lower=math.nan)).lower == 0.0

@@ -24,10 +24,10 @@ from pytest_dp.report.record import Record
         (numbers.short_count(184_000), "184k"),
         (numbers.short_count(999_900), "1.0M"),
         (numbers.short_count(2_400_000), "2.4M"),
-        (numbers.claimed(1), "1.0"),
-        (numbers.claimed(1e-3), "0.001"),
-        (numbers.claimed(20), "20.0"),
-        (numbers.claimed(math.log(2)), "0.693147"),
+        (numbers.claimed_number(1), "1.0"),
+        (numbers.claimed_number(1e-3), "0.001"),
+        (numbers.claimed_number(20), "20.0"),
+        (numbers.claimed_number(math.log(2)), "0.693147"),
         (numbers.confidence(1e-6), "99.9999 %"),
         (numbers.confidence(0.05), "95 %"),
         (numbers.confidence(0.01), "99 %"),
@@ -124,7 +124,7 @@ def test_the_proven_ratio_reads_above_the_allowed_one(eps, excess):
 def test_numpy_scalars_look_like_floats():
     np = pytest.importorskip("numpy")
     assert numbers.lower(np.float64(1.8999)) == "1.89"
-    assert numbers.claimed(np.float64(1.0)) == "1.0"
+    assert numbers.claimed_number(np.float64(1.0)) == "1.0"
     odd = replace(BROKEN, lower=np.float64(1.8909), samples=np.int64(5), p_value=np.float64(0))
     json.dumps(Record.of(odd, COUNT, "", 1).as_dict(), allow_nan=False)
 
@@ -135,9 +135,9 @@ def test_numpy_scalars_look_like_floats():
 def test_units_are_the_same_everywhere():
     assert numbers.value("eps", "1.7") == "eps = 1.7"
     assert numbers.value("scale", "3.68", ">=") == "loss >= 3.68 times the claim"
-    assert numbers.may_lose(1.7, "eps") == "it may lose up to eps = 1.70 now"
-    assert numbers.may_lose(1.7, "scale") == "it may lose up to 1.70 times the claim now"
-    assert numbers.may_lose(None, "scale") == "it may lose any multiple of the claim now"
+    assert numbers.not_ruled_out(1.7, "eps") == "it may lose up to eps = 1.70 now"
+    assert numbers.not_ruled_out(1.7, "scale") == "it may lose up to 1.70 times the claim now"
+    assert numbers.not_ruled_out(None, "scale") == "it may lose any multiple of the claim now"
     curve = PrivacyProfile(lambda eps: 0.0, name="a curve")
     assert curve.at_least("3.68") == numbers.value(curve.parameter, "3.68", ">=")
     assert curve.equal("3.68") == numbers.value(curve.parameter, "3.68")

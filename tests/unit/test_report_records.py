@@ -18,8 +18,8 @@ from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import cells, finding, legend, table, total, verdict
-from pytest_dp.report.text import estimated, facts, verbose
+from pytest_dp.report.table import cells, legend, short_finding, table, total, verdict
+from pytest_dp.report.text import estimate_text, facts, verbose
 from pytest_dp.results.outcome import Estimate
 
 TABLE = """\
@@ -146,7 +146,7 @@ def test_a_wide_table_says_over_how_many_pairs_a_loss_was_computed():
     ],
 )
 def test_what_was_found_stands_in_a_few_words(given, said):
-    assert finding(replace(rows()[1], **given)) == said
+    assert short_finding(replace(rows()[1], **given)) == said
 
 
 def test_a_promise_that_is_long_has_a_line_of_its_own():
@@ -171,7 +171,7 @@ def test_the_legend_explains_only_what_there_is():
 def test_a_computed_claim_takes_three_digits_unless_a_bound_is_closer():
     log3 = replace(rows()[0], claim="eps=1.0986122886681098", claimed=math.log(3), lower=1.0995)
     assert cells(log3)[0] == "eps 1.09861"
-    assert finding(log3) == "eps >= 1.099"
+    assert short_finding(log3) == "eps >= 1.099"
     assert cells(replace(log3, lower=1.2))[0] == "eps 1.10"
 
 
@@ -188,8 +188,8 @@ def test_a_violation_beyond_the_examples_is_told_as_such():
 def test_a_violated_row_never_reads_as_kept():
     close = Record.of(replace(BROKEN, lower=1.00042), COUNT, "shop/stats.py", 8)
     equal = Record.of(replace(BROKEN, lower=1.0), COUNT, "shop/stats.py", 8)
-    assert finding(close) == "eps >= 1.0004"
-    assert finding(equal) == "eps > 1.0"
+    assert short_finding(close) == "eps >= 1.0004"
+    assert short_finding(equal) == "eps > 1.0"
 
 
 @pytest.mark.parametrize(
@@ -295,13 +295,13 @@ def known(value=1.0, pairs=1, available=1, error=1e-15):
 
 
 def test_what_is_said():
-    assert estimated(known()) == "exact on these pairs: eps = 1.000000 (32 outcomes)"
-    assert estimated(known(math.log(3), 3, 10)) == (
+    assert estimate_text(known()) == "exact on these pairs: eps = 1.000000 (32 outcomes)"
+    assert estimate_text(known(math.log(3), 3, 10)) == (
         "exact on 3 of 10 pairs: eps = 1.098612 (32 outcomes)"
     )
-    assert estimated(known(math.inf)) == "exact on these pairs: eps = infinity (32 outcomes)"
-    assert estimated(Record.of(BROKEN)) == ""
-    assert estimated(replace(known(), delta=1e-5)).endswith(
+    assert estimate_text(known(math.inf)) == "exact on these pairs: eps = infinity (32 outcomes)"
+    assert estimate_text(Record.of(BROKEN)) == ""
+    assert estimate_text(replace(known(), delta=1e-5)).endswith(
         "eps = 1.000000 at delta = 1e-05 (32 outcomes)"
     )
 
@@ -309,11 +309,11 @@ def test_what_is_said():
 @pytest.mark.parametrize("value", [1.0, math.inf])
 @pytest.mark.parametrize("error", [math.inf, math.nan])
 def test_what_may_be_off_by_anything_is_not_said(value, error):
-    assert estimated(known(value, error=error)) == ""
+    assert estimate_text(known(value, error=error)) == ""
 
 
 def test_where_it_is_said():
-    assert estimated(known()) in dict(facts(known())).values()
+    assert estimate_text(known()) in dict(facts(known())).values()
 
 
 # GitHub

@@ -12,7 +12,7 @@ from results import BROKEN, FOUND, PASSED, Event
 
 from pytest_dp import audit
 from pytest_dp.report.headline import headline
-from pytest_dp.results.plain import made, plain
+from pytest_dp.results.plain import from_plain, plain
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.sampler import Sampler
 
@@ -147,9 +147,9 @@ class Numbers:
 def test_numbers_return_from_json_as_they_were(number):
     numbers = Numbers((number, 1.0), number)
     text = json.dumps(plain(numbers), allow_nan=False)
-    assert repr(made(Numbers, json.loads(text))) == repr(numbers)
+    assert repr(from_plain(Numbers, json.loads(text))) == repr(numbers)
 
 
 def test_what_may_be_missing_and_is_not_a_number_is_not_missing():
     numbers = Numbers((), 1.0, math.nan)
-    assert repr(made(Numbers, json.loads(json.dumps(plain(numbers))))) == repr(numbers)
+    assert repr(from_plain(Numbers, json.loads(json.dumps(plain(numbers))))) == repr(numbers)

@@ -15,7 +15,7 @@ from pytest_dp.outputs.feature import leaf
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import finding, table
+from pytest_dp.report.table import short_finding, table
 from pytest_dp.report.text import verbose
 from pytest_dp.report.violation import violation
 from pytest_dp.results.outcome import Blame, Risk
@@ -139,7 +139,7 @@ def test_an_output_of_one_side_is_said_in_place_of_a_bound_that_shows_nothing(fr
     assert headline(weak) == f"claimed eps = 1.0, but {shown} ({SURE})"
     assert headline(replace(weak, lower=1.5)).startswith("claimed eps = 1.0, but eps >= 1.50 ")
     row = Record.of(weak, COUNT, "shop/stats.py", 8)
-    assert finding(row) == ("S comes on D only" if "none" in shown else shown)
+    assert short_finding(row) == ("S comes on D only" if "none" in shown else shown)
 
 
 def test_where_fresh_runs_are_few_the_bets_come_first_in_words():

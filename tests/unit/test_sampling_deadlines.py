@@ -20,9 +20,9 @@ from drawing import by_name, outputs, sampler
 
 from pytest_dp import audit
 from pytest_dp.errors import MechanismError
-from pytest_dp.reprs import shown
+from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, watched, within
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, interrupt_if_hung, within
 from pytest_dp.sampling.garbage import watched_collections
 from pytest_dp.sampling.sampler import Draw
 
@@ -114,10 +114,10 @@ def test_what_takes_a_while_to_show_does_not_hang():
             time.sleep(0.05)
             return float.__repr__(self)
 
-    with watched(Deadline(0.3)):
+    with interrupt_if_hung(Deadline(0.3)):
         until = time.monotonic() + 1.0
         while time.monotonic() < until:
-            shown(Slow(1))
+            safe_repr(Slow(1))
 
 
 def test_slow_is_not_hung():
@@ -440,7 +440,7 @@ def test_somebody_elses_alarm_rings_in_time(alarm):
 
 def test_somebody_elses_alarm_rings_in_nested_blocks(alarm):
     alarm(0.2, 60)
-    with pytest.raises(Rang), watched(Deadline(60)):
+    with pytest.raises(Rang), interrupt_if_hung(Deadline(60)):
         within(60, lambda: within(60, computes))
     assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
 

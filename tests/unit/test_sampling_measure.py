@@ -19,7 +19,7 @@ from drawing import at_work, draws_of, measure, sampler, scalar, warm
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import CHUNK
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling.chunks import Chunk, Input, cut, grouped
+from pytest_dp.sampling.chunks import Chunk, Input, cut_draw, group_chunks
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.sharing import UNIQUE_SURPRISE, fingerprint
@@ -73,11 +73,11 @@ def test_no_draws():
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 16, 33, 63, 500, 8_192, 10_001, 1_000_000])
 def test_chunks_and_groups_are_small_and_cover_a_draw_in_order(count, vectorized, slow):
     """None has one run alone, in which it could not be seen that all return the same object."""
-    chunks = cut(Chunk(count, (2, 0)), vectorized, slow=slow)
+    chunks = cut_draw(Chunk(count, (2, 0)), vectorized, slow=slow)
     assert sum(chunk.count for chunk in chunks) == count
     assert len({chunk.key for chunk in chunks}) == len(chunks)
     assert count == 1 or min(chunk.count for chunk in chunks) > 1
-    groups = grouped(chunks, vectorized)
+    groups = group_chunks(chunks, vectorized)
     assert [chunk for group in groups for chunk in group] == chunks
     runs = [sum(chunk.count for chunk in group) for group in groups]
     assert max(runs) <= (max(8 * CHUNK, chunks[0].count))

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_dp import audit
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.reuse import held, is_reused
+from pytest_dp.sampling.reuse import is_reused, mutable_parts
 
 BUFFER = np.zeros(2)
 LIST = [0.0, 0.0]
@@ -119,7 +119,7 @@ def test_only_a_few_outputs_are_looked_at_all_the_way_down():
 
     assert not is_reused([Opened(a={"b": [float(k)] * 20}) for k in range(20_000)])
     assert 2 <= len(opened) < 100
-    assert len(list(held([[0]] * 10_000))) == 2
+    assert len(list(mutable_parts([[0]] * 10_000))) == 2
     endless = []
     endless.append(endless)
-    assert list(held(endless)) == [endless]
+    assert list(mutable_parts(endless)) == [endless]

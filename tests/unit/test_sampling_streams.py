@@ -24,7 +24,7 @@ from pytest_dp.sampling import generators
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.generators import seeded
+from pytest_dp.sampling.generators import seed_randomness
 from pytest_dp.sampling.pickling import cloudpickle, dumps
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose, claim_seed, stream
@@ -173,7 +173,7 @@ def test_no_two_chunks_share_random_numbers():
     lengths += [(*key, k) for key in lengths if len(key) == 2 for k in range(5)]
     firsts = []
     for key in lengths:
-        with seeded(stream(11, *key), kept) as generator:
+        with seed_randomness(stream(11, *key), kept) as generator:
             firsts += [generator.random(), np.random.random(), random.random()]
             firsts.append(keeper.rng.random())
     assert len(set(firsts)) == 4 * len(lengths)
@@ -194,13 +194,13 @@ def test_global_generators_go_on_as_if_nothing_had_been_seeded(drawn):
     bits = np.random.get_bit_generator()
     expected = seed() + normals(3)
     before = seed()
-    with seeded(stream(1, 2), generators.NO_GENERATORS):
+    with seed_randomness(stream(1, 2), generators.NO_GENERATORS):
         some = normals(2)
-        with seeded(stream(1, 3), generators.NO_GENERATORS):
+        with seed_randomness(stream(1, 3), generators.NO_GENERATORS):
             normals(1)
         more = normals(2)
     assert before + normals(3) == expected
-    with seeded(stream(1, 2), generators.NO_GENERATORS):
+    with seed_randomness(stream(1, 2), generators.NO_GENERATORS):
         assert normals(4) == some + more
     assert np.random.get_bit_generator() is bits
 
