@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
@@ -13,6 +14,10 @@ from pytest_dp.limits import CLEAR_ERRORS, MIN_ROOM, TOTAL_ROOM
 from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.ledger import suspicion
+
+MAX_LEFT_OUT = 100
+"""Pairs inside of the claim that a search proposes in a row, until the audit outside of it ends.
+More: it searches in vain; fewer: it ends while pairs outside of the claim are yet to come."""
 
 
 class ClaimPairs(PairQueue[PairState]):
@@ -36,6 +41,7 @@ class ClaimPairs(PairQueue[PairState]):
         self.pool: Pool = Pool() if earlier is None else earlier.pool
         self.left_out: list[Pair] = []
         self._waiting = [] if earlier is None else list(earlier.left_out)
+        self._most_left_out = math.inf if earlier is None else MAX_LEFT_OUT
         on_proposed = 0.0 if earlier is None else PROPOSED_SHARE * earlier.drawn
         self._guarantee, self._is_apart = guarantee, is_apart
         self._room = max(MIN_ROOM, TOTAL_ROOM // max(len(given), 1))
@@ -78,8 +84,9 @@ class ClaimPairs(PairQueue[PairState]):
     def _next_proposed(self, seen: Sequence[Tried]) -> Pair | None:
         if self._waiting:
             return self._waiting.pop(0)
-        pair = self.source.more(seen)
-        while pair is not None and self._is_apart(pair):
+        left_out = len(self.left_out)
+        while (pair := self.source.more(seen)) is not None and self._is_apart(pair):
             self.left_out.append(pair)
-            pair = self.source.more(seen)
+            if len(self.left_out) - left_out >= self._most_left_out:
+                return None
         return pair
