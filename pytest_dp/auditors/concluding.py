@@ -169,7 +169,8 @@ def _refuted_fields(game: BettingAudit, known: list[PairState]) -> dict[str, Any
 def _bets(game: BettingAudit) -> dict[str, Any]:
     """Fields of the result that tell of the bets; what was left out is noted."""
     context, claimed = game.context, game.queue.claimed
-    seen = min(len(game.seen), claimed)
+    seen, beyond = min(len(game.seen), claimed), game.beyond()
+    proposed = len(game.seen) - seen + (len(beyond.seen) if beyond is not game else 0)
     if seen < claimed > 1 and not game.refuted:
         note_left_out(context, seen)
     return {
@@ -177,7 +178,7 @@ def _bets(game: BettingAudit) -> dict[str, Any]:
         "bet_samples": context.earlier.samples + (0 if game.refuted_before else 2 * game.drawn),
         "evidence": game.evidence if context.collects else None,
         "pairs": (seen, claimed),
-        "proposed": len(game.seen) - seen,
+        "proposed": proposed,
     }
 
 

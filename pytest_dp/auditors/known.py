@@ -85,10 +85,11 @@ class Deriving:
 
     def pair(self, pair: Pair, deadline: Deadline) -> KnownPair:
         """What is known of a pair; raises CannotInstrument, or what the mechanism raises."""
-        on_d, on_d2 = (self._law(data, deadline) for data in pair.inputs)
+        on_d, on_d2 = (self.law(data, deadline) for data in pair.inputs)
         return self._compare(on_d, on_d2, deadline)
 
-    def _law(self, data: Any, deadline: Deadline) -> Any:
+    def law(self, data: Any, deadline: Deadline) -> Any:
+        """Return the law of outputs on an input, the same object for equal inputs."""
         frozen = Input(data).frozen
         key = id(data) if frozen is None else frozen
         if key not in self._laws:  # with the data, of which no other object may get the id
@@ -247,14 +248,13 @@ def known_of(context: Context) -> Known:
 
 def _aligned(context: Context) -> Known:
     """Return bounds by alignments on the claim's first pairs, those of largest movement first."""
-    largest = {pair.content for pair in (*context.pairs[:1], *context.screened.pairs[:1])}
+    largest = (*context.pairs[:1], *context.screened.pairs[:1])
     given, memory = context.pairs[:MAX_PAIRS], Memory()
     of_others = replays_of_each(len(given))
     seconds = context.settings.max_seconds
 
     def compare(on_d: Any, on_d2: Any, deadline: Deadline) -> KnownPair:
-        is_largest = Pair(on_d, on_d2).content in largest
-        replays = REPLAYS_OF_LARGEST if is_largest else of_others
+        replays = REPLAYS_OF_LARGEST if {id(on_d), id(on_d2)} in of_largest else of_others
         memory.until = Deadline(ENOUGH_TIME * seconds)
         known = aligned_pair(
             context.call, (on_d, on_d2), context.guarantee, replays, deadline, memory
@@ -266,10 +266,14 @@ def _aligned(context: Context) -> Known:
             )
         return known
 
-    known = Known(alignments=Deriving(lambda data, _: data, compare))
-    deadline = Deadline(ALIGNING_TIME * seconds)
-    order = sorted(range(len(given)), key=lambda at: given[at].content not in largest)
-    known.refusal = _until_refused(known.pairs, given, order, known.alignments, deadline)
+    alignments, deadline = (
+        Deriving(lambda data, _: data, compare),
+        Deadline(ALIGNING_TIME * seconds),
+    )
+    of_largest = [{id(alignments.law(data, deadline)) for data in p.inputs} for p in largest]
+    contents, known = {pair.content for pair in largest}, Known(alignments=alignments)
+    order = sorted(range(len(given)), key=lambda at: given[at].content not in contents)
+    known.refusal = _until_refused(known.pairs, given, order, alignments, deadline)
     return replace(known, alignments=None) if known.refusal else known
 
 

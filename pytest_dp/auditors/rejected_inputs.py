@@ -8,7 +8,8 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.datasets import describe, kind_of, records_of
+from pytest_dp.datasets import describe, kind_of
+from pytest_dp.datasets.conversion import length
 from pytest_dp.limits import LABEL
 from pytest_dp.outputs.outcome import all_equal, all_raised
 
@@ -42,7 +43,7 @@ def skip_rejected_input(context: Context, pairs: ClaimPairs, state: PairState) -
 def rejects_empty_dataset(context: Context, data: Any, outputs: Outputs) -> bool:
     """Return whether a mechanism always raises the same error of its own on an empty dataset."""
     examples = context.claim.promise.inputs
-    if not isinstance(examples, list | tuple) or not kind_of(data) or records_of(data):
+    if not isinstance(examples, list | tuple) or not kind_of(data) or length(data):
         return False
-    is_given = any(not records_of(example) for example in examples if kind_of(example))
+    is_given = any(not length(example) for example in examples if kind_of(example))
     return not is_given and all_equal(outputs) and any(output.is_stated for output in outputs)

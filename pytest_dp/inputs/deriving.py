@@ -39,6 +39,9 @@ more, an audit of a large example starts late; with fewer, another kind of pair 
 MAX_WHOLE_ROWS = 2_000_000
 """Rows of all pairs of whole large examples that are tried in any case. With more, they take more
 memory; with fewer, an audit begins with fewer pairs."""
+FURTHER_WHOLES = 4
+"""How many times as many pairs of whole large examples a search may propose. More take more memory,
+which holds each input twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
         pairs = replace(
             pairs,
             given=list(map(whole_of, pairs.given[:most])),
-            rest=map(whole_of, rest),
+            rest=map(whole_of, islice(rest, FURTHER_WHOLES * most)),
             examples=[],
         )
     return replace(pairs, note="; ".join(filter(None, (note, pairs.note))))

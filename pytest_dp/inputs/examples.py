@@ -129,6 +129,8 @@ class Examples(Bounds):
         return not any(self._faults(data))
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:
+        if pair.is_large:  # which has no rows but those of the examples
+            return ()
         for more in ((pair.d2,), (pair.d1,), (pair.d1, pair.d2)):
             if not Examples([*self._examples, *more], self._relation).beyond(pair):
                 return more

@@ -155,7 +155,8 @@ class ByMovement(Screener):
             return
         farthest = inside[0].movement.loss if inside else 0.0
         inputs, relation = promise.inputs, promise.relation
-        if math.isinf(farthest):
+        is_whole = any(pair.is_large for pair in self._source.given)
+        if math.isinf(farthest) or is_whole:  # to change and read the whole of each takes long
             return
         if isinstance(inputs, Queries):
             self._take_farther(self._pairs_around_turns(), farthest, twice=True)

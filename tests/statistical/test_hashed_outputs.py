@@ -37,6 +37,7 @@ def olh(eps):
     return report
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_right_and_wrong_reports():
     keywords = {"eps": 1.0, "inputs": CITIES, "features": fits, "seed": 1}

@@ -173,6 +173,7 @@ def test_blind_where_nothing_tells_inputs_apart(mechanism, how):
     assert not any("would have been caught" in note for note in result.notes)
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(3)
 @pytest.mark.parametrize("how", HOW[:3])
 def test_features_make_it_see(how):

@@ -90,6 +90,7 @@ def lost_now_and_then(d, rng):
     return (rng.laplace(), None if rng.random() < 0.005 and len(d) > 2 else answer)
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", [released, released_in_one_place, lost_now_and_then])
 def test_values_that_are_released_once_in_hundreds_of_runs_are_found(mechanism):

@@ -20,6 +20,7 @@ from pytest_dp.sampling.subject import Subject
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(6)
 @pytest.mark.parametrize("make", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_a_memo_where_copies_do_not_reach_is_no_violation(make):

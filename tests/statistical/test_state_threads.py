@@ -91,6 +91,7 @@ def outcome(kind, rest):
     return "violated" if "PrivacyViolation" in rest else "error"
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not forked.TASKS.exists(), reason="threads are listed on Linux")
 @pytest.mark.spot(4)
 @pytest.mark.parametrize("mode", ["importlib", "prepend"])

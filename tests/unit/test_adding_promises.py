@@ -150,6 +150,7 @@ def test_a_relation(monkeypatch):
     assert sorted(moved.tolist()) == [-1, 0, 1]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_relation_with_more_to_say(monkeypatch):
     claim = {"eps": 1.0, "neighbors": Neighbors("moved", by=3, places=2)}

@@ -20,6 +20,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("name", "coupled"),

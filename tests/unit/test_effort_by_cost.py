@@ -8,7 +8,6 @@ import pytest
 from scipy.special import ndtri
 
 from pytest_dp import audit
-from pytest_dp.auditors import stopping
 from pytest_dp.auditors.context import Context
 from pytest_dp.settings import VECTORIZED_SAMPLES, settings_for
 
@@ -57,9 +56,8 @@ def test_gaussian_noise_that_is_enough_is_not():
     assert not audit(untraced, params={"scale": 1.001 * NEEDED}, **common).violated
 
 
-def test_an_audit_does_not_end_early_while_a_loss_above_the_claim_is_known(monkeypatch):
-    """Under a delta it ends some seconds after its margin, which slow runs make few runs."""
-    monkeypatch.setattr(stopping, "HUNG_SECONDS", 0.001)
+def test_an_audit_does_not_end_early_while_a_loss_above_the_claim_is_known():
+    """Under a delta it ends some runs after its margin, where no loss above the claim is known."""
     common = {"eps": 1.0, "delta": 1e-5, "seed": 1, "max_samples": 300_000, **PAIR}
     result = audit(traced, params={"scale": 0.9 * NEEDED}, margin=2.0, **common)
     assert result.verdict == "inconclusive"

@@ -306,6 +306,7 @@ def _many_labels(records, rng):
     return pd.Series([str(rng.integers(9))], dtype=pd.CategoricalDtype(sorted(set(names))))
 
 
+@pytest.mark.nightly
 @pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", [_label_kept, _level_kept, _many_labels])
 def test_labels_that_nothing_has_any_more_are_read(mechanism):
