@@ -32,7 +32,7 @@ def _bed_days() -> dp.Measurement:
     eps=EPS_BED_DAYS,
     neighbors="add_remove_one",
     inputs="tests.dp_inputs:stays",
-    max_samples=80_000,  # a run takes 60 microseconds
+    max_samples=50_000,  # a run takes 60 microseconds
 )
 def bed_days(stays: Sequence[int]) -> int:
     """Days that patients spent in our beds, all stays together (OpenDP).
@@ -46,7 +46,7 @@ def bed_days(stays: Sequence[int]) -> int:
     eps=EPS_COST,
     neighbors="add_remove_one",
     inputs="tests.dp_inputs:costs",
-    max_samples=120_000,
+    max_samples=50_000,
 )
 def total_cost(costs: Iterable[float]) -> float:
     """Cost of all treatments in euros (diffprivlib).
