@@ -30,9 +30,10 @@ LEAST_BATCH_SHARE = 0.1
 outputs are drawn than were needed; smaller: more time goes into bets."""
 MIN_BATCH = 8
 """Pairs of outputs that a batch has at least. Larger and smaller: the same."""
-REFIT_GROWTH = 4.0
+REFIT_GROWTH = 2.0
 """Growth of the outputs of a pair until its detector is fitted anew. Larger: bets stay with a
-detector of few outputs; smaller: more time goes into fits."""
+detector of few outputs (with 4.0, a rare value in one of 100 numbers is found 1 time in 4);
+smaller: more time goes into fits."""
 MAX_FITTED_PAIRS = 40_000
 """Pairs of outputs that a detector is fitted on. More take longer and hardly teach more."""
 

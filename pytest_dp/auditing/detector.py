@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.additive import AdditiveScore, choose_columns, fit_weights
 from pytest_dp.attacks.binning import (
@@ -137,16 +137,6 @@ def _readable_events(
 def count_pairs(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
     """Return the number of pairs of outputs in each pair of bins, shape (width, width)."""
     return joint_counts(bins[on_d], bins[~on_d], width).astype(np.float64)
-
-
-def count_batch(
-    binnings: Sequence[Binning], on_d: Sequence[BinNumbers], on_d2: Sequence[BinNumbers]
-) -> list[Ints]:
-    """Return the counts of a batch, one table for each binning, from its bins on both inputs."""
-    return [
-        joint_counts(first, second, binning.width)
-        for binning, first, second in zip(binnings, on_d, on_d2, strict=True)
-    ]
 
 
 def with_values(ranked: Floats, values: Floats) -> Floats:

@@ -70,12 +70,12 @@ class PairStatus:
 
     @property
     def binnings(self) -> tuple[Binning, ...]:
-        """What is bet on, the first one by score; empty before anything was learned."""
+        """Sets of outputs that are bet on, the first one by score; none before the first fit."""
         return self.detector.binnings
 
     @property
     def is_known_to_win(self) -> bool:
-        """Whether bets on it should win by what is known without outputs, and may win yet."""
+        """Return whether bets should win by what is known without outputs, and still may."""
         return self.known_edge > 0 and self.drawn < self.known_until
 
     @property
@@ -152,7 +152,7 @@ class PairQueue(Generic[S]):
 
     @property
     def is_searched(self) -> bool:
-        """Whether no further pair will be proposed, or none may be looked at."""
+        """Return whether no further pair will be proposed, or none may be drawn on."""
         return self._urgent is None and (self._is_searched or not self._may_search)
 
     def is_proposed(self, status: PairStatus) -> bool:
@@ -187,7 +187,7 @@ class PairQueue(Generic[S]):
 
     @property
     def tried(self) -> list[Tried]:
-        """What was learned of all pairs that were picked."""
+        """Return the records of all pairs that were picked."""
         return [Tried(status.pair, status.drawn, status.edge_bound) for status in self.seen]
 
     def _look_at(self, status: S) -> S:

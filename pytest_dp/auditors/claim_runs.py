@@ -6,19 +6,19 @@ from functools import partial
 from typing import cast
 
 from pytest_dp.arrays import Bools, Ints
-from pytest_dp.attacks import Posterior, check_by_itself, fit
+from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.binning import ByScore
 from pytest_dp.auditing.betting_loop import MAX_FITTED_PAIRS
 from pytest_dp.auditing.detector import Detector, fit_detector
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.learning import check_users_parts, fit_chosen, outputs_to_learn
 from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
-from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.pool import always_raises
 from pytest_dp.auditors.rejected_inputs import skip_rejected_input
-from pytest_dp.limits import OUTPUTS_PER_QUANTITY, RESERVE
-from pytest_dp.outputs.features import affordable
+from pytest_dp.limits import RESERVE
 from pytest_dp.outputs.table import Table
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.statistics.event_ranking import rank_for
@@ -106,18 +106,14 @@ class ClaimRuns:
 
     def _fit(self, status: PairState) -> tuple[Detector, Record]:
         context = self._context
-        table, on_d = status.outputs.table()
-        about = quantities_of(context, status, table, on_d, status.outputs.coupled)
-        about = affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
-        classifier = context.method.classifier
+        table, on_d, about = outputs_to_learn(context, status)
 
         def fit_model(part: Table, side: Bools) -> Posterior:
-            return fit(classifier, part, side, about, context.seed)
+            return fit_chosen(context, part, side, about)
 
         known = [] if status.proposed is None else [status.proposed]
-        model_of = None if classifier is None else fit_model
+        model_of = None if context.method.classifier is None else fit_model
         fitted = fit_detector(table, on_d, about, self._rank, model_of, known)
-        if classifier is not None or context.settings.features is not None:
-            by_score = cast("ByScore", fitted[0].binnings[0])
-            check_by_itself(by_score.model, about, status.outputs.examples())
+        by_score = cast("ByScore", fitted[0].binnings[0])
+        check_users_parts(context, status, by_score.model, about)
         return fitted

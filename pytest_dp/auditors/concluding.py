@@ -70,153 +70,153 @@ TOO_FEW = (
 )
 
 
-def conclude(game: BettingAudit, derived: Known) -> AuditResult:
+def conclude(bets: BettingAudit, derived: Known) -> AuditResult:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
-    context = game.context
-    bets = _bets(game)
-    known = game.learned_pairs()
-    if not known and not game.bearing_out.runs:
-        note_if_late(game)
-        return context.result("inconclusive", **bets)
-    violated = game.refuted
-    claimed = game.queue.claimed
-    caught = game.caught
+    context = bets.context
+    facts = _bets(bets)
+    known = bets.learned_pairs()
+    if not known and not bets.bearing_out.runs:
+        note_if_late(bets)
+        return context.result("inconclusive", **facts)
+    violated = bets.refuted
+    claimed = bets.queue.claimed
+    caught = bets.caught
     if violated:
-        shown = _refuted_fields(game, known)
+        shown = _refuted_fields(bets, known)
     else:
-        _note_searched(game)
-        bets["unreached"] = _unreached(game)
-        shown = {"lower": game.ledger.lower}
-        if not game.bearing_out.runs:
-            suspects = game.bearing_out.suspects()
-            shown = _shown_fields(game, [s for s in known if s in suspects] or known, game)
+        _note_searched(bets)
+        facts["unreached"] = _unreached(bets)
+        shown = {"lower": bets.ledger.lower}
+        if not bets.bearing_out.runs:
+            suspects = bets.bearing_out.suspects()
+            shown = _shown_fields(bets, [s for s in known if s in suspects] or known, bets)
     # last, as it may take some of the samples that are left
-    if game.bearing_out.runs and not violated:
-        bets["estimate"] = game.bearing_out.estimate
+    if bets.bearing_out.runs and not violated:
+        facts["estimate"] = bets.bearing_out.estimate
     else:
-        bets["estimate"], bets["not_exact"] = derived.estimate(
-            context, game.pool, game.seen, violated
+        facts["estimate"], facts["not_exact"] = derived.estimate(
+            context, bets.pool, bets.seen, violated
         )
-        known_loss = bets["estimate"]
+        known_loss = facts["estimate"]
         if known_loss is not None and shown["lower"] > known_loss.value + known_loss.error:
-            bets["estimate"], bets["not_exact"] = None, OTHER_OUTPUTS
-    note_if_late(game)
+            facts["estimate"], facts["not_exact"] = None, OTHER_OUTPUTS
+    note_if_late(bets)
     seen = shown.pop("seen", "")
-    if (advice := derived.cheaper_claim(context.guarantee)) and not game.bearing_out.runs:
+    if (advice := derived.cheaper_claim(context.guarantee)) and not bets.bearing_out.runs:
         context.sampler.note(advice)
-    if not violated and not game.bearing_out.runs:
-        bets |= _of_delta(game, caught)
-        if (loss := bets["estimate"]) is not None and loss.pairs == claimed:
-            bets["may_lose"] = None  # as it is known
-        elif caught.is_far_below(context.guarantee) and not _are_alike(game, known):
-            bets["far_below"] = caught.now
+    if not violated and not bets.bearing_out.runs:
+        facts |= _of_delta(bets, caught)
+        if (loss := facts["estimate"]) is not None and loss.pairs == claimed:
+            facts["may_lose"] = None  # as it is known
+        elif caught.is_far_below(context.guarantee) and not _are_alike(bets, known):
+            facts["far_below"] = caught.now
     verdict: Verdict = (
-        "violated" if violated else _not_refuted(game, known, caught.if_kept, bets, seen)
+        "violated" if violated else _not_refuted(bets, known, caught.if_kept, facts, seen)
     )
     return context.result(
         verdict,
-        p_value=context.agreeing(min(game.p_value, 1.0), violated),
-        resolution=_resolution(game, caught.at, bets),
-        **bets,
+        p_value=context.agreeing(min(bets.p_value, 1.0), violated),
+        resolution=_resolution(bets, caught.at, facts),
+        **facts,
         **shown,
     )
 
 
-def _resolution(game: BettingAudit, caught: float, bets: dict[str, Any]) -> float:
+def _resolution(bets: BettingAudit, caught: float, facts: dict[str, Any]) -> float:
     """What would have been caught, or in its place the loss itself where it is known."""
-    if game.bearing_out.runs and not game.refuted:
-        return game.bearing_out.estimate.value
-    return math.inf if bets.get("blind") or "far_below" in bets else caught
+    if bets.bearing_out.runs and not bets.refuted:
+        return bets.bearing_out.estimate.value
+    return math.inf if facts.get("blind") or "far_below" in facts else caught
 
 
-def with_what_is_beyond(game: BettingAudit, result: AuditResult) -> AuditResult:
+def with_what_is_beyond(bets: BettingAudit, result: AuditResult) -> AuditResult:
     """The result of a claim that stands, with what breaks it on inputs beyond what it gives."""
-    if result.violated or not game.is_broken_beyond:
+    if result.violated or not bets.is_broken_beyond:
         return result
-    context, game = game.context, game.beyond()
-    known = [state for state in game.seen if state.binnings and context.only_told(state.pair)]
+    context, bets = bets.context, bets.beyond()
+    known = [state for state in bets.seen if state.binnings and context.only_told(state.pair)]
     said = len(context.sampler.notes)
     try:
-        shown = _refuted_fields(game, known)
+        shown = _refuted_fields(bets, known)
     except MechanismError as error:
         context.sampler.note(f"{error} That was seen on inputs beyond those that the claim gives")
         return replace(result, notes=tuple(context.sampler.notes))
     beyond = context.result(
         "violated",
-        p_value=context.agreeing(min(game.p_value, 1.0), violated=True),
-        e_value=game.e_value,
-        bet_samples=2 * game.drawn,
+        p_value=context.agreeing(min(bets.p_value, 1.0), violated=True),
+        e_value=bets.e_value,
+        bet_samples=2 * bets.drawn,
         **shown,
     )
     beyond = replace(beyond, notes=beyond.notes[said:], hindrances=(), earlier_runs=0)
     return replace(result, beyond=beyond, samples=beyond.samples, seconds=beyond.seconds)
 
 
-def _refuted_fields(game: BettingAudit, known: list[PairState]) -> dict[str, Any]:
+def _refuted_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, Any]:
     """Fields of the result of a claim that is refuted on one of these pairs."""
-    game.context.refuted()
+    bets.context.refuted()
     broken = max(known, key=lambda state: state.earned)
-    shown_of, winner = smallest(game, broken)
-    _note_origin(game, broken, winner)
-    game.context.broken = winner.pair
-    shown = _shown_fields(shown_of, [winner], game)
-    game.late |= shown_of.late
+    shown_of, winner = smallest(bets, broken)
+    _note_origin(bets, broken, winner)
+    bets.context.broken = winner.pair
+    shown = _shown_fields(shown_of, [winner], bets)
+    bets.late |= shown_of.late
     shown["outside"] = winner.pair.beyond
-    shown["to_add"] = game.context.source.bounds.to_add(winner.pair)
+    shown["to_add"] = bets.context.source.bounds.to_add(winner.pair)
     return shown
 
 
-def _bets(game: BettingAudit) -> dict[str, Any]:
+def _bets(bets: BettingAudit) -> dict[str, Any]:
     """Fields of the result that tell of the bets; what was left out is noted."""
-    context, claimed = game.context, game.queue.claimed
-    seen, beyond = min(len(game.seen), claimed), game.beyond()
-    proposed = len(game.seen) - seen + (len(beyond.seen) if beyond is not game else 0)
-    if seen < claimed > 1 and not game.refuted:
+    context, claimed = bets.context, bets.queue.claimed
+    seen, beyond = min(len(bets.seen), claimed), bets.beyond()
+    proposed = len(bets.seen) - seen + (len(beyond.seen) if beyond is not bets else 0)
+    if seen < claimed > 1 and not bets.refuted:
         note_left_out(context, seen)
     return {
-        "e_value": game.e_value,
-        "bet_samples": context.earlier.samples + (0 if game.refuted_before else 2 * game.drawn),
-        "evidence": game.evidence if context.collects else None,
+        "e_value": bets.e_value,
+        "bet_samples": context.earlier.samples + (0 if bets.refuted_before else 2 * bets.drawn),
+        "evidence": bets.evidence if context.collects else None,
         "pairs": (seen, claimed),
         "proposed": proposed,
     }
 
 
 def _not_refuted(
-    game: BettingAudit, known: list[PairState], caught: float, bets: dict[str, Any], seen: str
+    bets: BettingAudit, known: list[PairState], caught: float, facts: dict[str, Any], seen: str
 ) -> Verdict:
     """The verdict on a claim that stands, with notes on what it is worth.
 
     `seen` is the sentence on where a claim is suspect.
 
     It is inconclusive if no violation would have been caught, if nothing tells inputs apart, which
-    is told in `bets`, and if outputs never vary: then nothing else is worth telling, and no
+    is told in `facts`, and if outputs never vary: then nothing else is worth telling, and no
     estimate is left there.
     """
-    context = game.context
-    if never_varies(context, game.pool):  # it notes why
-        bets["estimate"] = None
+    context = bets.context
+    if never_varies(context, bets.pool):  # it notes why
+        facts["estimate"] = None
         return "inconclusive"
-    if game.bearing_out.runs:
+    if bets.bearing_out.runs:
         return "no violation"
-    if game.bearing_out.is_suspect():
-        bets["estimate"] = game.bearing_out.estimate
-        seen = seen or _place_of(game.bearing_out.suspects()[0])
-        advice = game.known.cheaper_claim(context.guarantee)
-        said = ". ".join(part for part in (game.bearing_out.suspicion, seen, advice) if part)
+    if bets.bearing_out.is_suspect():
+        facts["estimate"] = bets.bearing_out.estimate
+        seen = seen or _place_of(bets.bearing_out.suspects()[0])
+        advice = bets.known.cheaper_claim(context.guarantee)
+        said = ". ".join(part for part in (bets.bearing_out.suspicion, seen, advice) if part)
         context.sampler.note(said, hinders=True, first=True)
         return "inconclusive"
-    bets["blind"] = _is_blind(game, known, caught, estimated=bets["estimate"] is not None)
-    if bets["blind"] or math.isinf(caught):
+    facts["blind"] = _is_blind(bets, known, caught, estimated=facts["estimate"] is not None)
+    if facts["blind"] or math.isinf(caught):
         return "inconclusive"
-    if "far_below" in bets:
-        said = note_of_far_below(context.guarantee, bets["far_below"], nearly_empty(game.pool))
+    if "far_below" in facts:
+        said = note_of_far_below(context.guarantee, facts["far_below"], nearly_empty(bets.pool))
         context.sampler.note(said, hinders=True)
         return "no violation"
-    if (loss := bets["estimate"]) is not None and loss.pairs == game.queue.claimed:
-        _note_not_relied_on(game)
-    margin, now = context.settings.margin, bets.get("may_lose") or context.guarantee.claimed
-    if game.satisfied and context.guarantee.noise_below(now) <= margin:
+    if (loss := facts["estimate"]) is not None and loss.pairs == bets.queue.claimed:
+        _note_not_relied_on(bets)
+    margin, now = context.settings.margin, facts.get("may_lose") or context.guarantee.claimed
+    if bets.satisfied and context.guarantee.noise_below(now) <= margin:
         context.sampler.note(
             f"stopped at the margin: noise {margin:g} times too small would have been caught"
         )
@@ -228,16 +228,16 @@ def _place_of(state: PairState) -> str:
     return f"That is the loss on D = {d1} and D' = {d2}"
 
 
-def _of_delta(game: BettingAudit, caught: Caught) -> dict[str, Any]:
+def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
     """Fields of the result of a claim that stands: what it may lose now, and rare leaks."""
-    context = game.context
+    context = bets.context
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
     if caught.sees(context.guarantee):
         return fields
     runs = context.settings.max_samples
     if context.sampler.seconds_a_run:
         runs = min(runs, int(context.settings.max_seconds / context.sampler.seconds_a_run))
-    fields["misses_delta"] = game.could_see_delta(runs / max(2 * game.drawn, 1))
+    fields["misses_delta"] = bets.could_see_delta(runs / max(2 * bets.drawn, 1))
     said = f"leaks {DELTAS} times as likely as delta={context.guarantee.delta:g} may go unseen: "
     more = "more runs would show them" if fields["misses_delta"] else "no affordable number of"
     context.sampler.note(said + more + ("" if fields["misses_delta"] else " runs could show them"))
@@ -245,20 +245,20 @@ def _of_delta(game: BettingAudit, caught: Caught) -> dict[str, Any]:
 
 
 def _shown_fields(
-    game: BettingAudit, known: list[PairState], played: BettingAudit
+    bets: BettingAudit, known: list[PairState], played: BettingAudit
 ) -> dict[str, Any]:
     """Fields of the result: the strongest attack, counted on held-out samples, and the bound.
 
-    `game` is that of the pair to show, and `known` has only that pair, if the claim was refuted;
-    `played` is the game that decided the verdict.
+    `bets` is that of the pair to show, and `known` has only that pair, if the claim was refuted;
+    `played` is the bets that decided the verdict.
     """
-    context, violated = game.context, played.refuted
+    context, violated = bets.context, played.refuted
     outcome: dict[str, Any] = {"lower": played.ledger.lower}
     bet = known[0].outputs.pairs
-    distance = _in_time(game, partial(_divergence, game, known[0])) if violated else None
+    distance = _in_time(bets, partial(_divergence, bets, known[0])) if violated else None
     if distance is not None:
         outcome["lower"] = max(outcome["lower"], distance.lower)
-    best = _in_time(game, partial(_strongest, game, known))
+    best = _in_time(bets, partial(_strongest, bets, known))
     if best is None:
         return outcome
     witness, tested = best.witness, best.tested
@@ -271,12 +271,12 @@ def _shown_fields(
     if bounded:
         outcome["strongest"] = held_out.described(bounded[0], witness)
         outcome["loss"] = bounded[0].loss
-    if not game.refuted and best.state in game.bearing_out.suspects():
+    if not bets.refuted and best.state in bets.bearing_out.suspects():
         with contextlib.suppress(OutOfTime):
-            outcome["seen"] = in_one_sentence(_counterexample(game, best, shown, bet))
+            outcome["seen"] = in_one_sentence(_counterexample(bets, best, shown, bet))
     if violated:
         with contextlib.suppress(OutOfTime):
-            example = _counterexample(game, best, shown, bet)
+            example = _counterexample(bets, best, shown, bet)
             outcome["counterexample"] = replace(example, divergence=distance)
         outcome["lower"] = max([outcome["lower"], *(bound.lower for bound in bounded)])
     outcome["pictures"] = _pictures(best, shown, outcome.get("counterexample"))
@@ -291,106 +291,106 @@ def _pictures(best: Strongest, shown: Bound | None, example: Counterexample | No
 
 
 def _is_blind(
-    game: BettingAudit, known: list[PairState], caught: float, *, estimated: bool
+    bets: BettingAudit, known: list[PairState], caught: float, *, estimated: bool
 ) -> bool:
     """Whether nothing tells the inputs of any pair apart that should; a note says what is wrong.
 
     Not if both always gave the same outputs with the same random numbers, or if the loss is
     `estimated` otherwise: then there is nothing to tell.
     """
-    sampler = game.context.sampler
+    sampler = bets.context.sampler
     if tells_apart(known):
         return False
-    if _are_alike(game, known):
+    if _are_alike(bets, known):
         sampler.note(NO_DIFFERENCE, hinders=True)
-    elif not should_tell(known, game.context.guarantee):
+    elif not should_tell(known, bets.context.guarantee):
         if math.isfinite(caught):
             sampler.note(TOO_FEW, hinders=True)
     elif not estimated:
-        sampler.note(blind(game.pool), hinders=True)
+        sampler.note(blind(bets.pool), hinders=True)
         return True
     return False
 
 
-def _note_not_relied_on(game: BettingAudit) -> None:
+def _note_not_relied_on(bets: BettingAudit) -> None:
     """Say why the grade of a pass rests on samples, though the loss was computed on its pairs."""
-    why = game.bearing_out.against or "real runs did not bear it out on all pairs that were tried"
-    game.context.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
+    why = bets.bearing_out.against or "real runs did not bear it out on all pairs that were tried"
+    bets.context.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
 
 
-def _are_alike(game: BettingAudit, known: list[PairState]) -> bool:
+def _are_alike(bets: BettingAudit, known: list[PairState]) -> bool:
     """Whether both inputs always gave the same outputs, with the same random numbers."""
-    return not cannot_be_read(game.pool) and all(state.outputs.alike() for state in known)
+    return not cannot_be_read(bets.pool) and all(state.outputs.alike() for state in known)
 
 
-def _note_origin(game: BettingAudit, broken: PairState, shown: PairState) -> None:
+def _note_origin(bets: BettingAudit, broken: PairState, shown: PairState) -> None:
     """Note where the pair comes from that broke the claim, if it was proposed by what it shows."""
     same = broken.pair is shown.pair
     which = "this pair" if same else "the pair that this one was made smaller from"
-    screened = game.context.screened
+    screened = bets.context.screened
     is_largest = screened.screened > 1 and broken.pair.content == screened.pairs[0].content
-    if is_largest and not movement_sentence(screened, game.context.guarantee):  # which says more
+    if is_largest and not movement_sentence(screened, bets.context.guarantee):  # which says more
         over = f"largest of {screened.screened:,} pairs"
-        game.context.sampler.note(f"on {which}, one record moves the answer farthest: {over}")
+        bets.context.sampler.note(f"on {which}, one record moves the answer farthest: {over}")
     if broken.pair.origin:
-        game.context.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
+        bets.context.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
 
 
-def _note_searched(game: BettingAudit) -> None:
-    proposed = game.queue.source.proposed_by
+def _note_searched(bets: BettingAudit) -> None:
+    proposed = bets.queue.source.proposed_by
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
         total = sum(proposed.values())
-        game.context.sampler.note(f"a search proposed {plural(total, 'more pair')}: {parts}")
-    for note in game.queue.source.notes():
-        game.context.sampler.note(note)
+        bets.context.sampler.note(f"a search proposed {plural(total, 'more pair')}: {parts}")
+    for note in bets.queue.source.notes():
+        bets.context.sampler.note(note)
 
 
-def _unreached(game: BettingAudit) -> tuple[str, ...]:
+def _unreached(bets: BettingAudit) -> tuple[str, ...]:
     """Return places in the mechanism's code that no input reached, with a note."""
-    places = game.queue.source.screener.unreached()
+    places = bets.queue.source.screener.unreached()
     if places:
         advice = "give an input that reaches " + ("them" if len(places) > 1 else "it")
-        game.context.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
+        bets.context.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
     return tuple(map(str, places))
 
 
 def _counterexample(
-    game: BettingAudit, best: Strongest, shown: Bound | None, bet: int
+    bets: BettingAudit, best: Strongest, shown: Bound | None, bet: int
 ) -> Counterexample:
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     seen = partial(seen_before, best.state, witness, pairs=bet)
-    show = partial(held_out.counterexample, game.context, game.pool, witness, shown, seen)
-    return within(game.context.to_conclude(), show)
+    show = partial(held_out.counterexample, bets.context, bets.pool, witness, shown, seen)
+    return within(bets.context.to_conclude(), show)
 
 
-def _in_time(game: BettingAudit, compute: Callable[[], T]) -> T | None:
+def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
     """The outcome of a computation that is only shown; None if there is no time for it."""
     try:
         return compute()
     except OutOfTime as out:
-        if not game.refuted:  # what is refuted stays so, shown or not
-            game.context.refuse_hung(out)
-        game.late = True
+        if not bets.refuted:  # what is refuted stays so, shown or not
+            bets.context.refuse_hung(out)
+        bets.late = True
         return None
 
 
-def _divergence(game: BettingAudit, winner: PairState) -> Distance | None:
+def _divergence(bets: BettingAudit, winner: PairState) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
-    game.look_closer(winner, 4 * THOUSAND)
-    alpha = ALPHA_SHARE * game.context.alpha
-    return count_divergence(game.context, game.pool, winner, alpha)
+    bets.look_closer(winner, 4 * THOUSAND)
+    alpha = ALPHA_SHARE * bets.context.alpha
+    return count_divergence(bets.context, bets.pool, winner, alpha)
 
 
-def _strongest(game: BettingAudit, known: list[PairState]) -> Strongest | None:
-    left = game.context.max_samples
-    if game.satisfied:
-        left = max(SHOWN_OUTPUTS, int(RESERVE / (1 - RESERVE) * game.context.sampler.runs))
-    if not game.refuted and game.is_broken_beyond:  # which has a counterexample to count
-        left = min(left, game.context.to_test // 2)
-    found = strongest(game.context, game.pool, known, game.refuted, left)
-    if found is None and not game.refuted and known[0] in game.bearing_out.suspects():
+def _strongest(bets: BettingAudit, known: list[PairState]) -> Strongest | None:
+    left = bets.context.max_samples
+    if bets.satisfied:
+        left = max(SHOWN_OUTPUTS, int(RESERVE / (1 - RESERVE) * bets.context.sampler.runs))
+    if not bets.refuted and bets.is_broken_beyond:  # which has a counterexample to count
+        left = min(left, bets.context.to_test // 2)
+    found = strongest(bets.context, bets.pool, known, bets.refuted, left)
+    if found is None and not bets.refuted and known[0] in bets.bearing_out.suspects():
         # by what was bet on
-        found = strongest(game.context, game.pool, known, refuted=True, max_runs=left)
+        found = strongest(bets.context, bets.pool, known, refuted=True, max_runs=left)
     return found

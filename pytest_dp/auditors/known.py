@@ -67,10 +67,6 @@ class Proposal:
     binning: Binning | None = None
     """The set; None if it is left to what is learned."""
 
-    def is_open(self, drawn: int) -> bool:
-        """Whether it may still win after so many pairs of outputs."""
-        return drawn < 4.0 * self.needed
-
 
 class Deriving:
     """One way to know pairs of inputs: the law of outputs on an input, and how two compare."""

@@ -9,45 +9,45 @@ from pytest_dp.report import numbers
 from pytest_dp.reprs import plural
 
 
-def note_if_late(game: BettingAudit) -> None:
+def note_if_late(bets: BettingAudit) -> None:
     """Note that an audit was cut off, and what it has not come to."""
-    context = game.context
-    if game.late and context.told is not None and context.before_the_limit() > 0:
+    context = bets.context
+    if bets.late and context.told is not None and context.before_the_limit() > 0:
         context.sampler.note(
             "the seconds in which a violation is told were over before all was counted: this "
             "machine is slow, or busy; run it again to see more"
         )
-    elif game.late:
+    elif bets.late:
         context.sampler.note(
             f"cut off after max_seconds={context.settings.max_seconds:g}, with "
-            f"{context.sampler.runs:,} of {context.max_samples:,} samples{_undone(game)}"
+            f"{context.sampler.runs:,} of {context.max_samples:,} samples{_undone(bets)}"
         )
-        needed = game.runs_needed
+        needed = bets.runs_needed
         if context.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
             takes = numbers.seconds(about * (context.sampler.time_a_run or 0.0))
-            refusal = game.known.refusal
+            refusal = bets.known.refusal
             traced = f"No loss was found by tracing a few runs ({refusal}). " if refusal else ""
             context.sampler.note(
                 f"the margin takes about {about:,} runs, {takes} of work in one process. {traced}"
-                f"What may help: {_quicker(game)}"
+                f"What may help: {_quicker(bets)}"
             )
 
 
-def _undone(game: BettingAudit) -> str:
+def _undone(bets: BettingAudit) -> str:
     """What an audit that was cut off has not come to; empty if that was but more of the same."""
-    queue = game.queue
+    queue = bets.queue
     unseen = queue.claimed - len([s for s in queue.seen_given if s.binnings])
     left = [f"{unseen:,} of {plural(queue.claimed, 'pair')} not looked at well"] * (unseen > 0)
     left += ["the search for further inputs not finished"] * (not queue.source.exhausted)
     return "".join(f"; {part}" for part in left)
 
 
-def _quicker(game: BettingAudit) -> str:
+def _quicker(bets: BettingAudit) -> str:
     """What makes audits of such a mechanism quicker."""
-    longest = max((length_of(state) or 0 for state in game.seen), default=0)
+    longest = max((length_of(state) or 0 for state in bets.seen), default=0)
     ways = {
-        "vectorized=, if one call can give many outputs": game.context.call.size is None,
+        "vectorized=, if one call can give many outputs": bets.context.call.size is None,
         f"inputs of fewer than {longest:,} records": longest > LONG_DATASET,
         "composes=, if parts of it have claims of their own": True,
         "a larger max_seconds, for runs at night": True,

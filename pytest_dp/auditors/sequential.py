@@ -48,21 +48,21 @@ def audit(context: Context) -> AuditResult:
     if not context.method.coupled:
         return _play_and_conclude(start(context, Purpose.BET, 1.0, known, coupled=False), known)
     try:
-        game = start(context, Purpose.BET, COUPLED_SHARE, known, coupled=True)
-        return _play_and_conclude(game, known)
+        bets = start(context, Purpose.BET, COUPLED_SHARE, known, coupled=True)
+        return _play_and_conclude(bets, known)
     except CannotCouple as reason:  # so all that was won is worth nothing
         context.sampler.note(f"started again without shared random numbers, as {reason}")
-        game = start(context, Purpose.RESTART, 1 - COUPLED_SHARE, known, coupled=False)
-        game.bearing_out.against = str(reason)
-        return _play_and_conclude(game, known)
+        bets = start(context, Purpose.RESTART, 1 - COUPLED_SHARE, known, coupled=False)
+        bets.bearing_out.against = str(reason)
+        return _play_and_conclude(bets, known)
 
 
-def _play_and_conclude(game: BettingAudit, known: Known) -> AuditResult:
+def _play_and_conclude(bets: BettingAudit, known: Known) -> AuditResult:
     try:
-        game.play(game.context.deadline.sooner(1 - RESERVE))
+        bets.play(bets.context.deadline.sooner(1 - RESERVE))
     except OutOfTime as out:
-        game.context.refuse_hung(out)
-        game.late = True
-    game.rest_on_what_is_known()
-    game.play_beyond(game.context.deadline.sooner(1 - RESERVE))
-    return with_what_is_beyond(game, conclude(game, known))
+        bets.context.refuse_hung(out)
+        bets.late = True
+    bets.rest_on_what_is_known()
+    bets.play_beyond(bets.context.deadline.sooner(1 - RESERVE))
+    return with_what_is_beyond(bets, conclude(bets, known))

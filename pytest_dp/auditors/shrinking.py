@@ -21,25 +21,25 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
 
 
-def smallest(game: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
-    """The game that was won on the smallest pair, and that pair; at worst the same game and pair.
+def smallest(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
+    """The bets that was won on the smallest pair, and that pair; at worst the same bets and pair.
 
-    `game` refuted the claim, and `winner` is the pair that was bet on best.
+    `bets` refuted the claim, and `winner` is the pair that was bet on best.
     """
-    promise = game.context.claim.promise
-    drawer = game.context.source.generated
+    promise = bets.context.claim.promise
+    drawer = bets.context.source.generated
     if drawer is not None:  # what its strategy cannot yield is no part of the promise
-        search = _Search(game, winner)
+        search = _Search(bets, winner)
         drawer.shrunk(winner.pair, search.breaks, search.deadline.remaining())
         return search.won
-    is_proposed = game.queue.is_proposed(winner)
+    is_proposed = bets.queue.is_proposed(winner)
     if promise.pairs is not None or promise.relation is None:
-        return game, winner
+        return bets, winner
     if not is_proposed and not isinstance(promise.relation, OfRecords):
-        return game, winner  # the patterns of a paper, which readers know
-    search = _Search(game, winner)
+        return bets, winner  # the patterns of a paper, which readers know
+    search = _Search(bets, winner)
     # Records that no example holds are beyond the claim: what is red inside of it stays inside.
-    mixes = bool(winner.pair.beyond) or game.context.settings.beyond == "fail"
+    mixes = bool(winner.pair.beyond) or bets.context.settings.beyond == "fail"
     with suppress(ImportError):  # without a search, the pair stays as large as it is
         smaller: Search = load("search", "inputs")
         smaller.shrunk(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
@@ -49,9 +49,9 @@ def smallest(game: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairS
 class _Search:
     """Plays for one pair after the other, as long as there is time."""
 
-    def __init__(self, game: BettingAudit, winner: PairState) -> None:
-        context = game.context
-        self.context, self.won = context, (game, winner)
+    def __init__(self, bets: BettingAudit, winner: PairState) -> None:
+        context = bets.context
+        self.context, self.won = context, (bets, winner)
         self.raises = _raises(winner)
         self.only_told = context.only_told(winner.pair)
         self.least_hope = 0.5 * edge(winner.record, context.guarantee)
@@ -82,8 +82,8 @@ class _Search:
         if self._is_over:
             return False
         runs = self.context.sampler.runs
-        game, state = self.won
-        trial = game.on_pair(pair, coupled=state.coupled)
+        bets, state = self.won
+        trial = bets.on_pair(pair, coupled=state.coupled)
         try:
             trial.play(self.deadline, runs + self.runs, self.least_hope)
         except (CannotCouple, MechanismError, OutOfTime):

@@ -12,19 +12,18 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from pytest_dp.arrays import Bools
-from pytest_dp.attacks import Posterior, check_by_itself, fit
+from pytest_dp.attacks import Posterior
 from pytest_dp.auditing.detector import Detector, fit_score
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.learning import check_users_parts, fit_chosen, outputs_to_learn
 from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
-from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.rejected_inputs import skip_rejected_input
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import MIN_COUNTED, OUTPUTS_PER_QUANTITY
-from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.features import affordable
+from pytest_dp.limits import MIN_COUNTED
 from pytest_dp.outputs.table import Table
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.statistics.ledger import Record
@@ -166,43 +165,30 @@ def search_by_halving(
 
 def learn(context: Context, state: PairState, deadline: Deadline) -> None:
     """Learn a score of the outputs on a pair, and count them through it."""
-    table, on_d, about = _shown(context, state)
-    model_of = None if _is_usual(context) else partial(_fit, context, about)
+    table, on_d, about = outputs_to_learn(context, state)
+
+    def fit_model(part: Table, side: Bools) -> Posterior:
+        return fit_chosen(context, part, side, about)
+
+    model_of = None if _is_additive(context) else fit_model
     fitting = partial(fit_score, table, on_d, about, model_of, MAX_SCORE_CUTS)
     by_score, counts, means = within(deadline.remaining(), fitting)
     state.detector = Detector((by_score,), state.outputs.pairs)
     state.record = Record([counts], means)
-    _check(context, by_score.model, about, state)
+    check_users_parts(context, state, by_score.model, about)
 
 
 def learn_model(context: Context, state: PairState) -> Posterior:
     """Return a model of which input an output of a pair came from, learned from all of them."""
-    table, on_d, about = _shown(context, state)
+    table, on_d, about = outputs_to_learn(context, state)
     model: Posterior = (
         fit_score(table, on_d, about)[0].model
-        if _is_usual(context)
-        else _fit(context, about, table, on_d)
+        if _is_additive(context)
+        else fit_chosen(context, table, on_d, about)
     )
-    _check(context, model, about, state)
+    check_users_parts(context, state, model, about)
     return model
 
 
-def _is_usual(context: Context) -> bool:
+def _is_additive(context: Context) -> bool:
     return context.method.classifier in (None, "additive")
-
-
-def _shown(context: Context, state: PairState) -> tuple[Table, Bools, list[Feature]]:
-    """Return the outputs on a pair, and the quantities of them that a score may go by."""
-    table, on_d = state.outputs.table()
-    about = quantities_of(context, state, table, on_d, state.outputs.coupled)
-    return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
-
-
-def _fit(context: Context, about: list[Feature], table: Table, on_d: Bools) -> Posterior:
-    return fit(context.method.classifier, table, on_d, about, context.seed)
-
-
-def _check(context: Context, model: Posterior, about: list[Feature], state: PairState) -> None:
-    """Refuse the user's classifier or features if they make an event of several outputs."""
-    if context.method.classifier is not None or context.settings.features is not None:
-        check_by_itself(model, about, state.outputs.examples())

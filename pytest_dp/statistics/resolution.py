@@ -28,10 +28,6 @@ SEEN = 0.5
 """Share of a difference that events may be expected to show, as they are seldom the best ones.
 Larger: audits of few samples are called blind more often; smaller: they get a grade though nothing
 was told apart. By hand."""
-LITTLE = 0.1
-"""Share of what a claim allows that is looked for before nothing is said to tell inputs apart.
-Smaller: such audits take longer, by the square; larger: mechanisms with much more noise than they
-need are called blind more often. By hand."""
 STAKES = np.geomspace(1e-3, 0.98, 40)
 """Shares of the largest stake, one of which is near the best. More cost time only."""
 

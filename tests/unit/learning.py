@@ -8,6 +8,7 @@ import numpy as np
 
 from pytest_dp import Sequential
 from pytest_dp.attacks import fit, quantities
+from pytest_dp.attacks.binning import joint_counts
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.settings import Settings
 
@@ -37,3 +38,11 @@ def compared(draw, exact, runs, seed, classifier=None):
     model = learned(*both(draw, runs, seed), classifier)
     fresh, first = both(draw, 10_000, 1_000 + seed)
     return model.log_odds(tabulate(fresh)), exact(fresh), first
+
+
+def count_batch(binnings, on_d, on_d2):
+    """Counts of a batch, one table for each binning, from its bins on both inputs."""
+    return [
+        joint_counts(first, second, binning.width)
+        for binning, first, second in zip(binnings, on_d, on_d2, strict=True)
+    ]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from learning import count_batch
 from scipy.stats import binom
 
 from pytest_dp.auditing.betting_loop import (
@@ -13,7 +14,7 @@ from pytest_dp.auditing.betting_loop import (
     BettingLoop,
     batch_size,
 )
-from pytest_dp.auditing.detector import count_batch, fit_detector
+from pytest_dp.auditing.detector import fit_detector
 from pytest_dp.auditing.pair_queue import PairQueue, PairStatus
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.outputs.features import features
