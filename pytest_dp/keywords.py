@@ -55,6 +55,10 @@ def read_one(name: str, value: Any) -> Any:
     return None if value is None else _OF_PROMISES[name](name, value)
 
 
+_RELATION_KEYWORDS = ("unit", "rows", "group")
+"""Keywords of relations, which are easily given to the claim itself."""
+
+
 def _check_names(keywords: Mapping[str, Any]) -> None:
     if UNNAMED in keywords:
         raise ClaimError(
@@ -65,6 +69,12 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
     if "auc" in keywords:
         known, has_no = RISK_KEYWORDS, "A claim about membership (auc=) has no keyword"
     for name in keywords:
+        if name in _RELATION_KEYWORDS:
+            value = on_one_line(keywords[name])
+            raise ClaimError(
+                f"{has_no} {name!r}: it says which datasets are neighbours. "
+                f"Write neighbors=add_remove_one({name}={value})."
+            )
         if name not in known:
             raise unknown(name, known, has_no, "Valid keywords")
 

@@ -42,6 +42,7 @@ RECORDS = "inputs=[[{'user_id': 7, 'paid': n} for n in range(1000)]]"
 
 CLAIMS = (
     (f"epz=1.0, {PAIR}", "A claim has no keyword 'epz'. Did you mean 'eps'?"),
+    (f"eps=1.0, unit='user', {PAIR}", "Write neighbors=add_remove_one(unit='user')."),
     ("eps=1.0", "inputs= or pairs=, one of the two; neither given"),
     (f"eps='e', params={{'e': [-1]}}, {PAIR}", "Here eps is params['e']."),
     (
