@@ -13,6 +13,9 @@ from importlib.machinery import BuiltinImporter
 from importlib.util import module_from_spec
 from types import ModuleType
 
+QUIET_SECONDS = 2.0
+"""Seconds before progress is shown. More: people wonder; fewer: quick runs are noisy."""
+
 
 def _second(module: ModuleType) -> ModuleType:
     """A module of the interpreter, loaded once more."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from pytest_dp.arrays import Bools
 from pytest_dp.datasets import describe
-from pytest_dp.limits import KEPT_RANK, SELDOM, SHORT_TEXT
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.feature import Feature
@@ -26,7 +25,15 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation, without_noise
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
+from pytest_dp.reprs import SHORT_LENGTH
 from pytest_dp.results.result import Counterexample
+
+KEPT_RANK = 0.8
+"""Share of its rank that an event keeps at least where it is made simpler. Smaller: events are
+easier, and prove less; larger: they are longer."""
+MAX_RECURRING = 0.1
+"""Share of outputs that may have the very number of an event. Larger: a number that recurs is
+taken for a cut; smaller: cuts are taken for values."""
 
 MAX_COMPARED = 128
 """How many numbers of an output are compared with each other. With more, a failure of a mechanism
@@ -78,7 +85,7 @@ def in_one_sentence(example: Counterexample) -> str:
     if not any(runs) and example.bet_counts is not None and example.bet_runs is not None:
         counts, runs = example.bet_counts, example.bet_runs
     (c1, c2), (n1, n2) = counts, runs
-    d1, d2 = (describe(data, SHORT_TEXT) for data in (example.d1, example.d2))
+    d1, d2 = (describe(data, SHORT_LENGTH) for data in (example.d1, example.d2))
     return (
         f"It was seen on D = {d1} and D' = {d2}: S = {{{example.event}}} came in {c1:,} of {n1:,} "
         f"runs on D, and in {c2:,} of {n2:,} on D'"
@@ -281,7 +288,7 @@ def stands_out(event: Event | None, table: Table) -> bool:
             others = numbers[(codes == NUMBER) & (numbers != condition.value)]
             others = others[np.isfinite(others)]
             recur = 1 - len(np.unique(others)) / max(len(others), 1)
-            return math.isfinite(condition.value) and len(others) > 1 and recur < SELDOM
+            return math.isfinite(condition.value) and len(others) > 1 and recur < MAX_RECURRING
     return False
 
 

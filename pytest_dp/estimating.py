@@ -14,7 +14,9 @@ from numpy.random import default_rng
 
 from pytest_dp import clocks
 from pytest_dp.auditors import audit
+from pytest_dp.auditors.known import REFUTED
 from pytest_dp.claim import expand
+from pytest_dp.clocks import QUIET_SECONDS
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
@@ -23,15 +25,6 @@ from pytest_dp.known.enumerated import EnumeratedPair
 from pytest_dp.known.enumerating import TOO_MANY, enumerated
 from pytest_dp.known.in_closed_form import PairInClosedForm, compare, outcomes_of
 from pytest_dp.known.replay import replayed
-from pytest_dp.limits import (
-    FEW,
-    LONG_STEP_TIME,
-    NO_LOSS,
-    QUIET_SECONDS,
-    REFUTED,
-    RUNS,
-    SHOWN_ALPHA,
-)
 from pytest_dp.oracles.aligned_pair import REPLAYS_OF_LARGEST
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
@@ -47,7 +40,18 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.settings import seed_of
-from pytest_dp.statistics.clopper_pearson import delta_lower
+from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA, delta_lower
+
+CLAIMED = 1e-3
+"""Claim in nats that samples are held against: any loss breaks it."""
+DERIVING_TIME = 0.5
+"""Share of the time in which a loss is derived. Larger: sampling gets less; smaller: losses of
+slow mechanisms are not derived."""
+FIRST_RUNS = 3
+"""Runs that show how slow the mechanism is, and replays. More take longer; fewer say less."""
+CHECKED_RUNS = 200
+"""Runs on either input that a derived loss is held against. More take longer; fewer miss what is
+rare."""
 
 REFUSALS = (
     *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
@@ -206,7 +210,7 @@ def estimate(
         )
     number = seed_of(seed)
     keywords.setdefault("alpha", SHOWN_ALPHA)
-    claims = expand({**keywords, "eps": NO_LOSS})
+    claims = expand({**keywords, "eps": CLAIMED})
     if len(claims) > 1:
         raise ClaimError(
             f"params gives {len(claims)} mechanisms; estimate() takes one. Call it in a loop."
@@ -218,7 +222,7 @@ def estimate(
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     pairs = source_of(resolved_claim, number or 0, written).given
-    seconds = LONG_STEP_TIME * float(claim.effort.get("max_seconds", 60.0))
+    seconds = DERIVING_TIME * float(claim.effort.get("max_seconds", 60.0))
     try:
         return _known_loss(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
     except REFUSALS as reason:
@@ -298,14 +302,15 @@ def _held_against_real_runs(
     left, raised = len(checks), True
     for data, of_input in checks.values():
         share, started = deadline.remaining() / (left + 1), clocks.Stopwatch()
-        outputs = [*_real_outputs(call, data, FEW, 0, deadline)]
-        slow = started.spent() * RUNS > 2 * FEW * QUIET_SECONDS
+        outputs = [*_real_outputs(call, data, FIRST_RUNS, 0, deadline)]
+        slow = started.spent() * CHECKED_RUNS > 2 * FIRST_RUNS * QUIET_SECONDS
         if slow:  # few runs: so what each of them does has to follow from its draws
             _replay(call, data, *of_input[0], deadline)
         while not slow and (
-            len(outputs) < RUNS // 2 or (len(outputs) < 2 * RUNS and started.spent() < share)
+            len(outputs) < CHECKED_RUNS // 2
+            or (len(outputs) < 2 * CHECKED_RUNS and started.spent() < share)
         ):
-            outputs += _real_outputs(call, data, RUNS // 2, len(outputs), deadline)
+            outputs += _real_outputs(call, data, CHECKED_RUNS // 2, len(outputs), deadline)
         if any(of_pair.evidence_against(side, outputs) >= refuted for of_pair, side in of_input):
             shown = on_one_line(data)
             reason = f"real runs give other outputs than those that are traced, on {shown}"
@@ -322,7 +327,7 @@ def _replay(call: Call, data: Any, known: KnownPair, side: int, deadline: Deadli
     """
     if not isinstance(known, PairInClosedForm):
         raise CannotInstrument("its runs take too long to check it")
-    replayed(call, data, known.outcomes[side], FEW, deadline)
+    replayed(call, data, known.outcomes[side], FIRST_RUNS, deadline)
 
 
 def _real_outputs(
@@ -331,7 +336,7 @@ def _real_outputs(
     """Outputs of further real runs of a copy, after so many."""
     copied, (data,) = call.copied(data)
     with interruptible(deadline, None):
-        return list(copied.draw(data, count, default_rng((2 * RUNS, number))))
+        return list(copied.draw(data, count, default_rng((2 * CHECKED_RUNS, number))))
 
 
 def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
@@ -364,7 +369,7 @@ def _sample_loss(
     keywords: dict[str, Any],
 ) -> LossEstimate:
     """Return the loss of an attack that is learned on some samples, and counted on others."""
-    keywords = {**keywords, "eps": NO_LOSS, "method": "dpsniper"}
+    keywords = {**keywords, "eps": CLAIMED, "method": "dpsniper"}
     result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
     low, high = result.loss or (0.0, math.inf)
     low = max(low, 0.0) if math.isfinite(low) else 0.0  # no bound from below is infinite

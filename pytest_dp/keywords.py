@@ -11,12 +11,11 @@ from textwrap import fill
 from typing import Any
 
 from pytest_dp.checks import Check, choice, function, is_strategy, whole
-from pytest_dp.datasets.relations import RELATIONS, Relation, of_function
+from pytest_dp.datasets.relations import MAX_PAIRS, RELATIONS, Relation, of_function
 from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
-from pytest_dp.limits import LINE, MAX_PAIRS
 from pytest_dp.ranges import Between
-from pytest_dp.reprs import on_one_line
+from pytest_dp.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.risk_declaration import Riskiest, risk_claim
 from pytest_dp.settings import FIELDS, Settings, read_field
 
@@ -81,7 +80,7 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
 
 def unknown(name: str, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
     """Return the error for a name that is not known, with the names that are."""
-    names = fill(f"{valid}: {', '.join(known)}.", LINE, subsequent_indent="  ")
+    names = fill(f"{valid}: {', '.join(known)}.", LINE_WIDTH, subsequent_indent="  ")
     return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
 
 

@@ -3,8 +3,6 @@
 Any other number is derived, and says from what, or stands where it is used, with the same said.
 """
 
-import math
-
 # How many of a kind: by what one of them costs. More find what fewer miss, and take longer.
 FEW = 3  # each takes a line of a report, or as long as a small audit
 SEVERAL = 8  # each takes dozens of runs
@@ -98,7 +96,6 @@ READABLE_WORTH = 0.7  # of the standard errors of a learned attack
 KEPT_RANK = 0.8  # of how clearly an event breaks the claim, if it is simpler
 
 # What refutes. Smaller values refute by chance, larger ones miss what is wrong.
-REFUTED = math.log(1_000)  # log of an e-value: a true law is refuted once in a thousand
 SHOWN_AT = 1e-9  # the p-value around which a shown one is sharpest: those of violations are small
 SHOWN_ALPHA = 0.05  # error of a bound that is shown and decides nothing
 
@@ -110,18 +107,12 @@ MOSTLY = 0.9
 GRID = (*range(-10, 11), -24, -18, -13, 13, 18, 24)  # scales of the noise around an answer
 THRESHOLDS = (0.002, 0.005, 0.01, *(k / 50 for k in range(1, 50)), 0.99, 0.995, 0.998)
 
-# What is bet against. More share the same wealth; fewer miss the one that shows most.
-QUANTILES = (0.7, 1.4, 2.1, 2.8, 3.6, 4.5, 5.5)  # of the loss, in standard deviations
-LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)  # shares of the delta at eps = 0
-
 # How an audit spends its samples: what one step takes, the others miss.
 SMALL_SHARE = 0.05  # for pairs that a search proposed, the lesser side, or chunks made again
 RESERVE = 0.1  # for counting the strongest attack, and for copies
 SAMPLES_SHARE = 0.25  # for a search, or for shrinking
 NEARLY_HALF = 0.4  # for StatDP's search; of the excess over a claim that a bound should reach
-GROWTH = 0.2  # the next batch: smaller ones let bets learn sooner, larger ones take less time
 CHECK_GROWTH = 1.15  # of the samples between two looks whether to stop
-ENOUGH = 50  # outputs by which an event is compared, or a threshold placed
 OUTPUTS_PER_QUANTITY = 250  # with fewer a model learns noise by heart
 MAX_BATCH = 500_000  # pairs of outputs in memory
 TOTAL_ROOM, MIN_ROOM = 2_000_000, 50_000  # numbers kept on either input, and of each pair

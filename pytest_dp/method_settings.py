@@ -11,8 +11,12 @@ from typing import Any, ClassVar
 
 from pytest_dp.checks import Check, choice, flag, function, is_strategy, probability, whole
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.limits import SEVERAL, THOUSAND
 from pytest_dp.registry import names
+
+RESTARTS = 8
+"""Starts of DP-Finder's search. More find better inputs, and take longer."""
+CANARIES = 1_000
+"""Canaries of a training. More show a smaller loss, and change what is trained."""
 
 CLASSIFIERS = ("additive", "logistic", "mlp")
 
@@ -112,7 +116,7 @@ class DPFinder(Method):
     """
 
     name: ClassVar[str] = "dpfinder"
-    restarts: int = SEVERAL
+    restarts: int = RESTARTS
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -143,7 +147,7 @@ class OneRun(Method):
 
     name: ClassVar[str] = "one_run"
     repeats: ClassVar[bool] = False
-    canaries: Any = THOUSAND
+    canaries: Any = CANARIES
     score: Callable[[Any, Any], float] | None = None
     guesses: tuple[int, int] | int | None = None
     runs: int = 1

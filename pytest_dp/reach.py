@@ -19,8 +19,14 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.faults import noting_faults
-from pytest_dp.limits import MANY, THOUSAND
 from pytest_dp.whose_code import is_installed, is_library, is_project_file, root_of
+
+MAX_LOOKED_INTO = 64
+"""Members of a container that are looked into, whatever they are. More take longer; with fewer,
+what is kept in a list is not seen."""
+MAX_MEMBERS = 1_000
+"""Members of a container that are looked at. More take longer; with fewer, what is kept far back
+is not seen."""
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _VALUES = (str, bytes, bool, int, float, complex, np.generic, type(None))
@@ -36,7 +42,7 @@ def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any,
     seen: dict[int, Any] = {}  # objects are held, so that no id is used twice
     homes = {root_of(_module_of(_unwrap(root))) for root, _ in roots}
     near, far = deque(roots), deque[tuple[Any, str]]()
-    left = {True: 5 * THOUSAND, False: THOUSAND // 2 if foreign else 0}
+    left = {True: 5 * 1_000, False: 1_000 // 2 if foreign else 0}
     while near or far:
         value, place = (near or far).popleft()
         if _is_value(value):
@@ -98,8 +104,8 @@ def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
 
 
 def _members(values: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
-    for at, value in enumerate(islice(values, THOUSAND)):
-        if at < MANY or not _is_value(value):
+    for at, value in enumerate(islice(values, MAX_MEMBERS)):
+        if at < MAX_LOOKED_INTO or not _is_value(value):
             yield value, place
 
 

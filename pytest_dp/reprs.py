@@ -8,6 +8,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+LINE_WIDTH = 76
+"""Characters of a line of text. Longer ones break at a terminal of 80 columns."""
+LABEL_LENGTH = 40
+"""Characters of a label, beside a bar or in a sentence. Longer ones hide the rest."""
+SHORT_LENGTH = 60
+"""Characters of a value in a text. Longer ones hide the rest, shorter ones what the value is."""
+
 
 def repr_of(value: Any) -> str:
     """Return the repr of any object; a placeholder with its type where that fails."""

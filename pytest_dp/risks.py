@@ -20,12 +20,11 @@ from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.inputs import resolved
 from pytest_dp.inputs.resolving import resolve_data
 from pytest_dp.inputs.targets import Target
-from pytest_dp.limits import EQUAL, MOSTLY, NEARLY_EQUAL, SEVERAL, SHORT_TEXT, SHOWN_ALPHA
 from pytest_dp.method_settings import Membership
 from pytest_dp.methods.membership import seen_of
 from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import on_one_line
+from pytest_dp.reprs import SHORT_LENGTH, on_one_line
 from pytest_dp.risk_declaration import Riskiest
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.chunks import Input
@@ -35,6 +34,16 @@ from pytest_dp.sampling.streams import Purpose, claim_seed
 from pytest_dp.settings import seed_of
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.auc import area
+from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
+
+MIN_ERROR = 1e-6
+"""Error of a score, at least: with 0, chances are divided by it."""
+MIN_COUNT = 1e-9
+"""Number that is divided by, at least, where no record seems at risk."""
+MIN_RUNS = 8
+"""Runs of the training, at least. With fewer, half of them may hold no record."""
+UNTESTED_AUC = 0.9
+"""An AUC that is claimed and never tested: a claim has to have one."""
 
 Areas = tuple[float, float]
 """An AUC and its standard error."""
@@ -116,10 +125,10 @@ class MembershipRisk:
         """How many records with an R_MS of the threshold or more have an R_T below it."""
         fixed, error, drawn, other = self._compared()
         high = fixed >= threshold
-        error, other = (np.maximum(by, NEARLY_EQUAL) for by in (error, other))
+        error, other = (np.maximum(by, MIN_ERROR) for by in (error, other))
         truth = (fixed / error**2 + drawn / other**2) / (1 / error**2 + 1 / other**2)
         seems_high, stays_high = (ndtr((truth - threshold) / by) for by in (error, other))
-        expected = float(seems_high @ (1 - stays_high) / max(seems_high.sum(), EQUAL))
+        expected = float(seems_high @ (1 - stays_high) / max(seems_high.sum(), MIN_COUNT))
         return MissRate(
             threshold, int((high & (drawn < threshold)).sum()), int(high.sum()), expected
         )
@@ -225,11 +234,11 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
     >>> found.records[0].fixed[0] > 0.9
     True
     """
-    whole("runs", runs, f" of at least {SEVERAL}, such as 300", SEVERAL)
+    whole("runs", runs, f" of at least {MIN_RUNS}, such as 300", MIN_RUNS)
     whole("n_jobs", n_jobs, " of processes, 1 or more")
     said = {"data": data, "records": records, "score": score, "features": features, "rng": rng}
     said |= {"params": params, "max_seconds": max_seconds, "method": Membership(classifier)}
-    claims = expand({**said, "auc": MOSTLY})  # of which nothing is tested
+    claims = expand({**said, "auc": UNTESTED_AUC})  # of which nothing is tested
     if len(claims) > 1:
         raise ClaimError(
             f"params gives {len(claims)} mechanisms; membership_risk() takes one. Call it in a "
@@ -263,7 +272,7 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
     fixed, drawn = (played[0], played[-1] if population is not None else [None] * len(targets))
     return MembershipRisk(
         tuple(
-            RecordRisk(target.text, on_one_line(target.record, SHORT_TEXT), one, other)
+            RecordRisk(target.text, on_one_line(target.record, SHORT_LENGTH), one, other)
             for target, one, other in zip(targets, fixed, drawn, strict=True)
         ),
         runs,

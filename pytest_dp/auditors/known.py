@@ -23,7 +23,6 @@ from pytest_dp.known.enumerating import enumerated
 from pytest_dp.limits import (
     EQUAL,
     MANY,
-    REFUTED,
     SEARCH_TIME,
     SHOWN_ALPHA,
     STEP_TIME,
@@ -44,6 +43,9 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
 
+REFUTED = math.log(1_000)
+"""Log of the evidence against a derived law by which it is given up. Smaller: right laws are given
+up, one in a thousand; larger: wrong ones are kept."""
 ALIGNING_TIME = 0.5
 """Share of the time after which a search for alignments is given up, which ends long before unless
 runs are slow. With more, slow mechanisms without one have less time for bets."""

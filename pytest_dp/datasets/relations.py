@@ -37,6 +37,9 @@ __all__ = [
     "of_function",
 ]
 
+MAX_PAIRS = 512
+"""Pairs of inputs of a claim, or examples. No audit has samples for more."""
+
 
 class OfQueries(Relation):
     """Vectors of the answers of counting queries, each of which moves by at most 1."""

@@ -13,7 +13,10 @@ from pytest_dp.declaration import Queries, add_remove_one, queries, replace_one,
 from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.inputs import patterns
 from pytest_dp.libraries import import_library, profile, refuse_promises
-from pytest_dp.limits import EQUAL
+
+ROUNDING = 1e-9
+"""Relative error of a distance. Larger: what is a little too far passes; smaller: rounding refuses
+what is right."""
 
 MEASURES = {
     "MaxDivergence": ("eps",),
@@ -203,7 +206,7 @@ def _refuse_strangers(measurement: Any, d_in: Any, pairs: Any) -> None:
             if not measurement.input_domain.member(data):
                 raise invalid(named, pair, f"{data!r} is not in {measurement.input_domain}.")
         far = _distance(_metric(measurement), *pair)
-        if np.any(np.array(far) * (1 - EQUAL) > d_in):
+        if np.any(np.array(far) * (1 - ROUNDING) > d_in):
             far = tuple(map(float, far)) if isinstance(far, tuple) else float(far)
             raise invalid(named, pair, f"It is {far} apart. Allowed: at most d_in={d_in}.")
 

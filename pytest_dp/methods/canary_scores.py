@@ -13,8 +13,10 @@ from pytest_dp.datasets import describe_record, records_of
 from pytest_dp.datasets.cells import cells_of
 from pytest_dp.datasets.fields import fields_of
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import MILLION
 from pytest_dp.methods.membership_attacks import ASKED, Asking
+
+MAX_NUMBERS = 1_000_000
+"""Numbers that are compared at a time. More take memory; fewer take longer."""
 
 Field = tuple[Any, Any, Any]
 """A column of the output, of the canaries and of the base."""
@@ -84,7 +86,7 @@ def _closest(fields: Sequence[Field]) -> Floats:
     Of numbers it is in standard deviations of the base, at most 1; of all else 1 unless they agree.
     """
     rows, canaries, _ = fields[0]
-    step = max(1, MILLION // len(rows))
+    step = max(1, MAX_NUMBERS // len(rows))
     parts = [slice(at, at + step) for at in range(0, len(canaries), step)]
     closest = [np.min(np.mean([_apart(f, some) for f in fields], axis=0), axis=0) for some in parts]
     distances: Floats = np.concatenate(closest)

@@ -26,30 +26,39 @@ from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.datasets import describe
 from pytest_dp.inputs import Pair
 from pytest_dp.known.smoothed import Output
-from pytest_dp.limits import (
-    ALPHA_SHARE,
-    FEW,
-    HUNDREDS,
-    LABEL,
-    LONG_STEP_TIME,
-    NEARLY_HALF,
-    SAMPLES_SHARE,
-    THOUSAND,
-)
 from pytest_dp.method_settings import DPFinder
 from pytest_dp.methods.searching import PairSearch
 from pytest_dp.methods.statdp import suspect
 from pytest_dp.methods.two_stage import search_then_test
 from pytest_dp.outputs.features import features
 from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.reprs import plural
+from pytest_dp.reprs import LABEL_LENGTH, plural
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.search.families import families_of
 from pytest_dp.search.gradient import MIN_SHARE, Gradients, gradients_of
 from pytest_dp.statistics.proofs import SHARP
 
-LOOKED_AT = 2 * THOUSAND
+OUTSIDE_SHARE = 0.5
+"""Share of alpha for pairs outside of the declared inputs. Larger: what is inside needs more
+samples; smaller: what is outside."""
+MAX_SUSPECTS = 3
+"""Pairs found by the search that are tested with those of the claim. More share the samples; with
+fewer the best one may be missed."""
+OUTPUTS_TO_COUNT = 256
+"""Outputs of each kind that a smoothed run should count, half of them on either input. More: fewer
+steps of the search; fewer: gradients are noise."""
+INSIDE_TIME = 0.5
+"""Share of the time for pairs inside of the declared inputs. Larger: nothing outside of them is
+told; smaller: less is found inside."""
+FIRST_LOOK_TIME = 0.4
+"""Share of the time for the first look at outputs. Larger: less is left for the search; smaller:
+slow mechanisms show too few outputs."""
+SEARCH_SHARE = 0.25
+"""Share of the samples and of the time for the search. Larger: bounds are wider; smaller: worse
+pairs are tested."""
+
+LOOKED_AT = 2 * 1_000
 """Outputs on either input that show how to say which output it is. Derived: an output of a
 probability of 1 % comes twenty times."""
 
@@ -91,15 +100,15 @@ def audit(context: Context) -> AuditResult:
     # What is told beside the verdict is tested too, at its own share of alpha.
     all_samples, all_time = context.max_samples, context.deadline
     context.max_samples = all_samples // 2
-    context.deadline = all_time.sooner(LONG_STEP_TIME)
+    context.deadline = all_time.sooner(INSIDE_TIME)
     try:
-        result = _audit_pairs(context, inside, 1 - ALPHA_SHARE, context.pairs)
+        result = _audit_pairs(context, inside, 1 - OUTSIDE_SHARE, context.pairs)
     finally:
         context.max_samples, context.deadline = all_samples, all_time
     if result.violated:
         return result
     said = len(context.sampler.notes)
-    told = _audit_pairs(context, beyond, ALPHA_SHARE)
+    told = _audit_pairs(context, beyond, OUTSIDE_SHARE)
     if not told.violated:
         return result
     bounds, example = context.source.bounds, told.counterexample
@@ -117,7 +126,7 @@ def _audit_pairs(
     guarantee = context.guarantee
     play = partial(search_then_test, context, proof=SHARP, share=share)
     if not (found and guarantee.parameter == "eps" and found[0].least_loss > guarantee.claimed):
-        return play(suspect, pairs=[*(one.pair for one in found[:FEW]), *given])
+        return play(suspect, pairs=[*(one.pair for one in found[:MAX_SUSPECTS]), *given])
     result = play(partial(_event_of_restart, found[0]), pairs=[found[0].pair])
     if result.violated or not given:
         return result
@@ -134,8 +143,8 @@ def _audit_pairs(
 def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
     """Return the event that is the output of a restart, by a look at some real outputs."""
     context = pairs.context
-    runs = max(1, min(LOOKED_AT, int(SAMPLES_SHARE * context.left / 2)))
-    (state,) = pairs.begin(1, runs, context.deadline.sooner(NEARLY_HALF))
+    runs = max(1, min(LOOKED_AT, int(SEARCH_SHARE * context.left / 2)))
+    (state,) = pairs.begin(1, runs, context.deadline.sooner(FIRST_LOOK_TIME))
     table, on_d = state.outputs.table()
     if table.is_extract:
         return suspect(pairs)
@@ -153,10 +162,10 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
 def _run_restarts(context: Context) -> list[_Estimated]:
     """Return what the restarts ended with, the largest loss first, as far as time allows."""
     assert isinstance(context.method, DPFinder)
-    seconds = SAMPLES_SHARE * context.settings.max_seconds
+    seconds = SEARCH_SHARE * context.settings.max_seconds
     families = families_of(context.claim.promise, "method='dpfinder'")
     counted_on = context.max_samples / 4  # of each input, where two tests are made
-    least = min(max(2 * HUNDREDS / counted_on, MIN_SHARE), SAMPLES_SHARE)
+    least = min(max(2 * OUTPUTS_TO_COUNT / counted_on, MIN_SHARE), SEARCH_SHARE)
     found: list[_Estimated] = []
     try:
         gradients = gradients_of(families, context.call, context.seed, Deadline(seconds), least)
@@ -169,7 +178,7 @@ def _run_restarts(context: Context) -> list[_Estimated]:
     found.sort(key=lambda one: -one.least_loss)
     if found:
         best = found[0]
-        inputs = " and ".join(describe(data, LABEL) for data in (best.pair.d1, best.pair.d2))
+        inputs = " and ".join(describe(data, LABEL_LENGTH) for data in (best.pair.d1, best.pair.d2))
         context.sampler.note(
             f"of {plural(len(found), 'restart')}, the best ended on {inputs}, with {best.text} "
             "(approximate: M-CLT, of correlated runs)"

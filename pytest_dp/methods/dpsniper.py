@@ -28,7 +28,6 @@ from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.strongest import best_threshold, read_in_time
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
-from pytest_dp.limits import ENOUGH, SAMPLES_SHARE
 from pytest_dp.methods.searching import (
     MIN_FITTED,
     PairSearch,
@@ -43,6 +42,13 @@ from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.proofs import PUBLISHED, SHARP
+
+MIN_EXPECTED = 50
+"""Outputs that a threshold is placed by, at least. With fewer, their number is chance; with more,
+rare events are given up."""
+SEARCH_SHARE = 0.25
+"""Share of the samples for choosing pairs, and half of that of the time. Larger: bounds are wider;
+smaller: worse pairs are tested."""
 
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what is spent before the last step: given by the paper."""
@@ -71,9 +77,9 @@ class _Cut:
 
 def _find_attack(pairs: PairSearch) -> Witness | None:
     context = pairs.context
-    deadline = context.deadline.sooner(2 * SAMPLES_SHARE)
+    deadline = context.deadline.sooner(2 * SEARCH_SHARE)
     judge = partial(_best_cuts, pairs, deadline)
-    found = search_by_halving(pairs, SAMPLES_SHARE * context.max_samples, deadline, judge)
+    found = search_by_halving(pairs, SEARCH_SHARE * context.max_samples, deadline, judge)
     planned = left_to_test(context)
     if not found or planned < 2:
         return None
@@ -110,7 +116,7 @@ def _find_published_attack(c: float, pairs: PairSearch) -> Witness | None:
     """
     context = pairs.context
     runs = max(2, int(PUBLISHED_SEARCH_SHARE * context.max_samples / len(context.pairs) / 6))
-    if c * runs < ENOUGH:
+    if c * runs < MIN_EXPECTED:
         context.sampler.note(
             f"c={c:g} of {runs:,} samples leaves too few to place a threshold: raise max_samples "
             "or c, or leave c out",

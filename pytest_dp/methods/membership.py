@@ -23,15 +23,6 @@ from pytest_dp.datasets.conversion import length
 from pytest_dp.datasets.equality import equality_key
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.inputs.targets import Target
-from pytest_dp.limits import (
-    FEW,
-    GROWTH,
-    LONG_TEXT,
-    RESERVE,
-    SEVERAL,
-    SHOWN_ALPHA,
-    STEPS,
-)
 from pytest_dp.methods.membership_attacks import (
     ASKED,
     RAISED,
@@ -52,10 +43,26 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw, Sampler
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics.auc import AreaBets, area, resolution
+from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
-FIRST = SEVERAL // 2
+MAX_RECORD_LENGTH = 500
+"""Characters of a record in a result. Longer ones hide what else is said; shorter ones may not
+show which record it is."""
+RESERVED_TIME = 0.1
+"""Share of the time that is kept for the result. Larger: fewer games are played; smaller: slow
+games may leave none."""
+BATCH_GROWTH = 0.2
+"""The next batch, as a share of the games played. Larger: attacks learn later; smaller: more time
+goes into learning."""
+MAX_GAMES = 20_000
+"""Games of a record, at most. More take longer, and hardly tell more."""
+FIRST_ATTEMPTS = 8
+"""Runs that may raise before none is expected to end. More: broken mechanisms take longer; fewer:
+one that often raises is given up."""
+
+FIRST = 8 // 2
 """Pairs of outputs in a batch, at least."""
-RELEARNED = FEW
+RELEARNED = 3
 """Times as many outputs teach the attack anew; its interval begins anew as well."""
 
 
@@ -125,7 +132,7 @@ class RecordGame:
         told_by = labels[0] if self._by is None and labels else ""
         return Risk(
             self.target.text,
-            describe_record(self.target.record, LONG_TEXT // 4),
+            describe_record(self.target.record, MAX_RECORD_LENGTH),
             area(*scores)[0] if scores else 0.5,
             (self.now.lower(level), self.now.upper(level)),
             shown if shown > 0.5 else 0.0,
@@ -174,7 +181,7 @@ class _Games:
     def play(self) -> None:
         """Play batch after batch."""
         context = self.context
-        deadline = context.deadline.sooner(1 - RESERVE)
+        deadline = context.deadline.sooner(1 - RESERVED_TIME)
         self._look()
         while not any(game.violated for game in self.games):
             size = self._size()
@@ -196,14 +203,14 @@ class _Games:
         """Return how many pairs the next batch has, at most what is left or may do to win."""
         left = self.context.to_test // len(self.inputs)
         soonest = min(game.bets.soonest(game.alpha) for game in self.games)
-        wanted = max(FIRST, int(GROWTH * self.pairs))
-        return min(max(min(wanted, soonest), 1), left, STEPS - self.pairs)
+        wanted = max(FIRST, int(BATCH_GROWTH * self.pairs))
+        return min(max(min(wanted, soonest), 1), left, MAX_GAMES - self.pairs)
 
     def _look(self) -> None:
         """Decide by an output that is not bet on what is looked at in outputs."""
         context, sampler = self.context, self.context.sampler
         self._refuse_unseeded()
-        for attempt in range(SEVERAL):
+        for attempt in range(FIRST_ATTEMPTS):
             at = attempt % len(self.inputs)
             draw = Draw(self.inputs[at], 1, (Purpose.SEARCH, at, attempt))
             (example,) = sampler.draw([draw], context.deadline)[0]
@@ -211,8 +218,8 @@ class _Games:
                 break
         else:
             raise MechanismError(
-                f"{context.short_name} raised in all of {SEVERAL} runs, so there is nothing to "
-                f"audit. The last time:\n{example.trace}"
+                f"{context.short_name} raised in all of {FIRST_ATTEMPTS} runs, so there is nothing "
+                f"to audit. The last time:\n{example.trace}"
             )
         assert self.promise.games is not None
         self.shown = shown_of(

@@ -17,7 +17,6 @@ from pytest_dp.arrays import Floats, Outputs
 from pytest_dp.attacks import fit
 from pytest_dp.datasets.cells import cells_of, record_cells
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import ROUNDED
 from pytest_dp.methods.ridge import fit_ridge
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
@@ -26,6 +25,10 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.targeted import target_record
 from pytest_dp.outputs.user_features import name_of
 from pytest_dp.reprs import on_one_line
+
+MIN_PROBABILITY = 1e-12
+"""Probability that a prediction counts with, at least: 0 would be an infinite score. Larger: sure
+predictions look alike; smaller: one of them outweighs all others."""
 
 ASKED = ("predict_proba", "score_samples", "decision_function", "predict")
 """What models say of records, by scikit-learn's names; the first one that there is counts."""
@@ -117,8 +120,8 @@ def _confidence(model: Any, asked: str, said: Any, label: Any) -> float:
     if asked == "decision_function" and len(said) == 1:
         return float(said[0]) if at == 1 else -float(said[0])
     if at < 0:
-        return float(np.log(ROUNDED))
-    return float(np.log(max(said[at], ROUNDED)) if asked == "predict_proba" else said[at])
+        return float(np.log(MIN_PROBABILITY))
+    return float(np.log(max(said[at], MIN_PROBABILITY)) if asked == "predict_proba" else said[at])
 
 
 def shown_of(

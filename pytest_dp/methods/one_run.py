@@ -21,7 +21,6 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.bisection import smallest
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.inputs.canaries import Canaries
-from pytest_dp.limits import CLEARLY, FAR, NO_LOSS, SHOWN_ALPHA
 from pytest_dp.method_settings import OneRun
 from pytest_dp.methods.canary_scores import canary_scores
 from pytest_dp.outputs.outcome import Raised
@@ -33,6 +32,14 @@ from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.streams import Purpose, stream
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics import one_run as evidence
+from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
+
+FIRST_TIMES = 1.25
+"""Multiple of the claim that is tried first. Larger and smaller: the same result takes longer."""
+MAX_TIMES = 1e6
+"""Multiple of the claim beyond which nothing is found. Larger ones are as good as no privacy."""
+STEP_ERROR = 1e-3
+"""Relative error of the multiple. Larger: what is told is less exact; smaller: it takes longer."""
 
 NO_BETTER = (
     "the scores tell canaries that are in from those that are out no better than coins may: write "
@@ -162,7 +169,7 @@ class _Guessing:
         if clopper_pearson.lower(right, total, SHOWN_ALPHA) <= 0.5:
             self.context.sampler.note(NO_BETTER, hinders=True)
             return math.inf
-        times = smallest(self._is_found, 1.0, CLEARLY, FAR, NO_LOSS)
+        times = smallest(self._is_found, 1.0, FIRST_TIMES, MAX_TIMES, STEP_ERROR)
         if math.isinf(times):
             self.context.sampler.note(TOO_FEW, hinders=True)
         first = self.right[:, 0], sum(self.guesses)

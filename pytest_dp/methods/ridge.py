@@ -8,9 +8,15 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks.linear import Design, design
-from pytest_dp.limits import EQUAL, STANDS_OUT
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
+
+MAX_DEVIATION = 4.0
+"""Standard deviations that a standardised number may have. More: one odd output turns a score;
+fewer: what stands out is cut off."""
+MIN_LEFT = 1e-9
+"""Share of an output's own weight that is left without it, at least. Smaller: rounding decides;
+larger: outputs far out count too little."""
 
 PENALTIES = 10.0 ** np.arange(-4, 6)
 """In outputs. Derived: from one that hardly any output notices to one that outweighs all."""
@@ -36,7 +42,7 @@ class Ridge:
 
 
 def _near(rows: Floats) -> Floats:
-    return np.clip(rows, -STANDS_OUT, STANDS_OUT)  # one odd output is not to turn a score
+    return np.clip(rows, -MAX_DEVIATION, MAX_DEVIATION)  # one odd output is not to turn a score
 
 
 def fit_ridge(table: Table, on_d: Bools, features: list[Feature]) -> Ridge:
@@ -60,7 +66,7 @@ def fit_ridge(table: Table, on_d: Bools, features: list[Feature]) -> Ridge:
     for penalty in PENALTIES:
         kept = sizes**2 / (sizes**2 + penalty)
         rest = y - left @ (kept * projected)
-        leverage = np.minimum((left**2) @ kept + 1 / len(y), 1 - EQUAL)
+        leverage = np.minimum((left**2) @ kept + 1 / len(y), 1 - MIN_LEFT)
         error = float(((rest / (1 - leverage)) ** 2).mean())
         if error < best:
             best = error

@@ -23,10 +23,13 @@ from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.rejected_inputs import skip_rejected_input
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import MIN_COUNTED
 from pytest_dp.outputs.table import Table
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
 from pytest_dp.statistics.ledger import Record
+
+MIN_RUNS = 20
+"""Runs on either input of a pair in a search, at least. With fewer, halves are given up by chance;
+with more, fewer pairs are tried."""
 
 MAX_SCORE_CUTS = 200
 """Cuts of a learned score, at most. A test of fixed size counts outputs beyond one cut: with fewer,
@@ -135,7 +138,7 @@ def search_by_halving(
 
     Source: Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013.
     """
-    number = min(search.pairs.claimed, max(1, int(budget / (4 * MIN_COUNTED))))
+    number = min(search.pairs.claimed, max(1, int(budget / (4 * MIN_RUNS))))
     rounds = number.bit_length()
     least = min(FIRST_LOOK, budget / 2 / number)
     full = max(1, int(max(least, budget / 2 / rounds / number)))

@@ -26,7 +26,6 @@ from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import simplest
-from pytest_dp.limits import ENOUGH, NEARLY_HALF, THOUSAND
 from pytest_dp.methods.searching import PairSearch, search_by_halving
 from pytest_dp.methods.two_stage import search_then_test
 from pytest_dp.outputs.event_search import RankedEvent, search
@@ -36,6 +35,16 @@ from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.event_ranking import rank_for
 from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.proofs import CLASSICAL
+
+SEARCH_SHARE = 0.4
+"""Share of the samples and of the time for choosing pair and event. Larger: the test sees less;
+smaller: a worse event is tested."""
+FIRST_OUTPUTS = 500
+"""Pairs of outputs on each pair before the first comparison. More: many pairs take longer; fewer:
+the best one is given up by chance."""
+MIN_EVENT_COUNT = 50
+"""Outputs of an event on one side, at least. With fewer, the luckiest event is taken; with more,
+rare ones are missed."""
 
 DECISIVE = 30.0
 """Log wealth beyond luck, of the best bet on an event, at which the search is over: larger values
@@ -58,9 +67,9 @@ def suspect(pairs: PairSearch) -> Witness | None:
     The search is decided if no more samples were needed to pick it.
     """
     context = pairs.context
-    budget, deadline = NEARLY_HALF * context.max_samples, context.deadline.sooner(NEARLY_HALF)
+    budget, deadline = SEARCH_SHARE * context.max_samples, context.deadline.sooner(SEARCH_SHARE)
     judge = partial(_most_suspicious, pairs)
-    found = search_by_halving(pairs, budget, deadline, judge, first=THOUSAND // 2)
+    found = search_by_halving(pairs, budget, deadline, judge, first=FIRST_OUTPUTS)
     if not found:
         return None
     return replace(found[0].witness, largest=_largest_shown(context, found[0].state))
@@ -123,7 +132,7 @@ def _largest_shown(context: Context, state: PairState) -> float:
 
     def rank(c1: Ints, c2: Ints) -> Floats:
         far = apart(*cautious(c1, c2, runs), guarantee)
-        return np.where(np.maximum(c1, c2) >= ENOUGH, far, -np.inf)
+        return np.where(np.maximum(c1, c2) >= MIN_EVENT_COUNT, far, -np.inf)
 
     events = search(table, on_d, rank, _readable_features(state, table, on_d), 1)
     if not events:

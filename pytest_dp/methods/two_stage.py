@@ -17,7 +17,6 @@ from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.inputs import Pair
-from pytest_dp.limits import NO_LOSS, RARELY, THOUSAND
 from pytest_dp.methods.searching import PairSearch
 from pytest_dp.results.result import Verdict
 from pytest_dp.sampling.chunks import Input
@@ -29,6 +28,15 @@ from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.losing_now import may_lose
 from pytest_dp.statistics.proofs import Proof
 from pytest_dp.statistics.resolution import any_event_differs, would_show
+
+MIN_SHOWN = 1e-3
+"""Loss in nats that an event shows, at least: smaller ones count as this one."""
+CHANCE_ALPHA = 0.01
+"""Error of the bounds on the event's probabilities, by which samples are planned. Larger: too few
+are drawn; smaller: more than needed."""
+MIN_TESTED = 1_000
+"""Outputs on either input that are tested, at least. More take longer; with fewer, the plan may be
+too short."""
 
 
 def search_then_test(
@@ -112,10 +120,10 @@ def _count_witness(search: PairSearch, witness: Witness, proof: Proof) -> Tested
     context, runs = search.context, witness.state.outputs.pairs
     total = left_to_test(context)
     if search.is_decided:
-        p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, RARELY)
-        p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, RARELY)
+        p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, CHANCE_ALPHA)
+        p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, CHANCE_ALPHA)
         enough = proof.runs(p1, p2, context.guarantee, context.alpha, total // 2)
-        total = total if enough is None else min(total, 2 * max(2 * enough, THOUSAND))
+        total = total if enough is None else min(total, 2 * max(2 * enough, MIN_TESTED))
     return held_out.count(context, search.pool, witness, total, even=proof.even)
 
 
@@ -138,7 +146,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
         four = best.counts.four
         chances = (np.array(min((c + 0.5) / n, 1.0)) for c, n in (four[:2], four[2:]))
         caught *= max(
-            1.0, witness.largest / max(float(event_test(guarantee).shows(*chances)), NO_LOSS)
+            1.0, witness.largest / max(float(event_test(guarantee).shows(*chances)), MIN_SHOWN)
         )
     verdict: Verdict = "violated" if violated else "no violation"
     example = None

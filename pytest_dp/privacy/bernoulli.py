@@ -12,7 +12,10 @@ from functools import lru_cache
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.limits import NEARLY_EQUAL
+
+MIN_ABOVE_ONE = 1e-6
+"""Distance of an order from 1, at least: at 1 the divergence is another function. Smaller:
+rounding decides."""
 
 
 def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
@@ -138,10 +141,10 @@ def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
     widest = np.log(2 + 3 * np.sqrt(-np.log(coarse) / rho))
 
     def log_largest(logs: Floats) -> Floats:
-        order = np.maximum(np.exp(logs), 1 + NEARLY_EQUAL)
+        order = np.maximum(np.exp(logs), 1 + MIN_ABOVE_ONE)
         return np.log(largest(coarse, order, order * rho))
 
     best = _smallest(log_largest, np.zeros_like(widest), widest)
     q = probabilities()
-    order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), 1 + NEARLY_EQUAL)
+    order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), 1 + MIN_ABOVE_ONE)
     return tangents(q, order, order * rho)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import EQUAL, ROUNDED
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.conversions import pure_to_gdp
@@ -26,8 +25,12 @@ if TYPE_CHECKING:
     from pytest_dp.privacy.losses import Losses
     from pytest_dp.privacy.profiles import Region
 
+ROUNDING = 1e-12
+"""Relative error of a conversion. Larger: what is claimed too small passes; smaller: rounding
+refuses what is right."""
+
 Parts = Sequence[tuple[Guarantee, int]]
-_ROUNDING = 1 + 10 * EQUAL
+_ROUNDING = 1 + 10 * 1e-9
 """What sums of parameters, and roots of what is known exactly, are off by rounding of floats at
 most: a thousand times what tests see. A claim that is closer than that is met."""
 _ACCURACY, _OF_TRADEOFFS = 1 + 5e-4, 1 + 5e-3
@@ -49,12 +52,12 @@ def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
     if not isinstance(weaker, ApproximateDP | RenyiDP | ZeroConcentratedDP | GaussianDP):
         return False
     if weaker.delta and isinstance(weaker, ApproximateDP):  # that of a sum may be off by more
-        return stronger.delta_at(weaker.eps) <= weaker.delta * (1 + ROUNDED)
+        return stronger.delta_at(weaker.eps) <= weaker.delta * (1 + ROUNDING)
     try:
         needed = smallest(weaker, [(stronger, 1)])
     except ClaimError:
         return False
-    return needed.claimed <= weaker.claimed * (1 + ROUNDED)
+    return needed.claimed <= weaker.claimed * (1 + ROUNDING)
 
 
 def smallest_rho(guarantee: Guarantee) -> float:

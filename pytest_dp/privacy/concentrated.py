@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pytest_dp.bisection import bracket
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import FLOAT_ERRORS, QUANTILES
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
     Curve,
@@ -26,6 +25,12 @@ from pytest_dp.privacy.guarantees import (
 if TYPE_CHECKING:
     from pytest_dp.arrays import Floats
     from pytest_dp.privacy.profiles import Region
+
+FLOAT_ERROR = 2.0**-50
+"""Relative error of one operation or two. Smaller: rounding may make a bound too small."""
+LOSS_QUANTILES = (0.7, 1.4, 2.1, 2.8, 3.6, 4.5, 5.5)
+"""Losses to bet against, in standard deviations of the loss. More share the same wealth; with
+fewer the one that shows most may be missed."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class ZeroConcentratedDP(Curve):
 
     def _beside(self, delta: Number) -> Number:
         """The delta of a hockey stick beside a leak, rounded up."""
-        return (self.delta + (1 - self.delta) * delta) * (1 + FLOAT_ERRORS)
+        return (self.delta + (1 - self.delta) * delta) * (1 + FLOAT_ERROR)
 
     @cached_property
     def divergences(self) -> tuple[Renyi, ...]:
@@ -92,8 +97,8 @@ class ZeroConcentratedDP(Curve):
         import numpy as np
 
         share = 1 - self.delta
-        p = np.maximum((p - self.delta) / share, 0.0) * (1 - FLOAT_ERRORS)
-        q = np.minimum(q / share * (1 + FLOAT_ERRORS), 1.0)
+        p = np.maximum((p - self.delta) / share, 0.0) * (1 - FLOAT_ERROR)
+        q = np.minimum(q / share * (1 + FLOAT_ERROR), 1.0)
         return np.where(p > q, concentration(np.maximum(p, q), q), 0.0)
 
     @property
@@ -150,7 +155,7 @@ class GaussianDP(WithoutEps):
 
     @cached_property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
-        losses = (0.0, *(self.mu * self.mu / 2 + self.mu * quantile for quantile in QUANTILES))
+        losses = (0.0, *(self.mu * self.mu / 2 + self.mu * quantile for quantile in LOSS_QUANTILES))
         return tuple(HockeyStick(eps, self.delta_at(eps)) for eps in losses if eps <= LARGEST_EPS)
 
     @cached_property

@@ -12,8 +12,13 @@ from itertools import accumulate
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.limits import POINTS, RARE
 from pytest_dp.privacy.profiles import LARGEST, Region
+
+NEGLIGIBLE_TAIL = 1e-30
+"""Probability of losses that are left out where losses are added up. Larger: deltas that small are
+wrong; smaller: lattices grow."""
+MAX_POINTS = 4_000
+"""Points of a lattice of losses. More are more exact, and take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +51,14 @@ class Losses:
         widths = -np.diff(np.concatenate([[1.0], corners, [0.0]]))
         losses, p = np.log(region.slopes[1:]), region.slopes[1:] * widths[1:]
         infinite = float(region.intercepts[-1])
-        keep = (np.cumsum(p[::-1])[::-1] > RARE) & (p > 0)
+        keep = (np.cumsum(p[::-1])[::-1] > NEGLIGIBLE_TAIL) & (p > 0)
         infinite += float(np.sum(p[~keep]))
         if not keep.any():  # floats hold no ratio that is allowed: all may be lost
             return cls(0.0, 0.0, np.zeros(1), 1.0)
         losses, p = losses[keep], p[keep]
-        lowest = losses[np.searchsorted(np.cumsum(p), RARE)]
+        lowest = losses[np.searchsorted(np.cumsum(p), NEGLIGIBLE_TAIL)]
         return cls._on_lattice(
-            np.maximum(losses, lowest), p, float(np.ptp(losses)) / POINTS, infinite
+            np.maximum(losses, lowest), p, float(np.ptp(losses)) / MAX_POINTS, infinite
         )
 
     @classmethod
@@ -84,9 +89,9 @@ class Losses:
         step = max(left.step, right.step)
         if left.step and right.step:
             if left.step != right.step or len(left.probabilities) + len(right.probabilities) > (
-                2 * POINTS
+                2 * MAX_POINTS
             ):
-                step = sum(p.step * len(p.probabilities) for p in (left, right)) / POINTS
+                step = sum(p.step * len(p.probabilities) for p in (left, right)) / MAX_POINTS
             left, right = left.with_step(step), right.with_step(step)
         combined = Losses.trimmed if left.step and right.step else Losses
         return combined(
@@ -102,8 +107,8 @@ class Losses:
 
         Rounded to more: those above are taken to be infinite, those below to be the lowest left.
         """
-        low, high = np.searchsorted(np.cumsum(p), RARE), len(p)
-        high -= int(np.searchsorted(np.cumsum(p[::-1]), RARE))
+        low, high = np.searchsorted(np.cumsum(p), NEGLIGIBLE_TAIL), len(p)
+        high -= int(np.searchsorted(np.cumsum(p[::-1]), NEGLIGIBLE_TAIL))
         if low >= high:
             return cls(start, step, p, infinite)
         kept = p[low:high].copy()

@@ -14,7 +14,13 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.bisection import bracket
-from pytest_dp.limits import LEVELS, ROUNDED
+
+ROUNDING = 1e-12
+"""Relative error of a conversion, on the safe side. Smaller: rounding may make a delta too
+small."""
+DELTA_LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)
+"""Deltas to bet against, as shares of the delta at eps = 0. More share the same wealth; with fewer
+the one that shows most may be missed."""
 
 LARGEST = 600.0
 """The largest eps of a line. Derived: beyond, floats hold no such ratio."""
@@ -65,19 +71,19 @@ class Region:
     def delta_at(self, eps: float) -> float:
         """The smallest delta that holds at eps, rounded up."""
         slope = math.exp(min(eps, LARGEST))
-        return min(float(np.interp(slope, self.slopes, self.intercepts)) * (1 + ROUNDED), 1.0)
+        return min(float(np.interp(slope, self.slopes, self.intercepts)) * (1 + ROUNDING), 1.0)
 
     def sticks(self) -> tuple[Floats, Floats]:
         """All of its hockey sticks with eps >= 0, the first at 0."""
         beyond = self.slopes > 1
         eps = np.concatenate([[0.0], np.log(self.slopes[beyond])])
-        delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * (1 + ROUNDED)])
+        delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * (1 + ROUNDING)])
         return eps, delta
 
     def spread(self) -> list[tuple[float, float]]:
         """Choose a few hockey sticks, from the delta at eps = 0 to the lowest delta."""
         eps, delta = self.sticks()
-        asked = np.maximum(np.array(LEVELS) * delta[0], delta[-1])
+        asked = np.maximum(np.array(DELTA_LEVELS) * delta[0], delta[-1])
         chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
         return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= ASKED]
 

@@ -10,12 +10,15 @@ from numbers import Real
 from typing import Any
 
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.limits import EQUAL
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
 from pytest_dp.privacy.membership import AttackAUC
+
+TOLERANCE = 1e-9
+"""Error of a user's function, in its own unit. Larger: functions that no mechanism has pass;
+smaller: rounding refuses right ones."""
 
 NOTIONS = ("eps", "rho", "mu", "guarantee")
 """Keywords of which a claim has one."""
@@ -177,7 +180,7 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
     points = list(zip(eps.tolist(), delta.tolist(), strict=True))
     _check_probabilities(profile, "eps", points)
     for (_, value), (at, after) in pairwise(points):
-        if after > value + EQUAL:
+        if after > value + TOLERANCE:
             raise ClaimError(
                 f"{profile!r} rises, from {value:.6g} to {after:.6g} at eps={at:.6g}. Allowed: a "
                 "function of eps that falls, since what holds at eps holds beyond. Write the "
@@ -186,7 +189,7 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
     region = Region.of_sticks(eps, delta)
     for at, value in points:
         implied = region.delta_at(at)
-        if value > implied * 1.01 + EQUAL:
+        if value > implied * 1.01 + TOLERANCE:
             raise ClaimError(
                 f"{profile!r} is no mechanism's: at eps={at:.6g} it is {value:.6g}, where its "
                 f"other values imply {implied:.6g}. Allowed: a function that is convex in "
@@ -206,21 +209,21 @@ def _tradeoff(tradeoff: TradeOff) -> Guarantee:
     _check_probabilities(tradeoff, "x", points)
     rules = "Allowed: a convex function that falls, such as lambda x: max(0, 0.9 - x)."
     for x, y in points:
-        if y > 1 - x + EQUAL:
+        if y > 1 - x + TOLERANCE:
             raise ClaimError(
                 f"{tradeoff!r} is {y:.6g} at x={x:.6g}, above 1 - x. Allowed: at most 1 - x, what "
                 "a coin reaches that ignores the output. Write the smallest type II error of "
                 "tests whose type I error is x."
             )
     for (x, y), (later, after) in pairwise(points):
-        if after > y + EQUAL:
+        if after > y + TOLERANCE:
             raise ClaimError(
                 f"{tradeoff!r} rises, from {y:.6g} at x={x:.6g} to {after:.6g} at {later:.6g}. "
                 f"{rules}"
             )
     for ((x, y), (at, value)), (_, (later, after)) in pairwise(pairwise(points)):
         chord = y + (after - y) * (at - x) / (later - x)
-        if value > chord + EQUAL:
+        if value > chord + TOLERANCE:
             raise ClaimError(
                 f"{tradeoff!r} is not convex: it is {value:.6g} at x={at:.6g}, above the line from "
                 f"{y:.6g} at {x:.6g} to {after:.6g} at {later:.6g}. {rules}"

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pytest_dp.limits import EQUAL
+ROUNDING = 1e-9
+"""Error of a logarithm. Smaller: an e-value that is just enough counts as too small."""
 
 
 def e_value(log_e_value: float) -> float:
@@ -44,7 +45,7 @@ class Evidence:
 
         A sum that rounds to a hair below does, too.
         """
-        return self.log_e_value >= -math.log(alpha) - EQUAL
+        return self.log_e_value >= -math.log(alpha) - ROUNDING
 
     def __add__(self, later: Evidence) -> Evidence:
         """Return the evidence of these runs and of others, on random numbers of their own."""

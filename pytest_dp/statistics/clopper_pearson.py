@@ -15,6 +15,9 @@ from pytest_dp.bisection import bracket
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.validation import check_count, check_eps, check_level
 
+SHOWN_ALPHA = 0.05
+"""Error of a bound that is shown and decides nothing. Larger: what is shown is wrong more often;
+smaller: it says less."""
 PRODUCT_ROUNDING = 1e-14
 """What a product of two bounds may be off by rounding, relatively; bounds are moved by it to the
 safe side. Some fifty units in the last place; larger is never invalid."""

@@ -66,7 +66,7 @@ FAULTS = (
     Fault(
         "beyond-for-nothing",
         "methods/dpfinder.py",
-        "result = _audit_pairs(context, inside, 1 - ALPHA_SHARE, context.pairs)",
+        "result = _audit_pairs(context, inside, 1 - OUTSIDE_SHARE, context.pairs)",
         "result = _audit_pairs(context, inside, 1.0, context.pairs)",
         "What is told beside the verdict is tested at alpha once more.",
         WIRING + "test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share",

@@ -101,8 +101,8 @@ FAULTS = (
     Fault(
         "leak-beside-rho-is-free",
         "privacy/concentrated.py",
-        "return (self.delta + (1 - self.delta) * delta) * (1 + FLOAT_ERRORS)",
-        "return (self.delta * (1 - self.delta) * delta) * (1 + FLOAT_ERRORS)",
+        "return (self.delta + (1 - self.delta) * delta) * (1 + FLOAT_ERROR)",
+        "return (self.delta * (1 - self.delta) * delta) * (1 + FLOAT_ERROR)",
         "Approximate zCDP is refuted by the leak that it allows.",
         "unit/test_privacy_conversions.py::test_beside_a_delta_coins_that_leak_attain_it",
     ),

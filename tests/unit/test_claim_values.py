@@ -21,12 +21,12 @@ from pytest_dp import (
 )
 from pytest_dp.claim import distinct_labels, expand
 from pytest_dp.keywords import KEYWORDS
-from pytest_dp.limits import LINE
 from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judge_claim
 from pytest_dp.report.record import Record
 from pytest_dp.report.table import cells, short_finding
+from pytest_dp.reprs import LINE_WIDTH
 from pytest_dp.settings import Settings
 
 EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
@@ -46,7 +46,7 @@ def test_an_unknown_keyword_is_answered_in_lines_that_can_be_read():
         expand({"epsilom": 1.0})
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("A claim has no keyword 'epsilom'. Did you mean 'eps")
-    assert max(map(len, lines)) <= LINE
+    assert max(map(len, lines)) <= LINE_WIDTH
     assert all(keyword in str(caught.value) for keyword in KEYWORDS)
 
 

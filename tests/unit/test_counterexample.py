@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from results import FOUND
 
-from pytest_dp.counterexample import diagnose, in_one_sentence, simplest, stands_out
-from pytest_dp.limits import KEPT_RANK
+from pytest_dp.counterexample import KEPT_RANK, diagnose, in_one_sentence, simplest, stands_out
 from pytest_dp.outputs.event_search import RankedEvent, one_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber
 from pytest_dp.outputs.feature import LEN, Feature, leaf
