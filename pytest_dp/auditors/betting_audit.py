@@ -25,6 +25,7 @@ from pytest_dp.auditors.stopping import (
     caught_by,
     may_release,
     pairs_for_worst,
+    runs_to_margin,
 )
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
@@ -34,8 +35,7 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.settings import NO_MARGIN
 from pytest_dp.statistics.ledger import Ledger, suspicion
-from pytest_dp.statistics.replay import PlannedBets
-from pytest_dp.statistics.resolution import DELTAS, rarest_leak, runs_to_margin
+from pytest_dp.statistics.power import DELTAS, PlannedBets, rarest_leak
 
 OUTSIDE_SHARE = 0.25
 """Share of all runs that pairs outside of the declared inputs may take, once all others were looked
@@ -164,7 +164,7 @@ class BettingAudit:
         guarantee, margin = self.context.guarantee, self.context.settings.margin
         if guarantee.noise_below(caught.at) <= margin and caught.sees(guarantee):
             return True
-        if not guarantee.delta or guarantee.noise_below(caught.if_kept) > margin:
+        if not guarantee.delta or guarantee.noise_below(caught.if_kept(guarantee)) > margin:
             return False
         self._at_margin = self._at_margin or self.drawn
         return self.drawn >= MORE_UNDER_DELTA * self._at_margin

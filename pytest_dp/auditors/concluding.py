@@ -55,8 +55,8 @@ from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sensitivity.unreached import in_words
+from pytest_dp.statistics.power import DELTAS
 from pytest_dp.statistics.proofs import Bound
-from pytest_dp.statistics.resolution import DELTAS
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ def conclude(bets: BettingAudit, derived: Known) -> AuditResult:
         elif caught.is_far_below(context.guarantee) and not _are_alike(bets, known):
             facts["far_below"] = caught.now
     verdict: Verdict = (
-        "violated" if violated else _not_refuted(bets, known, caught.if_kept, facts, seen)
+        "violated" if violated else _not_refuted(bets, known, caught.by_bets, facts, seen)
     )
     return context.result(
         verdict,

@@ -27,25 +27,27 @@ from pytest_dp.outputs.rounding import comes_alone
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.report import numbers
+from pytest_dp.statistics.blindness import any_event_differs, would_show
 from pytest_dp.statistics.event_bets import all_contingencies
-from pytest_dp.statistics.losing_now import may_lose, would_lose
-from pytest_dp.statistics.replay import PlannedBets, shapes_of, smallest_scale
-from pytest_dp.statistics.resolution import (
+from pytest_dp.statistics.power import (
     DELTAS,
-    OTHER_PAIRS_SHARE,
-    SEEN,
-    any_event_differs,
-    clearest_event,
+    PlannedBets,
+    detection_limit,
+    largest_loss,
     rarest_leak,
+    shapes_of,
     smallest_event,
-    would_show,
 )
-from pytest_dp.statistics.shared_loss import count_equal_losses, smallest_shared_loss
+from pytest_dp.statistics.shared_loss import count_equal_losses
 
 MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. Derived: a value that is released
 once in a thousand runs comes a `FEW` times in so many, with a probability of 99 %.
 """
+
+OTHER_PAIRS_SHARE = 0.35
+"""Samples of every other pair of inputs, as a share of those of the best pair. Larger or smaller:
+what many pairs cost is over- or underestimated."""
 
 FAR_BELOW = 1 / 3
 """Of what a claim allows, in terms of noise, the share below which the strongest attack says
@@ -62,9 +64,6 @@ class Caught:
 
     by_bets: float
     """The smallest true loss that would have been caught; infinite if nothing would have been."""
-    if_kept: float
-    """The same, were the claim known to be kept now: what effort goes by where the claim has a
-    delta, beside which a loss is seen late."""
     now: float
     """The largest that the mechanism may have now."""
     rarest: float
@@ -74,6 +73,13 @@ class Caught:
     def at(self) -> float:
         """The smallest loss of which a pass may say that it would have been caught."""
         return max(self.by_bets, self.now)
+
+    def if_kept(self, guarantee: Guarantee) -> float:
+        """Return what would have been caught, were the claim known to be kept now.
+
+        Effort goes by it where the claim has a delta, beside which a loss is seen late.
+        """
+        return self.by_bets * min(guarantee.claimed / max(self.now, NO_LOSS), 1.0)
 
     def is_far_below(self, guarantee: Guarantee) -> bool:
         """Whether no attack comes near the claim: what would be caught is then only a guess."""
@@ -97,7 +103,7 @@ def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
     """Return what so many bets would have caught, with 95 % power, on some pairs of inputs."""
     guarantee = bets.guarantee
     states = [state for state in states if state.binnings]
-    losses = [may_lose(state.record, guarantee) for state in states]
+    losses = [largest_loss(state.record, guarantee) for state in states]
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
     now: float = losses[order[0]] if order else 0.0
     rarest = rarest_leak(bets)
@@ -105,15 +111,19 @@ def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
         now >= guarantee.claimed
         and not any(shape.certain for state in states for shape in shapes_of(state.record))
     ):
-        return Caught(math.inf, math.inf, now, rarest)  # too few outputs to say anything
+        return Caught(math.inf, now, rarest)  # too few outputs to say anything
     # The mechanism loses most on the pair that loses most, whichever one it is caught by.
-    then = [
-        np.array(_smallest_caught(states[k], bets, losses[k]))
+    limits = [
+        _limit_on(states[k], bets)
         * (max(1.0, now / max(losses[k], NO_LOSS)) if losses[k] < now < math.inf else 1.0)
         for k in order
     ]
-    by_bets, if_kept = np.min(then, axis=0).tolist()
-    return Caught(by_bets, if_kept, now, rarest)
+    return Caught(min(limits), now, rarest)
+
+
+def _limit_on(state: PairState, bets: PlannedBets) -> float:
+    places = _places_sharing(state) if bets.guarantee.eps is not None else 1.0
+    return detection_limit(state.record, bets, places)
 
 
 def pairs_for_worst(pairs: ClaimPairs) -> float:
@@ -122,33 +132,17 @@ def pairs_for_worst(pairs: ClaimPairs) -> float:
     return drawn / (1 + OTHER_PAIRS_SHARE * (pairs.claimed - 1))
 
 
-def _smallest_caught(state: PairState, bets: PlannedBets, now: float) -> tuple[float, float]:
-    """The smallest loss on a pair of inputs that would have been caught, as it may lose `now`.
+def runs_to_margin(guarantee: Guarantee, alpha: float, margin: float, pairs: int) -> int:
+    """Return roughly how many runs reach a margin on so many pairs, a power of two; 0 if none do.
 
-    And the same were the claim kept now.
-
-    The largest of three: what a single event shows, if it is as likely as the clearest one; what
-    outputs show whose noise has this shape; and what a loss shows that as many places share.
+    They are shared as the worst pair of inputs has them.
     """
-    guarantee = bets.guarantee
-    shapes = shapes_of(state.record)
-    times = smallest_scale(shapes, bets)
-    if math.isinf(times):
-        return (_least_caught(state, bets),) * 2
-    # where divergences are bet on, no single event is needed
-    least = 0.0 if guarantee.divergences else _least_caught(state, bets)
-    then = would_lose(state.record, shapes, guarantee, times)
-    kept = then * min(guarantee.claimed / max(now, NO_LOSS), 1.0)
-    return max(least, then), max(least, kept)
-
-
-def _least_caught(state: PairState, bets: PlannedBets) -> float:
-    """What would have been caught whatever the noise: of one event, and of as many places."""
-    p1, shared = clearest_event(state.record)
-    least = smallest_event(p1, bets, shared)
-    if bets.guarantee.eps is None:
-        return least
-    return max(least, smallest_shared_loss(_places_sharing(state), bets, shared))
+    shared = 1 + OTHER_PAIRS_SHARE * (pairs - 1)
+    for runs in 2 ** np.arange(6, 25):
+        limit = smallest_event(0.5, PlannedBets(guarantee, float(runs), alpha))
+        if guarantee.noise_below(limit) <= margin:
+            return int(2 * runs * shared)
+    return 0
 
 
 def tells_apart(states: list[PairState]) -> bool:
@@ -156,12 +150,12 @@ def tells_apart(states: list[PairState]) -> bool:
     return any_event_differs(_events_of(states))
 
 
-def should_tell(states: list[PairState], guarantee: Guarantee, used: float = SEEN) -> bool:
-    """Whether events would tell inputs apart, if the mechanism used this share of its claim."""
+def should_tell(states: list[PairState], guarantee: Guarantee) -> bool:
+    """Return whether events would tell inputs apart, if the mechanism used part of its claim."""
     drawn = max(
         (float(joint.sum()) for state in states for joint in state.record.joint), default=0.0
     )
-    return would_show(guarantee, drawn, len(_events_of(states)), used)
+    return would_show(guarantee, drawn, len(_events_of(states)))
 
 
 def _events_of(states: list[PairState]) -> Floats:

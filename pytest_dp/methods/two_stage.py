@@ -24,10 +24,10 @@ from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics import clopper_pearson
+from pytest_dp.statistics.blindness import any_event_differs, would_show
 from pytest_dp.statistics.event_test import event_test
-from pytest_dp.statistics.losing_now import may_lose
+from pytest_dp.statistics.power import largest_loss
 from pytest_dp.statistics.proofs import Proof
-from pytest_dp.statistics.resolution import any_event_differs, would_show
 
 MIN_SHOWN = 1e-3
 """Loss in nats that an event shows, at least: smaller ones count as this one."""
@@ -84,7 +84,7 @@ def search_then_test(
         return replace(result, verdict="inconclusive")
     known = [state.record for state in search.seen if state.binnings]
     if known and context.guarantee.delta and not result.violated:  # the event tested is but one
-        now = max(may_lose(record, context.guarantee) for record in known)
+        now = max(largest_loss(record, context.guarantee) for record in known)
         result = replace(result, may_lose=now, resolution=max(result.resolution, now))
     if result.verdict == "no violation" and _is_blind(search, tested, agree):
         why = blind(search.pool)

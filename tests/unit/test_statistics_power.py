@@ -1,4 +1,4 @@
-"""What bets would have caught, against closed forms and against mechanisms scaled in fact."""
+"""What bets would have detected, against closed forms and against mechanisms scaled in fact."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from scipy.stats import binom, laplace, norm
 
 from pytest_dp import RenyiDP
+from pytest_dp.bisection import bracket
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,
@@ -19,19 +19,22 @@ from pytest_dp.privacy import (
 )
 from pytest_dp.statistics.event_bets import FRACTIONS, payoffs
 from pytest_dp.statistics.ledger import Ledger, Record, suspicion
-from pytest_dp.statistics.losing_now import may_lose, would_lose
-from pytest_dp.statistics.replay import (
+from pytest_dp.statistics.power import (
     LEARNING_COST,
     LEARNING_FACTOR,
     PlannedBets,
     Shape,
     couple_bins,
+    detection_limit,
+    largest_loss,
+    scaled_loss,
     shapes_of,
+    shown_by_events,
+    smallest_event,
     smallest_scale,
     wealth_for,
 )
-from pytest_dp.statistics.resolution import shown_by_events, smallest_event
-from pytest_dp.statistics.shared_loss import count_equal_losses, smallest_shared_loss
+from pytest_dp.statistics.shared_loss import count_equal_losses
 
 pytestmark = pytest.mark.slow
 
@@ -64,14 +67,12 @@ def coins(p, q, runs=1e9):
     return Record([joint], scores=np.array([0.0, 1.0]))
 
 
-@pytest.mark.parametrize(("law", "close"), [(laplace, 0.016), (norm, 0.003)])
 @pytest.mark.parametrize("times", [1, 1.5, 2, 3.7, 10])
-def test_noise_scaled_down_is_like_inputs_farther_apart(law, close, times):
+def test_gaussian_noise_scaled_down_is_like_inputs_farther_apart(times):
     """That is so by definition; the shape knows neither the law nor the distance."""
-    far, near = Shape(seen(law, 0.2).joint[0]).scaled(times)
-    q = np.linspace(0.01, 0.9, 50)
-    p = np.interp(q, ndtr(near), ndtr(far))
-    assert p == pytest.approx(law.sf(law.isf(q) - times * 0.2), abs=close)
+    p, q = (side[::-1].cumsum() for side in Shape(seen(norm, 0.2).joint[0]).tilted(times))
+    at = np.linspace(0.01, 0.9, 50)
+    assert np.interp(at, q, p) == pytest.approx(norm.sf(norm.isf(at) - times * 0.2), abs=0.003)
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
@@ -79,11 +80,11 @@ def test_randomised_response_scaled(times):
     keep = 1 / (1 + math.exp(-0.2))
     found = coins(keep, 1 - keep)
     (shape,) = shapes_of(found)
-    far, near = shape.scaled(times)
+    p, q = shape.tilted(times)
     expected = 1 / (1 + math.exp(-0.2 * times))
-    assert ndtr(far) == pytest.approx([expected], abs=1e-3)
-    assert ndtr(near) == pytest.approx([1 - expected], abs=1e-3)
-    assert would_lose(found, [shape], CLAIM, times) == pytest.approx(0.2 * times, rel=0.01)
+    assert p == pytest.approx([1 - expected, expected], abs=1e-3)
+    assert q == pytest.approx([expected, 1 - expected], abs=1e-3)
+    assert scaled_loss(found, [shape], CLAIM, times) == pytest.approx(0.2 * times, rel=0.01)
 
 
 @pytest.mark.parametrize("shared", [-1.0, -0.3, 0.0, 0.4, 1.0])
@@ -104,20 +105,19 @@ def test_how_far_outputs_go_together_is_read_off_the_record(together):
     assert shape.shared == pytest.approx(float(together), abs=0.01)
 
 
-def test_the_scale_does_not_depend_on_where_one_starts():
-    """Laplace noise for a loss of 1, 0.2 or 0.05 is caught at the same loss in the end."""
+def test_the_limit_does_not_depend_on_where_one_starts():
+    """Laplace noise for a loss of 1, 0.2 or 0.05 is detected at the same loss in the end."""
     planned = [PlannedBets(CLAIM, runs, ALPHA) for runs in (3_000, 30_000, 1_000_000)]
-    caught = np.array(
+    limits = np.array(
         [
-            [far * smallest_scale(shapes_of(seen(laplace, far)), bets) for bets in planned]
+            [detection_limit(seen(laplace, far), bets, 1.0) for bets in planned]
             for far in (1.0, 0.2, 0.05)
         ]
     )
-    assert (np.diff(caught, axis=1) < 0).all()
-    assert (np.ptp(caught, axis=0) < 0.06).all()
-    event = [smallest_event(0.5, bets) for bets in planned]
-    assert (caught < 1.01 * np.array(event)).all(), "bets both ways win more than one event"
-    assert (caught > 0.9 * np.array(event)).all()
+    assert (np.diff(limits, axis=1) < 0).all()
+    assert (np.ptp(limits, axis=0) < 0.06).all()
+    event = np.array([smallest_event(0.5, bets) for bets in planned])
+    assert limits == pytest.approx(np.tile(event, (3, 1)), rel=0.05)
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -227,26 +227,23 @@ def test_where_no_place_stands_out_all_of_them_share_the_loss():
     assert found.count(100.0) >= 19
 
 
-def test_a_shared_loss_is_caught_where_the_count_of_places_that_show_it_is():
+def test_a_shared_loss_is_detected_where_the_count_of_places_that_show_it_is():
     """Brute force: the best threshold of the count, and the best stake, at what is reported."""
     runs, places = 1_000_000, 5  # so many that learning costs next to nothing
-    loss = smallest_shared_loss(places, PlannedBets(CLAIM, runs, ALPHA))
+    loss = smallest_event(0.5, PlannedBets(CLAIM, runs, ALPHA), places=places)
     p = binom.sf(np.arange(-1, places), places, 0.5)
     q = binom.sf(np.arange(-1, places), places, 0.5 * math.exp(-loss / places))
     best = best_of_one_event(p, q, CLAIM.hockey_sticks[0])
     assert 0.8 * NEEDED < best * runs <= 1.02 * NEEDED  # bets both ways may win more
 
 
-def test_a_loss_is_harder_to_catch_the_more_places_share_it():
+def test_a_loss_is_harder_to_detect_the_more_places_share_it():
     def found(places, runs=9_000):
-        return smallest_shared_loss(places, PlannedBets(CLAIM, runs, ALPHA))
+        return smallest_event(0.5, PlannedBets(CLAIM, runs, ALPHA), places=places)
 
-    shared = [found(places) for places in (1, 1.5, 2, 3, 10, 100, 1_000)]
+    shared = [found(places) for places in (1, 1.5, 3, 10, 100, 1_000)]
     assert shared == sorted(shared)
-    assert shared[1] == pytest.approx((shared[0] + shared[2]) / 2)
-    assert shared[0] == pytest.approx(
-        smallest_event(0.5, PlannedBets(CLAIM, 9_000, ALPHA)), rel=0.01
-    )
+    assert shared[1] == found(2)
     assert found(100, 30_000) < found(100)
     assert math.isinf(found(3, 10))
 
@@ -269,7 +266,7 @@ def test_tails_in_which_few_outputs_are_do_not_decide():
     for _ in range(100):
         record = Record([np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000])
         shapes = shapes_of(record)
-        losses.append(would_lose(record, shapes, CLAIM, smallest_scale(shapes, bets)))
+        losses.append(scaled_loss(record, shapes, CLAIM, smallest_scale(shapes, bets)))
     assert np.median(losses) < 1.25 * smallest_event(0.5, bets)
 
 
@@ -280,9 +277,18 @@ def test_the_shape_of_noise_is_seen_through_much_of_it():
     law = np.diff(norm.cdf(ends, 0.122)), np.diff(norm.cdf(ends))
     for _ in range(50):
         record = Record([np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000])
-        shapes = shapes_of(record)
-        losses.append(would_lose(record, shapes, CLAIM, smallest_scale(shapes, bets)))
-    assert np.median(losses) > 1.15 * smallest_event(0.5, bets)
+        losses.append(detection_limit(record, bets, 1.0))
+
+    def wins(distance):
+        """Whether bets win on noise that is scaled in fact."""
+        record = seen(norm, distance, 9_000.0)
+        events, soft = Ledger(CLAIM).growth(record)
+        return max(events, soft / LEARNING_FACTOR) >= NEEDED
+
+    distance = bracket(wins, 0.1, 2.0, width=1e-3)[1]
+    q = np.linspace(0.01, 0.5, 100)
+    exact = np.log(norm.sf(norm.isf(q) - distance) / q).max()
+    assert np.median(losses) == pytest.approx(exact, rel=0.15)
 
 
 def test_nothing_is_beyond_a_last_value_that_comes_often():
@@ -291,7 +297,7 @@ def test_nothing_is_beyond_a_last_value_that_comes_often():
     p, q = (np.diff(norm.cdf(ends, at)) for at in (0.5, 0.0))
     record = Record([1e6 * np.outer(p, q)])
     exact = math.log(norm.cdf(-1.5) / norm.cdf(-1.5, 0.5))
-    assert would_lose(record, shapes_of(record), CLAIM, 1.0) == pytest.approx(exact, rel=0.05)
+    assert scaled_loss(record, shapes_of(record), CLAIM, 1.0) == pytest.approx(exact, rel=0.05)
 
 
 def test_the_resolution_improves_with_samples_and_with_shared_randomness():
@@ -308,7 +314,7 @@ def test_the_resolution_is_where_the_best_single_bet_just_suffices(eps, delta):
     """At the loss that it names, the growth of one stake on the event pays for 1/alpha, or more."""
     p1, pairs, claim = 0.6, 3_000, ApproximateDP(eps, delta)
     shown = smallest_event(p1, PlannedBets(claim, pairs, ALPHA))
-    p2 = (p1 - delta) * math.exp(-shown)
+    p2 = p1 * math.exp(-shown)
     best = best_of_one_event([p1, 1 - p2], [p2, 1 - p1], claim.hockey_sticks[0])
     assert 0.8 * NEEDED < best * pairs <= 1.01 * NEEDED
 
@@ -321,7 +327,7 @@ def test_a_divergence_is_that_of_the_law(order):
     assert shape.divergence(order) == pytest.approx(order * mu**2 / 2, rel=0.05)
     few = seen(norm, 0.5, 2_000.0)
     assert Shape(few.joint[0]).divergence(8.0) < 1.0
-    assert 0.95 < may_lose(few, RenyiDP({8: 1.0})) < 3
+    assert 0.95 < largest_loss(few, RenyiDP({8: 1.0})) < 3
 
 
 @pytest.mark.parametrize("runs", [1e3, 1e5])

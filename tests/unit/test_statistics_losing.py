@@ -13,10 +13,15 @@ from pytest_dp.auditors.stopping import Caught
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma
 from pytest_dp.statistics.event_bets import payoffs
 from pytest_dp.statistics.ledger import Record
-from pytest_dp.statistics.losing_now import may_lose, would_lose
+from pytest_dp.statistics.power import (
+    LEARNING_COST,
+    PlannedBets,
+    largest_loss,
+    rarest_leak,
+    scaled_loss,
+    shapes_of,
+)
 from pytest_dp.statistics.regression import quantile_levels
-from pytest_dp.statistics.replay import LEARNING_COST, PlannedBets, shapes_of
-from pytest_dp.statistics.resolution import rarest_leak
 
 
 def record_of(law, distance, pairs, rng, leak=0.0):
@@ -38,14 +43,14 @@ def test_under_a_delta_it_is_that_of_the_whole_profile(claimed, delta, true):
     """The events that are seen for sure lose half of it."""
     rng, noise = np.random.default_rng(1), norm(scale=gaussian_sigma(true, delta))
     claim = ApproximateDP(claimed, delta)
-    found = [may_lose(record_of(noise, 1.0, 150_000, rng), claim) for _ in range(20)]
+    found = [largest_loss(record_of(noise, 1.0, 150_000, rng), claim) for _ in range(20)]
     assert np.quantile(found, 0.05) > true
     assert np.median(found) < 1.7 * true
 
 
 def test_noise_whose_loss_is_bounded_is_not_taken_for_gaussian():
     rng, claim = np.random.default_rng(1), ApproximateDP(1.0, 1e-3)
-    found = [may_lose(record_of(laplace(), 1.0, 150_000, rng), claim) for _ in range(20)]
+    found = [largest_loss(record_of(laplace(), 1.0, 150_000, rng), claim) for _ in range(20)]
     assert np.quantile(found, 0.05) > 1.0
     assert np.median(found) < 1.15
 
@@ -57,7 +62,7 @@ def test_less_noise_loses_as_much_as_it_does(law):
 
     def loses(far, times):
         records = [record_of(law, far, 150_000, rng) for _ in range(9)]
-        return np.median([would_lose(seen, shapes_of(seen), claim, times) for seen in records])
+        return np.median([scaled_loss(seen, shapes_of(seen), claim, times) for seen in records])
 
     scaled, fact = loses(1.0, 1.5), loses(1.5, 1.0)
     assert scaled == pytest.approx(fact, rel=0.1)
@@ -66,7 +71,7 @@ def test_less_noise_loses_as_much_as_it_does(law):
 @pytest.mark.parametrize(("leak", "broken"), [(0.0, False), (3e-4, True)])
 def test_outputs_of_one_input_only_may_break_any_eps(leak, broken):
     rng, claim = np.random.default_rng(1), ApproximateDP(1.0, 1e-5)
-    found = [may_lose(record_of(laplace(), 1.0, 150_000, rng, leak), claim) for _ in range(20)]
+    found = [largest_loss(record_of(laplace(), 1.0, 150_000, rng, leak), claim) for _ in range(20)]
     if broken:
         assert np.median(found) > 2.0
     else:
@@ -92,8 +97,8 @@ def test_the_rarest_leak_is_won_in_19_of_20_audits(eps, delta):
 
 
 def test_what_is_lost_now_is_not_caught():
-    assert Caught(by_bets=1.2, if_kept=1.1, now=1.7, rarest=0.01).at == 1.7
-    assert Caught(by_bets=1.2, if_kept=1.1, now=1.1, rarest=0.01).at == 1.2
+    assert Caught(by_bets=1.2, now=1.7, rarest=0.01).at == 1.7
+    assert Caught(by_bets=1.2, now=1.1, rarest=0.01).at == 1.2
 
 
 def gaussian(records, sigma, rng, size):
