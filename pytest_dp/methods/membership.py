@@ -88,7 +88,7 @@ class RecordGame:
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is refuted for this record."""
+        """Return whether the claim is refuted for this record."""
         return self.bets.p_value <= self.alpha
 
     def settle(self, inside: Any, outside: Any, *, has_first: bool) -> None:
@@ -157,7 +157,7 @@ def audit(context: Context) -> AuditResult:
         games.play()
     except OutOfTime as out:
         context.refuse_hung(out)
-    return _concluded(context, games)
+    return _conclude(context, games)
 
 
 class _Games:
@@ -296,7 +296,7 @@ def seen_of(
     return [np.concatenate(parts) for (parts,) in measured]
 
 
-def _concluded(context: Context, games: _Games) -> AuditResult:
+def _conclude(context: Context, games: _Games) -> AuditResult:
     every = games.games
     risks = tuple(game.risk(games.labels) for game in every)
     violated = any(game.violated for game in every)

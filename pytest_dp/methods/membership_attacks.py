@@ -1,4 +1,4 @@
-"""What an attack on membership is shown of an output, and how it learns to score it.
+"""Attacks on membership: what they see of an output, and how they learn to score it.
 
 Tables with the columns of the data are compared with the target record; models are asked about it;
 whatever else comes out is taken apart as in any audit.

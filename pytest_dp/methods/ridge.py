@@ -36,7 +36,7 @@ class Ridge:
 
     @property
     def told_by(self) -> str:
-        """What it mostly goes by; empty if nothing tells."""
+        """Return the name of the number with the largest weight; empty if all weights are 0."""
         names = self.design.names
         return names[int(np.argmax(np.abs(self.weights)))] if np.any(self.weights) else ""
 

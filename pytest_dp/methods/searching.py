@@ -74,7 +74,7 @@ class PairSearch:
 
     @property
     def are_alike(self) -> bool:
-        """Whether, with the same random numbers, both inputs of all pairs gave the same outputs."""
+        """Return whether both inputs of all pairs gave equal outputs with equal random numbers."""
         return bool(self.seen) and all(state.outputs.alike() for state in self.seen)
 
     def begin(self, most: int, size: int, deadline: Deadline) -> list[PairState]:
@@ -112,7 +112,7 @@ class PairSearch:
 
 
 class Judged(Protocol):
-    """What a method found on a pair."""
+    """A finding of a method on a pair."""
 
     @property
     def state(self) -> PairState:

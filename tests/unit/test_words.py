@@ -91,7 +91,6 @@ ROOMS_LEFT = {
     "auditors",
     "inputs",
     "known",
-    "methods",
     "oracles",
     "search",
     "sensitivity",
