@@ -2,7 +2,9 @@
 
 import ctypes
 import gc
+import inspect
 import os
+import re
 import sys
 from collections import Counter
 from contextlib import suppress
@@ -23,6 +25,9 @@ PREFIXES_OF_CI = ("GITHUB_", "CI_")
 SPOT = 5
 """Each so many cases of a slow or statistical test, one is run by day. With fewer, `make test`
 takes longer; with more, what fails on a few cases alone is seen by night."""
+
+MAX_ID_LENGTH = 60
+"""Characters of the part of a test's id that one value gives. Longer ids fill a line each."""
 
 for _name in {*os.environ}:
     if _name in {*_CI_VARIABLES, *OF_THE_MACHINE} or _name.startswith(PREFIXES_OF_CI):
@@ -77,6 +82,47 @@ def _verdict_only(monkeypatch, _without_blame):
     """
     monkeypatch.setattr("pytest_dp.auditors.concluding.smallest", lambda game, state: (game, state))
     monkeypatch.setattr("pytest_dp.auditors.concluding._strongest", lambda *_: None)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name cases by their values where pytest would number them, such as ``keywords7``.
+
+    None leaves the name to pytest: of numbers and texts, and where a value has no short text that
+    is the same in all processes.
+    """
+    if val is None or isinstance(val, str | bytes | bool | int | float | complex | re.Pattern):
+        return None
+    try:
+        if isinstance(val, dict) and val and all(isinstance(key, str) for key in val):
+            text = ", ".join(f"{key}={in_short(value)}" for key, value in val.items())
+        else:
+            text = in_short(val)
+    except Exception:  # a repr that fails is what some tests are about
+        return None
+    is_plain = text.isascii() and " at 0x" not in text and "\n" not in text
+    return text if is_plain and len(text) <= MAX_ID_LENGTH else None
+
+
+def in_short(value: object) -> str:
+    """Return a value as code: the name of a function, the body of a lambda alone in its line.
+
+    Of other lambdas the repr, which has an address.
+    """
+    if not inspect.isroutine(value) and not isinstance(value, type):
+        return repr(value)
+    name = getattr(value, "__name__", "<lambda>")
+    if name != "<lambda>":
+        return name
+    _, _, body = inspect.getsource(value).partition("lambda")
+    body = body.partition(":")[2]
+    if "lambda" in body:
+        return repr(value)
+    depth = 0
+    for at, letter in enumerate(body):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0 or (depth == 0 and letter in ",\n"):
+            return body[:at].strip()
+    return body.strip()
 
 
 @pytest.hookimpl(tryfirst=True)
