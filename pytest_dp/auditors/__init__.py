@@ -12,14 +12,13 @@ from typing import Any
 from pytest_dp import clocks
 from pytest_dp.auditors.confirming import confirmed
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.fresh_runs import refuted_by_fresh_runs
 from pytest_dp.auditors.past import NOTHING, Past, note_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise, expand
 from pytest_dp.datasets.conversion import kind_of, rebuilt
 from pytest_dp.datasets.record_relations import OfRecords
 from pytest_dp.declaration import dp_claim
-from pytest_dp.errors import ClaimError, DependentRuns, MechanismError, invalid
+from pytest_dp.errors import ClaimError, MechanismError, invalid
 from pytest_dp.faults import describe_error, note_fault, pop_noted
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.canaries import check_relation
@@ -207,29 +206,13 @@ def _run(
     with closing(context.sampler):
         try:
             with interrupt_if_hung(context.deadline):
-                result = _confirm(context, audit_by)
+                result = confirmed(context, audit_by(context))
                 if result.beyond is not None:
                     result = _with_confirmed_beyond(context, result)
                 return _explained(context, result, root)
         except OutOfTime as out:
             context.refuse_hung(out)
             raise
-
-
-def _confirm(context: Context, audit_by: Callable[[Context], AuditResult]) -> AuditResult:
-    """Return the result; fresh runs alone count where those of the audit depend on each other."""
-    found: list[AuditResult] = []
-    try:
-        found.append(audit_by(context))
-        return confirmed(context, found[0])
-    except DependentRuns:
-        pair = context.broken or context.pairs[0]
-        if context.broken is None and found and (shown := found[0].counterexample):
-            pair = Pair(shown.d1, shown.d2, shown.difference, params=shown.params)
-        result = None if context.only_told(pair) else refuted_by_fresh_runs(context, pair)
-        if result is None:
-            raise
-        return result
 
 
 def _with_confirmed_beyond(context: Context, result: AuditResult) -> AuditResult:

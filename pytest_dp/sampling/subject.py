@@ -342,11 +342,6 @@ class Subject:
             if when >= self._first.since and (rewritten or when == second[file])
         ]
 
-    @property
-    def first_starts(self) -> Starts | None:
-        """The origin that starts the mechanism as before its first audit; None if there is none."""
-        return self.origin if self._first.pristine is self._pristine else self._first.origin
-
     def before_all(self, *, forks: bool = False) -> Subject | None:
         """The mechanism as before the first audit, perhaps in forks; None if this is the first."""
         if self._first.pristine is self._pristine or (forks and self._first.origin is None):

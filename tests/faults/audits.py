@@ -98,15 +98,6 @@ FAULTS = (
         WIRING + "test_proofs_get_counts_as_the_search_turned_them",
     ),
     Fault(
-        "fresh-runs-test-what-they-chose-by",
-        "auditors/fresh_runs.py",
-        "outputs = _drawn(start, items, range(SEARCHED, SEARCHED + runs))",
-        "outputs, runs = searched, len(searched[0])",
-        "An event is tested on the runs by which it was chosen.",
-        "statistical/test_state_fresh_runs.py::"
-        "test_the_event_is_tested_on_runs_that_were_drawn_after_it_was_chosen",
-    ),
-    Fault(
         "red-at-the-claim",
         "methods/two_stage.py",
         "violated = lower > claimed",
@@ -133,8 +124,8 @@ FAULTS = (
     Fault(
         "confirmation-skipped",
         "auditors/__init__.py",
-        "return confirmed(context, found[0])",
-        "return found[0]",
+        "result = confirmed(context, audit_by(context))",
+        "result = audit_by(context)",
         "A cache passes for missing noise.",
         WIRING + "test_what_is_kept_from_run_to_run_is_no_violation",
     ),

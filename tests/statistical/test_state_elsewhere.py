@@ -60,16 +60,6 @@ def test_a_memo_where_copies_do_not_reach_hides_no_bug_without_noise(bug):
     assert verdict(lambda: kept_by(bug), "sequential", seed=1) == "violated"
 
 
-@pytest.mark.nightly
-def test_a_memo_of_a_fifth_of_the_noise_is_a_violation_by_fresh_runs():
-    """Copies share the library, so that these are forks."""
-
-    def a_fifth(data, rng):
-        return sum(data) + rng.laplace(scale=0.2)
-
-    assert verdict(lambda: kept_by(a_fifth), "sequential", seed=1) == "violated"
-
-
 @pytest.mark.spot(2)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize("name", ["missing", "fixed_seed", "half_the_noise"])
