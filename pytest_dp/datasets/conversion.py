@@ -19,9 +19,6 @@ def kind_of(value: Any) -> Kind:
 
     Two datasets of one kind can exchange records. The second entry is the shape of a record in an
     array, the columns of a data frame, the name of a series.
-
-    Two datasets of one kind can exchange records. The second entry is the shape of a record in an
-    array, the columns of a data frame, the name of a series.
     """
     data = type_of(value)
     return (data.name, data.detail(value)) if data else ()

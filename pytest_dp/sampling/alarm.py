@@ -1,8 +1,7 @@
 """An alarm that interrupts a mechanism's run, a computation, or what hangs somewhere else.
 
-Nothing is raised in code that runs only because Python collects garbage: it is no part of a
-mechanism's way through its own lines, and Python prints and drops what it raises. Nor is anything
-raised below a native callback (see `native`): the exception waits until Python has returned from
+Nothing is raised in what finalizes an object, as Python prints and drops it there, nor below a
+native callback (see `native`): the exception waits until Python has returned from
 it. Whatever becomes of an exception once it is raised, the run that it has interrupted is given up.
 """
 
@@ -15,6 +14,7 @@ import signal
 import sys
 import threading
 import traceback
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +24,6 @@ from typing import Any, TypeVar
 from pytest_dp import clocks
 from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.garbage import called_by_collector, watched_collections
 from pytest_dp.sampling.native import above_native_code
 from pytest_dp.sampling.supervisor import current
 
@@ -38,6 +37,10 @@ T = TypeVar("T")
 _HOUSE = str(Path(__file__).parent.parent) + os.sep
 
 
+_FINALIZING = {
+    function.__code__.co_filename for function in (weakref.finalize.__call__, weakref.WeakSet.add)
+}
+"""Where the standard library's callbacks of weak references are written."""
 _WAITING = set[CodeType]()
 """The code of functions that wait for other processes."""
 
@@ -45,10 +48,9 @@ _WAITING = set[CodeType]()
 class TimeUp(BaseException):
     """Raised by the alarm; not an `Exception`, so that mechanisms do not swallow it."""
 
-    def __init__(self, frame: FrameType | None, *, collecting: bool) -> None:
+    def __init__(self, frame: FrameType | None) -> None:
         super().__init__()
-        self.inside = self.computing = self.waited = False
-        self.delicate = collecting
+        self.inside = self.computing = self.waited = self.delicate = False
         self.in_draw = 0
         self.frames = frames = list[FrameType]()
         self.caller: FrameType | None = None
@@ -71,14 +73,13 @@ class TimeUp(BaseException):
                 self.inside = self.computing = True
                 self.caller = frame
                 break
-            self.delicate |= called_by_collector(frame)
+            self.delicate |= _finalizes(frame)
             importing |= frame.f_code.co_filename == "<frozen importlib._bootstrap>"
             frames.append(frame)
             frame = frame.f_back
         if not in_house:  # nothing that we have called
             self.foreign = None
-        # Python would print what is raised while it collects garbage, and go on; half an import is
-        # worth less than none, but a mechanism may hang in one.
+        # Half an import is worth less than none, but a mechanism may hang in one.
         self.delicate |= importing and self.computing
 
     def safe_frames(self) -> Sequence[FrameType]:
@@ -109,6 +110,11 @@ def waits_for_others(function: Waits) -> Waits:
     """
     _WAITING.add(function.__code__)
     return function
+
+
+def _finalizes(frame: FrameType) -> bool:
+    """Return whether a frame is a finalizer of an object, or of a weak reference to one."""
+    return frame.f_code.co_name == "__del__" or frame.f_code.co_filename in _FINALIZING
 
 
 def _of_ours(frame: FrameType) -> bool:
@@ -165,7 +171,6 @@ class Alarm:
             self._early = 1.5 * self._watch.long
             self._again = max(0.2 * self._watch.long, 2 * RETRY_SECONDS)
         self._at, self._is_traced = 0.0, False
-        self._collecting: Callable[[], bool] = bool
         earlier = getattr(signal.getsignal(signal.SIGALRM), "__self__", None)
         self._outer = earlier if isinstance(earlier, Alarm) else None
         self._theirs: _Theirs = self._outer._theirs if self._outer else _Theirs()  # noqa: SLF001
@@ -174,21 +179,20 @@ class Alarm:
     def set(self) -> Iterator[list[TimeUp]]:
         """Ring in the block; an alarm from before rings on after it."""
         tracer = sys.gettrace()
-        with watched_collections() as self._collecting:
-            earlier = signal.signal(signal.SIGALRM, self._ring)
-            self._next(self._left() - self._early)
-            try:
-                yield self.raised
-            finally:
-                self.stop()
-                signal.signal(signal.SIGALRM, earlier)
-                if self._outer is not None:
-                    self._outer._next(self._outer._at - clocks.seconds())  # noqa: SLF001
-                elif self._theirs.at < math.inf:
-                    left = self._theirs.left()
-                    signal.setitimer(signal.ITIMER_REAL, left, self._theirs.interval)
-                if self._is_traced:
-                    sys.settrace(tracer)
+        earlier = signal.signal(signal.SIGALRM, self._ring)
+        self._next(self._left() - self._early)
+        try:
+            yield self.raised
+        finally:
+            self.stop()
+            signal.signal(signal.SIGALRM, earlier)
+            if self._outer is not None:
+                self._outer._next(self._outer._at - clocks.seconds())  # noqa: SLF001
+            elif self._theirs.at < math.inf:
+                left = self._theirs.left()
+                signal.setitimer(signal.ITIMER_REAL, left, self._theirs.interval)
+            if self._is_traced:
+                sys.settrace(tracer)
 
     @staticmethod
     def stop() -> None:
@@ -208,7 +212,7 @@ class Alarm:
         if early > 0:
             self._next(early)
             return
-        up = TimeUp(frame, collecting=self._collecting())
+        up = TimeUp(frame)
         supervisor = current()
         in_one = self._in_runs and up.inside
         is_over = in_one or self._watch.hangs(up, self._left())

@@ -133,8 +133,6 @@ def _is_hung(up: TimeUp, entered: float, deadline: Deadline, seconds_a_run: floa
     """Return whether the run that was interrupted hangs, rather than being slow.
 
     A run hangs if it took seconds, and many times what runs usually take.
-
-    That is: it took seconds, and many times what runs usually take.
     """
     usual = seconds_a_run or 0.0
     stuck = deadline.spent() - entered - up.in_draw * usual

@@ -26,8 +26,6 @@ def is_reused(outputs: Sequence[Any]) -> bool:
     """Return whether a mechanism returned one object several times with different contents.
 
     An object that all outputs hold counts as one that changes.
-
-    Or that may be so: an object that all outputs hold is taken for one that changes.
     """
     if never_changes(outputs[0]) and never_changes(outputs[-1]):
         return False

@@ -144,8 +144,6 @@ class Log(Instrument):
         """Return a digest of the noise that was asked for.
 
         Raises CannotCouple if it is unknown which draw used which noise.
-
-        Raises CannotCouple if it cannot be told which draw used which noise.
         """
         if was_drawn_unasked():
             self.note("it takes numbers past the methods of rng")

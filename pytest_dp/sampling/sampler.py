@@ -180,12 +180,9 @@ class Sampler(Subject):
 
         The outputs are not kept. The function takes the outputs of a few thousand runs. It is
         called in several processes, so it should depend on nothing else; where it cannot be
-        pickled, all is done in this process.
-
-        The function takes the outputs of a few thousand runs. It is called in several processes, so
-        it should depend on nothing else; where it cannot be pickled, all is done in this process.
-        Each draw has one result for every group of its outputs, in order. How outputs are grouped
-        depends on the draw alone, and they are those that `draw` would give.
+        pickled, all is done in this process. Each draw has one result for every group of its
+        outputs, in order. How outputs are grouped depends on the draw alone, and they are those
+        that `draw` would give.
 
         Raises OutOfTime if the deadline passed before all of them were done, MechanismError if the
         mechanism hangs or takes its process down, and what the function raises.

@@ -2,11 +2,12 @@
 
 By `sys.monitoring` where there is one, else by `sys.settrace`. Where somebody else traces, such as
 a debugger or a measurement of test coverage, they are left alone, and there is no coverage. What
-other threads run is no part of it, nor what runs because garbage happens to be collected.
+other threads run is no part of it; no garbage is collected meanwhile, which may run code.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import types
@@ -14,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pytest_dp.sampling.garbage import watched_collections
 from pytest_dp.whose_code import is_project_file
 
 Step = tuple[str, int, int]
@@ -28,12 +28,18 @@ FREE_TOOLS = (4, 3)
 def covered(steps: set[Step]) -> Iterator[bool]:
     """Add the steps that are executed inside; whether they can be traced. Other tracers go on."""
     watch = _monitored if hasattr(sys, "monitoring") else _traced
-    with watched_collections() as collecting, watch(steps, collecting) as watched:
-        yield watched
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with watch(steps) as watched:
+            yield watched
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextmanager
-def _traced(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
+def _traced(steps: set[Step]) -> Iterator[bool]:
     """By `sys.settrace`, unless somebody else does."""
     if sys.gettrace() is not None:
         yield False
@@ -41,7 +47,7 @@ def _traced(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
 
     def enter(frame: types.FrameType, event: str, _: Any) -> Callable[..., Any] | None:  # noqa: ARG001
         code = frame.f_code
-        if not is_project_file(code.co_filename) or collecting():
+        if not is_project_file(code.co_filename):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         file, first_line = code.co_filename, code.co_firstlineno
@@ -60,7 +66,7 @@ def _traced(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
 
 
 @contextmanager
-def _monitored(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[bool]:
+def _monitored(steps: set[Step]) -> Iterator[bool]:
     """By `sys.monitoring`, which others may use at the same time."""
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
     tool = next((number for number in FREE_TOOLS if monitoring.get_tool(number) is None), None)
@@ -78,7 +84,7 @@ def _monitored(steps: set[Step], collecting: Callable[[], bool]) -> Iterator[boo
         return None
 
     def step(code: types.CodeType, offset: int) -> Any:
-        if threading.get_ident() == thread and not collecting():
+        if threading.get_ident() == thread:
             steps.add((code.co_filename, code.co_firstlineno, offset))
 
     monitoring.use_tool_id(tool, NAME)

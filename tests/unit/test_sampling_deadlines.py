@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import functools
 import gc
 import os
@@ -23,7 +22,6 @@ from pytest_dp.errors import MechanismError
 from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interrupt_if_hung, within
-from pytest_dp.sampling.garbage import watched_collections
 from pytest_dp.sampling.sampler import Draw
 
 
@@ -213,7 +211,7 @@ def test_measuring_ends_with_the_time():
         some.measure(draws, lambda outputs: computes(), Deadline(0.2))
 
 
-# --- code that runs because garbage is collected: Python drops what is raised in it ---
+# --- finalizers: Python drops what is raised in one ---
 
 
 class Node:
@@ -232,13 +230,6 @@ def takes_a_while(*_):
     time.sleep(0.15)
 
 
-class Callback:
-    def takes_a_while(self, *_):
-        takes_a_while()
-
-    __call__ = takes_a_while
-
-
 def collects(made=Node, goes_on=computes):
     """Makes garbage, has it collected as the alarm rings, and goes on."""
     node = made()
@@ -247,19 +238,15 @@ def collects(made=Node, goes_on=computes):
     goes_on()
 
 
-def drops_with_a_callback(kind):
-    def made():
-        node = Node()
-        kept.append(kind(node, takes_a_while))
-        return node
-
-    kept = []
-    return functools.partial(collects, made)
+def finalized():
+    node = Node()
+    weakref.finalize(node, takes_a_while)
+    return node
 
 
 def drops():
     """Nothing needs to be collected: the last name of an object goes."""
-    node = Callback()
+    node = type("Plain", (), {})()
     weakref.finalize(node, takes_a_while)
     del node
     computes()
@@ -285,92 +272,14 @@ def unraisable(monkeypatch):
     "compute",
     [
         functools.partial(collects, Finalized),
-        drops_with_a_callback(weakref.ref),
-        drops_with_a_callback(weakref.finalize),
+        functools.partial(collects, finalized),
         drops,
     ],
-    ids=["del", "reference", "finalize", "not-collected"],
+    ids=["del", "finalize", "not-collected"],
 )
 def test_nothing_is_raised_in_what_ends_an_object(compute, unraisable):
     assert given_up(compute) > 0.15
     assert not unraisable
-
-
-@pytest.mark.spot(2)
-@pytest.mark.parametrize(
-    "callback",
-    [
-        takes_a_while,
-        Callback(),
-        Callback().takes_a_while,
-        functools.partial(takes_a_while, 1),
-    ],
-    ids=["function", "object", "method", "partial"],
-)
-@pytest.mark.parametrize("watched", [True, False])
-def test_nothing_is_raised_in_a_callback_of_the_collector(callback, watched, unraisable):
-    """Also where it comes ahead of the watch: it is not among what is watched, but in the list."""
-
-    def adds_and_collects():
-        if not watched:
-            gc.callbacks.insert(0, callback)
-        collects()
-
-    if watched:
-        gc.callbacks.append(callback)
-
-    try:
-        assert given_up(adds_and_collects) > 0.15
-    finally:
-        gc.callbacks.remove(callback)
-    assert not unraisable
-
-
-def test_a_ctrl_c_in_a_collection_is_raised_after_it(unraisable):
-    """Where C runs, Python notes it; it would be dropped if a callback of ours ran Python then."""
-    others = list(gc.callbacks)  # Hypothesis's is Python
-    gc.callbacks.clear()
-    interrupt = functools.partial(ctypes.PyDLL(None)["raise"], signal.SIGINT)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt), watched_collections():
-            collects(type("Interrupted", (Node,), {"__del__": staticmethod(interrupt)}), str)
-    finally:
-        signal.signal(signal.SIGINT, before)
-        gc.callbacks[:] = others
-    assert not unraisable
-
-
-def test_a_collection_in_another_thread_is_not_of_this_one():
-    seen = []
-
-    class Looked(Node):
-        def __del__(self):
-            seen.append(collecting())
-            asks.start()
-            asks.join()
-
-    with watched_collections() as collecting:
-        asks = threading.Thread(target=lambda: seen.append(collecting()))
-        Looked()
-        gc.collect()
-        assert not collecting()
-    assert seen == [True, False]
-
-
-def test_nothing_of_the_watch_is_left():
-    before = list(gc.callbacks)
-    with pytest.raises(OutOfTime):
-        within(0.05, computes)
-    assert gc.callbacks == before
-
-
-def test_a_mechanism_may_clear_the_callbacks():
-    before = list(gc.callbacks)
-    try:
-        assert within(60, lambda: gc.callbacks.clear() or 3) == 3
-    finally:
-        gc.callbacks[:] = before
 
 
 def test_what_asyncio_was_about_to_put_back_is_put_back():
