@@ -151,7 +151,6 @@ KINDS: dict[str, Kind] = {
     "len": _whole(quantities.length, of_all=True),
     "count": _whole(quantities.count, of_all=True),
     "hamming": _whole(quantities.hamming_distance, of_all=True),
-    "above": _whole(quantities.above, of_all=True),
     "bit": _whole(quantities.bit),
     "at an index": Kind(lambda what, table: what.column(table), categories=True),
     "given an index": Kind(numeric(_values), parts=lambda *_: None),
@@ -168,7 +167,6 @@ KINDS: dict[str, Kind] = {
     "type of a number": _test(forms.has_number_type),
     "aspect": _test(forms.has_aspect),
     "position of a key": Kind(numeric(forms.position_of_key), cost=COST["interval"]),
-    "reading of a key": Kind(numeric(forms.reading_of_key)),
     "user": Kind(_of_user),
 }
 """All kinds of features."""

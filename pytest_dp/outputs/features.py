@@ -17,8 +17,7 @@ from pytest_dp.outputs.lattices import remainders
 from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.parsed import Part, inside, parsers_of
 from pytest_dp.outputs.parsed import word_parsed as written_of
-from pytest_dp.outputs.relations import near_relations, relations
-from pytest_dp.outputs.rounding import tolerance_of
+from pytest_dp.outputs.relations import relations
 from pytest_dp.outputs.screening import (
     Places,
     affordable_number,
@@ -70,17 +69,15 @@ def all_features(
 ) -> list[Feature]:
     """The quantities of `features`, and more, for those who can weigh many against each other.
 
-    Further: sums, where the largest and the smallest number stand, how many of many numbers are
-    above a level, and how much each number of a flat output differs from the one before. Parameters
-    are those of `features`.
+    Further: sums, where the largest and the smallest number stand, and how much each number of a
+    flat output differs from the one before. Parameters are those of `features`.
     """
     places = choose(table, on_d, paired)
     collected = _place_features(table, references, on_d, places)
     collected += _summaries(table, ("sum", "argmax", "argmin"))
     collected += [Feature(str(one), "at an index", one) for one in at_indices(table)]
-    collected += _levels(table) + _differences(table, on_d, places, paired)
-    known = {feature.argument for feature in collected if feature.kind == "difference"}
-    collected += _traces(table, on_d, known, places, paired)
+    collected += _differences(table, on_d, places, paired)
+    collected += _traces(table, on_d, places, paired)
     if places.all or on_d is None or paired < SEVERAL:
         return collected
     return [feature for feature in collected if _differs(feature, table, on_d, paired)]
@@ -92,7 +89,7 @@ def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
         return True
     numbers, codes = feature.columns(table)
     rows1, rows2 = (np.flatnonzero(side)[:paired] for side in (on_d, ~on_d))
-    return bool(differing_columns(numbers[:, None], codes[:, None], rows1, rows2)[0][0])
+    return bool(differing_columns(numbers[:, None], codes[:, None], rows1, rows2)[0])
 
 
 def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
@@ -204,24 +201,6 @@ def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
     )
 
 
-def _levels(table: Table) -> list[Feature]:
-    """How many numbers lie above a level, for outputs of many numbers that leak a little each."""
-    step = max(1, len(table.codes) // (10 * STEPS))
-    part = table if step == 1 else table.rows(np.arange(len(table)) % step == 0)
-    is_number = part.codes == NUMBER
-    finite = part.numbers[is_number & np.isfinite(part.numbers)]
-    if not len(finite) or np.bincount(part.owner[is_number]).max() <= 10:
-        return []
-    levels = {float(f"{level:.3g}") for level in np.quantile(finite, (0.25, 0.5, 0.75))}
-    every = _every(table)
-    # Numbers that equal a level but for rounding count as above it.
-    around = tolerance_of(finite)
-    return [
-        Feature(f"sum(x >= {at:g} for x in {every})", "above", at - float(around.at(at)))
-        for at in sorted(levels)
-    ]
-
-
 def _every(table: Table) -> str:
     """The expression for all elements of an output."""
     kinds = {s.kind for s in table.structures if s.length is not None}
@@ -234,7 +213,7 @@ def _positions(table: Table) -> Ints:
 
 
 def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) -> list[Feature]:
-    """Differences of neighbours that are both numbers in some flat output, and of partners."""
+    """Return differences of neighbours that are both numbers in some flat output."""
     is_number, position = table.codes == NUMBER, _positions(table)
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
     flat = np.array([structure.is_flat for structure in table.structures], dtype=bool)
@@ -246,7 +225,6 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
     ]
     if on_d is None:
         return _pick_evenly([_difference(*pair) for pair in pairs], MANY)
-    pairs = list(dict.fromkeys([*pairs, *places.partners]))
     if len(pairs) > (MANY if places.all else MANY // 2):
         rows = leading_rows(on_d, MILLION // len(pairs))
         index, numbers, _ = table.matrix(rows)
@@ -254,7 +232,7 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
         of, less = np.array([[column[place] for place in pair] for pair in pairs]).T
         with np.errstate(invalid="ignore", over="ignore"):
             apart = numbers[:, of] - numbers[:, less]
-            chosen = informative(apart, None, on_d[rows], affordable_number(on_d), paired)[0]
+            chosen = informative(apart, None, on_d[rows], affordable_number(on_d), paired)
         pairs = [pairs[i] for i in chosen.tolist()]
     return [_difference(*pair) for pair in pairs]
 
@@ -263,13 +241,8 @@ def _difference(place: str, less: str) -> Feature:
     return Feature(f"{place} - {less}", "difference", (place, less))
 
 
-def _traces(
-    table: Table, on_d: Bools | None, known: set[tuple[str, str]], places: Places, paired: int
-) -> list[Feature]:
-    """Relations and remainders in which the noise cancels, if these outputs have any.
-
-    Of two places in `known`, the difference, the one less the other, is looked at anyway.
-    """
+def _traces(table: Table, on_d: Bools | None, places: Places, paired: int) -> list[Feature]:
+    """Return relations and remainders in which the noise cancels, if these outputs have any."""
     if on_d is None or not np.any(table.codes == NUMBER):
         return []
     among = set(table.places)
@@ -281,8 +254,7 @@ def _traces(
     columns = [i for i, place in enumerate(index) if place in among]
     numbers = numbers[:, columns] if len(columns) < len(index) else numbers
     sides = [index[i] for i in columns], numbers[on_d[rows]], numbers[~on_d[rows]]
-    near = [r for r in near_relations(*sides) if r.places[::-1] not in known]
-    related = [Feature(str(one), "relation", one) for one in relations(*sides) + near]
+    related = [Feature(str(one), "relation", one) for one in relations(*sides)]
     on_grids = [Feature(str(one), "remainder", one) for one in remainders(*sides)]
     return _most_distinguishing(related, table, on_d) + _most_distinguishing(on_grids, table, on_d)
 

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.limits import FEW, MANY, SEVERAL, THOUSAND
+from pytest_dp.limits import MANY, SEVERAL
 from pytest_dp.outputs.containers import ASPECT_TEXTS, Aspect
 from pytest_dp.outputs.leaves import NUMBER, UNKNOWN
 from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.text_features import READERS, readings_of_texts
 
 Form = tuple[Aspect, ...]
 Observed = tuple[str, str, Any]
@@ -58,17 +57,6 @@ def position_of_key(which: tuple[str, str], table: Table) -> Floats:
         return keys.index(key) if key in keys else np.nan
 
     return _by_form(table, position)
-
-
-def reading_of_key(which: tuple[str, int, str, str | int], table: Table) -> Floats:
-    """Read a number out of one of the keys of a mapping; NaN if there is no such key."""
-    place, number, what, argument = which
-
-    def reading(form: Form) -> float:
-        keys = _keys(form, place)[number:]
-        return READERS[what][0](keys[0], argument) if keys else np.nan
-
-    return _by_form(table, reading)
 
 
 def _forms(table: Table) -> list[Form]:
@@ -119,18 +107,3 @@ def _varying_aspects(table: Table) -> Iterator[Observed]:
             yield f"{key} in {place}", "key", (place, key)
     for place, key in sorted(pairs)[: 2 * SEVERAL]:
         yield f"list({place}).index({key})", "position of a key", (place, key)
-    yield from _read_keys(table, sorted({place for place, _ in orders}))
-
-
-def _read_keys(table: Table, places: list[str]) -> Iterator[Observed]:
-    """Yield readings of keys, if there are too many orders for a feature of each."""
-    for place in places[: SEVERAL // 2]:
-        known = [_keys(form, place) for form in _forms(table)]
-        if len(set(known)) <= MANY:
-            continue
-        for number in range(FEW):
-            texts = [keys[number] for keys in known[:THOUSAND] if number < len(keys)]
-            for what, argument in readings_of_texts(texts) if len(set(texts)) > 1 else ():
-                key = f"repr(list({place})[{number}])"
-                which = place, number, what, argument
-                yield READERS[what][1].format(key, argument), "reading of a key", which

@@ -65,17 +65,6 @@ def count(category: Any, table: Table) -> Floats:
     return np.bincount(owners, minlength=len(table)).astype(np.float64)
 
 
-def above(level: float, table: Table) -> Floats:
-    """How many numbers in each output are at least as large as a level."""
-    with np.errstate(invalid="ignore"):
-        high = table.numbers >= level  # NaN, so not where there is no number
-    if len(table.structures) == 1:
-        width = len(table.structures[0].places)
-        counts: Floats = high.reshape(len(table), width).sum(axis=1).astype(np.float64)
-        return counts
-    return np.bincount(table.owner[high], minlength=len(table)).astype(np.float64)
-
-
 def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
     """The number at one place less that at another, and codes: absent unless both are numbers."""
     (numbers, codes), (others, other_codes) = map(table.leaf, places)

@@ -2,8 +2,7 @@
 
 If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left; in ``a = s * e`` and
 ``b = c / e`` it is the product that has none. Such relations are looked for in outputs on one input
-at a time, since only the noise moves those. Where two numbers merely go together, their difference
-has less noise than either.
+at a time, since only the noise moves those.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import DOZENS, EXACT_RESIDUAL, HUNDREDS, MANY, MOSTLY, SEVERAL, STANDS_OUT
+from pytest_dp.limits import DOZENS, EXACT_RESIDUAL, HUNDREDS, MANY, MOSTLY, SEVERAL
 from pytest_dp.outputs.lattices import nice
 from pytest_dp.outputs.table import Table
 
@@ -228,34 +227,3 @@ def _round_relation(
         return None
     error = max(error, 1e-4 * float(max(map(np.median, away))))
     return replace(relation, digits=math.floor(-math.log10(error)))
-
-
-def near_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Relation]:
-    """Differences that have less noise than the number that they begin with.
-
-    For each number that with the earlier one which it goes together with best, on either input.
-    Parameters are those of `relations`.
-    """
-    by_pair: dict[tuple[str, str], tuple[float, Relation]] = {}
-    if len(places) < 2:
-        return []
-    with np.errstate(all="ignore"):
-        for side in (numbers1, numbers2):
-            columns, usable = _usable(side, product=False)
-            if not len(columns):
-                continue
-            correlations = np.corrcoef(usable.T).reshape(2 * usable.shape[1:])
-            correlations = np.triu(np.nan_to_num(correlations), 1)
-            least = max(1 - 0.5, STANDS_OUT**2 / len(usable))
-            for j, i in enumerate(np.argmax(np.abs(correlations), axis=0).tolist()):
-                r = float(correlations[i, j])
-                if not least <= r**2 <= 1 - EXACT_RESIDUAL**2:
-                    continue
-                ratio = float(np.std(usable[:, i]) / np.std(usable[:, j]))
-                # Either number may have noise of its own: the weight is known up to this room.
-                room = ratio * (1 - abs(r) + 3 * math.sqrt((1 - r**2) / len(usable)))
-                weight = 1.0 if abs(ratio - 1) <= room else nice(ratio, room)
-                pair = places[columns[i]], places[columns[j]]
-                by_pair.setdefault(pair, (r**2, Relation(pair, (1.0, -math.copysign(weight, r)))))
-    closest = sorted(by_pair.values(), key=lambda scored: -scored[0])
-    return [relation for _, relation in closest[: DOZENS // 2]]

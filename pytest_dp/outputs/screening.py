@@ -7,12 +7,12 @@ Else, those at which the two sides look most different on as many outputs as tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import EQUAL, MANY, MILLION, SEVERAL, STEPS
+from pytest_dp.limits import EQUAL, MANY, MILLION, SEVERAL
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table
 
@@ -22,8 +22,6 @@ class Places:
     """Places of an output to learn from."""
 
     chosen: list[str]
-    partners: list[tuple[str, str]] = field(default_factory=list)
-    """Two of them that go together, as in `informative`."""
     all: bool = True
     """Whether there are no others."""
 
@@ -39,11 +37,9 @@ def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> 
     rows = leading_rows(on_d, MILLION // len(places))
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
-    chosen, partners = informative(
-        numbers, kinds, on_d[rows], max(at_least, affordable_number(on_d)), paired
-    )
-    named = [(places[place], places[partner]) for place, partner in partners]
-    return Places([places[i] for i in chosen.tolist()], named, all=False)
+    limit = max(at_least, affordable_number(on_d))
+    chosen = informative(numbers, kinds, on_d[rows], limit, paired)
+    return Places([places[i] for i in chosen.tolist()], all=False)
 
 
 def leading_rows(on_d: Bools, limit: int) -> Ints:
@@ -59,33 +55,26 @@ def affordable_number(on_d: Bools, runs_each: int = 30) -> int:
 
 def informative(
     numbers: Floats, codes: Ints | None, on_d: Bools, limit: int, paired: int = 0
-) -> tuple[Ints, list[tuple[int, int]]]:
-    """The columns to learn from, in increasing order, and pairs of them that go together.
+) -> Ints:
+    """Return the columns to learn from, in increasing order.
 
     The numbers and codes are as in `Table`, shape (n, columns); there are no codes if everything is
     a number. At most `limit` columns are chosen. So many `paired` outputs on either input, from the
-    start, share their random numbers in order. Of two columns that go together, one differs between
-    the outputs of a pair, and the other may not differ itself but came from related noise, so that
-    both say more; these are among the chosen ones.
+    start, share their random numbers in order: of these, columns that never differ say nothing.
     """
     rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
     if min(paired, len(rows1), len(rows2)) < SEVERAL:
-        return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit), []
-    moved, touched = differing_columns(numbers, codes, rows1[:paired], rows2[:paired])
-    chosen = _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
-    partners = _partners(numbers, rows1, chosen, ~moved & ~touched)
-    others = np.array([partner for _, partner in partners], dtype=np.int64)
-    return np.unique(np.concatenate([chosen, others])), partners
+        return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit)
+    moved = differing_columns(numbers, codes, rows1[:paired], rows2[:paired])
+    return _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
 
 
-def differing_columns(
-    numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints
-) -> tuple[Bools, Bools]:
-    """Return which columns differ in some pair of rows: by more than rounding, and at all."""
+def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> Bools:
+    """Return which columns differ in some pair of rows by more than rounding."""
     width = numbers.shape[1]
-    moved, touched = np.zeros(width, bool), np.zeros(width, bool)
+    moved = np.zeros(width, bool)
     if not width or not len(rows1):
-        return moved, touched
+        return moved
     sample = np.abs(numbers[rows1[:: max(1, len(rows1) // 100)]])
     with np.errstate(all="ignore"):
         usual = np.median(np.where(np.isfinite(sample), sample, 0.0), axis=0)
@@ -97,9 +86,7 @@ def differing_columns(
         if codes is not None:
             other_kind = codes[rows] != codes[others]
             unequal |= other_kind
-        differs = unequal.any(axis=0)
-        touched |= differs
-        at = np.flatnonzero(differs & ~moved)
+        at = np.flatnonzero(unequal.any(axis=0) & ~moved)
         if not len(at):
             continue
         a, b, unequal = a[:, at], b[:, at], unequal[:, at]
@@ -109,7 +96,7 @@ def differing_columns(
         if codes is not None:
             near &= ~other_kind[:, at]
         moved[at] |= (unequal & ~near).any(axis=0)
-    return moved, touched
+    return moved
 
 
 def _furthest(
@@ -163,27 +150,3 @@ def _widest(values: Floats) -> Floats:
     first_of = np.flatnonzero(at // rows != np.concatenate([[-1], at[:-1] // rows]))
     widest: Floats = np.maximum.reduceat(np.maximum(shown, over), first_of)
     return widest
-
-
-def _partners(numbers: Floats, rows1: Ints, chosen: Ints, still: Bools) -> list[tuple[int, int]]:
-    """Columns that never differ, but go with one that does, by the signs around their medians."""
-    candidates, targets = np.flatnonzero(still), chosen[:SEVERAL]
-    if not len(candidates) or not len(targets):
-        return []
-    rows = rows1[: max(SEVERAL, (10 * STEPS) // len(candidates))]
-    sides = [_signs(numbers[np.ix_(rows, columns)]) for columns in (candidates, targets)]
-    together = np.abs(np.einsum("ij,ik->jk", *sides)) / np.sqrt(len(rows))
-    related = min(5.0, 0.99 * np.sqrt(len(rows)))  # or always, where there are few outputs
-    best = np.argsort(-together.max(axis=1), kind="stable")[:SEVERAL]
-    return [
-        (int(targets[k]), int(candidates[j]))
-        for j in best
-        for k in np.flatnonzero(together[j] > related)
-    ]
-
-
-def _signs(numbers: Floats) -> Floats:
-    """1 above the median of a column, -1 below, 0 at it or where there is no number."""
-    known = np.where(np.isfinite(numbers), numbers, 0.0)
-    signs: Floats = np.sign(known - np.median(known, axis=0))
-    return signs

@@ -179,18 +179,6 @@ def test_what_there_is_to_look_at():
     assert all_features(tabulate([]), []) == []
 
 
-def test_many_numbers_are_counted_above_their_quartiles():
-    outputs = np.random.default_rng(0).normal(size=(500, 12)).tolist()
-    outputs[0][3] = math.nan
-    found = [f for f in all_features(tabulate(outputs), []) if f.kind == "above"]
-    assert [f.argument for f in found] == pytest.approx([-0.674, 0, 0.674], abs=0.1)
-    for feature in found:
-        assert feature.text == f"sum(x >= {feature.argument:g} for x in output)"
-        assert values(feature, outputs) == [eval(feature.text, {"output": o}) for o in outputs]
-    few = all_features(tabulate([output[:10] for output in outputs]), [])
-    assert not [f for f in few if f.kind == "above"]
-
-
 def test_of_many_differences_the_telling_ones_are_chosen():
     r = np.random.default_rng(0)
     steps = r.normal(size=(2_000, 500))

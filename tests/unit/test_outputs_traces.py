@@ -15,7 +15,7 @@ from pytest_dp.attacks.feature_bins import bins_of
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.lattices import grids, remainders
-from pytest_dp.outputs.relations import near_relations, relations
+from pytest_dp.outputs.relations import relations
 from pytest_dp.outputs.rounding import comes_alone, find_recurring
 from pytest_dp.outputs.table import tabulate
 
@@ -126,31 +126,6 @@ def test_relations_are_found_with_their_coefficients():
 @pytest.mark.parametrize("runs", [12, 200])
 def test_outputs_that_show_no_trace_get_no_features(draw, runs):
     assert [traces(draw, runs, seed) for seed in range(2)] == [[]] * 2
-
-
-def test_numbers_that_go_together_are_compared():
-    def draw(d, rng):
-        z = noise(rng)
-        return {"a": d + z, "b": 3 * d + z + rng.laplace(), "c": rng.laplace()}
-
-    assert [f.text for f in traces(draw, 100)] == ["output['a'] - output['b']"]
-    sums = np.cumsum(np.random.default_rng(0).laplace(size=(2, 100, 6)), axis=2)
-    found = [str(one) for one in near_relations(list("abcdef"), *sums)]
-    assert sorted(found) == [f"{a} - {b}" for a, b in zip("abcde", "bcdef", strict=True)]
-
-
-@pytest.mark.parametrize(
-    ("ratio", "weight"), [(1.09, 1.0), (0.92, 1.0), (1.17, 1.2), (3.1, 3.0), (-3.1, -3.0)]
-)
-def test_weights_are_as_simple_as_noise_leaves_room_for(ratio, weight):
-    rng = np.random.default_rng(0)
-    z, own = (part - part.mean() for part in rng.normal(size=(2, 400)))
-    own -= z * (z @ own) / (z @ z)
-    own *= np.std(z) / np.std(own)
-    other = (0.95 * z + math.sqrt(1 - 0.95**2) * own) / ratio  # room for a tenth
-    numbers = np.stack([z, other], axis=1)
-    (found,) = near_relations(["a", "b"], numbers, numbers)
-    assert found.weights == pytest.approx((1.0, -weight))
 
 
 STEPS = [0.1, 1.0, 1 / 3, 10.0, 2.0**-7]
