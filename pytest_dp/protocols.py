@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pytest_dp.claim import Promise
     from pytest_dp.datasets.relations import Pair, Relation
     from pytest_dp.inputs.sources import PairSource
+    from pytest_dp.outputs.feature import Feature
+    from pytest_dp.outputs.features import Sample
     from pytest_dp.privacy.guarantees import Guarantee
     from pytest_dp.results.outcome import Blame
     from pytest_dp.sampling.calling import Call
@@ -80,3 +82,10 @@ class Explainer(Protocol):
 
     def __call__(self, violation: Violation, seconds: float) -> Explanation:
         """Return an explanation, found in about so many seconds."""
+
+
+class OutputReader(Protocol):
+    """Reads further features out of outputs, such as what stands in a text."""
+
+    def __call__(self, sample: Sample) -> Sequence[Feature]:
+        """Return features of such outputs; they may choose by `sample.on_d` alone."""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 GROUP = "pytest_dp"
 """The group of entry points. Given: other packages write it."""
 
-Kind = Literal["method", "search", "explainer"]
+Kind = Literal["method", "search", "explainer", "reader"]
 
 _PARTS: dict[Kind, dict[str, Any]] = {
     "method": {
@@ -29,6 +29,12 @@ _PARTS: dict[Kind, dict[str, Any]] = {
     },
     "search": {"inputs": "pytest_dp.search"},
     "explainer": {"blame": "pytest_dp.blame.explaining:explain"},
+    "reader": {
+        "parsed": "pytest_dp.readers.parsed:parsed_features",
+        "texts": "pytest_dp.readers.text_features:text_features",
+        "indices": "pytest_dp.readers.indexed:indexed_features",
+        "lattices": "pytest_dp.readers.lattices:lattice_features",
+    },
 }
 
 

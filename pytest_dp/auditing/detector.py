@@ -24,7 +24,7 @@ from pytest_dp.attacks.binning import (
 )
 from pytest_dp.attacks.scores import scores
 from pytest_dp.outputs.event_search import Rank, search
-from pytest_dp.outputs.feature import UNREADABLE, Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.ledger import Record
 
@@ -129,7 +129,7 @@ def _readable_events(
     table: Table, on_d: Bools, features: Sequence[Feature], rank: Callable[[int], Rank]
 ) -> list[ByEvent]:
     """Return the most promising events that a person can read, and the rarest telling ones."""
-    readable = [feature for feature in features if feature.kind not in UNREADABLE]
+    readable = [feature for feature in features if feature.of_kind.ease != "no"]
     ranked = search(table, on_d, rank(len(on_d) // 2), readable, MAX_EVENTS, rare=True)
     return [ByEvent(candidate.event) for candidate in ranked]
 

@@ -27,7 +27,6 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.limits import HUNDREDS
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import user_features
-from pytest_dp.outputs.indexed import given_index
 from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.targeted import Targeted
@@ -68,9 +67,6 @@ def quantities_of(
     about = quantities(context.settings, table, state.references, on_d, paired)
     if table.is_extract:
         return about
-    about = about + [
-        Feature(str(one), "given an index", one) for one in given_index(table, on_d, paired)
-    ]
     wanted = state.target
     return about + user_features(wanted, table, wanted.labels) if wanted is not None else about
 

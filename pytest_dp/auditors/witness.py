@@ -28,7 +28,7 @@ from pytest_dp.inputs import Pair
 from pytest_dp.limits import CLEARLY, FEW, KEPT_RANK, NEARLY, READABLE_WORTH, STEPS
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.feature import UNREADABLE, Feature
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.table import Table
@@ -88,8 +88,8 @@ def readable(
     `kept_rank` of that.
     """
     table, on_d = first_pairs(table, on_d, 10 * STEPS)
-    about = [feature for feature in about if feature.kind not in UNREADABLE]
-    plain = [feature for feature in about if feature.kind != "reading of characters"]
+    about = [feature for feature in about if feature.of_kind.ease != "no"]
+    plain = [feature for feature in about if feature.of_kind.ease == "plain"]
     rank = rank_of(len(on_d) // 2)
     found = conjunction(table, on_d, plain, rank, kept_rank)
     if len(plain) < len(about):

@@ -14,12 +14,12 @@ import numpy as np
 
 from pytest_dp.limits import EQUAL, FAR, LOOK_RUNS, THOUSAND
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.parsed import TEXTS, parse_text, rename_output
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.outputs.text_features import NUMBERS_IN
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.randomness.tape import Draw, Replaced, Replacement, Seeded, Tape
+from pytest_dp.readers.parsed import TEXTS, parse_text, rename_output
+from pytest_dp.readers.text_features import NUMBERS_IN
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.limits import COST
-from pytest_dp.outputs import forms, parsed, quantities
+from pytest_dp.outputs import forms, quantities
 from pytest_dp.outputs.flatten import EXTRACT
 from pytest_dp.outputs.hashing import HASHES, hashes
 from pytest_dp.outputs.leaves import (
@@ -51,6 +51,8 @@ class Kind:
     """Whether outputs have one for each place, or pair of places: there may be very many."""
     of_all: bool = False
     """Whether it is computed from all leaves of an output: its columns are remembered."""
+    ease: Literal["plain", "hard", "no"] = "plain"
+    """Whether a person would speak of it, only of few others, or never: models learn from it."""
     cost: float = 0.0
     """By how much an event about it is harder to read, in units of rank."""
 
@@ -105,9 +107,10 @@ def _whole(number: Callable[[Any, Table], Floats], **traits: Any) -> Kind:
     return Kind(numeric(number), parts=lambda *_: None, whole=True, **traits)
 
 
-def _test(
+def true_or_false(
     number: Callable[[Any, Table], Floats], cost: float = COST["form"], **traits: Any
 ) -> Kind:
+    """Return the kind of features that are 1 where something holds, and 0 where not."""
     return _whole(number, test=True, cost=cost, **traits)
 
 
@@ -116,7 +119,8 @@ def _summary(kind: str, **traits: Any) -> Kind:
     return Kind(numeric(lambda _, table: number(table)), of_all=True, **traits)
 
 
-def _values(what: Any, table: Table) -> Floats:
+def values_of(what: Any, table: Table) -> Floats:
+    """Return the numbers of an argument that works them out by itself."""
     values: Floats = what.values(table)
     return values
 
@@ -151,32 +155,18 @@ KINDS: dict[str, Kind] = {
     "len": _whole(quantities.length, of_all=True),
     "count": _whole(quantities.count, of_all=True),
     "hamming": _whole(quantities.hamming_distance, of_all=True),
-    "bit": _whole(quantities.bit),
-    "at an index": Kind(lambda what, table: what.column(table), categories=True),
-    "given an index": Kind(numeric(_values), parts=lambda *_: None),
+    "bit": _whole(quantities.bit, ease="no"),
     "lowest bit": _whole(quantities.lowest_bit),
-    "reading": Kind(numeric(_values)),
-    "reading of characters": Kind(numeric(_values)),
-    "reading that is a test": _test(_values, cost=0.0),
-    "parsed": Kind(parsed.column),
-    "parsed and tested": Kind(parsed.test_condition, lambda *_: None, whole=True, test=True),
-    "key": _test(forms.has_key, cost=0.0),
-    "relation": Kind(numeric(_values), _of_relation, discrete=True),
-    "remainder": Kind(numeric(_values), lambda *_: None, discrete=True),
-    "type of the output": _test(forms.is_of_type),
-    "type of a number": _test(forms.has_number_type),
-    "aspect": _test(forms.has_aspect),
+    "key": true_or_false(forms.has_key, cost=0.0),
+    "relation": Kind(numeric(values_of), _of_relation, discrete=True),
+    "type of the output": true_or_false(forms.is_of_type),
+    "type of a number": true_or_false(forms.has_number_type),
+    "aspect": true_or_false(forms.has_aspect),
     "position of a key": Kind(numeric(forms.position_of_key), cost=COST["interval"]),
     "user": Kind(_of_user),
 }
-"""All kinds of features."""
+"""All kinds of features; the modules of readers enter theirs when they are imported."""
 PLACE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.of_places)
-
-
-UNREADABLE = ("bit", "given an index")
-"""Those that models learn from, and of which no person would speak."""
-PARSED = ("parsed", "parsed and tested")
-"""Those of what stands in texts: numbers, and tests."""
 
 
 def leaf(place: str) -> Feature:

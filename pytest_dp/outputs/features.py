@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Ints
+from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.limits import DOZENS, HUNDREDS, MANY, MILLION, POOL, SEVERAL, STEPS, THOUSAND
-from pytest_dp.outputs.events import Equals, Is
-from pytest_dp.outputs.feature import LAST, LEN, PARSED, PLACE_KINDS, Feature, leaf
+from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, leaf
 from pytest_dp.outputs.forms import observe_forms
-from pytest_dp.outputs.indexed import at_indices
-from pytest_dp.outputs.lattices import remainders
 from pytest_dp.outputs.leaves import NUMBER, category_text
-from pytest_dp.outputs.parsed import Part, inside, parsers_of
-from pytest_dp.outputs.parsed import word_parsed as written_of
 from pytest_dp.outputs.relations import relations
 from pytest_dp.outputs.screening import (
     Places,
@@ -27,8 +24,8 @@ from pytest_dp.outputs.screening import (
     leading_rows,
 )
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.outputs.text_features import readings
 from pytest_dp.outputs.user_features import name_of, user_function
+from pytest_dp.registry import load, names
 
 
 def features(
@@ -40,19 +37,60 @@ def features(
     those where the two sides differ are chosen. So many `paired` outputs on either input, from the
     start, share their random numbers in order.
     """
-    return _place_features(table, references, on_d, choose(table, on_d, paired))
+    return basic_features(Sample(table, on_d, paired, choose(table, on_d, paired)), references)
 
 
-def _place_features(
-    table: Table, references: list[Any], on_d: Bools | None, places: Places
-) -> list[Feature]:
+@dataclass(frozen=True)
+class Sample:
+    """Outputs for which features are chosen."""
+
+    table: Table
+    on_d: Bools | None
+    """Which outputs are those on D; None where that is unknown."""
+    paired: int
+    """So many outputs on either input, from the start, share their random numbers in order."""
+    places: Places
+    many: bool = False
+    """Whether many features can be weighed against each other, as for `all_features`."""
+
+    @cached_property
+    def leaves(self) -> list[Feature]:
+        """The leaves at the chosen places."""
+        return _pick_evenly([leaf(place) for place in self.places.chosen], MANY)
+
+    @cached_property
+    def sides(self) -> tuple[list[str], Floats, Floats] | None:
+        """Places, and the numbers there of some outputs on D and on D'; None if there are none."""
+        table, on_d = self.table, self.on_d
+        if on_d is None or not np.any(table.codes == NUMBER):
+            return None
+        among = set(table.places)
+        if not self.places.all and (self.paired >= SEVERAL or len(among) > 2 * HUNDREDS):
+            among = set(self.places.chosen)
+        affordable_rows = (20 * STEPS) // max(len(among), 1)
+        rows = leading_rows(on_d, int(np.clip(affordable_rows, 2 * DOZENS, POOL)))
+        index, numbers, _ = table.matrix(rows)
+        columns = [i for i, place in enumerate(index) if place in among]
+        numbers = numbers[:, columns] if len(columns) < len(index) else numbers
+        return [index[i] for i in columns], numbers[on_d[rows]], numbers[~on_d[rows]]
+
+    def most_distinguishing(self, candidates: list[Feature], limit: int = MANY) -> list[Feature]:
+        """Return the features at which the two sides look most different, if there are many."""
+        return _most_distinguishing(candidates, self.table, self.on_d, limit)
+
+
+def basic_features(sample: Sample, references: list[Any]) -> list[Feature]:
+    """Return the features of `features`, for outputs whose places are chosen."""
+    table, leaves = sample.table, sample.leaves
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     collected = [LEN] if len(lengths) > 1 else []
-    leaves = _pick_evenly([leaf(place) for place in places.chosen], MANY)
-    forms = _forms(table, on_d)
+    forms = sample.most_distinguishing(
+        [Feature(*each) for each in observe_forms(table)], 2 * SEVERAL
+    )
     collected = [form for form in forms if form.kind == "key"] + collected + leaves
-    collected += _parsed_features(leaves, table) + _readings(leaves, table, on_d) + forms
+    collected += [feature for name in names("reader") for feature in load("reader", name)(sample)]
+    collected += forms
     if len(lengths) > 1 and any(structure.is_flat for structure in containers):
         collected.append(LAST)
     collected += _summaries(table, ("mean", "min", "max"))
@@ -73,11 +111,13 @@ def all_features(
     flat output differs from the one before. Parameters are those of `features`.
     """
     places = choose(table, on_d, paired)
-    collected = _place_features(table, references, on_d, places)
+    sample = Sample(table, on_d, paired, places, many=True)
+    collected = basic_features(sample, references)
     collected += _summaries(table, ("sum", "argmax", "argmin"))
-    collected += [Feature(str(one), "at an index", one) for one in at_indices(table)]
     collected += _differences(table, on_d, places, paired)
-    collected += _traces(table, on_d, places, paired)
+    if sample.sides is not None:
+        related = [Feature(str(one), "relation", one) for one in relations(*sample.sides)]
+        collected += sample.most_distinguishing(related)
     if places.all or on_d is None or paired < SEVERAL:
         return collected
     return [feature for feature in collected if _differs(feature, table, on_d, paired)]
@@ -141,66 +181,6 @@ def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
     return [Feature(f"{kind}({_every(table)})", kind) for kind in kinds]
 
 
-def _readings(leaves: list[Feature], table: Table, on_d: Bools | None) -> list[Feature]:
-    """Return features that are read out of categories that hardly ever recur."""
-    essential, tests, others = list[Feature](), list[Feature](), list[Feature]()
-    for feature in leaves if table.levels else ():
-        for reading in readings(feature.argument, table):
-            group = essential if reading.is_essential else tests if reading.is_test else others
-            kind = "reading that is a test" if reading.is_test else "reading"
-            kind = "reading of characters" if reading.what in ("character", "count") else kind
-            group.append(Feature(str(reading), kind, reading))
-    groups = [
-        _most_distinguishing(group, table, on_d, 2 * SEVERAL)
-        for group in (essential, tests, others)
-    ]
-    return [feature for group in groups for feature in group]
-
-
-def _parsed_features(leaves: list[Feature], table: Table) -> list[Feature]:
-    """Return features of texts that can be parsed: numbers, texts that recur, other readings."""
-    found = []
-    for place in [feature.argument for feature in leaves] if table.levels else ():
-        for parser in parsers_of(place, table) if readings(place, table) else ():
-            parsed = inside(parser, table)
-            about = _place_features(parsed, [], None, choose(parsed, None, 0))
-            for inner in filter(_is_plain, about):
-                for kind, said, what in _parsed_quantities(inner, parsed):
-                    part = Part(place, parser, what)
-                    found.append(Feature(written_of(part, said), kind, part))
-    return found
-
-
-def _is_plain(inner: Feature) -> bool:
-    """Return whether a person would ask for this feature of a parsed text first.
-
-    All others are features of the text itself.
-    """
-    is_number = inner.kind == "reading" and inner.argument.what == "float"
-    return is_number or inner.kind in ("leaf", "len", "key", "aspect", *PARSED)
-
-
-def _parsed_quantities(inner: Feature, parsed: Table) -> Iterator[tuple[str, str, Any]]:
-    """Yield what to ask of a feature of parsed texts: its number, or which category it is."""
-    codes = inner.columns(parsed)[1]
-    if (codes == NUMBER).any():
-        is_test = inner.of_kind.test
-        holds = Equals(inner, 1.0) if is_test else inner
-        yield PARSED[is_test], inner.text, holds
-    counts = np.bincount(codes[codes >= 0], minlength=len(parsed.levels))
-    if inner.of_kind.categories and (counts > 0).sum() <= SEVERAL:
-        for level, count in zip(parsed.levels, counts.tolist(), strict=True):
-            if 0 < count < len(codes):
-                yield PARSED[True], str(Is(inner, level)), Is(inner, level)
-
-
-def _forms(table: Table, on_d: Bools | None) -> list[Feature]:
-    """Types and orders of keys that vary."""
-    return _most_distinguishing(
-        [Feature(*each) for each in observe_forms(table)], table, on_d, 2 * SEVERAL
-    )
-
-
 def _every(table: Table) -> str:
     """The expression for all elements of an output."""
     kinds = {s.kind for s in table.structures if s.length is not None}
@@ -241,24 +221,6 @@ def _difference(place: str, less: str) -> Feature:
     return Feature(f"{place} - {less}", "difference", (place, less))
 
 
-def _traces(table: Table, on_d: Bools | None, places: Places, paired: int) -> list[Feature]:
-    """Return relations and remainders in which the noise cancels, if these outputs have any."""
-    if on_d is None or not np.any(table.codes == NUMBER):
-        return []
-    among = set(table.places)
-    if not places.all and (paired >= SEVERAL or len(among) > 2 * HUNDREDS):
-        among = set(places.chosen)
-    affordable_rows = (20 * STEPS) // max(len(among), 1)
-    rows = leading_rows(on_d, int(np.clip(affordable_rows, 2 * DOZENS, POOL)))
-    index, numbers, _ = table.matrix(rows)
-    columns = [i for i, place in enumerate(index) if place in among]
-    numbers = numbers[:, columns] if len(columns) < len(index) else numbers
-    sides = [index[i] for i in columns], numbers[on_d[rows]], numbers[~on_d[rows]]
-    related = [Feature(str(one), "relation", one) for one in relations(*sides)]
-    on_grids = [Feature(str(one), "remainder", one) for one in remainders(*sides)]
-    return _most_distinguishing(related, table, on_d) + _most_distinguishing(on_grids, table, on_d)
-
-
 def _numeric_places(table: Table) -> list[str]:
     """Places that hold a number in some output."""
     places = [place for structure in table.structures for place in structure.places]
@@ -297,7 +259,7 @@ def _most_distinguishing(
         np.stack(columns, axis=1)
         for columns in zip(*(feature.columns(part) for feature in candidates), strict=True)
     )
-    chosen = informative(numbers, codes, on_d[sample], limit)[0]
+    chosen = informative(numbers, codes, on_d[sample], limit)
     return [candidates[i] for i in chosen.tolist()]
 
 

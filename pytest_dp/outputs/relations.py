@@ -14,7 +14,6 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.limits import DOZENS, EXACT_RESIDUAL, HUNDREDS, MANY, MOSTLY, SEVERAL
-from pytest_dp.outputs.lattices import nice
 from pytest_dp.outputs.table import Table
 
 
@@ -227,3 +226,18 @@ def _round_relation(
         return None
     error = max(error, 1e-4 * float(max(map(np.median, away))))
     return replace(relation, digits=math.floor(-math.log10(error)))
+
+
+def nice(number: float, error: float) -> float:
+    """A number within `error` that is easier to write: with few digits, or 1 / k."""
+    shorter = [float(f"{number:.{digits}g}") for digits in range(1, 13)]
+    inverse = inverse_of(number)
+    if inverse:
+        shorter.insert(3, 1 / inverse)
+    return next((short for short in shorter if abs(short - number) <= error), number)
+
+
+def inverse_of(number: float) -> int:
+    """The integer next to 1 / number; 0 where there is none, or none that floats hold."""
+    inverse = 1 / number if 0 < number < 1 else 0.0
+    return round(inverse) if math.isfinite(inverse) else 0

@@ -196,7 +196,7 @@ FAULTS = (
     ),
     Fault(
         "parts-of-texts-misplaced",
-        "outputs/parsed.py",
+        "readers/parsed.py",
         "at = row[table.leaf(part.place)[1]]",
         "at = np.arange(len(table)) % max(len(numbers), 1)",
         "What stands in one text is told of another output.",

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.outputs.indexed import Given, at_indices, given_index
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.readers.indexed import Given, at_indices, given_index
 
 
 def sequences(rng, n=400):

@@ -17,10 +17,10 @@ from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.parsed import parse_text
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.wording import negate, of_test
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.readers.parsed import parse_text
 from pytest_dp.statistics.event_ranking import rank_for
 
 PYTHON = {

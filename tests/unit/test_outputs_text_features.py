@@ -9,7 +9,7 @@ from pytest_dp.outputs.features import features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.outputs.text_features import Reading, readings
+from pytest_dp.readers.text_features import Reading, readings
 
 TOKENS = [np.random.default_rng(i).bytes(8).hex() for i in range(100)]
 

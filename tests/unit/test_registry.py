@@ -9,6 +9,7 @@ import pytest
 
 from pytest_dp import audit, registry
 from pytest_dp.errors import ClaimError
+from pytest_dp.outputs.feature import KINDS, Feature, Kind
 from pytest_dp.protocols import Explanation
 from pytest_dp.results.outcome import Blame
 
@@ -72,6 +73,39 @@ def test_an_explainer_of_another_package_adds_its_lines(entered):
     assert result.verdict == "violated"
     assert result.blame[-1] == LINE
     assert all(line.file.endswith("test_registry.py") for line in result.blame[:-1])
+
+
+def test_a_reader_of_another_package_adds_its_features(entered):
+    """Only the last bit of the parts of a hash tells: no feature of ours reads it."""
+
+    def low_bit(place, table):
+        numbers, codes = table.leaf(place)
+        return numbers // 2**20 % 2, codes
+
+    def read(sample):
+        return [Feature(f"{f.text} >> 20 & 1", "low bit", f.argument) for f in sample.leaves]
+
+    def other():
+        KINDS["low bit"] = Kind(low_bit, parts=lambda *_: None, whole=True)
+        registry.enter("reader", "other", read)
+
+    def report(records, rng):
+        answer = len(records) % 2 if rng.random() < 0.95 else rng.integers(2)
+        return int(rng.integers(2**20) + 2**20 * (2 * rng.integers(2**10) + answer))
+
+    claim = {**CLAIM, "seed": 1, "n_jobs": 1, "max_samples": 2_000, "search": False}
+    assert audit(report, **claim).verdict != "violated"
+    entered(other)
+    result = audit(report, **claim)
+    assert result.verdict == "violated"
+    assert ">> 20 & 1" in str(result.event)
+
+
+def test_readers_can_be_left_out(entered):
+    entered()
+    registry._PARTS["reader"].clear()
+    result = audit(count, **CLAIM, seed=1, n_jobs=1)
+    assert result.verdict == "violated"
 
 
 def test_an_explainer_that_raises_is_named_and_the_violation_stands(entered):

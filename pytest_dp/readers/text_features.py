@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.limits import FEW, MANY, RARELY, THOUSAND
+from pytest_dp.limits import FEW, MANY, RARELY, SEVERAL, THOUSAND
+from pytest_dp.outputs.feature import KINDS, Feature, Kind, numeric, true_or_false, values_of
+from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table
 
@@ -206,3 +208,25 @@ _READ_IN: dict[str, Callable[[list[Any]], _Wanted]] = {
     "int": _readings_of_integers,
     "kind": _readings_of_kinds,
 }
+_KINDS = {
+    "reading": Kind(numeric(values_of)),
+    "reading of characters": Kind(numeric(values_of), ease="hard"),
+    "reading that is a test": true_or_false(values_of, cost=0.0),
+}
+KINDS.update(_KINDS)
+
+
+def text_features(sample: Sample) -> list[Feature]:
+    """Return features that are read out of categories that hardly ever recur."""
+    essential, tests, others = list[Feature](), list[Feature](), list[Feature]()
+    for feature in sample.leaves if sample.table.levels else ():
+        for reading in readings(feature.argument, sample.table):
+            group = essential if reading.is_essential else tests if reading.is_test else others
+            kind = "reading that is a test" if reading.is_test else "reading"
+            kind = "reading of characters" if reading.what in ("character", "count") else kind
+            group.append(Feature(str(reading), kind, reading))
+    return [
+        feature
+        for group in (essential, tests, others)
+        for feature in sample.most_distinguishing(group, 2 * SEVERAL)
+    ]

@@ -17,9 +17,15 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import MOSTLY
+from pytest_dp.limits import MOSTLY, SEVERAL
+from pytest_dp.outputs.events import Equals, Is
+from pytest_dp.outputs.feature import KINDS, Feature, Kind
+from pytest_dp.outputs.features import Sample, basic_features
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
+from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.outputs.wording import TEMPLATES
+from pytest_dp.readers.text_features import readings
 
 
 class Part(NamedTuple):
@@ -68,6 +74,7 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "csv": (_rows, "list(csv.reader({}.splitlines()))"),
 }
 """How texts are parsed, None or an error for other texts, and how Python does."""
+TEMPLATES.extend(template for _, template in PARSERS.values())
 TEXTS = ("str", "bytes")
 """Types of categories that are parsed."""
 _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
@@ -157,3 +164,51 @@ def _of_outputs(
     at = row[table.leaf(part.place)[1]]
     numbers, codes = np.append(numbers, np.nan), np.append(codes, ABSENT)  # -1 is the last
     return numbers[at], codes[at]
+
+
+_PARSED = ("parsed", "parsed and tested")
+"""Kinds of features of what stands in texts: numbers, and tests."""
+KINDS.update(
+    zip(
+        _PARSED,
+        (Kind(column), Kind(test_condition, lambda *_: None, whole=True, test=True)),
+        strict=True,
+    )
+)
+
+
+def parsed_features(sample: Sample) -> list[Feature]:
+    """Return features of texts that can be parsed: numbers, texts that recur, other readings."""
+    found, table = [], sample.table
+    for place in [feature.argument for feature in sample.leaves] if table.levels else ():
+        for parser in parsers_of(place, table) if readings(place, table) else ():
+            parsed = inside(parser, table)
+            about = basic_features(Sample(parsed, None, 0, choose(parsed, None, 0)), [])
+            for inner in filter(_is_plain, about):
+                for kind, said, what in _parsed_quantities(inner, parsed):
+                    part = Part(place, parser, what)
+                    found.append(Feature(word_parsed(part, said), kind, part))
+    return found
+
+
+def _is_plain(inner: Feature) -> bool:
+    """Return whether a person would ask for this feature of a parsed text first.
+
+    All others are features of the text itself.
+    """
+    is_number = inner.kind == "reading" and inner.argument.what == "float"
+    return is_number or inner.kind in ("leaf", "len", "key", "aspect", *_PARSED)
+
+
+def _parsed_quantities(inner: Feature, parsed: Table) -> Iterator[tuple[str, str, Any]]:
+    """Yield what to ask of a feature of parsed texts: its number, or which category it is."""
+    codes = inner.columns(parsed)[1]
+    if (codes == NUMBER).any():
+        is_test = inner.of_kind.test
+        holds = Equals(inner, 1.0) if is_test else inner
+        yield _PARSED[is_test], inner.text, holds
+    counts = np.bincount(codes[codes >= 0], minlength=len(parsed.levels))
+    if inner.of_kind.categories and (counts > 0).sum() <= SEVERAL:
+        for level, count in zip(parsed.levels, counts.tolist(), strict=True):
+            if 0 < count < len(codes):
+                yield _PARSED[True], str(Is(inner, level)), Is(inner, level)

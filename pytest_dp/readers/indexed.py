@@ -17,6 +17,8 @@ from zlib import crc32
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.outputs.feature import KINDS, Feature, Kind, numeric, values_of
+from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import Table
 
@@ -234,3 +236,18 @@ def _plain(table: Table, place: str) -> Floats:
     ]
     by_code = np.array([*named, np.nan, np.nan])  # the last two stand for no category
     return np.where(codes == NUMBER, numbers, by_code[codes])
+
+
+KINDS["at an index"] = Kind(lambda what, table: what.column(table), categories=True)
+KINDS["given an index"] = Kind(numeric(values_of), parts=lambda *_: None, ease="no")
+
+
+def indexed_features(sample: Sample) -> list[Feature]:
+    """Return what stands at indices, and evidence at the positions that go with an index."""
+    if not sample.many:
+        return []
+    found = [Feature(str(one), "at an index", one) for one in at_indices(sample.table)]
+    if sample.on_d is not None:
+        learned = given_index(sample.table, sample.on_d, sample.paired)
+        found += [Feature(str(one), "given an index", one) for one in learned]
+    return found

@@ -13,6 +13,9 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.limits import DIVISOR_ERRORS, DOZENS, FEW, MOSTLY, ON_GRID, SINGLE_ERRORS
+from pytest_dp.outputs.feature import KINDS, Feature, Kind, numeric, values_of
+from pytest_dp.outputs.features import Sample
+from pytest_dp.outputs.relations import inverse_of, nice
 from pytest_dp.outputs.table import Table
 
 
@@ -130,21 +133,6 @@ def _median_around(rest: Floats, step: float) -> float:
     return best[1]
 
 
-def nice(number: float, error: float) -> float:
-    """A number within `error` that is easier to write: with few digits, or 1 / k."""
-    shorter = [float(f"{number:.{digits}g}") for digits in range(1, 13)]
-    inverse = _inverse(number)
-    if inverse:
-        shorter.insert(3, 1 / inverse)
-    return next((short for short in shorter if abs(short - number) <= error), number)
-
-
-def _inverse(number: float) -> int:
-    """The integer next to 1 / number; 0 where there is none, or none that floats hold."""
-    inverse = 1 / number if 0 < number < 1 else 0.0
-    return round(inverse) if math.isfinite(inverse) else 0
-
-
 @dataclass(frozen=True, slots=True)
 class Remainder:
     """``round((x + shift) % step, digits)``: what a step leaves of a number or its log."""
@@ -170,7 +158,7 @@ class Remainder:
     @property
     def written_step(self) -> str:
         """The step, as 1 / k where that is shorter."""
-        inverse = _inverse(self.step)
+        inverse = inverse_of(self.step)
         step = repr(self.step)
         return f"1 / {inverse}" if len(step) > 8 and inverse and 1 / inverse == self.step else step
 
@@ -228,3 +216,14 @@ def _remainder(known: list[Grid]) -> Remainder:
     finest = 20 * max(grid.error for grid in known)
     digits = math.ceil(-math.log10(max(gap / 100, finest)))
     return Remainder(step, shift, digits)
+
+
+KINDS["remainder"] = Kind(numeric(values_of), lambda *_: None, discrete=True)
+
+
+def lattice_features(sample: Sample) -> list[Feature]:
+    """Return remainders in which rounded noise cancels, if these outputs have any."""
+    if not sample.many or sample.sides is None:
+        return []
+    found = [Feature(str(one), "remainder", one) for one in remainders(*sample.sides)]
+    return sample.most_distinguishing(found)
