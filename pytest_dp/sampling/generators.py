@@ -25,8 +25,8 @@ from pytest_dp.sampling.streams import child
 NUMPYS: np.random.RandomState = mtrand._rand  # noqa: SLF001
 PYTHONS: random.Random = random._inst  # noqa: SLF001
 """The global generators of ``np.random`` and `random`."""
-NUMPYS_NUMBER, PYTHONS_NUMBER = 1, 2
-"""Their numbers among the sources of `Runs`; given by the order of these."""
+PYTHONS_NUMBER = 2
+"""The number of `PYTHONS` among the sources of `Runs`; given by the order of these."""
 SOURCE_CHILD = 6
 """Number of the child of a chunk's seed sequence that seeds the first source of `Runs`.
 
@@ -101,45 +101,17 @@ def reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
 
 # --- what comes back at the end ---
 
-_SPARE: list[np.random.MT19937] = []
-"""Bit generators that stand in for that of ``np.random``, and are in no use now."""
-_SMALL = np.random.PCG64(0)
-
 
 @contextmanager
-def _put_back(captured: Captured) -> Iterator[np.random.MT19937]:
-    """All generators within reach are back where they were at the end.
-
-    Meanwhile ``np.random`` draws from another bit generator, which is given: to write down 624
-    words and to write them back takes longer than many a run.
-    """
-    kept = [(source, state_of(source)) for source in (PYTHONS, *captured.generators)]
-    earlier = mtrand.get_bit_generator()
-    before = NUMPYS.get_state(legacy=False) if _keeps_a_normal() else None
-    spare = _SPARE.pop() if _SPARE else np.random.MT19937(0)
-    mtrand.set_bit_generator(spare)
+def _put_back(captured: Captured) -> Iterator[None]:
+    """Put all generators within reach back to where they were, at the end."""
+    sources = (NUMPYS, PYTHONS, *captured.generators)
+    kept = [(source, state_of(source)) for source in sources]
     try:
-        yield spare
+        yield
     finally:
-        mtrand.set_bit_generator(earlier)  # as it was, but for half a pair of normal draws
-        if before is not None:
-            NUMPYS.set_state(before)
-        _SPARE.append(spare)
         for source, state in kept:
             restore(source, state)
-
-
-def _keeps_a_normal() -> bool:
-    """Return whether ``np.random`` keeps the second half of a pair of normal draws.
-
-    It tells with its state: that of a small bit generator in place of its own, to save time.
-    """
-    bits: Any = NUMPYS._bit_generator  # noqa: SLF001
-    NUMPYS._bit_generator = _SMALL  # noqa: SLF001
-    try:
-        return bool(NUMPYS.get_state(legacy=False)["has_gauss"])
-    finally:
-        NUMPYS._bit_generator = bits  # noqa: SLF001
 
 
 # --- a stream for a chunk ---
@@ -174,10 +146,6 @@ def seed_randomness(
 
 # --- a stream for every run ---
 
-_UNTOUCHED_SEED = 0
-_UNTOUCHED = np.random.RandomState(_UNTOUCHED_SEED)._bit_generator.random_raw()  # noqa: SLF001
-"""What ``np.random`` gives next as long as it was not used since it was seeded so."""
-
 
 class Runs:
     """The sources of random numbers of a mechanism, with a stream for every run.
@@ -200,11 +168,8 @@ class Runs:
         self.restart: Restart = _restart_all([])
 
     def __enter__(self) -> Self:
-        self._spare = self._stack.enter_context(_put_back(self._captured))
-        NUMPYS.seed(_UNTOUCHED_SEED)
-        self._before = {
-            k: _comparable(state_of(self._sources[k])) for k in self._idle - {NUMPYS_NUMBER}
-        }
+        self._stack.enter_context(_put_back(self._captured))
+        self._before = {k: _comparable(state_of(self._sources[k])) for k in self._idle}
         restarts = [
             _restarts(source, child(self._sequence, SOURCE_CHILD + k), self._count)
             for k, source in enumerate(self._sources)
@@ -228,16 +193,8 @@ class Runs:
     def are_idle(self) -> bool:
         """Return whether the mechanism used none of the sources that are not restarted."""
         return all(
-            self._numpys_is_untouched()
-            if k == NUMPYS_NUMBER
-            else _comparable(state_of(self._sources[k])) == self._before[k]
-            for k in self._idle
+            _comparable(state_of(self._sources[k])) == before for k, before in self._before.items()
         )
-
-    def _numpys_is_untouched(self) -> bool:
-        untouched: bool = self._spare.random_raw() == _UNTOUCHED
-        NUMPYS.seed(_UNTOUCHED_SEED)
-        return untouched
 
 
 def _comparable(state: Any) -> Any:

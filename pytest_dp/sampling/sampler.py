@@ -121,7 +121,7 @@ class Sampler(Subject):
     def can_couple(
         self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
     ) -> bool:
-        """As `Subject.can_couple`; processes start up meanwhile, if there will be work for them."""
+        """As `Subject.can_couple`, once it is known whether the mechanism is slow."""
         self._decide_if_slow()
         return super().can_couple(input1, input2, deadline, rows)
 
@@ -157,14 +157,12 @@ class Sampler(Subject):
         return 2 * (draw.count + sum(checked)) + 4 * self._rows_to_try(draw)
 
     def _decide_if_slow(self) -> None:
-        """Decide, once and for all, whether the mechanism is slow; workers start up meanwhile.
+        """Decide, once and for all, whether the mechanism is slow.
 
         By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
         """
         if self._slow is None and self.runs:
             self._slow = self.call.size is None and self._costs.least >= SLOW_RUN
-            if self._slow and self.n_jobs > 1:
-                workers.start(self.n_jobs)
 
     def _outputs(self, dataset: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
         return self._in_process([(dataset, [[chunk]])], _identity, deadline)[0][0]

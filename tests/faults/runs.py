@@ -54,8 +54,8 @@ FAULTS = (
     Fault(
         "use-of-a-source-unseen",
         "sampling/generators.py",
-        "untouched: bool = self._spare.random_raw() == _UNTOUCHED",
-        "untouched = True",
+        "_comparable(state_of(self._sources[k])) == before for k, before in self._before.items()",
+        "before is not None for k, before in self._before.items()",
         "Runs that draw on numpy's global generator are taken for functions of their stream.",
         "unit/test_sampling_coupled.py::test_a_source_that_is_used_is_not_idle",
     ),

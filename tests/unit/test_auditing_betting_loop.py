@@ -26,7 +26,7 @@ from pytest_dp.statistics.ledger import Ledger
 
 RANK = rank_for(ApproximateDP(1.0), rarest=0.0)
 ROOM = Path(__file__).parents[2] / "pytest_dp/auditing"
-OPTIONAL = {"auditors", "blame", "known", "oracles", "search", "sensitivity", "symbolic"}
+OPTIONAL = {"auditors", "blame", "known", "oracles", "readers", "search", "sensitivity", "symbolic"}
 
 
 class Answers:
