@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, pairwise
 from typing import TypeVar
 
@@ -40,7 +39,7 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE, check_of
-from pytest_dp.sampling.sharing import OUT_OF_REACH, CannotShare, Comparison
+from pytest_dp.sampling.sharing import CannotShare, Comparison
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.subject import Subject
 
@@ -121,7 +120,7 @@ class Sampler(Subject):
     def can_couple(
         self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
     ) -> bool:
-        """As `Subject.can_couple`, once it is known whether the mechanism is slow."""
+        """As `Subject.can_couple`; processes start up meanwhile, if there will be work for them."""
         self._decide_if_slow()
         return super().can_couple(input1, input2, deadline, rows)
 
@@ -157,12 +156,14 @@ class Sampler(Subject):
         return 2 * (draw.count + sum(checked)) + 4 * self._rows_to_try(draw)
 
     def _decide_if_slow(self) -> None:
-        """Decide, once and for all, whether the mechanism is slow.
+        """Decide, once and for all, whether the mechanism is slow; workers start up meanwhile.
 
         By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
         """
         if self._slow is None and self.runs:
             self._slow = self.call.size is None and self._costs.least >= SLOW_RUN
+            if self._slow and self.n_jobs > 1:
+                workers.start(self.n_jobs)
 
     def _outputs(self, dataset: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
         return self._in_process([(dataset, [[chunk]])], _identity, deadline)[0][0]
@@ -245,11 +246,7 @@ class Sampler(Subject):
                     comparison.check(shared.trial)
                 chunks = chain.from_iterable(groups)
                 # A job may end early.
-                ran = list(zip(chunks, shared.chunks, strict=False))
-                seen = partial(comparison.was_seen, replayable=self.replayable)
-                if any(seen(fingerprint, chunk) for chunk, (_, fingerprint) in ran):
-                    raise CannotShare(OUT_OF_REACH)
-                for chunk, (summary, _) in ran:
+                for chunk, summary in zip(chunks, shared.chunks, strict=False):
                     self._account(works[index][0], chunk, summary)
                 if shared.error is not None:
                     raise shared.error

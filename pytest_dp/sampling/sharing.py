@@ -3,7 +3,7 @@
 A generator that is copied into several processes deals the same numbers in each. `captured.find`
 finds those that Python code holds, also where nothing of them is pickled: in a module that workers
 import, in an object that makes its generator anew. Those of compiled code, of which a pickle would
-show bytes at most, are told by what they give: a trial in each process, and what chunks begin with.
+show bytes at most, are told by what they give: a trial in each process.
 """
 
 from __future__ import annotations
@@ -15,14 +15,8 @@ import platform
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from pytest_dp import clocks
-from pytest_dp.arrays import Outputs
-from pytest_dp.reprs import safe_repr
-from pytest_dp.sampling.chunks import Chunk
 from pytest_dp.sampling.deadline import Deadline
 
 OUT_OF_REACH = (
@@ -38,8 +32,6 @@ class CannotShare(Exception):  # noqa: N818  a way out, not an error
 COINCIDENCE_SURPRISE = 14.0
 """Derived: the negative logarithm of the chance, one in a million, of a coincidence that is taken
 for a copied generator."""
-UNIQUE_SURPRISE = COINCIDENCE_SURPRISE + 2 * math.log(1e9)
-"""Surprise of outputs that tell a chunk from a billion others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +41,6 @@ class Fingerprint:
     digest: bytes
     surprise: float
     """How unlikely the same outputs would be by chance, as a negative logarithm."""
-
-
-def fingerprint(outputs: Outputs) -> Fingerprint:
-    """The fingerprint of as many outputs as it takes; the outputs alone decide how many."""
-    texts: list[str] = []
-    for look in (32, 128, 512):
-        texts += map(_text, outputs[len(texts) : look])
-        if len(texts) < look or _surprise_of_values(texts) >= UNIQUE_SURPRISE:
-            break
-    return Fingerprint(digest(texts), surprise(texts))
-
-
-def _text(output: Any) -> str:
-    if isinstance(output, np.ndarray) and output.dtype.kind in "biufc":  # its repr is slow
-        rest = hashlib.sha256(output.tobytes()).hexdigest()
-        return f"{output.ravel()[:8].tolist()} {rest}"
-    return safe_repr(output)
 
 
 def digest(texts: list[str]) -> bytes:
@@ -83,12 +58,9 @@ def surprise(texts: list[str]) -> float:
     hardly ever come twice; unless one of them did.
     """
     long = sum(n == 1 and bool(_LONG_FLOAT.search(text)) for text, n in Counter(texts).items())
-    return _surprise_of_values(texts) + long * max(0.0, 20.0 - math.log(len(texts) or 1))
-
-
-def _surprise_of_values(texts: list[str]) -> float:
-    """From frequencies alone: no distribution makes the same independent outputs more likely."""
-    return sum(-n * math.log(n / len(texts)) for n in Counter(texts).values())
+    # From frequencies alone: no distribution makes the same independent outputs more likely.
+    frequent = sum(-n * math.log(n / len(texts)) for n in Counter(texts).values())
+    return frequent + long * max(0.0, 20.0 - math.log(len(texts) or 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +83,6 @@ class Comparison:
     def __init__(self, local: Trial) -> None:
         self.local = local
         self._trials = {local.process: local}
-        self._fingerprints: dict[bytes, Chunk] = {}
 
     def check(self, trial: Trial) -> None:
         """Refuse a worker's outputs if they cannot be used beside those of other processes.
@@ -137,16 +108,6 @@ class Comparison:
                 )
             if any(t.outputs == trial.outputs for t in elsewhere):
                 raise CannotShare(OUT_OF_REACH)
-
-    def was_seen(self, fingerprint: Fingerprint, chunk: Chunk, replayable: bool) -> bool:
-        """Return whether another chunk began with the very same outputs, beyond coincidence."""
-        enough = COINCIDENCE_SURPRISE + 2 * math.log(len(self._fingerprints) + 1)
-        if fingerprint.surprise < enough:
-            return False
-        earlier = self._fingerprints.setdefault(fingerprint.digest, chunk)
-        if earlier is chunk:
-            return False
-        return earlier.key != chunk.key or not replayable  # a chunk may be drawn again
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,6 @@ from pytest_dp.sampling.sharing import (
     Sent,
     Trial,
     digest,
-    fingerprint,
     surprise,
     this_process,
 )
@@ -117,7 +116,7 @@ class Shared:
 
     trial: Trial | None
     """None if it could not be run."""
-    chunks: list[tuple[Summary, Fingerprint]]
+    chunks: list[Summary]
     values: list[Any]
     """What the function said of every group."""
     error: Exception | None = None
@@ -162,6 +161,11 @@ def share_out(
 @waits_for_others
 def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[Sent]:
     """Yield the results of jobs, in their order; raise their errors as errors of ours."""
+    while _STARTING:
+        parallel, started = _STARTING.pop()
+        parallel.timeout = _patience(deadline)
+        with contextlib.suppress(Exception):  # they may have been ended meanwhile: there are others
+            list(started)
     try:
         parallel = _parallel(n_jobs)
         parallel.timeout = _patience(deadline)
@@ -189,6 +193,8 @@ def _patience(deadline: Deadline) -> float:
     return clocks.WALL_FACTOR * max(deadline.to_the_last(), 0.1) + STARTING_SECONDS
 
 
+_STARTING: list[tuple[joblib.Parallel, Iterator[None]]] = []
+"""Processes that are starting up: joblib would kill them if what comes back were dropped."""
 _KEPT: list[tuple[Any, int, joblib.Parallel]] = []
 """At most one pool of processes that joblib would otherwise start for every call."""
 _OURS: list[Any] = []
@@ -224,6 +230,20 @@ def _run_pool(pool: joblib.Parallel, work: Iterator[Any]) -> Any:
     return results
 
 
+def start(n_jobs: int) -> None:
+    """Start so many processes, which meanwhile load what they need."""
+    if not _STARTING:
+        job = joblib.delayed(_ready)
+        with contextlib.suppress(OSError):  # said where they are needed
+            pool = _parallel(n_jobs)
+            if pool.return_generator:
+                _STARTING.append((pool, _run_pool(pool, (job() for _ in range(n_jobs)))))
+
+
+def _ready() -> None:
+    """In a worker, which has loaded this module to get here."""
+
+
 @waits_for_others
 def stop() -> None:
     """End the worker processes that were started here, if there are any."""
@@ -252,11 +272,11 @@ def _work(order: Order, sent: bytes, groups: list[Group], left: Left) -> Sent:
 
 def _run_job(order: Order, sent: bytes, groups: list[Group], deadline: Deadline) -> bytes:
     trial: Trial | None = None
-    told: list[tuple[Summary, Fingerprint]] = []
+    told: list[Summary] = []
     values: list[Any] = []
 
     def heed(done: Done) -> None:
-        told.append((done.told, fingerprint(done.outputs)))
+        told.append(done.told)
 
     if deadline.to_the_last() < 0:  # what hung before would hang again
         return _pickle_to_send(Shared(None, [], [], OutOfTime()))

@@ -218,8 +218,6 @@ TELLING = {
     "order of keys": lambda r, n, x: {key: r.laplace() for key in KEYS[n]},
     "inner order": lambda r, n, x: [{key: r.laplace() for key in KEYS[n]}],
     "first of many keys": lambda r, n, x: keys_first(r, n),
-    "number as a key": lambda r, n, x: {x: 1},
-    "beginning of a key": lambda r, n, x: {f"{n} {token(r)}": 1, "b": 2},
     # whole numbers beyond floats
     "huge": lambda r, n, x: 10**30 + n,
     "noise on a huge number": lambda r, n, x: 10**30 + 50 * n + int(r.integers(-20, 20)),

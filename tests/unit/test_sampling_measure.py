@@ -8,21 +8,18 @@ import os
 import threading
 import time
 import tracemalloc
-from collections import deque
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from drawing import at_work, draws_of, measure, sampler, scalar, warm
+from drawing import at_work, draws_of, measure, scalar, warm
 
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.limits import CHUNK
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling.chunks import Chunk, Input, cut_draw, group_chunks
+from pytest_dp.sampling.chunks import Chunk, cut_draw, group_chunks
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.sharing import UNIQUE_SURPRISE, fingerprint
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
 
@@ -282,37 +279,6 @@ def test_a_guard_comes_before_the_function():
         measure(Budget(512 * 8 - 300), fails, counts=(70_000,))
 
 
-class OnlyLater:
-    """Draws from a generator out of reach, but not when it is tried."""
-
-    def __init__(self, at_most):
-        self.held = deque([np.random.default_rng(3)])
-        self.at_most = at_most
-
-    def __call__(self, data, rng):
-        if data[0] == 0:
-            return rng.random()
-        value = self.held[0].random()
-        time.sleep(1e-4)
-        return value if self.at_most is None else bool(value < self.at_most)
-
-
-@pytest.mark.spot(3)
-@pytest.mark.slow
-@pytest.mark.parametrize("at_most", [None, 0.5, 0.1])
-def test_copies_of_a_generator_are_told_by_the_outputs_of_pieces(at_most):
-    """What tells them travels back from the workers without the outputs."""
-    for _ in range(5):  # it takes two processes, and the second may come late
-        some = sampler(OnlyLater(at_most), n_jobs=2)
-        given = [Input([0]), Input([1])]
-        some.warm_up(given[0], Deadline(60))
-        draws = [Draw(one, 8_000, (1, side)) for side, one in enumerate(given)]
-        some.measure(draws, len, Deadline(60))
-        if some.n_jobs == 1:
-            break
-    assert "out of reach" in some.notes[0]
-
-
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -325,32 +291,3 @@ def test_outputs_of_few_values_raise_no_alarm(mechanism):
     assert sum(results[0]) == 20_000
     assert some.n_jobs == 2
     assert not some.notes
-
-
-@pytest.mark.slow
-def test_fingerprints_look_no_further_than_they_must():
-    class Told:
-        shown = 0
-
-        def __init__(self, value):
-            self.value = value
-
-        def __repr__(self):
-            Told.shown += 1
-            return repr(self.value)
-
-    rng = np.random.default_rng(0)
-    for values, most in (
-        (rng.random(512), 32),
-        (rng.random(512) < 0.5, 128),
-        (rng.random(512) < 0.001, 512),
-    ):
-        Told.shown = 0
-        made = fingerprint([Told(value) for value in values.tolist()])
-        assert Told.shown == most
-        assert (made.surprise > UNIQUE_SURPRISE) == (most < 512)
-        assert made == fingerprint(values.tolist())
-        assert made != fingerprint([values[0], *values[:-1]])
-    assert fingerprint([0.1 + 0.2] * 500).surprise == 0
-    assert fingerprint(rng.random(4).tolist()).surprise > UNIQUE_SURPRISE
-    assert fingerprint(rng.random((40, 30))).surprise > UNIQUE_SURPRISE
