@@ -119,7 +119,7 @@ def _summary(kind: str, **traits: Any) -> Kind:
     return Kind(numeric(lambda _, table: number(table)), of_all=True, **traits)
 
 
-def values_of(what: Any, table: Table) -> Floats:
+def column_of_argument(what: Any, table: Table) -> Floats:
     """Return the numbers of an argument that works them out by itself."""
     values: Floats = what.values(table)
     return values
@@ -158,7 +158,7 @@ KINDS: dict[str, Kind] = {
     "bit": _whole(quantities.bit, ease="no"),
     "lowest bit": _whole(quantities.lowest_bit),
     "key": true_or_false(forms.has_key, cost=0.0),
-    "relation": Kind(numeric(values_of), _of_relation, discrete=True),
+    "relation": Kind(numeric(column_of_argument), _of_relation, discrete=True),
     "type of the output": true_or_false(forms.is_of_type),
     "type of a number": true_or_false(forms.has_number_type),
     "aspect": true_or_false(forms.has_aspect),

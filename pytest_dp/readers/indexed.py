@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.outputs.feature import KINDS, Feature, Kind, numeric, values_of
+from pytest_dp.outputs.feature import KINDS, Feature, Kind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import Table
@@ -239,7 +239,7 @@ def _plain(table: Table, place: str) -> Floats:
 
 
 KINDS["at an index"] = Kind(lambda what, table: what.column(table), categories=True)
-KINDS["given an index"] = Kind(numeric(values_of), parts=lambda *_: None, ease="no")
+KINDS["given an index"] = Kind(numeric(column_of_argument), parts=lambda *_: None, ease="no")
 
 
 def indexed_features(sample: Sample) -> list[Feature]:

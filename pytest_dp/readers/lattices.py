@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.limits import DIVISOR_ERRORS, DOZENS, FEW, MOSTLY, ON_GRID, SINGLE_ERRORS
-from pytest_dp.outputs.feature import KINDS, Feature, Kind, numeric, values_of
+from pytest_dp.outputs.feature import KINDS, Feature, Kind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.relations import inverse_of, nice
 from pytest_dp.outputs.table import Table
@@ -218,7 +218,7 @@ def _remainder(known: list[Grid]) -> Remainder:
     return Remainder(step, shift, digits)
 
 
-KINDS["remainder"] = Kind(numeric(values_of), lambda *_: None, discrete=True)
+KINDS["remainder"] = Kind(numeric(column_of_argument), lambda *_: None, discrete=True)
 
 
 def lattice_features(sample: Sample) -> list[Feature]:

@@ -19,7 +19,14 @@ import numpy as np
 
 from pytest_dp.arrays import Floats
 from pytest_dp.limits import FEW, MANY, RARELY, SEVERAL, THOUSAND
-from pytest_dp.outputs.feature import KINDS, Feature, Kind, numeric, true_or_false, values_of
+from pytest_dp.outputs.feature import (
+    KINDS,
+    Feature,
+    Kind,
+    column_of_argument,
+    numeric,
+    true_or_false,
+)
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table
@@ -209,9 +216,9 @@ _READ_IN: dict[str, Callable[[list[Any]], _Wanted]] = {
     "kind": _readings_of_kinds,
 }
 _KINDS = {
-    "reading": Kind(numeric(values_of)),
-    "reading of characters": Kind(numeric(values_of), ease="hard"),
-    "reading that is a test": true_or_false(values_of, cost=0.0),
+    "reading": Kind(numeric(column_of_argument)),
+    "reading of characters": Kind(numeric(column_of_argument), ease="hard"),
+    "reading that is a test": true_or_false(column_of_argument, cost=0.0),
 }
 KINDS.update(_KINDS)
 
