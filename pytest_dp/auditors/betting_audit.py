@@ -253,8 +253,7 @@ class BettingAudit:
         """Bring a pair up to so many outputs, if there is time, and learn from them."""
         size = pairs - state.drawn
         left = self.context.max_samples - self.context.sampler.runs - 2 * (MANY // 2)
-        affordable = min(left, self.context.affordable()) / 4
-        if 0 < size <= affordable:
+        if 0 < size <= min(left, self.context.shown_runs) / 4:
             self.runs.deadline = self.context.deadline
             self.loop.draw(state, size)
             self.refit(state)

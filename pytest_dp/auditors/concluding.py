@@ -385,10 +385,11 @@ def _divergence(bets: BettingAudit, winner: PairState) -> Distance | None:
 
 def _strongest(bets: BettingAudit, known: list[PairState]) -> Strongest | None:
     left = bets.context.max_samples
-    if bets.satisfied:
-        left = max(SHOWN_OUTPUTS, int(RESERVE / (1 - RESERVE) * bets.context.sampler.runs))
-    if not bets.refuted and bets.is_broken_beyond:  # which has a counterexample to count
-        left = min(left, bets.context.to_test // 2)
+    if not bets.refuted:
+        left = int(RESERVE / (1 - RESERVE) * bets.context.sampler.runs)
+        left = max(left, SHOWN_OUTPUTS) if bets.satisfied else left
+        if bets.is_broken_beyond:  # which has a counterexample to count
+            left = min(left, bets.context.to_test // 2)
     found = strongest(bets.context, bets.pool, known, bets.refuted, left)
     if found is None and not bets.refuted and known[0] in bets.bearing_out.suspects():
         # by what was bet on

@@ -19,6 +19,7 @@ from pytest_dp.inputs.sources import PairSource
 from pytest_dp.limits import (
     HUNDREDS,
     LONG_STEP_TIME,
+    MILLION,
     RESERVE,
     SEVERAL,
     STEP_TIME,
@@ -48,9 +49,8 @@ class Context:
 
     `earlier` is evidence of runs of the same audit with other random numbers; None if nobody
     collects it. `screened` is how far the answer moves on many pairs, once that is known. Once the
-    claim was refuted, `broken` is the pair on which it was, and `told` is when the violation should
-    be reported. Work on it is planned to end by then; what takes longer than it seemed is
-    interrupted only at the end of `max_seconds`.
+    claim was refuted, `broken` is the pair on which it was, `shown_runs` is by how many runs the
+    violation is shown, and `told` is when what takes longer than was planned is cut off.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Context:
         self.screened = Screened()
         self.broken: Pair | None = None
         self.told: Deadline | None = None
+        self.shown_runs = MILLION
 
     def count_from(self, watch: clocks.Stopwatch) -> None:
         """Count the effort of the audit from when a stopwatch was started."""
@@ -118,8 +119,6 @@ class Context:
         """Runs that fit into the time that is left, with a margin."""
         cost = self.sampler.seconds_a_run or 0.0
         left = self.deadline.remaining()
-        if self.told is not None:
-            left = min(left, self.told.remaining() - self.seconds_to_confirm(self.told.allowed))
         return math.inf if cost == 0 else PLANNED_SHARE * max(left, 0) / cost
 
     def plan(self, runs: float, *, paired: bool = False) -> PlannedTest:
@@ -127,12 +126,13 @@ class Context:
         return PlannedTest(self.guarantee, runs, self.alpha, paired)
 
     def refuted(self) -> None:
-        """Plan to tell soon of a claim that is refuted: in a share of the time that was spent.
+        """Plan to tell soon of a claim that is refuted: by a share of the runs that refuted it.
 
-        That is a few seconds at least. The counterexample may take all that is left of max_seconds,
-        but for the runs that confirm it, should it need them.
+        Or by as many as take a few seconds, if these are more. As much time is allowed.
         """
         spent, left = self._end.spent(), self.to_conclude()
+        soon = self.runs_within(TOLD_SECONDS, MILLION)
+        self.shown_runs = max(soon, int(TIME_SHARE * self.sampler.runs))
         self.told = Deadline(min(max(TOLD_SECONDS, TIME_SHARE * spent), left))
         self.deadline = Deadline(left - self.seconds_to_confirm(left))
 

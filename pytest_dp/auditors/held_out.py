@@ -74,14 +74,15 @@ def count(
     *,
     even: bool = False,
     drawn: bool = True,
+    batch: int = 0,
 ) -> Tested | None:
     """Count in `total` held-out samples; None if there is not one for each input.
 
     More are drawn on the input that needs more, unless they are to be `even`. `drawn` is whether a
-    picture may be drawn of them.
+    picture may be drawn of them. Each `batch` of the same audit has samples of its own.
     """
     if not witness.coupled:
-        return _count_apart(context, pool, witness, total, even=even, drawn=drawn)
+        return _count_apart(context, pool, witness, total, even=even, drawn=drawn, batch=batch)
     before = context.sampler.runs
     try:
         return _count_pairs(context, pool, witness, total // 2, drawn=drawn)
@@ -167,7 +168,14 @@ def _counted(
 
 
 def _count_apart(
-    context: Context, pool: Pool, witness: Witness, total: int, *, even: bool, drawn: bool
+    context: Context,
+    pool: Pool,
+    witness: Witness,
+    total: int,
+    *,
+    even: bool,
+    drawn: bool,
+    batch: int = 0,
 ) -> Tested | None:
     """Count in independent samples, more of them on the input that needs more."""
     share, chances = 0.5, (np.array(witness.p1), np.array(witness.p2))
@@ -179,7 +187,7 @@ def _count_apart(
     if n1 < 1:
         return None
     draws = [
-        Draw(pool.inputs[i], size, (Purpose.TEST, i, side))
+        Draw(pool.inputs[i], size, (Purpose.TEST, i, side, *((batch,) if batch else ())))
         for side, (i, size) in enumerate(zip(witness.sides, runs, strict=True))
     ]
     tally = _tally(context, witness, drawn=drawn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.strongest import length_of
+from pytest_dp.auditors.strongest import CUT_OFF, length_of
 from pytest_dp.limits import LONG_DATASET
 from pytest_dp.report import numbers
 from pytest_dp.reprs import plural
@@ -13,10 +13,7 @@ def note_if_late(bets: BettingAudit) -> None:
     """Note that an audit was cut off, and what it has not come to."""
     context = bets.context
     if bets.late and context.told is not None and context.before_the_limit() > 0:
-        context.sampler.note(
-            "the seconds in which a violation is told were over before all was counted: this "
-            "machine is slow, or busy; run it again to see more"
-        )
+        context.sampler.note(CUT_OFF)
     elif bets.late:
         context.sampler.note(
             f"cut off after max_seconds={context.settings.max_seconds:g}, with "

@@ -13,12 +13,20 @@ from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.pair_state import PairState, edge
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import HUNDREDS, LONG_STEP_TIME, SAMPLES_SHARE, THOUSAND
+from pytest_dp.limits import LONG_STEP_TIME, SAMPLES_SHARE, THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
+
+MAX_TRIALS = 64
+"""Pairs on which it is tried to refute the claim again. More: a violation is told later; fewer: the
+pair that is shown is larger."""
+CUT_OFF = (
+    "the search for a smaller pair was cut off: this machine is slow, or busy; run it again to see "
+    "a smaller one"
+)
 
 
 def smallest(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
@@ -55,32 +63,34 @@ class _Search:
         self.raises = _raises(winner)
         self.only_told = context.only_told(winner.pair)
         self.least_hope = 0.5 * edge(winner.record, context.guarantee)
-        # What it leaves has to do for as many runs as the proof took, which show what it is worth.
-        to_count = max(HUNDREDS, 2 * winner.drawn) * (context.sampler.seconds_a_run or 0.0)
-        left = context.to_tell() - context.seconds_to_confirm(context.to_tell())
-        self.deadline = Deadline(min(LONG_STEP_TIME * left, left - to_count))
-        left = max(context.max_samples - context.sampler.runs, 0)
-        self.max_runs = context.sampler.runs + SAMPLES_SHARE * left
+        self.deadline = Deadline(LONG_STEP_TIME * context.to_tell())
+        left = SAMPLES_SHARE * max(context.max_samples - context.sampler.runs, 0)
+        self.max_runs = context.sampler.runs + min(left, context.shown_runs)
         self.runs = max(2 * THOUSAND, 4 * 2 * winner.drawn)
+        self.trials = 0
 
     def breaks_in_time(self, pair: Pair) -> bool:
         """As `breaks`; raises OutOfTime where no time is left, or no samples, to see whether."""
-        if self._is_over:
+        if self._is_over():
             raise OutOfTime
         return self.breaks(pair)
 
-    @property
     def _is_over(self) -> bool:
-        over = self.context.sampler.runs + self.runs > self.max_runs
-        return over or self.deadline.remaining() <= 0
+        """Return whether samples or trials are used up, or time; a note says so of time."""
+        runs = self.context.sampler.runs + self.runs
+        if self.trials >= MAX_TRIALS or runs > self.max_runs:
+            return True
+        if self.deadline.remaining() > 0:
+            return False
+        self.context.sampler.note(CUT_OFF)
+        return True
 
     def breaks(self, pair: Pair) -> bool:
         """Whether the claim is refuted on this pair too, and in the same way."""
         pair = replace(pair, beyond=self.context.source.bounds.beyond(pair))
-        if self.context.only_told(pair) != self.only_told:
+        if self.context.only_told(pair) != self.only_told or self._is_over():
             return False
-        if self._is_over:
-            return False
+        self.trials += 1
         runs = self.context.sampler.runs
         bets, state = self.won
         trial = bets.on_pair(pair, coupled=state.coupled)

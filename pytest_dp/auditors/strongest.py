@@ -37,10 +37,8 @@ from pytest_dp.limits import (
     ATTACK_SHARE,
     LONG_STEP_TIME,
     NEARLY_HALF,
-    QUIET_SECONDS,
     READABLE_WORTH,
     RUNS,
-    SEARCH_TIME,
     SHOWN_OUTPUTS,
     STEPS,
     THOUSAND,
@@ -55,8 +53,15 @@ from pytest_dp.statistics.event_bets import event_growth
 from pytest_dp.statistics.event_test import event_test
 
 MIN_SHOWN_RUNS = 48
-"""Held-out runs that show a violation where they fit into half of what is left of max_seconds. With
-fewer, counts say nothing; with more, a red build keeps its readers waiting."""
+"""Held-out runs that show a violation, however slow they are. With fewer, counts say nothing; with
+more, a red build keeps its readers waiting."""
+SHARE_OF_FEW = 0.02
+"""Share of alpha for these few, where the planned ones were cut off. Larger: the planned ones show
+less; smaller: the few show less."""
+CUT_OFF = (
+    "the seconds in which a violation is told were over before all was counted: this machine is "
+    "slow, or busy; run it again to see more"
+)
 ALIKE = (HockeyStick(0.0, 0.0),)
 """The constraint of inputs that are not told apart at all."""
 
@@ -81,12 +86,10 @@ def strongest(
     If the claim was refuted, there are as many held-out samples as a clear picture needs, and the
     attack is returned even without any; otherwise there are `max_runs`, where so many are left.
     """
-    affordable = context.affordable()
     if refuted:
         most = max(STEPS, 10 * 2 * sum(state.drawn for state in states))
-        fitting = context.runs_within(context.deadline.remaining() / 2, MIN_SHOWN_RUNS)
-        affordable = min(max(affordable, fitting), most)
-    left = int(min(max_runs, context.to_test, affordable))
+        max_runs = min(max_runs, most, max(context.shown_runs, MIN_SHOWN_RUNS))
+    left = int(min(max_runs, context.to_test))
     if left < 2 and not refuted:
         return None
     planned = max(left, RUNS // 2)
@@ -101,13 +104,10 @@ def strongest(
         witness = witness_of(state, choice, readable)
     if witness is None:
         return None
-    total = _samples_needed(context, witness, left) if refuted else left
-    try:
-        tested = held_out.count(context, pool, witness, total, drawn=refuted)
-    except OutOfTime as out:
-        if out.stack or not refuted:
-            raise
-        tested = None
+    if refuted:
+        tested = _count_refuted(context, pool, witness, _samples_needed(context, witness, left))
+    else:
+        tested = held_out.count(context, pool, witness, left, drawn=False)
     if tested is None and not refuted:
         return None
     with contextlib.suppress(OutOfTime):
@@ -116,17 +116,41 @@ def strongest(
     return Strongest(state, witness, tested)
 
 
+def _count_refuted(
+    context: Context, pool: Pool, witness: Witness, total: int
+) -> held_out.Tested | None:
+    """Count in as many held-out samples as were planned; in a few where these take too long.
+
+    None where no time is left even for these.
+    """
+    if total <= MIN_SHOWN_RUNS:
+        with contextlib.suppress(OutOfTime):
+            return held_out.count(context, pool, witness, total)
+        return None
+    planned, context.deadline = context.deadline, context.told or context.deadline
+    try:
+        tested = held_out.count(context, pool, witness, total)
+        return None if tested is None else replace(tested, share=tested.share * (1 - SHARE_OF_FEW))
+    except OutOfTime:
+        pass
+    finally:
+        context.deadline = planned
+    context.sampler.note(CUT_OFF)
+    few = replace(witness, coupled=False)
+    with contextlib.suppress(OutOfTime):
+        tested = held_out.count(context, pool, few, MIN_SHOWN_RUNS, batch=1)
+        return None if tested is None else replace(tested, share=SHARE_OF_FEW)
+    return None
+
+
 def read_in_time(
     context: Context, state: PairState, plan: PlannedTest, learned: float
 ) -> Read | None:
     """Return a readable event; None if there is none, or if it takes too long to find."""
     table, on_d = within(context.deadline.remaining(), state.outputs.table)
     looking = partial(read, context, state, table, on_d, plan, learned)
-    left = context.deadline.remaining()
-    if context.told is not None:  # a moment in any case, however late it is
-        left = min(left, max(context.to_tell(), QUIET_SECONDS))
     try:
-        return within(LONG_STEP_TIME * left, looking)
+        return within(LONG_STEP_TIME * context.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
         return None
 
@@ -219,10 +243,7 @@ def _clearest(state: PairState, sticks: tuple[HockeyStick, ...]) -> _Clearest | 
 
 
 def _samples_needed(context: Context, witness: Witness, left: int) -> int:
-    """Samples that show clearly what the witness is worth, of those that are left.
-
-    A clear picture may take its share of the time; to show that the claim is broken, all of it.
-    """
+    """Samples that show clearly what the witness is worth, of those that are left."""
     claim, claimed = context.guarantee, context.guarantee.claimed
     p1, p2 = np.array([max(witness.p1, 1e-12)]), np.array([witness.p2])
     test = event_test(claim)
@@ -237,11 +258,8 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
             total *= 2
         return left
 
-    clear = min(needed(claimed + NEARLY_HALF * min(best - claimed, 2.0), SHOWN_OUTPUTS), left)
-    quick = context.runs_within(SEARCH_TIME * context.settings.max_seconds, clear)
-    if best <= claimed:
-        return quick
-    return max(quick, min(needed(claimed, RUNS // 2), left))
+    clear = needed(claimed + NEARLY_HALF * min(best - claimed, 2.0), SHOWN_OUTPUTS)
+    return min(clear, left)
 
 
 def count_divergence(
@@ -258,7 +276,7 @@ def count_divergence(
     if not guarantee.divergences or len(record.joint[0]) < 2:
         return None
     pairs = int(np.clip(4 * state.drawn, 4 * THOUSAND, 50 * THOUSAND))
-    pairs = int(min(pairs, context.to_test / 4, context.affordable() / 4))
+    pairs = int(min(pairs, context.to_test / 4, context.shown_runs / 4))
     if pairs < 2:
         return None
     bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)

@@ -26,8 +26,8 @@ FAULTS = (
     Fault(
         "tested-on-what-was-searched",
         "auditors/held_out.py",
-        "Draw(pool.inputs[i], size, (Purpose.TEST, i, side))",
-        "Draw(pool.inputs[i], size, (Purpose.SEARCH, i, side))",
+        "(Purpose.TEST, i, side, *((batch,) if batch else ()))",
+        "(Purpose.SEARCH, i, side)",
         "Events are counted on the samples that chose them: selection inflates bounds.",
         WIRING + "test_no_random_numbers_are_drawn_twice",
     ),
