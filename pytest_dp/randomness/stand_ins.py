@@ -8,12 +8,10 @@ another process: their order is not known, or what is drawn there does not come 
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -23,44 +21,6 @@ from typing import Any, NoReturn
 from numpy.random import PCG64
 
 from pytest_dp.randomness.requests import KINDS, Request, Source, answer_request, plain
-
-_forks = itertools.count(1)
-_NUMBER = [0]
-
-
-def process_number() -> int:
-    """Return the number of this process among its forks; faster than its id."""
-    return _NUMBER[0]
-
-
-def _renumber() -> None:
-    _NUMBER[0] = next(_forks)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renumber)
-
-
-def end_if_forked(process: int, error: BaseException | None = None) -> None:
-    """End a process that a mechanism has forked since `process` was its number."""
-    if process != process_number():
-        _end(error)
-
-
-def _end(error: BaseException | None) -> NoReturn:
-    """End a process that was forked by a mechanism: it would go on as a second audit.
-
-    It ends as if the mechanism were all that it runs.
-    """
-    code = 0 if error is None else 1
-    if isinstance(error, SystemExit):
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-    elif error is not None:
-        traceback.print_exception(error)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(code & 0xFF)
-
 
 COPYING = {
     "__copy__",
@@ -79,7 +39,7 @@ ELSEWHERE = "it draws in another thread or process"
 
 def here() -> tuple[int, int]:
     """Return a key that differs between threads, and between processes."""
-    return process_number(), threading.get_ident()
+    return os.getpid(), threading.get_ident()
 
 
 class CannotInstrument(BaseException):

@@ -21,7 +21,6 @@ from pytest_dp.errors import CannotRun, ClaimError, MechanismError
 from pytest_dp.limits import MANY, SEVERAL, THOUSAND
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, all_equal
-from pytest_dp.randomness.stand_ins import end_if_forked, process_number
 from pytest_dp.sampling import reuse
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.generators import NO_GENERATORS, Captured, find
@@ -160,16 +159,14 @@ class Call:
     ) -> list[Any]:
         outputs = [*so_far]
         self.made.runs += count - len(outputs)
-        append, process = outputs.append, process_number()
+        append = outputs.append
         while len(outputs) < count:
             try:
                 for run in range(len(outputs), count):
                     if before is not None:
                         before(run)
                     append(run_once())
-                    end_if_forked(process)
             except BaseException as error:
-                end_if_forked(process, error)
                 if _ends_all(error):
                     raise
                 trace = "" if outputs else _trace(error)
@@ -179,12 +176,9 @@ class Call:
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
         keywords[self.size or ""] = count
         self.made.runs += count
-        process = process_number()
         try:
             outputs = self._called(self._fresh_input(data), keywords)()
-            end_if_forked(process)
         except BaseException as error:
-            end_if_forked(process, error)
             if _ends_all(error):
                 raise
             raise MechanismError(

@@ -396,21 +396,6 @@ def test_logs_and_tracebacks_do_not_change_what_is_known(caplog):
     assert "a draw" in caplog.text
 
 
-def test_a_child_ends_where_the_mechanism_would_return():
-    def child(ends):
-        number = os.fork()
-        return ends() if not number else os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
-
-    ways = (lambda: 0, lambda: 1 / 0, lambda: sys.exit(3), lambda: sys.exit("no"))
-    process = os.getpid()
-    one = Call(lambda data: child(ways[data]), {})
-    several = Call(lambda data, size: [child(ways[data])] * size, {}, size="size")
-    for call in (one, several):
-        statuses = [set(call.draw(way, 2, np.random.default_rng())) for way in range(4)]
-        assert os.getpid() == process
-        assert statuses == [{0}, {1}, {3}, {1}]
-
-
 def test_instruments_of_several_threads_come_and_go_in_any_order():
     before, tapes, drawn = public(), [Tape(1)], []
     entered, left = threading.Event(), threading.Event()
