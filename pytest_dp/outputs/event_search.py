@@ -324,7 +324,9 @@ def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
     outputs = [table.raw[row] for row in rows]
     plain = [o.tolist() if isinstance(o, np.ndarray | np.generic) else o for o in outputs]
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1
-    with suppress(TypeError):  # of kinds that have no order
+    with suppress(
+        TypeError, ArithmeticError
+    ):  # of kinds that have no order, and of Decimal("sNaN")
         plain.sort()
     return OneOf(outcomes, tuple(map(safe_repr, plain)), varied)
 
