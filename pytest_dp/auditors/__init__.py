@@ -224,10 +224,11 @@ def _with_confirmed_beyond(context: Context, result: AuditResult) -> AuditResult
         reason = str(error)
     else:
         if beyond.violated:
-            return replace(result, beyond=beyond)
+            return replace(result, beyond=beyond, samples=beyond.samples)
         reason = beyond.reason
     note = f"not told is what was seen on inputs beyond those that the claim gives: {reason}"
-    return replace(result, beyond=None, notes=(*result.notes, note))
+    samples = context.sampler.runs
+    return replace(result, beyond=None, samples=samples, notes=(*result.notes, note))
 
 
 def _explained(context: Context, result: AuditResult, root: Path | None) -> AuditResult:

@@ -54,6 +54,9 @@ With more, audits with a known loss take longer; with fewer, violations on such 
 SHARE_OF_UNKNOWN = 0.25
 """The same, as a share of all that may be drawn. With more, little is left of a small effort to
 count what was found; with less, small efforts see less on such pairs."""
+SHARE_OF_CHECKED_ROWS = 0.4
+"""Share of all runs that rows of vectorised calls may be, by which they are first looked at. With
+more, little is left of a small effort; with less, it looks at few rows."""
 
 RELIABLE = ("exact", "analytic", "aligned")
 """Ways to know a loss that a pass may rest on."""
@@ -194,11 +197,23 @@ class BearingOut:
             done = self._replays_of(data)
             outcomes = None if done else self._outcomes(data, deadline)
             if outcomes is not None:
-                done = replayed(self.context.call, data, outcomes, runs, deadline)
+                calls = self._calls_to_check(len(inputs))
+                done = replayed(self.context.call, data, outcomes, runs, deadline, calls)
                 self.context.sampler.looked += done
             # a few of many ways say nothing of the others
             self._replayed[key] = done if done >= DOZENS // 2 else 0
         return ""
+
+    def _calls_to_check(self, inputs: int) -> list[int]:
+        """Return the sizes of vectorised calls on each of some inputs by which rows are checked.
+
+        One is odd. Together they are a share of all runs.
+        """
+        if self.context.call.size is None:
+            return []
+        rows = int(SHARE_OF_CHECKED_ROWS * self.context.settings.max_samples / (2 * inputs))
+        rows = min(max(rows, DOZENS // 2), THOUSAND)
+        return [rows, rows - 1]
 
     @property
     def _runs(self) -> int:
@@ -207,10 +222,13 @@ class BearingOut:
         known = [self.known.pairs.get(state.number) for state in given]
         if all(isinstance(pair, AlignedPair) for pair in known):
             return RUNS_OF_ALIGNED
-        affordable = (1 - 2 * RESERVE) * self.context.max_samples
+        share = 1 - 2 * RESERVE
+        if self.context.call.size is not None:  # calls with real runs are replayed
+            share = (share - SHARE_OF_CHECKED_ROWS) / 2
+        affordable = share * self.context.max_samples
         runs = REAL_RUNS
         while runs > LEAST_RUNS and runs > affordable:
-            runs //= 4
+            runs //= 2
         return runs
 
     def _outcomes(self, data: Any, deadline: Deadline) -> Sequence[Outcome] | None:
@@ -319,7 +337,9 @@ class BearingOut:
             real = self.context.sampler.calls.get(pool.inputs[number], set())
             new = {size for size in real if (number, size) not in self._calls}
             if new and (outcomes := self._outcomes(data, deadline)) is not None:
-                replayed(call, data, outcomes, sum(new), deadline, new)
+                self.context.sampler.looked += replayed(
+                    call, data, outcomes, sum(new), deadline, new
+                )
                 self._calls |= {(number, size) for size in new}
 
     @property

@@ -211,7 +211,7 @@ class BettingAudit:
         known, key = replace(self.known, pairs={}), Purpose.OUTSIDE
         outside = BettingAudit(context, key, self.share, known, pairs, coupled=self.runs.coupled)
         with suppress(OutOfTime):
-            outside.play(deadline, context.sampler.runs + OUTSIDE_SHARE * context.max_samples)
+            outside.play(deadline, context.used + OUTSIDE_SHARE * context.max_samples)
         self._outside = outside
 
     def beyond(self) -> BettingAudit:
@@ -252,7 +252,7 @@ class BettingAudit:
     def look_closer(self, state: PairState, pairs: int) -> None:
         """Bring a pair up to so many outputs, if there is time, and learn from them."""
         size = pairs - state.drawn
-        left = self.context.max_samples - self.context.sampler.runs - 2 * (MANY // 2)
+        left = self.context.left - 2 * (MANY // 2)
         if 0 < size <= min(left, self.context.shown_runs) / 4:
             self.runs.deadline = self.context.deadline
             self.loop.draw(state, size)

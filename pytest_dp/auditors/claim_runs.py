@@ -52,7 +52,7 @@ class ClaimRuns:
 
     def pairs_left(self, most: float) -> int:
         """Return how many pairs of outputs are left until there were so many runs."""
-        return max(int(most - self._context.sampler.runs) // 2, 0)
+        return max(int(most - self._context.used) // 2, 0)
 
     def can_couple(self, status: PairState) -> bool:
         """Return whether both inputs can be run with the same random numbers.

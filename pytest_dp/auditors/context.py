@@ -106,9 +106,14 @@ class Context:
         return max(int(self.left - self.to_confirm), 0)
 
     @property
+    def used(self) -> int:
+        """Runs so far, with those that only showed what the mechanism does."""
+        return self.sampler.runs + self.sampler.looked
+
+    @property
     def left(self) -> int:
         """Runs that are left in all."""
-        return self.max_samples - self.sampler.runs - self.sampler.looked
+        return self.max_samples - self.used
 
     @property
     def to_confirm(self) -> float:

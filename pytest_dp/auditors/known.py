@@ -29,6 +29,7 @@ from pytest_dp.limits import (
     THOUSAND,
 )
 from pytest_dp.oracles.aligned_pair import (
+    REPLAYS,
     REPLAYS_OF_LARGEST,
     AlignedPair,
     aligned_pair,
@@ -55,7 +56,14 @@ trainer takes longer to pass; with less, audits of other mechanisms end early on
 MAX_PAIRS = 16
 """Pairs of a claim whose losses are looked for before all bets. With more, claims of many pairs
 are late to bet; with fewer, some of these have bets though their losses could be known."""
+REPLAY_SHARE = 0.4
+"""Share of all runs that replays may take. With more, small efforts have too few runs left to show
+a violation; with less, they know no losses."""
+RUNS_A_REPLAY = 3
+"""Runs that a replay takes, about: on both inputs, and to look for other shifts. With more, small
+efforts replay a pair less often than they could; with fewer, replays take more than their share."""
 TOO_SLOW = "its runs take too long"
+TOO_FEW_RUNS = "too few runs are left to replay it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +261,17 @@ def _aligned(context: Context) -> Known:
 
     def compare(on_d: Any, on_d2: Any, deadline: Deadline) -> KnownPair:
         replays = REPLAYS_OF_LARGEST if {id(on_d), id(on_d2)} in of_largest else of_others
+        left, made = REPLAY_SHARE * context.settings.max_samples - memory.made, memory.made
+        replays = min(replays, int(left / RUNS_A_REPLAY))
+        if replays < REPLAYS:
+            raise CannotInstrument(TOO_FEW_RUNS)
         memory.until = Deadline(ENOUGH_TIME * seconds)
-        known = aligned_pair(
-            context.call, (on_d, on_d2), context.guarantee, replays, deadline, memory
-        )
+        try:
+            known = aligned_pair(
+                context.call, (on_d, on_d2), context.guarantee, replays, deadline, memory
+            )
+        finally:
+            context.sampler.looked += memory.made - made
         if known.replays < 2 * (replays // 2):
             context.sampler.note(
                 f"a run takes {context.a_run}: a pair was replayed {known.replays} times in place "

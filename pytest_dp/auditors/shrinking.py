@@ -64,8 +64,8 @@ class _Search:
         self.only_told = context.only_told(winner.pair)
         self.least_hope = 0.5 * edge(winner.record, context.guarantee)
         self.deadline = Deadline(LONG_STEP_TIME * context.to_tell())
-        left = SAMPLES_SHARE * max(context.max_samples - context.sampler.runs, 0)
-        self.max_runs = context.sampler.runs + min(left, context.shown_runs)
+        left = SAMPLES_SHARE * max(context.left, 0)
+        self.max_runs = context.used + min(left, context.shown_runs)
         self.runs = max(2 * THOUSAND, 4 * 2 * winner.drawn)
         self.trials = 0
 
@@ -77,7 +77,7 @@ class _Search:
 
     def _is_over(self) -> bool:
         """Return whether samples or trials are used up, or time; a note says so of time."""
-        runs = self.context.sampler.runs + self.runs
+        runs = self.context.used + self.runs
         if self.trials >= MAX_TRIALS or runs > self.max_runs:
             return True
         if self.deadline.remaining() > 0:
@@ -91,7 +91,7 @@ class _Search:
         if self.context.only_told(pair) != self.only_told or self._is_over():
             return False
         self.trials += 1
-        runs = self.context.sampler.runs
+        runs = self.context.used
         bets, state = self.won
         trial = bets.on_pair(pair, coupled=state.coupled)
         try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.randomness.modules import are_originals
 from pytest_dp.reach import functions_of, names_in, reach
-from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline, interruptible
 from pytest_dp.sampling.generators import seed_randomness
@@ -29,6 +30,7 @@ def doubt_about(call: Call, data: Any, deadline: Deadline) -> str:
     if not are_originals():
         return "functions that draw were replaced"
     copied, (on_copy,) = call.copied(data)
+    copied = replace(copied, made=Made())  # these are no samples
     before, around = content_of(copied), _around(copied)
     sequence = np.random.SeedSequence(0)
     with interruptible(deadline, None), seed_randomness(sequence, copied.captured) as rng:

@@ -12,6 +12,7 @@ import itertools
 import math
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from pytest_dp.randomness.catalogue import draw_kind_of
 from pytest_dp.randomness.laws import INTEGERS, UNIFORM, Law
 from pytest_dp.randomness.requests import RNG, Request, Source, answer_request
 from pytest_dp.randomness.stand_ins import CannotInstrument, stand_in, was_drawn_unasked
-from pytest_dp.sampling.calling import Call
+from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.instrumented import apply_instrument
@@ -142,6 +143,7 @@ def replayed(
         if call.size is not None:
             return _replayed_rows(call, item, plans, forced, sorted(calls))
         copied, inputs = call.copy_alone(*(item.fresh() for _ in plans))
+        copied = replace(copied, made=Made())
         for (outcome, numbers), fresh in zip(plans, inputs, strict=True):
             forced.begin(outcome.laws, numbers)
             (output,) = copied.draw(fresh, 1, stand_in(forced, RNG))
@@ -163,6 +165,7 @@ def _replayed_rows(
     calls = calls or [len(plans) - 1, len(plans)]  # of which one is odd
     rows = itertools.cycle(plans)
     copied, inputs = call.copy_alone(*(item.fresh() for _ in calls))
+    copied = replace(copied, made=Made())  # these are no samples
     for size, fresh in zip(calls, inputs, strict=True):
         planned = list(itertools.islice(rows, size))
         forced.begin(laws, [numbers for _, numbers in planned])

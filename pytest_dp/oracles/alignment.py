@@ -73,11 +73,15 @@ def align(
     OutOfTime
         If the deadline passes.
     """
+    memory = memory or Memory()
+    replayer = Replayer(call, inputs, deadline)
     try:
-        with Replayer(call, inputs, deadline) as replayer:
-            return _aligned(replayer, inputs, is_within, replays, memory or Memory())
+        with replayer:
+            return _aligned(replayer, inputs, is_within, replays, memory)
     except (CannotInstrument, CannotCopy) as reason:
         raise NotAligned(str(reason)) from None
+    finally:
+        memory.made += replayer.runs
 
 
 def _aligned(

@@ -43,6 +43,8 @@ class Memory:
     runs: dict[Any, tuple[Any, dict[Any, Run]]] = field(default_factory=dict)
     """Runs with draws that are not moved, by the input and the plan of the replays; and the input,
     of which no other object may get the identity."""
+    made: int = 0
+    """Runs for replays so far, whether an alignment was found or not."""
     by_path: bool = False
     """Whether the last pair was aligned by a shift for each path: the next is tried so first."""
 
