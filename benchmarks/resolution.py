@@ -216,12 +216,19 @@ CASES = {
 }
 
 
+def _through_bytes(numbers: Any) -> Any:
+    array = np.asarray(numbers)
+    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+
+
 def untraced(mechanism: Callable[..., Any]) -> Callable[..., Any]:
     """The same through bytes, so that its loss is not known by a trace."""
 
     def through_bytes(data, rng, size, **params):
-        drawn = np.asarray(mechanism(data, rng=rng, size=size, **params))
-        return np.frombuffer(drawn.tobytes(), drawn.dtype).reshape(drawn.shape)
+        drawn = mechanism(data, rng=rng, size=size, **params)
+        if isinstance(drawn, list):  # whose rows may differ in length
+            return [_through_bytes(row).tolist() for row in drawn]
+        return _through_bytes(drawn)
 
     through_bytes.__name__ = mechanism.__name__
     return through_bytes

@@ -146,16 +146,17 @@ class Proof(ABC):
         """The smallest parameter that would have been shown, with 95 % power (approximate).
 
         By so many runs, and an event that has nearly the mechanism's full loss; its likelier side
-        is seldom above one half. With a fixed `c` the rarer side has that probability, and no loss
-        above ``-ln c`` can be shown. The test gets 99 %, which leaves a share for the search to
-        fail.
+        is seldom above one half. With a fixed `c` the rarer side has that probability, and the
+        likelier one that of Laplace noise, which is less than the full loss where it is above one
+        half. The test gets 99 %, which leaves a share for the search to fail.
         """
         half = min(counts.c1 / counts.n1, 0.5)
         share = self.attained if counts.both is None else ATTAINED_IN_PAIRS
         together = None if counts.both is None else _together(counts)
 
         def chances(loss: float) -> tuple[float, float]:
-            return (half, half * math.exp(-loss)) if c is None else (min(c * math.exp(loss), 1), c)
+            full = half, half * math.exp(-loss)
+            return full if c is None else (likelier_under_laplace(c, loss), c)
 
         def is_caught(loss: float) -> bool:
             p1, p2 = chances(share * loss)
@@ -164,7 +165,21 @@ class Proof(ABC):
 
         limit = MAX_EXCESS + (guarantee.largest_ratio or 0.0)
         loss = smallest(is_caught, 0.0, 1.0, limit, relative=NO_LOSS)
-        return loss if math.isinf(loss) else float(event_test(guarantee).shows(*chances(loss)))
+        if math.isinf(loss):
+            return loss
+        likelier = half if c is None else min(c * math.exp(loss), 1.0)
+        return float(event_test(guarantee).shows(likelier, likelier * math.exp(-loss)))
+
+
+def likelier_under_laplace(c: float, loss: float) -> float:
+    """Return how likely an event of Laplace noise is on one input, with probability `c` on another.
+
+    The event is the one that tells the two best apart, where noise loses `loss`.
+    """
+    factor = math.exp(min(loss, MAX_EXCESS))
+    if c >= 0.5:
+        return 1 - (1 - c) / factor
+    return c * factor if c * factor < 0.5 else 1 - 1 / (4 * c * factor)
 
 
 def _together(counts: Counts) -> float:

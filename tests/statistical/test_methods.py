@@ -37,6 +37,7 @@ CLOSE = {"sequential": 0.4, "statdp": 0.7, "dpsniper": 0.6}
 
 @pytest.mark.nightly
 @pytest.mark.spot(5)
+@pytest.mark.usefixtures("_by_samples")  # a loss that is known leaves no bound to look at
 @pytest.mark.parametrize("audits", [1, pytest.param(6, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     "method",
@@ -102,7 +103,7 @@ def one_number(records, eps, rng, size):
     ("method", "mechanism", "inputs"),
     [
         (StatDP(), ten_answers, {"inputs": values(range(10))}),
-        (StatDP(), ten_bins, {"inputs": queries(5)}),
+        (StatDP(), ten_bins, {"inputs": queries(3)}),
         (StatDP(), often_missing, COUNTS),
         (DPSniper(), one_number, COUNTS),
         (DPSniper(c=0.05), one_number, COUNTS),
@@ -124,6 +125,15 @@ def test_a_loss_at_the_resolution_is_caught(method, mechanism, inputs):
         audited(mechanism, params={"eps": min(at, 3.9)}, seed=seed, **common) for seed in (10, 11)
     ]
     assert all(result.violated for result in caught)
+
+
+def test_no_resolution_is_told_where_one_event_shows_a_small_part_of_the_loss():
+    """Ten numbers share a loss of 1, five of which move: StatDP counts one event of one of them."""
+    common = {"max_samples": 10_000, "method": StatDP(), "inputs": queries(5)}
+    result = audited(ten_bins, params={"eps": 1.0}, seed=0, **common)
+    assert (result.verdict, result.strength) == ("no violation", "weak")
+    assert 1 / 5 <= result.far_below < 1 / 3
+    assert math.isinf(result.resolution)
 
 
 SHOWN = {
@@ -512,12 +522,8 @@ def test_what_does_not_look_at_each_output_by_itself_is_refused(classifier, feat
 @pytest.mark.parametrize("vectorized", [True, False])
 @pytest.mark.parametrize("scale", [0.05, 1.0])
 def test_a_mechanism_is_run_no_more_often_than_max_samples(method, scale, vectorized, tmp_path):
-    """Copies and other processes tell of their calls by a file.
-
-    Some hundred replays more say why a claim is broken.
-    """
+    """Copies and other processes tell of their calls by a file."""
     file, most = tmp_path / "calls", 600
-    replays = 600 if scale < 1 else 0
     calls = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def count(records, rng, size=None):
@@ -528,5 +534,5 @@ def test_a_mechanism_is_run_no_more_often_than_max_samples(method, scale, vector
     result = audit(count, eps=1.0, pairs=[([0], [])], seed=1, **given)
     os.close(calls)
     assert result.violated == (scale < 1)
-    assert most / 2 < file.stat().st_size <= most + replays
+    assert most / 2 < file.stat().st_size <= most
     assert result.samples <= most

@@ -20,7 +20,14 @@ from pytest_dp.privacy import (
 from pytest_dp.statistics import clopper_pearson, statdp
 from pytest_dp.statistics.counts import NO_COUNTS, Counts
 from pytest_dp.statistics.event_test import event_test
-from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED, SHARP, Bound, unlucky
+from pytest_dp.statistics.proofs import (
+    CLASSICAL,
+    PUBLISHED,
+    SHARP,
+    Bound,
+    likelier_under_laplace,
+    unlucky,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -281,3 +288,11 @@ def test_a_fixed_c_limits_what_can_be_shown_beside_a_delta():
     caught = [PUBLISHED.resolution(counts, claim, 0.05, c=0.01) for claim in claims]
     assert 0.5 < caught[0] < caught[1] < 2
     assert math.isinf(caught[2])
+
+
+@pytest.mark.parametrize("c", [0.001, 0.05, 0.2, 0.5, 0.7])
+@pytest.mark.parametrize("loss", [0.0, 0.3, 1.0, 2.0, 5.0])
+def test_an_event_of_laplace_noise_is_as_likely_as_its_tail_on_the_other_input(c, loss):
+    threshold = stats.laplace.isf(c)  # of noise of scale 1, which is moved by the loss
+    expected = stats.laplace.sf(threshold - loss)
+    assert likelier_under_laplace(c, loss) == pytest.approx(expected, rel=1e-9)
