@@ -38,7 +38,6 @@ LABEL = 40  # what fits beside a bar, or into a sentence
 SHORT_TEXT = 60  # beyond, a digest or "(...)" stands for the end
 LONG_TEXT = 2_000  # an input in a file
 RECORDED_EPS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # of curves on record
-UNSEEN = 0.25  # units of a picture that make no difference to the eye
 HARDLY_SEEN = 0.05  # share of a picture's height: what is smaller is enlarged
 SHOWN_OUTPUTS = 8_000  # outputs by which a violation is shown; more would not change the picture
 

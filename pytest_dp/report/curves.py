@@ -1,8 +1,4 @@
-"""The trade-off function of a claim, as points of a curve.
-
-It takes longer than the rest of the pictures of a result, and needs no samples: so it is computed
-where a report with pictures is written.
-"""
+"""The trade-off function of a claim, as points of a curve; computed where pictures are written."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ import numpy as np
 from pytest_dp.bisection import bracket
 from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
-from pytest_dp.report.svg import simplify_line
 from pytest_dp.results.pictures import Interval, Pictures, Points, points
 from pytest_dp.results.result import Result
 
@@ -29,14 +24,13 @@ def complete_pictures(result: Result) -> Pictures:
 
 def _allowed_curve(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
     """Return the claim's trade-off function, finest where it bends and around the event."""
-    alike, _ = bracket(lambda p: p + guarantee.largest_probability(p) >= 1, 0.0, 1.0, EQUAL)
-    # Many bend most where both rates are alike.
-    at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [alike]])
+    equal_rates, _ = bracket(lambda p: p + guarantee.largest_probability(p) >= 1, 0.0, 1.0, EQUAL)
+    # Many bend most where both rates are equal.
+    at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [equal_rates]])
     if event is not None:
         centre, reach = event[0][1], 4 * (event[0][2] - event[0][0])
         at = np.concatenate([at, np.linspace(max(centre - reach, 0), min(centre + reach, 1), 9)])
     least = 1 - guarantee.largest_probability(at)
     at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
     order = np.lexsort((-least, at))
-    curve = list(zip(at[order].tolist(), np.clip(least[order], 0, 1).tolist(), strict=True))
-    return points(*zip(*simplify_line(curve, EQUAL), strict=True))
+    return points(at[order].tolist(), np.clip(least[order], 0, 1).tolist())

@@ -1,107 +1,208 @@
-"""The pictures of an audit: what came out on both inputs, and how far that is from the claim."""
+"""Pictures as SVG: the outputs on both inputs, and their error rates beside what a claim allows.
+
+Written without a library: a report of hundreds of claims has to stay small, and the colours are
+those of the page around a picture (``page.css``), light or dark.
+"""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
 
 from pytest_dp.limits import HARDLY_SEEN
-from pytest_dp.report.histograms import Drawing, outputs
 from pytest_dp.report.record import Record
-from pytest_dp.report.svg import (
-    WIDTH,
-    Axis,
-    across,
-    area,
-    bar,
-    dot,
-    line,
-    number,
-    percent,
-    svg,
-    upwards,
-)
-from pytest_dp.results.pictures import Interval, Pictures, Points
+from pytest_dp.results.pictures import Bar, Histogram, Interval, Pictures, Points
 
-LEFT, RIGHT = 60.0, WIDTH - 10
-"""Where axes begin and end: given by what is written beside them."""
+WIDTH = 360.0
+"""Width of a picture, in the units in which text is 11 high. Given by narrow phones."""
+LEFT, RIGHT = 14.0, WIDTH - 10
+"""Where bars begin and end: given by what is written beside them."""
+BAR_HEIGHT = 78.0
+"""Of the highest bar, given by how much of a screen a picture takes."""
+FEW_BARS = 6
+"""Bars that have a line each, under their names. More of them take more than a screen."""
+CURVE_POINTS = 100
+"""Of a curve. With fewer, its bends are seen as corners."""
+MARKS = "abcdefghijkl"
+"""Letters for bars that are not numbers, under their places."""
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A picture, its heading, and a caption."""
+
+    heading: str
+    svg: str
+    caption: str
 
 
 def drawings(record: Record) -> list[Drawing]:
-    """All that there is to draw of a claim, what helps most first."""
+    """Draw all pictures of a claim, the most helpful first."""
     pictures = record.pictures
-    if pictures is None:
-        return []
     drawn = []
-    if pictures.outputs is not None and pictures.outputs.bars:
+    if pictures is not None and pictures.outputs is not None and pictures.outputs.bars:
         drawn.append(outputs(pictures.outputs))
-    if pictures.allowed and (pictures.attack or pictures.event):
+    if pictures is not None and pictures.allowed and (pictures.attack or pictures.event):
         drawn.append(trade_off(pictures, violated=record.status == "violated"))
     return drawn
 
 
+# --- outputs ---
+
+
+def outputs(histogram: Histogram) -> Drawing:
+    """Draw outputs on D above those on D', with the event filled."""
+    heights = _Heights(histogram)
+    inside = [sum(entry.inside[side] for entry in histogram.bars) for side in (0, 1)]
+    shares = [percent(n / runs) for n, runs in zip(inside, heights.runs, strict=True)]
+    title = (
+        f"Outputs by {histogram.of}: {shares[0]} of those on D are in S, and {shares[1]} of those "
+        "on D'"
+    )
+    numeric = [entry for entry in histogram.bars if _is_numeric(entry)]
+    kinds = [entry for entry in histogram.bars if not _is_numeric(entry)]
+    caption = "The fresh runs that the text counts. Filled: in S."
+    if heights.logarithmic:
+        caption += " The scale is logarithmic, as S is rare."
+    if any(entry.label == "" and None in (entry.low, entry.high) for entry in numeric):
+        caption += " The bars at the ends hold all that is beyond."
+    if len(histogram.bars) <= FEW_BARS or not numeric:
+        picture = _lying_bars(histogram, heights, title)
+    else:
+        picture = _upright_bars([*numeric, *kinds], heights, shares, title, histogram.of)
+        named = [f"{mark}: {entry.label}" for mark, entry in zip(MARKS, kinds, strict=False)]
+        caption += f" {'; '.join(named)}." if named else ""
+    return Drawing("Outputs on D and D'", picture, caption)
+
+
+def _is_numeric(entry: Bar) -> bool:
+    """Return whether a bar is of a number or a range, and not far off or of another kind."""
+    return entry.low == entry.high is not None if entry.label else True
+
+
+class _Heights:
+    """Heights of bars, as shares of the highest one."""
+
+    def __init__(self, histogram: Histogram) -> None:
+        self.runs = max(histogram.runs[0], 1), max(histogram.runs[1], 1)
+        self._highest = max(self._share(entry.counts) for entry in histogram.bars)
+        within = max(self._share(entry.inside) for entry in histogram.bars)
+        self.logarithmic = 0 < within < HARDLY_SEEN * self._highest
+
+    def _share(self, counts: tuple[int, int]) -> float:
+        return max(count / runs for count, runs in zip(counts, self.runs, strict=True))
+
+    def of(self, count: int, side: int) -> float:
+        share, least = count / self.runs[side], 0.5 / max(self.runs)
+        if self.logarithmic and share:
+            return math.log(share / least) / math.log(self._highest / least)
+        return share / self._highest if share else 0.0
+
+    def both(self, entry: Bar, side: int) -> list[tuple[float, str]]:
+        """Return the heights of a bar and of its part in the event, with their classes."""
+        of = ("dp-d", "dp-d2")[side]
+        counts = (entry.counts[side], f"{of} dp-out"), (entry.inside[side], f"{of} dp-in")
+        return [(self.of(count, side), kind) for count, kind in counts if count]
+
+
+def _upright_bars(
+    bars: Sequence[Bar], heights: _Heights, shares: Sequence[str], title: str, of: str
+) -> str:
+    """Draw upright bars of equal width, with some of their numbers below."""
+    parts, base, step = [], 0.0, (RIGHT - LEFT) / len(bars)
+    for side, name in enumerate(("D", "D'")):
+        base += 22 + BAR_HEIGHT
+        parts.append(_text(LEFT, base - BAR_HEIGHT - 8, f"on {name}: {shares[side]} in S"))
+        for at, entry in enumerate(bars):
+            for height, kind in heights.both(entry, side):
+                tall, x = BAR_HEIGHT * height, LEFT + at * step
+                parts.append(_bar(x, base - tall, 0.9 * step, tall, kind))
+        parts.append(line([(LEFT, base), (RIGHT, base)], "dp-axis"))
+    marks = iter(MARKS)
+    for at, entry in enumerate(bars):
+        middle = LEFT + (at + 0.45) * step
+        if not _is_numeric(entry):
+            parts.append(_text(middle, base + 15, next(marks, ""), "dp-middle"))
+        elif at % math.ceil(len(bars) / 5) == 1 and entry.low is not None:
+            x = middle if entry.low == entry.high else LEFT + at * step
+            parts.append(_text(x, base + 15, number(entry.low), "dp-middle"))
+    parts.append(_text((LEFT + RIGHT) / 2, base + 30, of, "dp-middle"))
+    return _svg(base + 36, title, parts)
+
+
+def _lying_bars(histogram: Histogram, heights: _Heights, title: str) -> str:
+    """Draw bars from left to right, under the name of each kind."""
+    parts, y, left = [], 14.0, LEFT + 22
+    room = RIGHT - left - 52
+    for entry in histogram.bars:
+        name = _bar_name(entry, histogram.of) + (" (in S)" if any(entry.inside) else "")
+        parts.append(_text(LEFT, y, name))
+        for side, name in enumerate(("D", "D'")):
+            top, count = y + 5 + 14 * side, entry.counts[side]
+            parts.append(_text(left - 6, top + 9, name, "dp-end"))
+            parts += [_bar(left, top, room * n, 11, kind) for n, kind in heights.both(entry, side)]
+            end = left + room * heights.of(count, side) + 6
+            parts.append(_text(end, top + 9, percent(count / heights.runs[side])))
+        y += 52
+    return _svg(y - 8, title, parts)
+
+
+def _bar_name(entry: Bar, of: str) -> str:
+    if entry.label:
+        return entry.label
+    if entry.low is None:
+        return f"{of} < {number(entry.high or 0.0)}"
+    if entry.high is None:
+        return f"{of} >= {number(entry.low)}"
+    return f"{number(entry.low)} to {number(entry.high)}"
+
+
+# --- error rates ---
+
+
 def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
-    """False positives against false negatives, with what the claim does not allow."""
+    """Draw false positives against false negatives, with what the claim does not allow."""
     window = _window(pictures)
-    enlarged = window != (0.0, 1.0, 0.0, 1.0)
-    x, y = Axis(window[0], window[1], LEFT, RIGHT), Axis(window[2], window[3], 230.0, 12.0)
-    allowed = _clip(pictures.allowed, window)
-    left, right, bottom, _ = window
-    ends = [
-        (at, _height_at(pictures.allowed, at)) for at in (left, right)
-    ]  # which an axis cuts off
-    below = [(left, bottom), ends[0], *allowed, ends[1], (right, bottom)]
-    parts = [area([(x(a), y(b)) for a, b in below])]
-    parts.append(line([(x(a), y(b)) for a, b in allowed], "dp-claim"))
-    if pictures.attack:
-        attack = sorted(pictures.attack, key=lambda point: (point[0], -point[1]))
-        parts.append(line([(x(a), y(b)) for a, b in _clip(attack, window)], "dp-attack"))
+    x, y = Axis(window[0], window[1], 60.0, RIGHT), Axis(window[2], window[3], 230.0, 12.0)
+    curve = [(x(a), y(b)) for a, b in _sampled(pictures.allowed, window)]
+    corners = (x.start, y.start), (x.end, y.start)
+    parts = [line([corners[0], *curve, corners[1]], "dp-forbidden").replace('"/>', 'Z"/>')]
+    parts.append(line(curve, "dp-claim"))
+    caption, title = "The claim rules out what is shaded.", "Error rates of the learned attack"
     if pictures.event is not None:
         (low1, at1, high1), (low2, at2, high2) = pictures.event
-        parts.append(bar(x(low1), y(high2), x(high1) - x(low1), y(low2) - y(high2), "dp-uncertain"))
-        parts.append(dot(x(at1), y(at2)))
-    parts += across(x, 230, "false positives: outputs on D' in S", x.ticks(5), number)
-    parts += upwards(y, LEFT, "false negatives: on D, not in S", y.ticks(5), number)
-    return Drawing(
-        "Telling D from D'",
-        svg(266, _title(pictures), parts),
-        _trade_off_caption(pictures, enlarged, violated),
-    )
-
-
-def _title(pictures: Pictures) -> str:
-    if pictures.event is None:
-        return "Rates of false positives and false negatives of the learned attack"
-    (_, positives, _), (_, negatives, _) = pictures.event
-    return (
-        f"The event has {percent(positives)} false positives and {percent(negatives)} false "
-        "negatives"
-    )
-
-
-def _trade_off_caption(pictures: Pictures, enlarged: bool, violated: bool) -> str:
-    said = ["The claim rules out what is shaded."]
-    if pictures.event is not None:
-        said.append("Dot: fresh runs, in a box of what they leave possible.")
+        width, height = x(high1) - x(low1), y(low2) - y(high2)
+        parts.append(_bar(x(low1), y(high2), width, height, "dp-uncertain"))
+        parts.append(f'<circle class="dp-event" cx="{_n(x(at1))}" cy="{_n(y(at2))}" r="3.5"/>')
+        caption += " Dot: fresh runs, in a box of what they leave possible."
+        title = f"The event has {percent(at1)} false positives, {percent(at2)} false negatives"
     if pictures.attack:
-        said.append("Line: thresholds of the learned attack, by the runs that were bet on.")
+        attack = [(x(a), y(b)) for a, b in _sampled(pictures.attack, window)]
+        parts.append(line(attack, "dp-attack"))
+        caption += " Line: thresholds of the learned attack, by the runs that were bet on."
     if not violated:
-        said.append("Chance may take both a little into it.")
-    if enlarged:
-        said.append("Enlarged around the dot.")
-    return " ".join(said)
+        caption += " Chance may take both a little into it."
+    if window != (0.0, 1.0, 0.0, 1.0):
+        caption += " Enlarged around the dot."
+    parts += _across(x, 230, "false positives: outputs on D' in S")
+    parts += _upwards(y, 60.0, "false negatives: on D, not in S")
+    return Drawing("Telling D from D'", _svg(266, title, parts), caption)
 
 
 def _window(pictures: Pictures) -> tuple[float, float, float, float]:
-    """The part of the unit square to draw."""
-    unit_square = 0.0, 1.0, 0.0, 1.0
-    if pictures.event is None:
-        return unit_square
-    positives, negatives = pictures.event
-    allowed = _height_at(pictures.allowed, positives[1])
-    gap = abs(allowed - negatives[1])
-    if gap >= HARDLY_SEEN:
-        return unit_square
-    return *_rate_window(positives, gap), *_rate_window(negatives, gap)
+    """Return the part of the unit square to draw."""
+    if pictures.event is not None:
+        positives, negatives = pictures.event
+        allowed = np.interp(positives[1], *zip(*pictures.allowed, strict=True))
+        gap = abs(float(allowed) - negatives[1])
+        if gap < HARDLY_SEEN:
+            return *_rate_window(positives, gap), *_rate_window(negatives, gap)
+    return 0.0, 1.0, 0.0, 1.0
 
 
 def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
@@ -111,24 +212,108 @@ def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
     return start, min(start + 2 * reach, 1.0)
 
 
-def _height_at(points: Points, x: float) -> float:
-    for (x1, y1), (x2, y2) in pairwise(points):
-        if x1 <= x <= x2:
-            return y1 if x1 == x2 else y1 + (y2 - y1) * (x - x1) / (x2 - x1)
-    return points[-1][1]
+def _sampled(points: Points, window: tuple[float, ...]) -> Points:
+    """Return points of a falling curve over a window, its own corners among them."""
+    left, right, _, _ = window
+    xs, ys = zip(*sorted(points, key=lambda point: (point[0], -point[1])), strict=True)
+    corners = [x for x in xs if left < x < right]
+    at = np.unique(np.concatenate([np.linspace(left, right, CURVE_POINTS), corners]))
+    return tuple(zip(at.tolist(), np.interp(at, xs, ys).tolist(), strict=True))
 
 
-def _clip(points: Points | list[tuple[float, float]], window: tuple[float, ...]) -> Points:
-    """Cut off a falling line where it leaves the window."""
-    left, right, bottom, top = window
-    mirrored = tuple(sorted((y, x) for x, y in points))
-    inside = [p for p in points if left <= p[0] <= right and bottom <= p[1] <= top]
-    for x in (left, right):
-        y = _height_at(tuple(points), x)
-        if bottom <= y <= top:
-            inside.append((x, y))
-    for y in (bottom, top):
-        x = _height_at(mirrored, y)
-        if left <= x <= right:
-            inside.append((x, y))
-    return tuple(sorted(set(inside), key=lambda point: (point[0], -point[1])))
+# --- axes, lines and numbers ---
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A map from values to places on the page; values beyond the ends are drawn at the end."""
+
+    low: float
+    high: float
+    """The value at `end`, as `low` is that at `start`."""
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = self.high - self.low
+        share = min(max((value - self.low) / span, 0.0), 1.0) if span > 0 else 0.0
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, about: int = 5) -> list[float]:
+        """Return round values, `about` of them or fewer."""
+        span = self.high - self.low
+        if span <= 0:
+            return [self.low]
+        step = 10 ** math.floor(math.log10(span / about))
+        step *= next((m for m in (1, 2, 5, 10) if span / (m * step) <= about), 10)
+        lowest, highest = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [k * step for k in range(lowest, highest + 1)]
+
+
+def line(points: Iterable[tuple[float, float]], kind: str) -> str:
+    """Draw points joined by straight lines."""
+    places = dict.fromkeys(f"{_n(x)} {_n(y)}" for x, y in points)
+    return f'<path class="{kind}" d="M{"L".join(places)}"/>'
+
+
+def _svg(height: float, title: str, parts: Iterable[str]) -> str:
+    """Make a picture, with a title for those who cannot see it."""
+    return (
+        f'<svg class="dp-picture" role="img" viewBox="0 0 {_n(WIDTH)} {_n(height)}">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
+    )
+
+
+def _bar(x: float, y: float, width: float, height: float, kind: str) -> str:
+    size = f'x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
+    return f'<rect class="{kind}" {size}/>'
+
+
+def _text(x: float, y: float, said: str, kind: str = "", turned: str = "") -> str:
+    classes = f' class="{kind}"' if kind else ""
+    return f'<text{classes} x="{_n(x)}" y="{_n(y)}"{turned}>{escape(said)}</text>'
+
+
+def _across(axis: Axis, y: float, label: str) -> list[str]:
+    """Draw the horizontal axis at the height y."""
+    ticks = axis.ticks()
+    marks = "".join(f"M{_n(axis(tick))} {_n(y)}V{_n(y + 4)}" for tick in ticks)
+    return [
+        f'<path class="dp-axis" d="M{_n(axis.start)} {_n(y)}H{_n(axis.end)}{marks}"/>',
+        *(_text(axis(tick), y + 15, number(tick), "dp-middle") for tick in ticks),
+        _text((axis.start + axis.end) / 2, y + 30, label, "dp-middle"),
+    ]
+
+
+def _upwards(axis: Axis, x: float, label: str) -> list[str]:
+    """Draw the vertical axis at x."""
+    ticks, middle = axis.ticks(), _n((axis.start + axis.end) / 2)
+    marks = "".join(f"M{_n(x)} {_n(axis(tick))}H{_n(x - 4)}" for tick in ticks)
+    return [
+        f'<path class="dp-axis" d="M{_n(x)} {_n(axis.start)}V{_n(axis.end)}{marks}"/>',
+        *(_text(x - 6, axis(tick) + 4, number(tick), "dp-end") for tick in ticks),
+        _text(11, float(middle), label, "dp-middle", f' transform="rotate(-90 11 {middle})"'),
+    ]
+
+
+def number(value: float) -> str:
+    """Format a number at a tick: ``1,000``, ``0.05``, ``10⁻⁶``."""
+    if value != 0 and not 1e-3 <= abs(value) < 1e7:  # too long below an axis
+        digits, _, exponent = f"{value:.2e}".partition("e")
+        digits = f"{float(digits):g}"
+        factor = {"1": "", "-1": "-"}.get(digits, f"{digits}·")
+        return f"{factor}10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def percent(share: float) -> str:
+    """Format a share to two digits: ``49 %``, ``6.7 %``, ``0.04 %``."""
+    value = 100 * share
+    if value == 0 or value >= 99.95:
+        return f"{value:.0f} %"
+    digits = max(0, 1 - math.floor(math.log10(value)))
+    return f"{value:.{min(digits, 6)}f} %"
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

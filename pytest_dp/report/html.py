@@ -18,8 +18,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from pytest_dp import clocks
-from pytest_dp.report.drawings import drawings
-from pytest_dp.report.histograms import Drawing
+from pytest_dp.report.drawings import Drawing, drawings
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
 from pytest_dp.report.table import HEADS, POOR, cells, legend, short_finding, total, verdict
