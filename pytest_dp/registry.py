@@ -28,7 +28,7 @@ _PARTS: dict[Kind, dict[str, Any]] = {
         "membership": "pytest_dp.methods.membership:audit",
     },
     "search": {"inputs": "pytest_dp.search"},
-    "explainer": {"blame": "pytest_dp.blame.explaining:explain"},
+    "explainer": {"blame": "pytest_dp.blame:explain"},
     "reader": {
         "parsed": "pytest_dp.readers.parsed:parsed_features",
         "texts": "pytest_dp.readers.text_features:text_features",

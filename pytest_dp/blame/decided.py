@@ -19,9 +19,15 @@ import numpy as np
 
 from pytest_dp.bisection import bracket
 from pytest_dp.blame import runs as of_runs
-from pytest_dp.blame.findings import Finding, format_draw, format_leaf, format_number, format_places
+from pytest_dp.blame.findings import (
+    Finding,
+    find_caller,
+    format_draw,
+    format_leaf,
+    format_number,
+    format_places,
+)
 from pytest_dp.blame.noise import noise_of
-from pytest_dp.blame.origins import origins
 from pytest_dp.blame.runs import BELOW_ONE, UNIFORM, WHOLE, Element, Leaf, Run, Runs
 from pytest_dp.limits import NEARLY_EQUAL
 from pytest_dp.privacy.guarantees import Guarantee
@@ -206,7 +212,7 @@ def find_deciding_draws(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     with_others = f"with {format_places([p for o in others for p in o.places])}, " if others else ""
     line, certain = of_runs.place_of(worst.draw.stack), worst.kind == "shared noise"
     yield Finding(worst.kind, line, f"{worst}: {with_others}{said}", certain=certain, loss=loss)
-    yield from origins(runs, worst.draw, worst.places[0], worst.scale, loss=loss)
+    yield from find_caller(worst.draw.stack, loss)
 
 
 def is_pure(claim: Guarantee) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from pytest_dp.blame.runs import ABSENT, Leaf
 from pytest_dp.limits import LABEL, SHORT_TEXT
 from pytest_dp.randomness.requests import Request, Site
+from pytest_dp.whose_code import is_project_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,6 @@ _REMEDIES = {
     "too little noise": "more noise, or less for it to hide; or claim what it loses",
     "no noise": "add noise to it, or do not put it out",
     "shared noise": "draw new noise for each number that is put out",
-    "coarse noise": "round the noisy answer, not the noise",
-    "noise depends on data": "draw the same noise, and as much of it, whatever the data are",
     "seeded": "leave the seed to the caller, so that each run has new noise",
     "too far apart": "bring both probabilities closer together; or claim what it loses",
     "parting": "decide the way through the code by a noisy value, or take the same for all data",
@@ -53,6 +52,14 @@ OTHER_NOISE = (
     "noise that gives every output on either input, and falls off no faster than Laplace noise; "
     "or claim a delta"
 )
+
+
+def find_caller(stack: Sequence[Site], loss: float) -> Iterator[Finding]:
+    """Yield the project's line that asks for the noise which a line of another function draws."""
+    sites = [site for site in stack if is_project_file(site.file)]
+    for site in [site for site in sites if site.line != sites[0].line][:1]:
+        text = f"the noise of line {sites[0].line}, in {sites[0].function}, is asked for here"
+        yield Finding("called", site, text, loss=loss)
 
 
 def format_draw(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""Outputs without noise, with noise in coarse steps, or from a seed; parts on one input only."""
+"""Noise that is missing or made of a seed; outputs that come on one input only."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pytest_dp.blame.findings import (
     format_number,
     format_places,
 )
-from pytest_dp.blame.origins import lines_with
-from pytest_dp.blame.runs import ABSENT, LENGTH, ORDER, SIDES, Leaf, Run, Runs, differ, place_of
-from pytest_dp.blame.source import assignments_of_operands, condition_of
+from pytest_dp.blame.runs import ABSENT, LENGTH, ORDER, SIDES, Run, Runs, differ, place_of
+from pytest_dp.blame.source import condition_of
+from pytest_dp.blame.tracing import lines_with
 from pytest_dp.limits import CLEAR_ERRORS, FEW, LOOK_RUNS, MANY_RUNS, RUNS, SEVERAL
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy.guarantees import Guarantee
@@ -72,8 +72,8 @@ def _format_seed(generator: Seeded) -> str:
     return text if len(text) <= 20 else "the same numbers"
 
 
-def no_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
-    """Leaves that depend on no draw: on D and on D', or on one of them."""
+def find_missing_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
+    """Yield leaves that depend on no draw: on D and on D', or on one of them."""
     texts = {
         place: text for place in runs.differing if (text := _without_noise(runs, place, claim))
     }
@@ -184,7 +184,7 @@ def _assigning_line(runs: Runs, place: str) -> Site | None:
     for side in (0, 1):
         values = runs.values(side, place, LOOK_RUNS)
         noise = next((n for n, value in enumerate(values) if isinstance(value, float)), 0)
-        lines.append(lines_with(runs, side, place, values[noise], noise))
+        lines.append(lines_with(runs, side, values[noise], noise))
     if not all(lines):
         return None
     bare, other = lines
@@ -204,54 +204,13 @@ def _assigning_line(runs: Runs, place: str) -> Site | None:
     return common[-1] if common else bare[-1]
 
 
-def coarse(runs: Runs) -> Iterator[Finding]:
-    """Numbers whose noise is rounded, and whose answer is not."""
-    for place in runs.differing:
-        lines = runs.lines_of(place)
-        if len(lines) != 1:
-            continue
-        for step in (1.0, 0.5, 0.1, 0.01, 0.001):
-            rests = _remainders(runs, place, step, LOOK_RUNS)
-            rests = rests and _remainders(runs, place, step, RUNS)
-            if rests is None:
-                continue
-            steps = "whole numbers" if step == 1 else f"multiples of {step:g}"
-            text = (
-                f"the noise drawn here moves {place} by {steps} only: it is always one of these "
-                f"plus {format_number(rests[0])} on D, and plus {format_number(rests[1])} on D'"
-            )
-            yield Finding("coarse noise", next(iter(lines)), text, certain=True)
-            return
-
-
-def _remainders(runs: Runs, place: str, step: float, count: int) -> tuple[float, float] | None:
-    """Return the remainders of a leaf by a step on D and on D', if they differ."""
-    values = [runs.values(side, place, count) for side in (0, 1)]
-    here, there = (_remainder(on_side, step) for on_side in values)
-    if here is None or there is None or any(len(set(on_side)) < 3 for on_side in values):
-        return None
-    apart = abs(here - there) / step
-    return None if min(apart, 1 - apart) < 1e-4 else (here, there)
-
-
-def _remainder(values: list[Leaf], step: float) -> float | None:
-    """Return the remainder of all numbers by a step; None if they do not share one."""
-    remainders = []
-    for value in values:
-        if not isinstance(value, float) or not math.isfinite(value) or abs(value) > 1e9 * step:
-            return None
-        remainders.append(value / step % 1)
-    differences = [(remainder - remainders[0] + 0.5) % 1 - 0.5 for remainder in remainders]
-    return remainders[0] * step if max(map(abs, differences)) < 1e-6 else None
-
-
 def _there(run: Run) -> tuple[str, ...]:
     """The places of an output, or what was raised instead."""
     raised = isinstance(run.output, Raised)
     return (f"{RAISES}{run.output.kind}",) if raised else tuple(run.leaves)
 
 
-def presence(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+def find_one_sided_outputs(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
     """Find outputs and exceptions that come on one input more often than the claim allows.
 
     More often than the claim allows: a delta, or a multiple of nothing or of little.
@@ -277,7 +236,7 @@ def presence(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
         noise = next(n for n in range(MANY_RUNS) if place in _there(runs.usual(side, n)))
         value = runs.usual(side, noise).leaves.get(place)
         is_raised = place.startswith(RAISES)
-        assigning = lines_with(runs, side, "output" if is_raised else place, value, noise)
+        assigning = lines_with(runs, side, value, noise)
         if not assigning:
             return
         condition = condition_of(assigning[-1])
@@ -292,7 +251,4 @@ def presence(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
         )
         mend = _TO_RAISE if is_raised else ""
         yield Finding("too far apart", condition, text, loss=lower, mend=mend)
-        for line, name in assignments_of_operands(condition):
-            text = f"`{name}`, by which line {condition.line} decides, is set here"
-            yield Finding("scale", line, text, loss=lower)
         return

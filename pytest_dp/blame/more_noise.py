@@ -22,7 +22,7 @@ FIRST_NOISE = 10_000
 """Number of the first noise used here: those below it were used to choose what is looked at."""
 
 
-def by_more_noise(
+def find_helpful_noise(
     runs: Runs, event: Callable[[Any], Any] | None, claim: Guarantee, lower: float
 ) -> Iterator[Finding]:
     """Yield the line of which more noise lowers an event's excess over the claim the most.

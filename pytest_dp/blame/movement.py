@@ -18,12 +18,12 @@ from pytest_dp.blame.advice import MoreNoise
 from pytest_dp.blame.findings import (
     OTHER_NOISE,
     Finding,
+    find_caller,
     format_draw,
     format_number,
     format_places,
     together_with,
 )
-from pytest_dp.blame.origins import origins
 from pytest_dp.blame.runs import WHOLE, Runs, place_of
 from pytest_dp.limits import CLEARLY, LOOK_RUNS, MANY_RUNS, NEARLY_EQUAL
 from pytest_dp.oracles.alignment import align
@@ -40,13 +40,9 @@ REPLAYS = 60
 difference on the paths of most runs are told."""
 THRESHOLDS = np.linspace(-12.0, 12.0, 241)
 """In scales, between which outputs are told apart under notions that have no formula."""
-COMPARED_RUNS = 4
-"""Runs in which a number minus a draw has to be the same. With fewer, it may be so by chance."""
-MAX_DRAWS = 1_000
-"""Draws of a line that may be what is added to a number; a later one goes unnoticed."""
 
 
-def too_little_noise(
+def compare_with_movement(
     runs: Runs, claim: Guarantee, lower: float, pairs: Sequence[tuple[Any, Any]]
 ) -> Iterator[Finding]:
     """Yield the line whose draws lose the most, where all of them lose more than is claimed.
@@ -72,7 +68,7 @@ def too_little_noise(
     more = OTHER_NOISE if math.isinf(loss) else MoreNoise(runs, claim, found, line).advice(pairs)
     text = f"{text}; {_claim_number(claim)} is claimed"
     yield Finding("too little noise", line, text, loss=lower, mend=more)
-    yield from _origins(runs, max(by_line[line], key=lambda move: _cost([move])), lower)
+    yield from find_caller(by_line[line][0].stack, lower)
 
 
 def _cost(moves: Sequence[Move]) -> float:
@@ -143,40 +139,7 @@ def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
     return float(np.max(claim.shown_by(p, q), initial=0.0, where=exact))
 
 
-def _origins(runs: Runs, worst: Move, lower: float) -> Iterator[Finding]:
-    """Yield the lines that set the scale of the draw that loses the most, and its answer."""
-    line = place_of(worst.stack)
-    places = [p for p in runs.differing if p not in WHOLE and line in runs.lines_of(p)]
-    if places:
-        at = int(np.argmax(np.abs(worst.distances)))
-        scale = float(worst.scales[min(at, len(worst.scales) - 1)])
-        found = ((p, a) for p in places if (a := _added_to(runs, line, p)) is not None)
-        place, answers = next(found, (places[0], None))
-        yield from origins(runs, runs.draw_at(line), place, scale, answers, lower)
-
-
-def _added_to(runs: Runs, line: Site, place: str) -> tuple[float, float] | None:
-    """Return what a number is without a draw of a line, on D and on D'; None if that varies."""
-    here, there = (_rests(runs, side, line, place) for side in (0, 1))
-    return next(((here[at], there[at]) for at in here if at in there), None)
-
-
-def _rests(runs: Runs, side: int, line: Site, place: str) -> dict[int, float]:
-    """Return what a number always is without one draw of a line, by the place of the draw."""
-    rests = []
-    for noise in range(COMPARED_RUNS):
-        run = runs.usual(side, noise)
-        leaf, draws = run.leaves.get(place), run.draws_at(line)
-        if not isinstance(leaf, float) or not draws:
-            return {}
-        rests.append(leaf - np.concatenate([np.ravel(draw.value) for draw in draws])[:MAX_DRAWS])
-    if len(set(map(len, rests))) > 1:
-        return {}
-    same = np.ptp(rests, axis=0) <= NEARLY_EQUAL * (np.abs(rests).max(axis=0) + 1)
-    return {int(at): float(rests[0][at]) for at in np.flatnonzero(same)}
-
-
-def measured_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+def measure_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
     """Yield the line of a number whose standard deviation is too small for how far it moves."""
     for place in runs.differing if claim.parameter == "eps" and not claim.delta else ():
         lines = runs.lines_of(place)
@@ -197,7 +160,7 @@ def measured_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Findi
             f"{format_number(claim.claimed)} claimed would have {needed:.2g}"
         )
         yield Finding("too little noise", line, text, loss=lower)
-        yield from origins(runs, runs.draw_at(line), place, loss=lower)
+        yield from find_caller(runs.draw_at(line).stack, lower)
         return
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pytest_dp.blame.findings import Finding
-from pytest_dp.blame.origins import traced_lines
 from pytest_dp.blame.runs import Runs, changed_leaves
+from pytest_dp.blame.tracing import traced_lines
 from pytest_dp.limits import NOT_BY_CHANCE, TRACED_RUNS
 from pytest_dp.randomness.requests import Site
 
@@ -36,8 +36,8 @@ class _Pair:
         return None if len(one) == len(other) else min(one, other, key=len)[-1]
 
 
-def control_flow(runs: Runs) -> Iterator[Finding]:
-    """The line where runs part, or come by, whenever outputs differ, and at no other time."""
+def find_parting(runs: Runs) -> Iterator[Finding]:
+    """Yield the line where runs part, or come by, whenever outputs differ, and at no other time."""
     pairs = []
     for noise in range(TRACED_RUNS):
         pairs.append(_pair(runs, noise))

@@ -17,7 +17,7 @@ MAX_COMPARED = 32
 others share goes unnoticed."""
 
 
-def shared_noise(runs: Runs) -> Iterator[Finding]:
+def find_shared_noise(runs: Runs) -> Iterator[Finding]:
     """Yield the line at which the random numbers come from that several numbers use."""
     places = [
         place

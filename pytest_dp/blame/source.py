@@ -9,7 +9,7 @@ import math
 import re
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -41,89 +41,6 @@ def condition_of(line: Site) -> Site:
     return replace(line, line=max(tests)) if tests else line
 
 
-def part_of(line: Site, place: str) -> Site:
-    """The line of the part that makes what stands at a place, in a statement over several lines.
-
-    That is the entry of a dictionary, list or call that the statement returns, or that is returned
-    by its name. Where it is computed otherwise, it is the line of the statement.
-    """
-    function = _function(line.file, line.line)
-    nodes = list(ast.walk(function)) if function else []
-    returned = _names(node.value for node in nodes if isinstance(node, ast.Return) and node.value)
-    for node in nodes:
-        if isinstance(node, ast.Return | ast.Assign) and node.value and _spans(node, line.line):
-            is_output = isinstance(node, ast.Return) or set(_names(node.targets)) & set(returned)
-            part = _inner(node.value, _labels(place)) if is_output else None
-            return line if part is None else replace(line, line=part.lineno)
-    return line
-
-
-def _labels(place: str) -> list[Any]:
-    """Return the keys, positions and attribute names that lead from the output to a place."""
-    labels: list[Any] = []
-    node: ast.expr = ast.parse(place, mode="eval").body
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        if isinstance(node, ast.Subscript):
-            labels.append(node.slice.value if isinstance(node.slice, ast.Constant) else None)
-        else:
-            labels.append(node.attr)
-        node = node.value
-    return labels[::-1] if isinstance(node, ast.Name) else []
-
-
-def _inner(made: ast.expr, labels: list[Any]) -> ast.expr | None:
-    """The expression of what these labels lead to, as far as it is written out; None if not."""
-    if not labels:
-        return None
-    part, label = None, labels[0]
-    if isinstance(made, ast.Dict):
-        pairs = zip(made.keys, made.values, strict=True)
-        found = [
-            value for key, value in pairs if isinstance(key, ast.Constant) and key.value == label
-        ]
-        part = found[-1] if found and None not in made.keys else None
-    elif isinstance(made, ast.List | ast.Tuple) and isinstance(label, int):
-        is_plain = not any(isinstance(element, ast.Starred) for element in made.elts)
-        part = made.elts[label] if is_plain and label < len(made.elts) else None
-    elif isinstance(made, ast.Call):  # of a class, or of what takes a list
-        part = next((keyword.value for keyword in made.keywords if keyword.arg == label), None)
-        if part is None and len(made.args) == 1 and not made.keywords:
-            return _inner(made.args[0], labels)
-    return None if part is None else _inner(part, labels[1:]) or part
-
-
-def assignments_of_operands(line: Site) -> Iterator[tuple[Site, str]]:
-    """Yield lines that set variables that a line compares with something, and their names.
-
-    Arguments of calls in the line are among them.
-    """
-    return _last_assignments(line, _operands)
-
-
-def assignments_of_summands(line: Site) -> Iterator[tuple[Site, str]]:
-    """Yield lines that set variables to which the draw of a line is added, and their names."""
-    return _last_assignments(line, _summands)
-
-
-def _last_assignments(
-    site: Site, names_in: Callable[[_Function, int], list[str]]
-) -> Iterator[tuple[Site, str]]:
-    """The last line that sets each of some variables before a line uses them, and its name."""
-    function = _function(site.file, site.line)
-    if function is None:
-        return
-    end = max([site.line, *(node.lineno for node in _sums(function, site.line))])
-    for name in names_in(function, site.line):
-        lines = [
-            target.lineno
-            for target, _ in _assignments(function)
-            if _names([_base(target)]) == [name]
-        ]
-        before = [line for line in lines if line < end]
-        if before:
-            yield Site(site.file, max(before), site.function), name
-
-
 @lru_cache(maxsize=64)  # functions of one violation; beyond, files are parsed again
 def _function(file: str, line: int) -> _Function | None:
     """The innermost function around a line, if the file can be parsed."""
@@ -149,53 +66,10 @@ def _assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
             yield node.target, node.value
 
 
-def _base(target: ast.expr) -> ast.expr:
-    """The x of ``x[i]``."""
-    return target.value if isinstance(target, ast.Subscript) else target
-
-
 def _name(target: ast.expr) -> str | None:
     if isinstance(target, ast.Name):
         return target.id
     return target.attr if isinstance(target, ast.Attribute) else None
-
-
-def _names(nodes: Iterable[ast.AST]) -> list[str]:
-    """The variables among the nodes, each once, in order."""
-    return list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
-
-
-def _operands(function: _Function, line: int) -> list[str]:
-    """Names that are arguments in a line, or that its draw is compared with."""
-    operands: list[ast.expr] = []
-    for call in _calls(function, line):
-        operands += [*call.args, *(keyword.value for keyword in call.keywords)]
-    for node in ast.walk(function):
-        if isinstance(node, ast.Compare) and _spans(node, line):
-            operands += [node.left, *node.comparators]
-    return _names(operands)
-
-
-def _calls(inside: ast.AST, line: int) -> list[ast.Call]:
-    return [node for node in ast.walk(inside) if isinstance(node, ast.Call) and _spans(node, line)]
-
-
-def _summands(function: _Function, line: int) -> list[str]:
-    """Names that are added to what is drawn in a line."""
-    return _names(_base(side) for node in _sums(function, line) for side in (node.left, node.right))
-
-
-def _sums(function: _Function, line: int) -> list[ast.BinOp]:
-    """Sums of which a part is drawn in a line, or is a variable that is."""
-    assigned = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
-    drawn = {name for node in assigned if _spans(node, line) for name in _names(node.targets)}
-    return [
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Add | ast.Sub)
-        and (_calls(node, line) or drawn.intersection(_names(ast.walk(node))))
-    ]
 
 
 def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:

@@ -198,7 +198,8 @@ def _window(pictures: Pictures) -> tuple[float, float, float, float]:
     """Return the part of the unit square to draw."""
     if pictures.event is not None:
         positives, negatives = pictures.event
-        allowed = np.interp(positives[1], *zip(*pictures.allowed, strict=True))
+        xs, ys = zip(*pictures.allowed, strict=True)
+        allowed = np.interp(positives[1], xs, ys)
         gap = abs(float(allowed) - negatives[1])
         if gap < HARDLY_SEEN:
             return *_rate_window(positives, gap), *_rate_window(negatives, gap)

@@ -25,10 +25,9 @@ class Blame:
         The function that the line is in.
     kind : str
         What is wrong: ``"too little noise"``, ``"no noise"``, ``"shared noise"``,
-        ``"coarse noise"``, ``"noise depends on data"``, ``"seeded"``, ``"too far apart"`` (of
-        probabilities), ``"parting"`` (of ways through the code), ``"passing"`` (it is run wherever
-        the outputs differ); or what belongs to the line before: ``"scale"``, ``"answer"``,
-        ``"called"``.
+        ``"seeded"``, ``"too far apart"`` (of probabilities), ``"parting"`` (of ways through the
+        code), ``"passing"`` (it is run wherever the outputs differ); or ``"called"``: the line that
+        asks for the noise of the line before.
     message : str
         What holds, for people.
     remedy : str

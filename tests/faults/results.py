@@ -203,12 +203,4 @@ FAULTS = (
         "unit/test_outputs_parsed.py::"
         "test_texts_of_another_kind_are_absent_and_do_not_change_what_is_read",
     ),
-    Fault(
-        "entry-of-another-key",
-        "blame/source.py",
-        "part = found[-1] if found and None not in made.keys else None",
-        "part = made.values[0]",
-        "The first entry of a dictionary is blamed for a leak of another one.",
-        "unit/test_blame.py::test_the_line_is_named[ten_entries]",
-    ),
 )

@@ -82,7 +82,6 @@ NO_PARTICIPLES = {
 }
 PUBLIC = {
     "claimed": "opendp.claimed(...) and diffprivlib.claimed(...) are public",
-    "blamed": "tests replace it by its name until all of blame is renamed",
 }
 """Functions whose names users write."""
 
