@@ -133,16 +133,6 @@ def of_ci(option: str | None, ini: str | None) -> Profile:
     return profile(option or there or ini or "ci")
 
 
-def of_project() -> list[str]:
-    """Names of the profiles that are not as pytest-dp has them."""
-    return sorted(name for name, given in _PROFILES.items() if given is not _OWN.get(name))
-
-
-def own(name: str) -> Profile:
-    """The profile of that name as pytest-dp has it; without settings, if it has none."""
-    return _OWN.get(name, Profile(name))
-
-
 def in_use() -> tuple[dict[str, Profile], list[str]]:
     """Return the profiles by their names, and what `load_profile` was given last."""
     return dict(_PROFILES), list(_loaded)

@@ -53,7 +53,7 @@ def _without_blame(monkeypatch):
 
     Looking for them takes several times as long as a small audit does.
     """
-    monkeypatch.setattr("pytest_dp.blame.blamed", lambda *_: ())
+    monkeypatch.setattr("pytest_dp.blame.blame_lines", lambda *_: ())
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 from pytest_dp.claim import Claim, expand, variants
 from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.plugin.failure import represent
-from pytest_dp.plugin.markers import UNAUDITED, closest_markers, place, read_marker, takes_dp_check
-from pytest_dp.plugin.names import AUDITED, MARKER, PROFILE, STDERR, reports
+from pytest_dp.plugin.markers import closest_markers, place, read_marker, takes_dp_check
+from pytest_dp.plugin.names import MARKER, PROFILE, STDERR, audits_of, reports
 from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.progress import Progress
 from pytest_dp.report.alarms import properties
@@ -25,13 +25,6 @@ from pytest_dp.settings import FIELDS, GRADES
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.result import AuditResult
-    from pytest_dp.plugin.unchanged import Unchanged
-
-_RECORDS = pytest.StashKey[list[tuple[Record, "AuditResult | Unchanged"]]]()
-_CALLS = pytest.StashKey[int]()
-_CLAIM = pytest.StashKey[Claim]()
-_UNUSED = pytest.StashKey[bool]()
-
 
 MENDED = (
     "A violation is expected here, by the mark xfail(strict=True), and none was found. If it is "
@@ -56,13 +49,14 @@ def audit_or_look_up(
 
         looked = Looked(item, mechanism, claim, place(item))
     if looked is not None and looked.record is not None:
-        item.stash.setdefault(AUDITED, []).append((1, mechanism, claim, looked.result))
-        item.stash.setdefault(_RECORDS, []).append((looked.record, looked.result))
+        audits = audits_of(item)
+        audits.made.append((1, mechanism, claim, looked.result))
+        audits.records.append((looked.record, looked.result))
         item.user_properties += properties(looked.record)
         return
     conclude(item, run_audit(item, mechanism, claim, keywords))
     if looked is not None:
-        ((record, _),) = item.stash[_RECORDS]
+        ((record, _),) = audits_of(item).records
         looked.keep(record)
 
 
@@ -97,7 +91,7 @@ def run_audit(
             )
     earlier.keep(result)
     result = with_file(item, number, mechanism, keywords, result)
-    item.stash.setdefault(AUDITED, []).append((number, mechanism, claim, result))
+    audits_of(item).made.append((number, mechanism, claim, result))
     return result
 
 
@@ -111,7 +105,7 @@ def conclude(item: pytest.Item, result: AuditResult) -> None:
     record = Record.of(result, item.nodeid, path, line, pictures=drawn)
     settings = settings_of(item.config, result.claim)
     record = replace(record, too_little=_too_little(result, settings.at_least))
-    item.stash.setdefault(_RECORDS, []).append((record, result))
+    audits_of(item).records.append((record, result))
     item.user_properties += [
         said for said in properties(record) if said not in item.user_properties
     ]
@@ -167,18 +161,17 @@ def checker(request: pytest.FixtureRequest) -> Any:
             pytrace=False,
         )
     keywords = getattr(request, "param", None) or dict(markers[0].kwargs)
-
-    item.stash[_UNUSED] = True
+    audits = audits_of(item)
+    audits.is_uncalled = True
 
     def check(mechanism: Any, **overrides: Any) -> AuditResult:
         __tracebackhide__ = True
-        item.stash[_UNUSED] = False
-        number = item.stash.get(_CALLS, 0) + 1
-        item.stash[_CALLS] = number
+        audits.is_uncalled = False
+        audits.calls += 1
         try:
             written = _merge_keywords(keywords, overrides)
-            claim = item.stash[_CLAIM] = _one_claim(written)
-            result = run_audit(item, mechanism, claim, written, number)
+            audits.claim = _one_claim(written)
+            result = run_audit(item, mechanism, audits.claim, written, audits.calls)
             conclude(item, result)
         except PytestDPError as error:
             raise error.with_traceback(None) from None
@@ -189,11 +182,9 @@ def checker(request: pytest.FixtureRequest) -> Any:
 
 def before(item: pytest.Item) -> None:
     """Forget earlier runs of a marked test, and refuse a marker that makes no sense."""
-    item.stash[_RECORDS] = []
-    item.stash[AUDITED] = []
-    item.stash[_CALLS] = 0
-    item.stash[_UNUSED] = False
-    whose = item.stash.get(UNAUDITED, "")
+    audits = audits_of(item)
+    whose = audits.unaudited
+    audits.made, audits.records, audits.calls, audits.is_uncalled = [], [], 0, False
     if not hasattr(item, "declaration"):  # a generated item has a marker of its own
         for marker in (marker for marker in item.own_markers if marker.name == MARKER):
             variants(read_marker(marker))
@@ -208,7 +199,7 @@ def before(item: pytest.Item) -> None:
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Put the records of this test on its report, and show our own errors in our own way."""
     error = call.excinfo.value if call.excinfo is not None else None
-    if call.when == "call" and report.passed and item.stash.get(_UNUSED, False):
+    if call.when == "call" and report.passed and audits_of(item).is_uncalled:
         error = ClaimError(
             "This test took the fixture dp_check and never called it, so nothing was audited. Call "
             "dp_check(mechanism)."
@@ -222,7 +213,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         report.outcome = "failed"
         report.longrepr = f"{UNTOLD}\n{error}"
     is_mended = str(report.longrepr).startswith("[XPASS(strict)]")
-    if is_mended and (found := item.stash.get(_RECORDS, [])):
+    if is_mended and (found := audits_of(item).records):
         told = UNTOLD if found[-1][0].status == "inconclusive" else MENDED
         report.longrepr = f"{told}\n{report.longrepr}"
     # Whatever else went wrong around a generated item, its claim was not audited.
@@ -235,7 +226,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         path, line = place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
-        claim = getattr(item, "claim", item.stash.get(_CLAIM, None))
+        claim = getattr(item, "claim", audits_of(item).claim)
         said = claim_fields(claim) if isinstance(claim, Claim) else {}  # else it cannot be read
         records.append(replace(record, expected=passed, **said))
     if records:
@@ -265,7 +256,7 @@ def _expects_violation(item: pytest.Item) -> bool:
 def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) -> list[Record]:
     """Records of what was audited; violations that fail no test are expected ones."""
     records = []
-    for record, result in item.stash.get(_RECORDS, []):
+    for record, result in audits_of(item).records:
         raised = getattr(error, "result", None) is result
         records.append(replace(record, expected=result.violated and (passed or not raised)))
     return records

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.claims_seen import Seen
+from pytest_dp.plugin.claim_session import ClaimSession
 from pytest_dp.plugin.failure import count_as_error
-from pytest_dp.plugin.names import AUDITED, MARKER, claims_path, ini
+from pytest_dp.plugin.names import MARKER, audits_of, claims_path, ini
 from pytest_dp.plugin.selection import scope, typed_options
 
 CHOICES = ("auto", "check", "update", "off")
@@ -54,7 +54,7 @@ def register(config: pytest.Config) -> None:
     config.pluginmanager.register(ClaimsFile(config, file, mode == "update"), "dp_claims_file")
 
 
-class ClaimsFile(Seen):
+class ClaimsFile(ClaimSession):
     """The hooks by which the claims of a run are seen, compared and told."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -83,7 +83,7 @@ class ClaimsFile(Seen):
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Send along what was audited; fail a test whose claim is less than on record."""
         report = yield
-        if call.when == "call" and item.stash.get(AUDITED, []):
+        if call.when == "call" and audits_of(item).made:
             from pytest_dp.plugin.claims_judged import compare, entries_of
 
             entries = entries_of(self, item, call, report)

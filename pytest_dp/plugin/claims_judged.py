@@ -13,14 +13,13 @@ import pytest
 
 from pytest_dp.claim import Claim
 from pytest_dp.errors import ClaimsFileError, WeakenedClaim
-from pytest_dp.plugin.claims_seen import Seen
+from pytest_dp.plugin.claim_session import ClaimSession
 from pytest_dp.plugin.failure import decorator_source, relative, represent
 from pytest_dp.plugin.markers import place
-from pytest_dp.plugin.names import AUDITED
-from pytest_dp.plugin.options import settings_of_files, typed_profile
-from pytest_dp.plugin.selection import BUILTIN, leaves_out, left_out_by_marks, scope
-from pytest_dp.profiles import of_project, own, profile
-from pytest_dp.records.entries import Entry, differing_settings, entry
+from pytest_dp.plugin.names import audits_of
+from pytest_dp.plugin.options import settings_of_files
+from pytest_dp.plugin.selection import leaves_out, scope
+from pytest_dp.records.entries import Entry, entry
 from pytest_dp.records.judging import (
     Collected,
     counterparts,
@@ -50,7 +49,7 @@ def id_of(file: Path, test: Path, nodeid: str, marks: Collection[str] = ()) -> s
 
 
 def describe_test(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
-    """Describe a test without an audit, as in `Seen.tests`."""
+    """Describe a test without an audit, as in `ClaimSession.tests`."""
     path, line = place(item)
     marks = sorted({mark.name for mark in item.iter_markers()})
     claim = getattr(item, "claim", None)
@@ -58,32 +57,24 @@ def describe_test(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
         "id": id_of(file, item.path, item.nodeid, marks),
         "path": path,
         "line": line,
-        "marks": marks,
         "entry": _entry(item, claim) if isinstance(claim, Claim) else None,
         "state": state,
     }
 
 
 def _entry(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
-    settings = settings_of_files(item.config, claim)
-    own_ones = {name: settings_of_files(item.config, claim, profile(name)) for name in of_project()}
-    kept = entry(claim, settings, resolved, profiles=own_ones)
-    chosen = typed_profile(item.config)
-    if chosen in own_ones:
-        usual = settings_of_files(item.config, claim, own(chosen))
-        kept["chosen"] = {"profile": chosen, "usual": differing_settings(usual, kept["effort"])}
-    return kept
+    return entry(claim, settings_of_files(item.config, claim), resolved)
 
 
 def entries_of(
-    seen: Seen, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+    seen: ClaimSession, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> list[tuple[int, Entry, bool]]:
-    """The audits of a test, as `Seen.audited` has them."""
+    """The audits of a test, as `ClaimSession.audited` has them."""
     raised = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
     known = seen.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
     entries = []
-    for number, _, claim, result in item.stash[AUDITED]:
+    for number, _, claim, result in audits_of(item).made:
         # As it was before: runs may leave something in what functions name.
         of_claim = _entry(item, claim, result.claim.promise) | before
         expected = result.violated and (report.outcome != "failed" or result is not raised)
@@ -92,7 +83,7 @@ def entries_of(
 
 
 def compare(
-    seen: Seen, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
+    seen: ClaimSession, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
     """Let a test that passed fail for the first of its claims that is less than on record."""
     if seen.recorded is None or item.nodeid not in seen.tests:
@@ -121,7 +112,7 @@ def _record(name: str, path: str, line: int, said: str) -> Record:
     return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
 
 
-def _seen_ids(seen: Seen) -> set[str]:
+def _seen_ids(seen: ClaimSession) -> set[str]:
     return {test["id"] for test in seen.tests.values()}
 
 
@@ -130,14 +121,14 @@ def _audit_id(name: str, number: int) -> str:
     return name if number == 1 else f"{name}#{number}"
 
 
-def _on_record(seen: Seen, name: str, of_claim: Entry) -> str:
+def _on_record(seen: ClaimSession, name: str, of_claim: Entry) -> str:
     """Return the id on record of a claim while tests are still run; empty if it has none."""
     assert seen.recorded is not None
     found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
     return counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
 
 
-def conclude(seen: Seen, session: pytest.Session) -> None:
+def conclude(seen: ClaimSession, session: pytest.Session) -> None:
     """Compare with what is on record, or write it; fail the run for what no test failed with."""
     try:
         (_write if seen.update else _compare)(seen)
@@ -152,7 +143,7 @@ def conclude(seen: Seen, session: pytest.Session) -> None:
         outcomes.reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
 
 
-def _compare(seen: Seen) -> None:
+def _compare(seen: ClaimSession) -> None:
     """Look for what is on record and no test was about, and for what no test could fail with."""
     if not seen.file.exists():
         raise ClaimsFileError(
@@ -172,7 +163,7 @@ def _compare(seen: Seen) -> None:
     seen.lines += summarize(told, seen.file.name)
 
 
-def _write(seen: Seen) -> None:
+def _write(seen: ClaimSession) -> None:
     """Put on record what this run has found; what it was not about stays as it was."""
     with alone(seen.file):
         recorded = load(seen.file)
@@ -186,7 +177,7 @@ def _write(seen: Seen) -> None:
         seen.lines += [f"  {word}: {name}" for name in sorted(names)]
 
 
-def _collected_claims(seen: Seen, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
+def _collected_claims(seen: ClaimSession, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
     """Yield the claims of all tests, with what is known of each."""
     audits = {
         node: seen.audited.get(node, [(1, test["entry"], False)])
@@ -200,23 +191,18 @@ def _collected_claims(seen: Seen, recorded: Mapping[str, Entry]) -> Iterator[Col
     }
     on_record = counterparts(recorded, found, _seen_ids(seen))
     for node, test in seen.tests.items():
-        marks = sorted(set(test["marks"]) - BUILTIN)
-        extra: Entry = {"marks": marks} if marks else {}
-        if test["state"] == "collected":
-            hidden, selected = _not_audited(seen, node), True
-        else:
-            before = recorded.get(on_record.get(test["id"], ""), {})
-            hidden, selected = _left_out(seen.config, test, before)
+        hidden, selected = _not_audited(seen, node), True
+        if test["state"] != "collected":
+            hidden, selected = _left_out(seen.config, test["state"])
         for number, audited, broken in audits[node]:
             name = _audit_id(test["id"], number)
             if not broken or hidden:
-                of_claim = audited and audited | extra
-                yield Collected(name, of_claim, hidden, selected, on_record.get(name, ""))
+                yield Collected(name, audited, hidden, selected, on_record.get(name, ""))
             elif name in recorded:
                 yield Collected(name, None, "violated: as the test expects", selected, name)
 
 
-def _not_audited(seen: Seen, nodeid: str) -> str:
+def _not_audited(seen: ClaimSession, nodeid: str) -> str:
     """Why a test that was collected has audited nothing, where it does not say so by failing."""
     ended = seen.ended.get(nodeid)
     if ended not in (None, "", "ran"):
@@ -228,20 +214,16 @@ def _not_audited(seen: Seen, nodeid: str) -> str:
     return "passed: without an audit" if ended else ""
 
 
-def _left_out(config: pytest.Config, test: Mapping[str, Any], before: Entry) -> tuple[str, bool]:
+def _left_out(config: pytest.Config, state: str) -> tuple[str, bool]:
     """Why a test was left out, if somebody hides it; and whether this run is about it."""
-    by_marks = left_out_by_marks(config, test["marks"], before.get("marks", ())) if before else ""
-    if by_marks:
-        return by_marks, True
-    deselected = test["state"] == "deselected"
-    if leaves_out(config, test["marks"], deselected=deselected):
+    if leaves_out(config, deselected=state == "deselected"):
         return "", False
-    if deselected:
+    if state == "deselected":
         return "deselected: by addopts, by conftest.py or by a plugin", True
     return "removed: from the tests that were collected, by conftest.py or a plugin", True
 
 
-def _expects(seen: Seen) -> Callable[[str], bool]:
+def _expects(seen: ClaimSession) -> Callable[[str], bool]:
     """Return a function that says whether this run should have found the claim of an id."""
     if seen.uncollected:
         return lambda name: False  # noqa: ARG005
@@ -257,31 +239,18 @@ def _expects(seen: Seen) -> Callable[[str], bool]:
     return is_expected
 
 
-def _place(seen: Seen, name: str, claim: Collected | None) -> tuple[Path, int, str]:
+def _place(seen: ClaimSession, name: str, claim: Collected | None) -> tuple[Path, int, str]:
     """File and line to look at for a claim that no test was about, and what else is known of it."""
     for test in seen.tests.values():
         if claim is not None and test["id"] == test_of(claim.id):
             return seen.config.rootpath / test["path"], int(test["line"]), ""
-    path, _, inside = name.partition("::")
-    file = seen.file.parent / path
-    function = mechanism_of(test_of(inside)).rpartition("::")[2].rpartition(".")[2]
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        text, gone = "", path
-    else:
-        gone = f"{function} in {path}"
-    defined = re.search(rf"^\s*(async )?def {re.escape(function)}\b", text, re.MULTILINE)
-    if defined is None:
-        lines = seen.file.read_text(encoding="utf-8").splitlines()
-        line = next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
-        return seen.file, line, f"There is no {gone} any more."
+    path = name.partition("::")[0]
+    lines = seen.file.read_text(encoding="utf-8").splitlines()
+    line = next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
     hint = ""
-    if re.search("(dp|risk)_claim", text) and not any(
-        other.partition("::")[0] == path for other in _seen_ids(seen)
-    ):
+    if not any(other.partition("::")[0] == path for other in _seen_ids(seen)):
         hint = (
             f"No claim of {path} was collected: look at testpaths, dp_modules, --ignore and "
             "conftest.py."
         )
-    return file, text.count("\n", 0, defined.end()) + 1, hint
+    return seen.file, line, hint

@@ -14,10 +14,7 @@ from pytest_dp.claim import variants
 from pytest_dp.errors import ClaimError
 from pytest_dp.keywords import read
 from pytest_dp.plugin.failure import relative
-from pytest_dp.plugin.names import CONTENT, MARKER
-
-UNAUDITED = pytest.StashKey[str]()
-"""Of a test: the module or class around it with a marker that no test makes use of."""
+from pytest_dp.plugin.names import CONTENT, MARKER, audits_of
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
@@ -56,7 +53,7 @@ def refuse_unaudited(marked: Sequence[pytest.Collector], items: Sequence[pytest.
         if not any(test is None or _audits(test, owner) for test in tests):
             first = next((item for item in items if item in tests), None)
             if first is not None:
-                first.stash[UNAUDITED] = nodes[0].name
+                audits_of(first).unaudited = nodes[0].name
 
 
 def _tests(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item | None]:

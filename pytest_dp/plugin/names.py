@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,35 @@ STDERR = pytest.StashKey[int]()
 """A copy of the file descriptor of errors, from before pytest captured it."""
 PROFILE = pytest.StashKey[str]()
 """The name of the profile, where it says anything."""
-AUDITED = pytest.StashKey[list[tuple[int, Any, Any, Any]]]()
-"""Of a test: the number of each audit, the mechanism, the claim as written, and the result."""
 CONTENT = pytest.StashKey[list[pytest.Item | pytest.Collector] | None]()
 """Of a module or class: all tests and classes in it; None where that is not known."""
 _CLAIMS = "__dp_claims__"
+
+
+@dataclass(slots=True)
+class Audits:
+    """The audits of one test."""
+
+    made: list[tuple[int, Any, Any, Any]] = field(default_factory=list)
+    """The number of each audit, the mechanism, the claim as written, and the result."""
+    records: list[tuple[Any, Any]] = field(default_factory=list)
+    """The record of each audit that ended, and its result."""
+    calls: int = 0
+    """How often ``dp_check`` was called."""
+    claim: Any = None
+    """The claim of the last call."""
+    is_uncalled: bool = False
+    """Whether the test took ``dp_check`` and has not called it."""
+    unaudited: str = ""
+    """The module or class around the test with a marker that no test makes use of."""
+
+
+_AUDITS = pytest.StashKey[Audits]()
+
+
+def audits_of(item: pytest.Item) -> Audits:
+    """Return the audits of a test."""
+    return item.stash.setdefault(_AUDITS, Audits())
 
 
 def ini(config: pytest.Config, name: str) -> Any:

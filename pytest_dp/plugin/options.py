@@ -53,18 +53,15 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     return _layer_settings(config, profile_of(config), claim, _of_options(config))
 
 
-def settings_of_files(
-    config: pytest.Config, claim: Claim, profile: Profile | None = None
-) -> Settings:
+def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
     """Return the settings that files give: those with which CI audits the claim.
 
     Options that somebody types say how one run goes about it; all others are in a file, such as
-    those of ``addopts``, or what ``conftest.py`` makes of them. Of another `profile` than that of
-    CI, what files say is how it goes about it.
+    those of ``addopts``, or what ``conftest.py`` makes of them.
     """
     options = _not_typed(config)
     try:
-        profile = profile or of_ci(options.get("profile"), ini(config, "profile"))
+        profile = of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
     return _layer_settings(config, profile, claim, _values(options.get, _flag))
@@ -107,11 +104,6 @@ def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[
 
 def _flag(name: str) -> str:
     return f"--dp-{name.replace('_', '-')}"
-
-
-def typed_profile(config: pytest.Config) -> str | None:
-    """The profile that the command line names."""
-    return None if "profile" in _not_typed(config) else getattr(config.option, "dp_profile", None)
 
 
 def _not_typed(config: pytest.Config) -> dict[str, Any]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.mark.expression import Expression
 
 START = "dp_start"
 """The plugin, by its name, that is a `Start`."""
 _SHARES = frozenset(("splits", "group", "shard_id", "num_shards"))
 _SELECTING = _SHARES | {"keyword", "deselect", "lf", "stepwise", "stepwise_skip"}
-_SELECTING |= {"testmon", "picked"}
-"""Options that leave tests out of one run, of pytest and of common plugins; beside ``-m``."""
+_SELECTING |= {"markexpr", "testmon", "picked"}
+"""Options that leave tests out of one run, of pytest and of common plugins."""
 _NAMES = pytest.StashKey[frozenset[str]]()
 
 
@@ -52,14 +51,12 @@ def typed_options(config: pytest.Config) -> frozenset[str]:
     return config.stash[_NAMES]
 
 
-def leaves_out(config: pytest.Config, marks: Iterable[str], *, deselected: bool) -> bool:
-    """Return whether the command line itself leaves out a test that was collected.
+def leaves_out(config: pytest.Config, *, deselected: bool) -> bool:
+    """Return whether the command line itself may leave out a test that was collected.
 
     `deselected` is whether it was left out with notice; plugins that share tests out give none.
     """
-    if not typed_options(config).isdisjoint(_SELECTING if deselected else _SHARES):
-        return True
-    return deselected and "markexpr" in typed_options(config) and not _by_marks(config, set(marks))
+    return not typed_options(config).isdisjoint(_SELECTING if deselected else _SHARES)
 
 
 def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
@@ -95,30 +92,3 @@ def _below(file: Path, other: Path) -> bool:
 
 def _inside(test: str, part: str) -> bool:
     return not part or test == part or test.startswith((f"{part}::", f"{part}["))
-
-
-def left_out_by_marks(config: pytest.Config, marks: Iterable[str], recorded: Iterable[str]) -> str:
-    """Why ``-m`` leaves a claim out, if it did not by the marks on record; else empty."""
-    now, before = set(marks), set(recorded)
-    if _by_marks(config, now) or not _by_marks(config, before | now & BUILTIN):
-        return ""
-    new = ", ".join(sorted(now - before - BUILTIN)) or "a mark that it lost"
-    return f"deselected: by {new}, with -m {config.option.markexpr!r}"
-
-
-def _by_marks(config: pytest.Config, names: set[str]) -> bool:
-    """Return whether ``-m`` takes a test with these marks."""
-    expression = config.option.markexpr
-    if not expression:
-        return True
-    read = Expression.compile(expression)  # pytest has refused what is no expression
-    return read.evaluate(lambda name, /, **kwargs: name in names)  # noqa: ARG005
-
-
-BUILTIN = frozenset(
-    (
-        *("dp_claim", "parametrize", "usefixtures", "filterwarnings", "skip", "skipif", "xfail"),
-        *("tryfirst", "trylast", "flaky"),
-    )
-)
-"""Marks that are no part of an entry."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,16 +50,7 @@ def changes(old: Entry, new: Entry) -> list[Change]:
 
     Raises ClaimError if the old entry is none.
     """
-    found = list(_compare_fields(_fields(old), _fields(new)))
-    if "chosen" in new:  # a profile of the project, by the command line
-        name, usual = new["chosen"]["profile"], new["chosen"]["usual"]
-        before = _without_none(old.get("effort", {}), old.get("profiles", {}).get(name, usual))
-        after = _without_none(new["effort"], new["profiles"][name])
-        found += [
-            change._replace(what=f"{change.what} (profile {name!r})")
-            for change in _compare_fields(before, after)
-        ]
-    return found
+    return list(_compare_fields(_fields(old), _fields(new)))
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
@@ -75,10 +66,6 @@ def _fields(entry: Entry) -> dict[str, Any]:
         **{name: entry[name] for name in ("records", "score") if name in entry},
         **entry.get("effort", {}),
     }
-
-
-def _without_none(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: v for name, v in ChainMap(*reversed(layers)).items() if v is not None}
 
 
 def _compare_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:

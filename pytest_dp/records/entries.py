@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from pytest_dp.checks import is_strategy
@@ -37,18 +36,13 @@ SOMETIMES = sorted(
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
 
 
-def entry(
-    claim: Claim,
-    settings: Settings,
-    resolved: Promise | None = None,
-    profiles: Mapping[str, Settings] = MappingProxyType({}),
-) -> Entry:
+def entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> Entry:
     """Return the entry of a claim: what is kept of it, as it is written.
 
-    The settings, and those of the project's own profiles, are what files say: the command line is
-    not part of a claim. `resolved` is its promise with the inputs looked up, where it was audited.
+    The settings are what files say: the command line is not part of a claim. `resolved` is its
+    promise with the inputs looked up, where it was audited.
     """
-    promise, effort = claim.promise, _effort(settings)
+    promise = claim.promise
     looked_up = resolved or promise
     parts: Entry = {
         "promise": promise_of(promise.of_one_unit.guarantee),
@@ -60,11 +54,7 @@ def entry(
         "drawn": {name: _text_or_digest(v) for name, v in claim.arguments.drawn.items()},
         "composes": sorted(f"{_name(part)} x {times}" for part, times in promise.composes),
         "group": promise.group if promise.group > 1 else None,
-        "effort": effort,
-        "profiles": {
-            name: differing_settings(with_profile, effort)
-            for name, with_profile in profiles.items()
-        },
+        "effort": _effort(settings),
     }
     return {name: part for name, part in parts.items() if part not in (None, {}, [])}
 
@@ -176,13 +166,6 @@ def _relation(promise: Promise) -> Entry | None:
     stated = {"neighbors": promise.relation.neighbors, **promise.relation.said}
     stated.pop("group", None)
     return {name: v if isinstance(v, str | int) else text_of(v) for name, v in stated.items()}
-
-
-def differing_settings(given: Settings, usual: Entry) -> Entry:
-    """Return the settings of a profile that differ from an entry's; None for those left out."""
-    effort = _effort(given)
-    names = sorted({*effort, *usual})
-    return {name: effort.get(name) for name in names if effort.get(name) != usual.get(name)}
 
 
 def _effort(settings: Settings) -> Entry:

@@ -92,36 +92,23 @@ def counterparts(
 
     `found` has the entry of each claim by its id, None where the entry is not known. `tests` are
     the ids of tests of which some claims may still be found: what is on record of them stays
-    theirs. A claim has the entry of its own id. As an id says what is promised, the rest is matched
-    within each mechanism: by parameters where one claim alone has them, then the last ones left.
+    theirs. A claim has the entry of its own id, or else the only one left of the same mechanism
+    with the same parameters, as an id says what is promised.
     """
     pairs = {name: name for name in found if name in recorded}
-    for key_of in (_by_parameters, _by_mechanism):
-        old = [name for name in recorded if name not in pairs.values()]
-        before = _group_by_key(
-            {name: key_of(name, recorded[name]) for name in old if test_of(name) not in tests}
-        )
-        now = _group_by_key(
-            {name: key_of(name, found[name]) for name in found if name not in pairs}
-        )
-        alone = [key for key in now if len(now[key]) == len(before.get(key, ())) == 1]
-        pairs |= {now[key][0]: before[key][0] for key in alone}
-    return pairs
+    old = [name for name in recorded if name not in pairs.values() and test_of(name) not in tests]
+    before = _group_by_fields({name: recorded[name] for name in old})
+    now = _group_by_fields({name: found[name] for name in found if name not in pairs})
+    only = [key for key in now if len(now[key]) == len(before.get(key, ())) == 1]
+    return pairs | {now[key][0]: before[key][0] for key in only}
 
 
-def _by_parameters(name: str, entry: Entry | None) -> str:
-    said = None if entry is None else [entry.get("params"), entry.get("drawn")]
-    return json.dumps([mechanism_of(name), said], sort_keys=True)
-
-
-def _by_mechanism(name: str, entry: Entry | None) -> str:  # noqa: ARG001
-    return mechanism_of(name)
-
-
-def _group_by_key(keys: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the names of each key."""
+def _group_by_fields(entries: Mapping[str, Entry | None]) -> dict[str, list[str]]:
+    """Return the ids of entries by their mechanism and parameters."""
     groups: dict[str, list[str]] = {}
-    for name, key in keys.items():
+    for name, entry in entries.items():
+        said = None if entry is None else [entry.get("params"), entry.get("drawn")]
+        key = json.dumps([mechanism_of(name), said], sort_keys=True)
         groups.setdefault(key, []).append(name)
     return groups
 
@@ -187,7 +174,7 @@ def _fill_from_old(new: Entry, old: Entry) -> Entry:
 
 
 def _mark_hidden(entry: Entry, claim: Collected) -> Entry:
-    entry = {name: value for name, value in entry.items() if name not in ("hidden", "chosen")}
+    entry = {name: value for name, value in entry.items() if name != "hidden"}
     return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry
 
 

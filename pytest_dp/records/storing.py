@@ -22,8 +22,6 @@ _PLAIN: Entry = {
     "promise": {"eps": 1.0},
     "examples": [],
     "effort": {},
-    "profiles": {"": {}},
-    "chosen": {"profile": "", "usual": {}},
 }
 """With which each entry that makes sense can be compared."""
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)

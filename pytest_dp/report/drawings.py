@@ -169,7 +169,7 @@ def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
     """Draw false positives against false negatives, with what the claim does not allow."""
     window = _window(pictures)
     x, y = Axis(window[0], window[1], 60.0, RIGHT), Axis(window[2], window[3], 230.0, 12.0)
-    curve = [(x(a), y(b)) for a, b in _sampled(pictures.allowed, window)]
+    curve = [(x(a), y(b)) for a, b in _sample_curve(pictures.allowed, window)]
     corners = (x.start, y.start), (x.end, y.start)
     parts = [line([corners[0], *curve, corners[1]], "dp-forbidden").replace('"/>', 'Z"/>')]
     parts.append(line(curve, "dp-claim"))
@@ -182,7 +182,7 @@ def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
         caption += " Dot: fresh runs, in a box of what they leave possible."
         title = f"The event has {percent(at1)} false positives, {percent(at2)} false negatives"
     if pictures.attack:
-        attack = [(x(a), y(b)) for a, b in _sampled(pictures.attack, window)]
+        attack = [(x(a), y(b)) for a, b in _sample_curve(pictures.attack, window)]
         parts.append(line(attack, "dp-attack"))
         caption += " Line: thresholds of the learned attack, by the runs that were bet on."
     if not violated:
@@ -213,7 +213,7 @@ def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
     return start, min(start + 2 * reach, 1.0)
 
 
-def _sampled(points: Points, window: tuple[float, ...]) -> Points:
+def _sample_curve(points: Points, window: tuple[float, ...]) -> Points:
     """Return points of a falling curve over a window, its own corners among them."""
     left, right, _, _ = window
     xs, ys = zip(*sorted(points, key=lambda point: (point[0], -point[1])), strict=True)

@@ -57,13 +57,13 @@ def broken(records, rng):
     return len(records) + rng.laplace(scale=0.2)
 
 
-@pytest.mark.parametrize("part", ["blamed", "idle"])
+@pytest.mark.parametrize("part", ["lines", "idle"])
 def test_what_fails_after_a_violation_is_named_beside_it(monkeypatch, part):
     def fails(*args):
         raise LookupError("a mistake in this check")
 
-    name = "blamed" if part == "blamed" else "idle_fields"
-    monkeypatch.setattr(f"pytest_dp.blame.explaining.{name}", fails)
+    name = "blame_lines" if part == "lines" else "idle_fields"
+    monkeypatch.setattr(f"pytest_dp.blame.{name}", fails)
     result = audit(broken, eps=1.0, pairs=[([1], [])])
     assert result.violated
     (note,) = [str(note) for note in result.notes if "LookupError" in str(note)]

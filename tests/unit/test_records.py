@@ -349,7 +349,7 @@ def test_a_claim_has_the_entry_of_its_id_or_of_its_mechanism():
     unknown = {"a.py::f[eps=2.0]": None, "a.py::f[eps=4.0]": None}
     assert kinds(recorded, unknown)["a.py::f[eps=1.0]"] == GONE
     assert kinds({"a.py::f[eps=1.0]": one}, {"a.py::f[eps=2.0]": None}) == {
-        "a.py::f[eps=1.0]": KEPT
+        "a.py::f[eps=1.0]": GONE
     }
 
 

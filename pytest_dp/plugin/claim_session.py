@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from pytest_dp.report.record import Record
 
 
-class Seen:
+class ClaimSession:
     """The claims of a run, and the tests that they belong to, by node ids.
 
     Attributes
     ----------
     tests : dict
-        The tests with claims: their ``id`` in the file, ``path`` and ``line``, ``marks``, the
-        ``entry`` of the claim as far as that is known without an audit, and ``state``:
-        "collected", "deselected", or "removed" by something that does not say so.
+        The tests with claims: their ``id`` in the file, ``path`` and ``line``, the ``entry`` of the
+        claim as far as that is known without an audit, and ``state``: "collected", "deselected", or
+        "removed" by something that does not say so.
     audited : dict
         The number of each audit, the entry of its claim, and whether the test expects it to be
         broken.
