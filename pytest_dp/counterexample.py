@@ -7,8 +7,7 @@ counterexample is consistent with, never what it must be.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +16,8 @@ from pytest_dp.arrays import Bools
 from pytest_dp.datasets import describe
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
-from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.relations import Relation, without_noise
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
@@ -127,8 +124,6 @@ def _sentences(
     if shared:
         yield shared
     elif leak:
-        if event is not None and len(searched) == 2:
-            yield from _kinds_at_place(event, searched)
         yield leak
     elif any(stands_out(event, table) for table in searched):
         yield (
@@ -153,50 +148,6 @@ def _shared_noise(searched: Sequence[Table]) -> str:
         return ""
     shared = without_noise(places, *(np.stack(side, axis=1) for side in sides))
     return f"{shared}. Draw new noise for each number." if shared else ""
-
-
-def _kinds_at_place(event: Event, searched: Sequence[Table]) -> Iterator[str]:
-    """Describe the contents of the place that an event is about, where they are of two kinds."""
-    for condition in event.conditions:
-        feature = getattr(condition, "feature", None)
-        if feature is None or feature.of_kind.whole:
-            continue
-        (here, often), (there, seldom) = (_commonest(feature, table) for table in searched)
-        if here != there:
-            said = f"{feature.text} is {here}"
-            if any(word.startswith("raises ") for word in (here, there)):
-                words = (here, there)
-                said, there = (w if w.startswith("raises ") else f"returns {w}" for w in words)
-                said = f"M {said}"
-            yield f"{said} on D ({often} of the search), and {there} on D' ({seldom})."
-            return
-
-
-def _commonest(feature: Feature, table: Table) -> tuple[str, str]:
-    """Return the most frequent content of a feature, in a word or two, and its share of outputs."""
-    numbers, codes = feature.columns(table)
-    types = table.typed(feature.argument) if feature.kind == "leaf" else np.zeros(len(table), int)
-    names = {code: _category_words(*category) for category, code in table.levels.items()}
-    kinds: Counter[str] = Counter()
-    for number, code, which in zip(numbers, codes.tolist(), types.tolist(), strict=True):
-        if code == NUMBER:
-            name = table.types.names[which] if feature.kind == "leaf" else "float"
-            word = "NaN" if math.isnan(number) else _KINDS.get(str(name), "a number")
-        else:
-            word = names.get(code, "not there")
-        kinds[word] += 1
-    word, count = max(kinds.items(), key=lambda item: item[1])
-    return word, f"{count:,} of {len(table):,} runs"
-
-
-def _category_words(kind: str, value: Hashable) -> str:
-    """Name a category in words."""
-    if isinstance(value, Raised):
-        return f"raises {value.kind}"
-    return _KINDS.get(kind, f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}")
-
-
-_KINDS = {"NoneType": "None", "str": "a text", "bool": "true or false", "int": "a whole number"}
 
 
 def _leak(event: Event) -> str | None:
@@ -234,9 +185,9 @@ def _quantity_of(condition: Condition) -> str:
 
 
 _LEAKS = {
-    "key": "Which keys are there tells the inputs apart: put out the same whatever the data are.",
+    "key": "Which keys are there tells the inputs apart: release the same ones for all data.",
     "position of a key": (
-        "The order of the keys tells the inputs apart: put them out in an order that is fixed."
+        "The order of the keys tells the inputs apart: release them in a fixed order."
     ),
     "type of the output": "The type of the output tells the inputs apart: always return the same.",
     "type of a number": "The type of a number tells the inputs apart: always return the same.",

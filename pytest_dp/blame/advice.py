@@ -51,7 +51,7 @@ class MoreNoise:
                 also = together_with([line for line in lines if line != self.line])
                 also = also.replace("together with", "also in")
                 much = f" (about {rounded_up(times)} times as much, or more{also})"
-        return f"more noise{much}, or less for it to hide; or claim what it loses"
+        return f"more noise{much}, or a smaller sensitivity, or claim the larger loss"
 
     def _of_all(self, pairs: Sequence[tuple[Any, Any]]) -> tuple[list[LossBound], set[Site]] | None:
         """Return the losses of all pairs, and the lines of those above the claim."""

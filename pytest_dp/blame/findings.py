@@ -27,25 +27,25 @@ class Finding:
     """No claim of any size could be kept with it."""
     loss: float = 0.0
     """In the claim's parameter, where it is known."""
-    mend: str = ""
-    """What mends it, if that is not what mends others of its kind."""
+    advice: str = ""
+    """Advice for this finding alone, in place of the advice for its kind."""
 
     @property
     def remedy(self) -> str:
         """Advice on what to change; empty if that is unknown."""
-        if not self.mend and self.kind == "too little noise" and math.isinf(self.loss):
+        if not self.advice and self.kind == "too little noise" and math.isinf(self.loss):
             return OTHER_NOISE
-        return self.mend or _REMEDIES.get(self.kind, "")
+        return self.advice or _REMEDIES.get(self.kind, "")
 
 
 _REMEDIES = {
-    "too little noise": "more noise, or less for it to hide; or claim what it loses",
-    "no noise": "add noise to it, or do not put it out",
-    "shared noise": "draw new noise for each number that is put out",
+    "too little noise": "more noise, or a smaller sensitivity, or claim the larger loss",
+    "no noise": "add noise to it, or do not release it",
+    "shared noise": "draw new noise for each number that is released",
     "seeded": "leave the seed to the caller, so that each run has new noise",
-    "too far apart": "bring both probabilities closer together; or claim what it loses",
-    "parting": "decide the way through the code by a noisy value, or take the same for all data",
-    "passing": "come by here less often, or with noise; or claim what it loses",
+    "too far apart": "bring both probabilities closer together, or claim the larger loss",
+    "parting": "decide by a noisy value which way to take, or take the same way for all data",
+    "passing": "run this line less often, or by a noisy decision; or claim the larger loss",
 }
 """By kind of finding."""
 OTHER_NOISE = (

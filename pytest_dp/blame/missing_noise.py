@@ -24,8 +24,7 @@ from pytest_dp.randomness.tape import Seeded
 
 RAISES = "raises "
 _TO_RAISE = (
-    "let a noisier value decide what raises, with nothing of the data in the message; or always "
-    "return"
+    "let a noisier value decide what raises, and keep data out of the message; or always return"
 )
 
 
@@ -89,17 +88,17 @@ def find_missing_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
     for line, places in by_line.items():
         others = f" (and so {format_places(places[1:])})" if len(places) > 1 else ""
         text, whole = f"{places[0]} {texts[places[0]]}{others}", places[0].partition("(")[0]
-        mend = _OF_THE_WHOLE.get(whole, "")
-        if not mend and any(_is_missing(runs, places[0], side) for side in (0, 1)):
-            mend = "put out a number there, whatever the data are"
-        yield Finding("no noise", line, text, certain=True, mend=mend)
+        advice = _OF_THE_WHOLE.get(whole, "")
+        if not advice and any(_is_missing(runs, places[0], side) for side in (0, 1)):
+            advice = "return a number there for all data"
+        yield Finding("no noise", line, text, certain=True, advice=advice)
 
 
 _OF_THE_WHOLE = {
-    "list": "put the keys out in an order that is fixed",
-    "len": "put out as many, whatever the data are",
+    "list": "release the keys in a fixed order",
+    "len": "release equally many for all data",
 }
-"""What mends what is no part of an output, by the function of it."""
+"""Advice on the length and on the order of keys of an output, by the function that gives them."""
 
 
 def _is_missing(runs: Runs, place: str, side: int) -> bool:
@@ -130,7 +129,7 @@ def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
             return ""
         there = said[1].removeprefix("is ") if said[0].startswith("is ") else said[1]
         both = f"it {said[0]} on D and {there} on D', in all of {RUNS} runs each"
-        return f"depends on no random draw: {both}"
+        return f"is released without noise: {both}"
     (side,) = noisy
     count = values[side].count(constants[1 - side])
     others = RUNS - count - CLEAR_ERRORS * math.sqrt(RUNS - count)
@@ -141,7 +140,7 @@ def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
     if not count:
         often = f"{'never does' if is_raised else 'is never'} that, in {RUNS} runs"
     return (
-        f"depends on no random draw on {SIDES[1 - side]}, where it {said[1 - side]} in all of "
+        f"is released without noise on {SIDES[1 - side]}, where it {said[1 - side]} in all of "
         f"{RUNS} runs; on {SIDES[side]} it has noise, and {often}"
     )
 
@@ -249,6 +248,6 @@ def find_one_sided_outputs(runs: Runs, claim: Guarantee, lower: float) -> Iterat
             f"{what} in {count} of {MANY_RUNS} runs on {SIDES[side]}, and in "
             f"{seldom or 'none'} of {MANY_RUNS} on {SIDES[1 - side]}, for {promised} claimed"
         )
-        mend = _TO_RAISE if is_raised else ""
-        yield Finding("too far apart", condition, text, loss=lower, mend=mend)
+        advice = _TO_RAISE if is_raised else ""
+        yield Finding("too far apart", condition, text, loss=lower, advice=advice)
         return

@@ -67,7 +67,7 @@ def compare_with_movement(
     text = f"{_describe_movement(runs, line, by_line[line])}: {said}{together_with(others)}"
     more = OTHER_NOISE if math.isinf(loss) else MoreNoise(runs, claim, found, line).advice(pairs)
     text = f"{text}; {_claim_number(claim)} is claimed"
-    yield Finding("too little noise", line, text, loss=lower, mend=more)
+    yield Finding("too little noise", line, text, loss=lower, advice=more)
     yield from find_caller(by_line[line][0].stack, lower)
 
 

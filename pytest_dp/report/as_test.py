@@ -49,7 +49,7 @@ def as_test(
     name = re.sub(r"\W+", "_", _name(mechanism))
     command = " ".join(["pytest", file, *options(result)])
     text = f"""\
-# D and D' on which {_on_one_line(result.name)} broke its claim: red until it is mended.
+# D and D' on which {_on_one_line(result.name)} broke its claim: red until it is fixed.
 # Run it by: {command}
 # It is written anew by each run that finds such a pair, and removed by one that passes.
 {_imports(modules, root)}

@@ -18,7 +18,7 @@ from pytest_dp.report import numbers
 from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.headline import headline
 from pytest_dp.report.reproducing import command
-from pytest_dp.report.violation import counterexample, to_mend, violation
+from pytest_dp.report.violation import counterexample, remedy_sentence, violation
 from pytest_dp.results.outcome import Estimate, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import finite, from_plain, plain
@@ -215,7 +215,7 @@ class Record(Outcome):
             "status": result.verdict,
             "headline": headline(result),
             "details": violation(result) if result.violated else "",
-            "remedy": to_mend(result) if result.violated else "",
+            "remedy": remedy_sentence(result) if result.violated else "",
             "witness": None if example is None else Witness.of(result, example),
             "lower": _bound(result.lower),
             "seconds": finite(result.seconds) or 0.0,

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 NO_EXAMPLE = "No effort was left for a counterexample: raise max_samples or max_seconds."
 UNBLAMED = (
-    "To mend it: more noise in what S speaks of, or less for it to hide; or claim what it loses. "
-    "No line of code could be blamed."
+    "To fix it: add noise to the quantity in S, or make its sensitivity smaller, or claim the "
+    "larger loss. No line of code could be blamed."
 )
-TO_MEND_A_RISK = (
-    "To mend it: let no single record matter so much, by a smaller model, fewer passes over the "
+LOWER_A_RISK = (
+    "To fix it: let no single record matter so much, by a smaller model, fewer passes over the "
     "data or private training; or leave the record out; or claim the AUC that it has."
 )
 NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
@@ -46,7 +46,7 @@ def violation(result: Result) -> str:
     block = games(result, LINE - 2) if result.risks else block
     lines += [*_blame_lines(result), "", *(f"  {line}".rstrip() for line in block), ""]
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
-    said += [remedy] if (remedy := to_mend(result)) else []
+    said += [remedy] if (remedy := remedy_sentence(result)) else []
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
         said.append(
@@ -57,12 +57,12 @@ def violation(result: Result) -> str:
     return "\n".join([*lines, *reproduce(result), *keep(result), *_evidence(result, example)])
 
 
-def to_mend(result: Result) -> str:
+def remedy_sentence(result: Result) -> str:
     """Return a sentence on how to correct a violation; empty if the diagnosis says it."""
     for leak in result.blame[:1]:
-        return f"To mend it, at {leak.place}: {leak.remedy}." if leak.remedy else ""
+        return f"To fix it, at {leak.place}: {leak.remedy}." if leak.remedy else ""
     if result.risks:
-        return TO_MEND_A_RISK
+        return LOWER_A_RISK
     example = result.counterexample
     if not result.violated or example is None:
         return ""

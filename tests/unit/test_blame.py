@@ -81,7 +81,7 @@ def a_seed(data):
     return len(data) + rng.laplace(scale=1.0)
 
 
-@case("no noise", "output[0] depends on no random draw: it is 4.0 on D and 3.0 on D'")
+@case("no noise", "output[0] is released without noise: it is 4.0 on D and 3.0 on D'")
 def no_noise(data, rng):
     count = len(data)  # here
     mean = sum(min(x, 9) for x in data) / 10 + rng.laplace()
@@ -104,7 +104,7 @@ def quantile_of_laplace(data):
     return len(data) + noise
 
 
-@case("no noise", "output['b'][1] depends on no random draw: it is 4.0 on D and 3.0")
+@case("no noise", "output['b'][1] is released without noise: it is 4.0 on D and 3.0")
 def ten_entries(data, rng):
     return {  # here
         "a": rng.laplace(),
@@ -121,12 +121,12 @@ def as_json(data, rng):
     return json.dumps({"n": len(data) + rng.laplace(scale=0.5), "m": rng.laplace()})  # here
 
 
-@case("no noise", "float(output) depends on no random draw: it is 4.0 on D and 3.0 on D'")
+@case("no noise", "float(output) is released without noise: it is 4.0 on D and 3.0 on D'")
 def as_text(data, rng):
     return f"{len(data)}" if rng.random() < 2 else ""  # here
 
 
-@case("no noise", "output[1] depends on no random draw: it is 4.0 on D and 3.0")
+@case("no noise", "output[1] is released without noise: it is 4.0 on D and 3.0")
 def array_of_entries(data, rng):
     out = np.array(  # here
         [
@@ -286,19 +286,19 @@ def one_threshold(data, rng):
     return [x > limit for x in data]
 
 
-@case("no noise", "list(output) depends on no random draw: it is 'low', 'high' on D", remedy="keys")
+@case("no noise", "list(output) is released without noise: it is 'low', 'high' on D", remedy="keys")
 def most_common_first(data, rng):
     keys = sorted(["low", "high"], reverse=len(data) > 3)
     return {key: rng.laplace(scale=9) for key in keys}  # here
 
 
-@case("no noise", "it is nan in all of 200", remedy="put out a number there")
+@case("no noise", "it is nan in all of 200", remedy="return a number there")
 def nan_of_none(data, rng):
     mean = sum(data[3:]) / 9 if data[3:] else math.nan
     return {"mean": mean + rng.laplace(scale=9)}  # here
 
 
-@case("no noise", "words(output) depends on no random draw: it is 'About # came, some")
+@case("no noise", "words(output) is released without noise: it is 'About # came, some")
 def a_sentence(data, rng):
     more = ", some of them large" if 2 in data else ""
     return f"About {len(data) + rng.laplace(scale=9):.2f} came{more}."  # here
@@ -680,7 +680,7 @@ FACTORS = [
     (too_little, [], "about 1.9 times"),  # 3.7 / 2, rounded up
     (too_little, [([3.7], [])], "about 1.9 times"),
     (too_little, [([1.0, 3.0], [1.0]), ([9.0], [])], "about 4.5 times"),
-    (too_little, [([9.0], []), ([1.0], ["none"])], "more noise, or less"),
+    (too_little, [([9.0], []), ([1.0], ["none"])], "more noise, or a smaller"),
 ]
 
 

@@ -156,24 +156,6 @@ def test_of_what_is_no_part_of_the_output_nothing_else_is_told():
     assert said(Equals(LEN, 3.0), searched=([[1.0] * 3] * 9, [1.0] * 9))[0].startswith("The length")
 
 
-def test_what_is_missing_or_of_another_type_is_told_of_both_inputs():
-    number, nan = {"rome": 1.5}, {"rome": math.nan}
-    missing = said(Equals(leaf("output['rome']"), math.nan), searched=([nan] * 9, [number] * 9))
-    assert missing[:2] == (
-        "output['rome'] is NaN on D (9 of 9 runs of the search), and a number on D' (9 of 9 runs).",
-        "A missing value (None, NaN) tells the inputs apart: it leaks like any output.",
-    )
-    none = said(Is(leaf("output"), ("NoneType", None)), searched=([None, 1.0, None], ["a"] * 3))
-    assert none[0].startswith("output is None on D (2 of 3 runs of the search), and a text on D'")
-    error = Raised("ValueError", "", "too few")
-    raised = said(Is(leaf("output"), ("Raised", error)), searched=([error] * 3, [1.0] * 3))
-    assert raised[:2] == (
-        "M raises ValueError on D (3 of 3 runs of the search), and returns a number on D' (3 of 3 "
-        "runs).",
-        "The exception and its message tell the inputs apart: both are output too.",
-    )
-
-
 @pytest.mark.parametrize(
     ("make", "beginning"),
     [

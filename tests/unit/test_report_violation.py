@@ -371,7 +371,7 @@ def test_of_games_only_the_records_that_break_the_claim_are_listed():
     assert "Tried as well, and not seen to break the claim: 2 other records." in text
     assert "Tried as well" not in shown(told)
     assert "... and 2 more records that break it" in shown(*[told] * 10)
-    assert "To mend it: let no single record matter so much" in text
+    assert "To fix it: let no single record matter so much" in text
     assert "noise" not in text
 
 
@@ -384,7 +384,7 @@ def test_what_is_broken_comes_first_then_where_on_what_and_what_to_do():
         *(
             "Outputs of at least 1.0 come 7.41 times",
             "Pr[M(D)",
-            "To mend it, at shop/stats.py:8: add noise to it.",
+            "To fix it, at shop/stats.py:8: add noise to it.",
         ),
         *("Reproduce:", "Evidence:"),
     )
