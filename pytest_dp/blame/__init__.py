@@ -1,9 +1,9 @@
 """Explanations of a violation: lines of code that leak, and fields of a record that change nothing.
 
 The mechanism is run on D and D' with the same random numbers, and with some of them replaced. Five
-kinds of checks look at these runs: missing, seeded or shared noise, scale against movement, outputs
-that one draw decides, the line where runs part, and more noise. Each finding holds in the runs;
-where nothing holds, there is none. The verdict is known by then, and stays as it is.
+kinds of checks look at these runs: missing, seeded or shared noise, scale against movement, values
+that come too often on one input, the line where runs part, and more noise. Each finding holds in
+the runs; where nothing holds, there is none. The verdict is known by then, and stays as it is.
 """
 
 from __future__ import annotations
@@ -13,14 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.blame.decided import find_deciding_draws
+from pytest_dp.blame.counted import find_one_sided_outputs, find_unequal_values
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.idle import idle_fields
-from pytest_dp.blame.missing_noise import (
-    find_missing_noise,
-    find_one_sided_outputs,
-    find_seeded_generators,
-)
+from pytest_dp.blame.missing_noise import find_missing_noise, find_seeded_generators
 from pytest_dp.blame.more_noise import find_helpful_noise
 from pytest_dp.blame.movement import compare_with_movement, measure_noise
 from pytest_dp.blame.parting import find_parting
@@ -92,7 +88,7 @@ def _findings(
         find_shared_noise(runs),
         compare_with_movement(runs, claim, lower, pairs),
         measure_noise(runs, claim, lower),
-        find_deciding_draws(runs, claim),
+        find_unequal_values(runs, claim, lower),
         find_parting(runs),
         find_helpful_noise(runs, event, claim, lower),
     )

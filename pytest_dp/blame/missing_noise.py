@@ -1,31 +1,25 @@
-"""Noise that is missing or made of a seed; outputs that come on one input only."""
+"""Noise that is missing, or made of a seed."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 
 from pytest_dp.blame.findings import (
     Finding,
     format_draw,
     format_leaf,
-    format_number,
     format_places,
 )
 from pytest_dp.blame.runs import ABSENT, LENGTH, ORDER, SIDES, Run, Runs, differ, place_of
-from pytest_dp.blame.source import condition_of
 from pytest_dp.blame.tracing import lines_with
-from pytest_dp.limits import CLEAR_ERRORS, FEW, LOOK_RUNS, MANY_RUNS, RUNS, SEVERAL
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.limits import CLEAR_ERRORS, LOOK_RUNS, RUNS
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Seeded
 
 RAISES = "raises "
-_TO_RAISE = (
-    "let a noisier value decide what raises, and keep data out of the message; or always return"
-)
 
 
 def find_seeded_generators(runs: Runs) -> Iterator[Finding]:
@@ -201,53 +195,3 @@ def _assigning_line(runs: Runs, place: str) -> Site | None:
             return without[-1]
     common = [line for line in bare if line in other]
     return common[-1] if common else bare[-1]
-
-
-def _there(run: Run) -> tuple[str, ...]:
-    """The places of an output, or what was raised instead."""
-    raised = isinstance(run.output, Raised)
-    return (f"{RAISES}{run.output.kind}",) if raised else tuple(run.leaves)
-
-
-def find_one_sided_outputs(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """Find outputs and exceptions that come on one input more often than the claim allows.
-
-    More often than the claim allows: a delta, or a multiple of nothing or of little.
-    """
-    if len({frozenset(_there(run)) for noise in range(SEVERAL) for run in runs.both(noise)}) < 2:
-        return
-    counts = [
-        Counter(place for noise in range(MANY_RUNS) for place in _there(runs.usual(side, noise)))
-        for side in (0, 1)
-    ]
-    never = claim.delta if claim.parameter == "eps" else claim.largest_probability(1 / MANY_RUNS)
-    found = [(side, *often) for side in (0, 1) for often in counts[side].most_common()]
-    found.sort(key=lambda one: not one[1].startswith(RAISES))
-    for side, place, count in found:
-        seldom = counts[1 - side][place]
-        least, allowed = count / FEW, never
-        if seldom:
-            least = count - CLEAR_ERRORS * math.sqrt(count)
-            most = (seldom + CLEAR_ERRORS * math.sqrt(seldom)) / MANY_RUNS
-            allowed = claim.largest_probability(min(most, 1.0))
-        if least < max(1, allowed * MANY_RUNS):
-            continue
-        noise = next(n for n in range(MANY_RUNS) if place in _there(runs.usual(side, n)))
-        value = runs.usual(side, noise).leaves.get(place)
-        is_raised = place.startswith(RAISES)
-        assigning = lines_with(runs, side, value, noise)
-        if not assigning:
-            return
-        condition = condition_of(assigning[-1])
-        is_delta = claim.parameter == "eps" and not seldom
-        promised = (
-            f"delta = {claim.delta:g}" if is_delta else claim.written(format_number(claim.claimed))
-        )
-        what = f"the mechanism {place}" if is_raised else f"{place} is there"
-        text = (
-            f"{what} in {count} of {MANY_RUNS} runs on {SIDES[side]}, and in "
-            f"{seldom or 'none'} of {MANY_RUNS} on {SIDES[1 - side]}, for {promised} claimed"
-        )
-        advice = _TO_RAISE if is_raised else ""
-        yield Finding("too far apart", condition, text, loss=lower, advice=advice)
-        return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -28,10 +28,6 @@ from pytest_dp.whose_code import is_project_file
 
 Leaf = float | tuple[Any, ...]
 """Part of an output: a number, or what tells a category from others."""
-Key = tuple[tuple[Site, ...], int]
-"""Identifies a draw across runs: the lines that lead to it, and its number among those there."""
-Element = tuple[Key, int | None]
-"""One random number: a draw, and the index in it if it is an array."""
 SIDES = ("D", "D'")
 ABSENT: Leaf = ("absent",)
 """The value of a leaf in a run whose output does not have it."""
@@ -69,26 +65,8 @@ class Run:
         leaves, length = _leaves(self.output)
         return leaves if length is None else {**leaves, LENGTH: ("length", length)}
 
-    @cached_property
-    def keyed(self) -> dict[Key, Draw]:
-        """Its draws by where they were made."""
-        counts: Counter[Hashable] = Counter()
-        keyed = {}
-        for draw in self.draws:
-            keyed[draw.stack, counts[draw.stack]] = draw
-            counts[draw.stack] += 1
-        return keyed
-
     def draws_at(self, line: Site) -> list[Draw]:
         return [draw for draw in self.draws if place_of(draw.stack) == line]
-
-    def value_of(self, element: Element) -> Any:
-        """The value of a random number; None if it was not drawn."""
-        key, index = element
-        draw = self.keyed.get(key)
-        if draw is None or index is None:
-            return None if draw is None else draw.value
-        return draw.value.flat[index] if index < np.size(draw.value) else None
 
 
 def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
@@ -265,28 +243,6 @@ def first_at(line: Site, replacement: Replacement) -> Replaced:
 def all_at(line: Site, replacement: Replacement) -> Replaced:
     """Replaces all draws of a line."""
     return lambda draw: replacement if place_of(draw.stack) == line else None
-
-
-def one_number(element: Element, value_of: Callable[[Any], Any]) -> Replaced:
-    """Replace one random number by a function of its value; good for one run."""
-    (wanted, place), index = element
-    seen = 0
-
-    def replacement(draw: Draw, _: Any) -> Any:
-        if index is None:
-            return value_of(draw.value)
-        array = draw.value.copy()
-        array.flat[index] = value_of(array.flat[index])
-        return array
-
-    def replaced(draw: Draw) -> Replacement | None:
-        nonlocal seen
-        if draw.stack != wanted:
-            return None
-        seen += 1
-        return replacement if seen == place + 1 else None
-
-    return replaced
 
 
 def redrawn(draw: Draw, other: Any) -> Any:
