@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pytest_dp.bisection import smallest
@@ -28,68 +30,41 @@ MAX_TIMES = 1e9
 """How much more noise is advised. More is no advice: answers are noise alone by then."""
 
 
-@dataclass(frozen=True, slots=True)
-class MoreNoise:
-    """How many times as much noise keeps a claim, by what draws have to hide."""
+def advise_more_noise(
+    runs: Runs, claim: Guarantee, found: Alignment, line: Site, pairs: Sequence[tuple[Any, Any]]
+) -> str:
+    """Return advice on too little noise at a line, by what draws have to hide on all of the pairs.
 
-    runs: Runs
-    claim: Guarantee
-    found: Alignment
-    line: Site
-    """The line that is blamed."""
-
-    def advice(self, pairs: Sequence[tuple[Any, Any]]) -> str:
-        """Return what mends too little noise on all of the pairs; without a number if unknown."""
-        found = self._of_all(pairs)
-        much = ""
-        if found is not None:
-            bounds, lines = found
+    It names no number where that is not known of a pair. `found` is the alignment of the
+    counterexample's pair.
+    """
+    much = ""
+    with suppress(*ENDS, NotAligned):
+        others = {(key(one), key(other)): (one, other) for one, other in pairs}
+        others.pop((key(runs.pair[0]), key(runs.pair[1])), None)
+        if len(others) <= MAX_PAIRS:
+            memory, is_kept = Memory(), partial(_is_kept, claim)
+            look = is_kept, REPLAYS, runs.deadline, memory
+            aligned = [found, *(align(runs.call, pair, *look) for pair in others.values())]
+            above = [one for one in aligned if not is_kept(one.bound)]
             times = smallest(
-                lambda times: self._is_enough(bounds, times), 1.0, 2.0, MAX_TIMES, 1e-9
+                lambda times: all(is_kept(one.bound, times) for one in aligned),
+                *(1.0, 2.0, MAX_TIMES, 1e-9),
             )
             if times < MAX_TIMES:
-                also = together_with([line for line in lines if line != self.line])
-                also = also.replace("together with", "also in")
+                lines = {place_of(move.stack) for one in above for move in one.moves} - {line}
+                also = together_with([*lines]).replace("together with", "also in")
                 much = f" (about {rounded_up(times)} times as much, or more{also})"
-        return f"more noise{much}, or a smaller sensitivity, or claim the larger loss"
+    return f"more noise{much}, or a smaller sensitivity, or claim the larger loss"
 
-    def _of_all(self, pairs: Sequence[tuple[Any, Any]]) -> tuple[list[LossBound], set[Site]] | None:
-        """Return the losses of all pairs, and the lines of those above the claim."""
-        others = {(key(one), key(other)): (one, other) for one, other in pairs}
-        others.pop((key(self.runs.pair[0]), key(self.runs.pair[1])), None)
-        if len(others) > MAX_PAIRS:
-            return None
-        found, memory = [self.found], Memory()
-        for pair in others.values():
-            try:
-                found.append(
-                    align(
-                        self.runs.call,
-                        pair,
-                        lambda bound: self._is_enough([bound], 1.0),
-                        REPLAYS,
-                        self.runs.deadline,
-                        memory,
-                    )
-                )
-            except (*ENDS, NotAligned):
-                return None
-        above = [one for one in found if not self._is_enough([one.bound], 1.0)]
-        lines = {place_of(move.stack) for one in above for move in one.moves}
-        return [one.bound for one in found], lines
 
-    def _is_enough(self, bounds: Sequence[LossBound], times: float) -> bool:
-        """Return whether the claim is kept where all noise is this many times as large."""
-        try:
-            return all(
-                replace(bound, pure=bound.pure / times, mu=bound.mu / times).parameter_of(
-                    self.claim
-                )
-                <= self.claim.claimed * (1 + EQUAL)
-                for bound in bounds
-            )
-        except CannotInstrument:
-            return False
+def _is_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:
+    """Return whether a claim is kept where all noise is this many times as large."""
+    try:
+        less = replace(bound, pure=bound.pure / times, mu=bound.mu / times)
+        return bool(less.parameter_of(claim) <= claim.claimed * (1 + EQUAL))
+    except CannotInstrument:
+        return False
 
 
 def rounded_up(times: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.blame.advice import MoreNoise
+from pytest_dp.blame.advice import advise_more_noise
 from pytest_dp.blame.findings import (
     OTHER_NOISE,
     Finding,
@@ -65,7 +65,9 @@ def compare_with_movement(
     if others and 0 < found.bound.pure < math.inf and not found.bound.mu:
         said = said.replace("up to", f"up to {format_number(_cost(by_line[line]))} of the", 1)
     text = f"{_describe_movement(runs, line, by_line[line])}: {said}{together_with(others)}"
-    more = OTHER_NOISE if math.isinf(loss) else MoreNoise(runs, claim, found, line).advice(pairs)
+    more = OTHER_NOISE
+    if not math.isinf(loss):
+        more = advise_more_noise(runs, claim, found, line, pairs)
     text = f"{text}; {_claim_number(claim)} is claimed"
     yield Finding("too little noise", line, text, loss=lower, advice=more)
     yield from find_caller(by_line[line][0].stack, lower)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Given with what is written to files: it grows when a field goes, or means something else."""
+_SAME = ("alpha", "over_now", "one_sided", "reason", "resolution", "strength")
+"""Fields that a result has, too, beside those of `Outcome`."""
 Status = Literal[
     "violated", "weakened", "no violation", "unchanged", "inconclusive", "error", "beyond"
 ]
@@ -202,12 +204,9 @@ class Record(Outcome):
         if result.beyond is not None:
             told = cls.of(result.beyond, nodeid, path, line)
             beyond = replace(told, status="beyond")
-        as_they_are = {
-            field.name: _json_value(getattr(result, field.name))
-            for field in fields(cls)
-            if hasattr(result, field.name)
-        }
-        explained: dict[str, Any] = {
+        same = (*(field.name for field in fields(Outcome)), *_SAME)
+        record: dict[str, Any] = {name: _json_value(getattr(result, name)) for name in same}
+        record |= claim_fields(result.claim) | {
             "nodeid": nodeid or result.name,
             "path": path,
             "line": line,
@@ -230,7 +229,7 @@ class Record(Outcome):
             "pictures": drawn,
             "beyond": beyond,
         }
-        return cls(**as_they_are | claim_fields(result.claim) | explained)
+        return cls(**record)
 
     @property
     def all(self) -> tuple[Record, ...]:

@@ -149,8 +149,8 @@ FAULTS = (
     Fault(
         "advice-for-one-pair",
         "blame/advice.py",
-        "for pair in others.values():",
-        "for pair in ():",
+        "for pair in others.values())",
+        "for pair in ())",
         "So much more noise is advised that another pair still breaks the claim.",
         "unit/test_blame.py::test_advice_of_more_noise_covers_the_pair_that_moves_farthest",
     ),

@@ -589,13 +589,13 @@ def test_a_value_that_comes_too_often_is_counted_with_room_for_chance(share, is_
 
 def test_values_are_counted_together_where_none_alone_comes_too_often():
     def biased(data, rng):
-        first = rng.random() < (0.7 if len(data) > 3 else 0.3)
-        second = rng.random() < (0.7 if len(data) > 3 else 0.3)
+        first = rng.random() < (0.75 if len(data) > 3 else 0.25)
+        second = rng.random() < (0.75 if len(data) > 3 else 0.25)
         return [first, second]
 
     one, *_ = look(biased)
     assert "output[0] and output[1] are " in one.message
-    assert look(biased, claim=ApproximateDP(1.7)) == ()
+    assert look(biased, claim=ApproximateDP(2.2)) == ()
 
 
 GRADIENTS = np.array([[3.0, -4.0, 1.0], [0.2, 0.1, 0.0]])
