@@ -141,7 +141,7 @@ def array_of_entries(data, rng):
     return out
 
 
-@case("too far apart", "output is 0.0 in 5")
+@case("too far apart", "output is 0.0 in 1")
 def weighted(data, rng):
     weights = np.exp(2.0 * np.array([sum(data) < 18, sum(data) >= 18]))
     return int(rng.choice(2, p=weights / weights.sum()))  # here
@@ -278,7 +278,7 @@ def one_seed_for_all(data, rng):
 
 @case(
     "shared noise",
-    "False, True, ... in 3",
+    "False, True, ... in 1",
     MOVED,
 )
 def one_threshold(data, rng):
