@@ -38,7 +38,7 @@ from pytest_dp.results.result import Counterexample
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, ended_if_hung, interruptible
 from pytest_dp.settings import seed_of
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA, delta_lower
 
@@ -145,6 +145,7 @@ class LossEstimate(Estimate):
         return max(lower for lower, _ in bounds), max(upper for _, upper in bounds)
 
 
+@ended_if_hung
 def estimate(
     mechanism: Callable[..., Any],
     *,

@@ -28,7 +28,7 @@ from pytest_dp.reprs import SHORT_LENGTH, on_one_line
 from pytest_dp.risk_declaration import Riskiest
 from pytest_dp.sampling.calling import Call, prepare
 from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.deadline import Deadline, OutOfTime, ended_if_hung
 from pytest_dp.sampling.sampler import Draw, Sampler
 from pytest_dp.sampling.streams import Purpose, claim_seed
 from pytest_dp.settings import seed_of
@@ -170,6 +170,7 @@ class MissRate:
         return float(low), float(clopper_pearson.upper(self.missed, self.high, level))
 
 
+@ended_if_hung
 def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
     mechanism: Callable[..., Any],
     *,

@@ -10,14 +10,23 @@ import math
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from pytest_dp import clocks
+from pytest_dp.errors import MechanismError
 from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.sampling.alarm import Alarm, TimeUp, compute_interruptibly, is_free
 from pytest_dp.sampling.supervisor import supervise
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+DEFAULT_SECONDS = 60.0
+"""Seconds of functions whose user gives none: the default of audits."""
+STEPS_OF_FULL_TIME = 2.0
+"""How many times `max_seconds` what an estimate does may take: what is known without samples, and
+an audit. With fewer, slow mechanisms look as if they hung."""
 
 
 class OutOfTime(Exception):  # noqa: N818  a way out, not an error
@@ -127,6 +136,32 @@ def ended_if_native(name: str, max_seconds: float) -> Iterator[None]:
         return
     with supervise(name, max_seconds):
         yield
+
+
+def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function of a mechanism that ends where native code of it does not return.
+
+    The limit is the keyword `max_seconds`. Where Python code hangs, MechanismError is raised.
+    """
+
+    @wraps(function)
+    def watched(*args: P.args, **keywords: P.kwargs) -> T:
+        seconds = keywords.get("max_seconds", DEFAULT_SECONDS)
+        if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+            return function(*args, **keywords)  # which refuses it, or has no limit
+        mechanism = args[0] if args else keywords.get("mechanism")
+        name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
+        deadline = Deadline(STEPS_OF_FULL_TIME * seconds)
+        try:
+            with ended_if_native(name, seconds), interrupt_if_hung(deadline):
+                return function(*args, **keywords)
+        except OutOfTime as out:
+            raise MechanismError(
+                f"{name} hangs: it did not end within {STEPS_OF_FULL_TIME:g} times "
+                f"max_seconds={seconds:g}. It was here:\n{out.stack}"
+            ) from None
+
+    return watched
 
 
 def _is_hung(up: TimeUp, entered: float, deadline: Deadline, seconds_a_run: float | None) -> bool:

@@ -205,12 +205,20 @@ HANGS = {
 }
 
 
+CALLS = {
+    "audit": "audit(noisy_count, eps=1.0, pairs=[([1], [])], **EFFORT)",
+    "estimate": "estimate(noisy_count, pairs=[([1], [])], **EFFORT)",
+    "membership_risk": "membership_risk(noisy_count, data=[1, 2], records=[1], **EFFORT)",
+}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("kind", HANGS)
-def test_a_process_whose_native_code_never_returns_is_ended(kind):
+def test_a_process_whose_native_code_never_returns_is_ended(kind, call):
     script = f"""
 import collections, ctypes, itertools
-from pytest_dp import audit
+from pytest_dp import audit, estimate, membership_risk
 from pytest_dp.sampling import supervisor
 supervisor.PATIENCE_SECONDS = supervisor.LATER_SECONDS = 1.0
 {textwrap.dedent(HANGS[kind])}
@@ -218,12 +226,14 @@ def noisy_count(records, rng):
     if rng.random() < 0.1:
         call()
     return len(records) + rng.laplace()
-audit(noisy_count, eps=1.0, pairs=[([1], [])], max_seconds=0.5, n_jobs=1)
+EFFORT = dict(max_seconds=0.5, n_jobs=1)
+{CALLS[call]}
 """
     command = [sys.executable, "-c", script]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert ended.returncode
-    assert "noisy_count[eps=1.0] did not return from native code" in ended.stderr
+    name = "noisy_count[eps=1.0]" if call == "audit" else "noisy_count"
+    assert f"{name} did not return from native code" in ended.stderr
     assert "Exception ignored" not in ended.stderr
     assert "Traceback" not in ended.stderr
     if kind == "callback":
