@@ -201,16 +201,13 @@ def _trace(condition: Condition) -> str | None:
     argument = getattr(getattr(condition, "feature", None), "argument", None)
     if isinstance(argument, Relation):
         many = {2: "Two", 3: "Three"}.get(len(argument.places), "Several")
-        if argument.digits is None:
-            return f"{many} numbers of the output share most of their noise: {argument} has less."
         if len(argument.places) == 2:
             return f"Two numbers of the output share one noise value: {argument} has none left."
         return f"{many} numbers of the output share their noise: {argument} has none left."
     if isinstance(argument, Remainder):
-        what = "logarithms of the outputs lie" if argument.log else "outputs lie"
         return (
-            f"The {what} on a grid of {argument.written_step} that is shifted by the data. Round "
-            "the noisy answer, not the noise."
+            f"The outputs lie on a grid of {argument.written_step} that is shifted by the data. "
+            "Round the noisy answer, not the noise."
         )
     return None
 

@@ -1,8 +1,7 @@
 """Numbers of an output that go together: where they share their noise, it can be taken off again.
 
-If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left; in ``a = s * e`` and
-``b = c / e`` it is the product that has none. Such relations are looked for in outputs on one input
-at a time, since only the noise moves those.
+If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left. Such relations are looked
+for in outputs on one input at a time, since only the noise moves those.
 """
 
 from __future__ import annotations
@@ -19,12 +18,10 @@ from pytest_dp.outputs.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A sum, or a product, of a few numbers of an output."""
+    """A weighted sum of a few numbers of an output."""
 
     places: tuple[str, ...]
     weights: tuple[float, ...]
-    """Coefficients, or exponents."""
-    product: bool = False
     digits: int | None = None
     """To which it is rounded, where it is exact but for errors of floating-point numbers."""
 
@@ -35,26 +32,17 @@ class Relation:
     def of(self, numbers: list[Floats]) -> Floats:
         """Its values for numbers at its places."""
         with np.errstate(all="ignore"):
-            if self.product:
-                total = np.ones(len(numbers[0]))
-                for number, weight in zip(numbers, self.weights, strict=True):
-                    power = number if abs(weight) == 1 else number ** abs(weight)
-                    total = total * power if weight > 0 else total / power
-            else:
-                total = np.zeros(len(numbers[0]))
-                for number, weight in zip(numbers, self.weights, strict=True):
-                    total = total + weight * number
+            total = np.zeros(len(numbers[0]))
+            for number, weight in zip(numbers, self.weights, strict=True):
+                total = total + weight * number
             return total if self.digits is None else np.round(total, self.digits)
 
     def __str__(self) -> str:
         text = ""
         for place, weight in zip(self.places, self.weights, strict=True):
             size = "" if abs(weight) == 1 else f"{abs(weight):.12g}"
-            if self.product:
-                text += ("*" if weight > 0 else "/") + place + (f"**{size}" if size else "")
-            else:
-                text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "") + place
-        text = text[1:] if self.product else text[3:]
+            text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "") + place
+        text = text[3:]
         return text if self.digits is None else f"round({text}, {self.digits})"
 
 
@@ -80,21 +68,16 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
         return []
     by_key: dict[tuple[object, ...], Relation] = {}
     with np.errstate(all="ignore"):
-        for product in (False, True):
-            for side in (numbers1, numbers2):
-                columns, usable = _usable(side, product)
-                for weights in _exact_relations(usable):
-                    at = np.flatnonzero(weights)
-                    relation = Relation(
-                        tuple(places[columns[k]] for k in at),
-                        tuple(weights[at].tolist()),
-                        product,
-                    )
-                    involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
-                    rounded = _round_relation(relation, *involved)
-                    if rounded is not None:
-                        key = rounded.places, rounded.weights, product
-                        by_key.setdefault(key, rounded)
+        for side in (numbers1, numbers2):
+            columns, usable = _usable(side)
+            for weights in _exact_relations(usable):
+                at = np.flatnonzero(weights)
+                named = tuple(places[columns[k]] for k in at)
+                relation = Relation(named, tuple(weights[at].tolist()))
+                involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
+                rounded = _round_relation(relation, *involved)
+                if rounded is not None:
+                    by_key.setdefault((rounded.places, rounded.weights), rounded)
     return list(by_key.values())
 
 
@@ -115,10 +98,8 @@ def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> Shar
     return min(found, key=lambda shared: len(shared.relation.places), default=None)
 
 
-def _usable(side: Floats, product: bool) -> tuple[Ints, Floats]:
-    """The columns that vary, and their numbers, or logs, in outputs that have all of them."""
-    if product:
-        side = np.log(np.abs(np.where((side > 0) | (side < 0), side, np.nan)))
+def _usable(side: Floats) -> tuple[Ints, Floats]:
+    """Return the columns that vary, and their numbers in outputs that have all of them."""
     finite = np.isfinite(side)
     columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
     rows = finite[:, columns].all(axis=1)

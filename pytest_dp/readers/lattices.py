@@ -135,12 +135,11 @@ def _median_around(rest: Floats, step: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """``round((x + shift) % step, digits)``: what a step leaves of a number or its log."""
+    """``round((x + shift) % step, digits)``: what a step leaves of a number."""
 
     step: float
     shift: float
     digits: int
-    log: bool = False
     place: str = "x"
 
     def values(self, table: Table) -> Floats:
@@ -150,8 +149,7 @@ class Remainder:
     def of(self, numbers: Floats) -> Floats:
         """The remainders of numbers; NaN where a number is not finite."""
         with np.errstate(all="ignore"):
-            operand = np.log(np.abs(numbers)) if self.log else numbers
-            shifted = operand + self.shift if self.shift else operand
+            shifted = numbers + self.shift if self.shift else numbers
             rest: Floats = np.round(np.mod(shifted, self.step), self.digits).astype(np.float64)
         return rest
 
@@ -163,9 +161,8 @@ class Remainder:
         return f"1 / {inverse}" if len(step) > 8 and inverse and 1 / inverse == self.step else step
 
     def __str__(self) -> str:
-        of = f"log(abs({self.place}))" if self.log else self.place
         step = f"({self.written_step})" if "/" in self.written_step else self.written_step
-        inner = f"({of} + {self.shift!r})" if self.shift else of
+        inner = f"({self.place} + {self.shift!r})" if self.shift else self.place
         return f"round({inner} % {step}, {self.digits})"
 
 
@@ -174,19 +171,14 @@ def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Re
 
     The numbers are those at the places, shape (n, places); NaN where there is none.
     """
-    with np.errstate(all="ignore"):
-        logs = [np.log(np.abs(numbers)) for numbers in (numbers1, numbers2)]
-    sides = np.concatenate([numbers1, logs[0]], axis=1), np.concatenate([numbers2, logs[1]], axis=1)
-    rows = min(map(len, sides))
-    both = grids(np.concatenate([side[:rows] for side in sides], axis=1))
-    width, telling = len(places), dict[str, list[Remainder]]()
-    for column, pair in enumerate(zip(both[: 2 * width], both[2 * width :], strict=True)):
-        place = places[column % width]
-        if place not in telling:
-            whats = _informative(*pair, *(side[:, column] for side in sides))
-            if whats:
-                telling[place] = [replace(what, place=place, log=column >= width) for what in whats]
-    return [what for whats in telling.values() for what in whats]
+    rows = min(len(numbers1), len(numbers2))
+    both = grids(np.concatenate([numbers1[:rows], numbers2[:rows]], axis=1))
+    pairs = zip(both[: len(places)], both[len(places) :], strict=True)
+    return [
+        replace(what, place=place)
+        for column, (place, pair) in enumerate(zip(places, pairs, strict=True))
+        for what in _informative(*pair, numbers1[:, column], numbers2[:, column])
+    ]
 
 
 def _informative(
