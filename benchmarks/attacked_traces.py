@@ -3,7 +3,7 @@
 Each would be private if real runs did what traced ones do. Families times parameters: numbers
 treated by their type, by how they are written, copied or converted; counters; caches; draws that no
 stand-in sees; functions of generators that were replaced; seeds; draws made at import. A
-pass that is graded ``exact`` or ``analytic`` is wrong, unless the leak is so seldom that the line
+pass that is graded ``exact`` or ``aligned`` is wrong, unless the leak is so seldom that the line
 of the report says that it may go unseen. Exit status 1 if one is wrong.
 """
 
@@ -445,7 +445,7 @@ def audited(member: Member, max_samples: int) -> Result | None:
 
 def is_wrong(member: Member, result: Result | None) -> bool:
     """Whether a pass rests on a known loss, and what goes wrong is not too seldom to see."""
-    if result is None or result.strength not in ("exact", "analytic", "aligned"):
+    if result is None or result.strength not in ("exact", "aligned"):
         return False
     assert result.estimate is not None
     said = result.estimate.unseen if result.estimate.runs < 10_000 else 0.0
@@ -465,7 +465,7 @@ def main() -> int:
             if number % 50 == 0:
                 progress(f"{number} of {len(members)}")
             result = audited(member, max_samples)
-            if result is not None and result.strength in ("exact", "analytic", "aligned"):
+            if result is not None and result.strength in ("exact", "aligned"):
                 graded += 1
                 seldom += not is_wrong(member, result)
             if is_wrong(member, result):
@@ -473,7 +473,7 @@ def main() -> int:
                 wrong.append(f"{member.name} in {max_samples}: {result}")
                 progress(wrong[-1])
         rows.append([max_samples, len(members), graded, seldom])
-    header = ["samples at most", "members", "exact, analytic or aligned", "too seldom to be seen"]
+    header = ["samples at most", "members", "exact or aligned", "too seldom to be seen"]
     print(table(header, rows))
     print("\n".join(wrong) or "none is wrong")
     return bool(wrong)

@@ -373,7 +373,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         Pairs given by `pairs` are not added to. For the sequential auditor.
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
-    at_least : {"inconclusive", "weak", "fair", "strong", "aligned", "analytic", "exact"}, optional
+    at_least : {"inconclusive", "weak", "fair", "strong", "aligned", "exact"}, optional
         The lowest grade that does not fail the test, unless the run asks for a higher one.
     beyond : {"tell", "fail", "off"}, optional
         What becomes of a violation on inputs beyond what `inputs` gives: of a record that is in no

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,20 +13,19 @@ from numpy.random import default_rng
 
 from pytest_dp import clocks
 from pytest_dp.auditors import audit
-from pytest_dp.auditors.known import REFUTED
+from pytest_dp.auditors.known import REFUTED, Deriving
 from pytest_dp.claim import expand
 from pytest_dp.clocks import QUIET_SECONDS
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.keywords import PRIVACY
-from pytest_dp.known import KnownPair
 from pytest_dp.known.enumerated import EnumeratedPair
-from pytest_dp.known.enumerating import TOO_MANY, enumerated
-from pytest_dp.known.in_closed_form import PairInClosedForm, compare, outcomes_of
-from pytest_dp.known.replay import replayed
+from pytest_dp.known.enumerating import TOO_MANY
+from pytest_dp.known.factors import compare, law_of
 from pytest_dp.oracles.aligned_pair import REPLAYS_OF_LARGEST
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
+from pytest_dp.oracles.rows import check_rows
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.outputs.outcome import all_raised
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -48,7 +46,7 @@ DERIVING_TIME = 0.5
 """Share of the time in which a loss is derived. Larger: sampling gets less; smaller: losses of
 slow mechanisms are not derived."""
 FIRST_RUNS = 3
-"""Runs that show how slow the mechanism is, and replays. More take longer; fewer say less."""
+"""Runs that show how slow the mechanism is. More take longer; fewer say less."""
 CHECKED_RUNS = 200
 """Runs on either input that a derived loss is held against. More take longer; fewer miss what is
 rare."""
@@ -57,14 +55,21 @@ REFUSALS = (
     *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
     *(ArithmeticError, np.linalg.LinAlgError),  # numbers beyond what floats can hold
 )
-"""Why a loss is estimated by samples: neither enumeration nor a closed form is possible."""
-_BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "analytic", "numerical", "sampled")
+"""Why a loss is not known by enumeration."""
 _HOW: dict[Mode, str] = {
     "exact": "by all outcomes and their probabilities",
-    "analytic": "by densities of the noise",
-    "numerical": "the largest ratio of densities that a search found",
+    "aligned": "a shift of the draws makes up for the difference of the inputs",
     "sampled": "of the strongest attack that was found; others may show more",
 }
+ROWS = 1_000
+"""Rows of a vectorised call that are held against calls of one row. More take longer; with fewer,
+rows that come late go unseen."""
+UNKNOWN = 1e-15
+"""Probability of outcomes that are not enumerated, with which a loss is exact: that of single
+floats. With a larger one, outcomes in tails count as known."""
+RUNS_BESIDE_BOUND = 20_000
+"""Samples by which a bound from below is found where one from above is known, unless the effort is
+given. With more, it is closer to the loss, and estimates take longer."""
 DeltaBounds = Callable[[float], tuple[float, float]]
 """Bounds on δ by ε."""
 
@@ -79,25 +84,20 @@ class LossEstimate(Estimate):
         The largest loss in nats, over all outputs, pairs and both directions: the smallest ε of
         pure differential privacy on these pairs. Infinite if there is none.
     error : float
-        By how much it may be off in nats: rounding, of what is exact or analytic; infinite, where
-        the value was searched for. Of a value by samples, half of a confidence interval.
-    mode : {"exact", "analytic", "numerical", "sampled"}
-        By all outcomes and their probabilities; by densities of the noise; by densities whose
-        largest ratio was searched for on a grid, so that a larger one may have been missed; by
-        samples. A sampled value is the loss of the strongest attack that was found: others may show
-        more. Of several pairs, the one of these that knows least.
+        By how much it may be off in nats: rounding, of what is exact; of what is aligned, how far a
+        bound from below by runs is away. Of a value by samples, half of a confidence interval.
+    mode : {"exact", "aligned", "sampled"}
+        By all outcomes and their probabilities; an upper bound, by a shift of draws that replays
+        agree with; by samples. A sampled value is the loss of the strongest attack that was found:
+        others may show more. Of several pairs, the one of these that knows least.
     pair : (D, D')
         Where it is largest.
     reason : str
         Why it is by samples, if it is; else empty.
-    at_most : float
-        Of a sampled value: what the loss is at most on these pairs, by alignments of draws that
-        replays agree with; infinite where there is none.
     """
 
     pair: tuple[Any, Any] = (None, None)
     reason: str = ""
-    at_most: float = math.inf
     _deltas: tuple[DeltaBounds, ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -108,14 +108,12 @@ class LossEstimate(Estimate):
         return "\n".join([*lines, *([f"  sampled, as {self.reason}"] if self.reason else [])])
 
     def _value(self) -> str:
+        low, high = max(self.value - self.error, 0.0), self.value + self.error
+        if self.mode == "aligned" and math.isfinite(self.value):
+            return f"eps at most {self.value:.3g} by alignment, at least {low:.3g} by runs"
         if math.isinf(self.value):
-            return "eps = infinity"
-        if self.mode == "numerical":
-            return f"eps >= {self.value:.3g}"
+            return "eps = infinity" if self.mode == "exact" else "eps has no bound"
         if self.mode == "sampled":
-            low, high = self.value - self.error, self.value + self.error
-            if math.isfinite(self.at_most):
-                return f"eps at most {self.at_most:.3g} by alignment, at least {low:.3g} by runs"
             return f"eps = {self.value:.3g}, from {low:.3g} to {high:.3g}"
         return f"eps = {numbers.known_number(self.value, self.error)}"
 
@@ -130,9 +128,9 @@ class LossEstimate(Estimate):
         Returns
         -------
         lower, upper : float
-            Sure but for rounding of floats; of an estimate by samples, the lower one holds with the
-            confidence of the estimate. Of one by samples or by a search, the upper one is 1, unless
-            an alignment of draws bounds the loss.
+            Sure but for rounding of floats where all outcomes are known. Else the lower one is by
+            samples, and holds with the confidence of the estimate; the upper one is by alignment,
+            or 1.
 
         Raises
         ------
@@ -156,10 +154,10 @@ def estimate(
 ) -> LossEstimate:
     """The loss of a mechanism on pairs of neighbouring inputs, without a claim.
 
-    Where all outcomes can be enumerated, or outputs are sums of draws of known laws, the loss is
-    known without a sample. Otherwise it is estimated: an attack is learned on some samples, and
-    counted on others. That value is approximate, and a bound from below only; where a shift of the
-    draws makes up for the difference of the inputs, `at_most` is a bound from above.
+    Where all outcomes can be enumerated, the loss is known without a sample. Where a shift of the
+    draws makes up for the difference of the inputs, it is bounded from above. Otherwise it is
+    estimated: an attack is learned on some samples, and counted on others. That value is
+    approximate, and a bound from below only.
 
     Parameters
     ----------
@@ -171,8 +169,8 @@ def estimate(
         Processes at most.
     check : bool
         Hold what is known without samples against outputs of real runs on each input, up to a few
-        hundred. Without, code that does other things with numbers that are traced than with real
-        ones may get a wrong value.
+        hundred, and look for a bound from below beside one from above. Without, code that does
+        other things with deferred numbers than with real ones may get a wrong value.
     **keywords
         Those of `dp_claim` that say which inputs are neighbours (`pairs`, or `inputs` with
         `neighbors`), how the mechanism is called (`params`, `vectorized`, `rng`), and
@@ -198,10 +196,15 @@ def estimate(
     ...     return len(records) + rng.laplace(scale=0.5)
     >>> loss = estimate(noisy_count, pairs=[([0], [])])
     >>> print(round(loss.value, 6), loss.mode)
-    2.0 analytic
-    >>> lower, upper = loss.profile(1.0)
+    2.0 aligned
+    >>> def randomized_response(bit, rng):
+    ...     return bit if rng.random() < 0.75 else 1 - bit
+    >>> loss = estimate(randomized_response, pairs=[(0, 1)])
+    >>> print(round(loss.value, 6), loss.mode)
+    1.098612 exact
+    >>> lower, upper = loss.profile(0.5)
     >>> print(round(lower, 4), round(upper, 4))
-    0.3934 0.3935
+    0.3378 0.3378
     """
     promised = [name for name in PRIVACY if name in keywords]
     if promised:
@@ -224,65 +227,100 @@ def estimate(
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
     pairs = source_of(resolved_claim, number or 0, written).given
     seconds = DERIVING_TIME * float(claim.effort.get("max_seconds", 60.0))
+    both = [pair.inputs for pair in pairs]
     try:
-        return _known_loss(call, [pair.inputs for pair in pairs], Deadline(seconds), check=check)
+        known = _known_pairs(call, both, Deadline(seconds), check=check)
     except REFUSALS as reason:
-        found = _sample_loss(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
-    bounds = _bounds_by_alignment(call, [pair.inputs for pair in pairs], Deadline(seconds))
-    at_most = max((bound.eps_at(0.0) for bound in bounds), default=math.inf)
-    if not bounds or found.value - found.error > at_most:
+        return _sample_loss(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
+    found = _known_loss(both, known)
+    if found.mode == "exact" or not check:
         return found
-    (counted,), aligned = found._deltas, [bound.delta_at for bound in bounds]  # noqa: SLF001
-    deltas: DeltaBounds = lambda eps: (counted(eps)[0], max(at(eps) for at in aligned))  # noqa: E731
-    return replace(found, at_most=at_most, _deltas=(deltas,))
+    keywords.setdefault("max_samples", RUNS_BESIDE_BOUND)
+    sampled = _sample_loss(mechanism, "", seed, n_jobs, keywords)
+    low = max(sampled.value - sampled.error, found.value - found.error, 0.0)
+    if low > found.value:
+        return replace(sampled, reason="runs show more than the bound by alignment")
+    (counted,) = sampled._deltas  # noqa: SLF001
+    beside: DeltaBounds = lambda eps: (counted(eps)[0], 0.0)  # noqa: E731
+    error = found.value - low if math.isfinite(found.value) else math.inf
+    return replace(found, error=error, _deltas=(*found._deltas, beside))  # noqa: SLF001
 
 
-def _bounds_by_alignment(
-    call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline
-) -> list[LossBound]:
-    """Return bounds on the losses on all pairs; none if there is no alignment on one of them.
-
-    The best alignment is looked for, whatever it loses.
-    """
-    if call.size is not None:
-        return []
-    bounds = []
-    try:
-        for pair in pairs:
-            found = align(call, pair, lambda _: False, REPLAYS_OF_LARGEST, deadline)
-            bounds.append(found.bound)
-    except (NotAligned, *REFUSALS):
-        return []
-    return bounds
-
-
-def _known_loss(
+def _known_pairs(
     call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline, *, check: bool
-) -> LossEstimate:
-    """Return the loss on pairs, by enumeration or in closed form.
+) -> list[EnumeratedPair | LossBound]:
+    """Return what is known of pairs, by enumeration or by the best alignment, whatever it loses.
 
     Raises
     ------
     CannotInstrument, CannotCopy, OutOfTime
         If neither is possible, or outputs of real runs refute it.
     """
-    known = [(pair, _of_pair(call, *pair, deadline)) for pair in pairs]
-    losses = [of_pair.eps_at(0.0) for _, of_pair in known]
-    order = sorted(range(len(known)), key=lambda at: -losses[at][0])
-    if check:
-        _held_against_real_runs(call, [known[at] for at in order], deadline)
-    return LossEstimate(
-        losses[order[0]][0],
-        max(error for _, error in losses),
-        max((of_pair.mode for _, of_pair in known), key=_BY_KNOWLEDGE.index),
-        known[order[0]][0],
-        _deltas=tuple(of_pair.delta_at for _, of_pair in known),
-        pairs=len(pairs),
+    enumeration: Deriving[EnumeratedPair] = Deriving(
+        lambda data, deadline: law_of(call, data, deadline),
+        lambda one, other, _: compare(one, other),
     )
+    known: list[EnumeratedPair | LossBound] = []
+    for pair in pairs:
+        try:
+            exactly = enumeration.pair(pair, deadline)
+            if exactly.residual > UNKNOWN:
+                raise CannotInstrument(TOO_MANY)  # noqa: TRY301
+            exactly.eps_at(0.0)
+            known.append(exactly)
+            continue
+        except CannotInstrument as refusal:
+            reason = str(refusal)
+        try:
+            found = align(call, pair, lambda _: False, REPLAYS_OF_LARGEST, deadline)
+        except NotAligned as none:
+            raise CannotInstrument(f"{reason}; {none}") from None
+        known.append(found.bound)
+        if call.size is not None:
+            for data in pair:
+                check_rows(call, data, [ROWS], deadline)
+    if check:
+        exact = [
+            (pair, of_pair)
+            for pair, of_pair in zip(pairs, known, strict=True)
+            if isinstance(of_pair, EnumeratedPair)
+        ]
+        exact.sort(key=lambda each: -each[1].eps_at(0.0)[0])
+        _held_against_real_runs(call, exact, deadline)
+    return known
+
+
+def _known_loss(
+    pairs: Sequence[tuple[Any, Any]], known: Sequence[EnumeratedPair | LossBound]
+) -> LossEstimate:
+    """Return the loss on pairs by what is known of them."""
+    exact = [of_pair.eps_at(0.0) for of_pair in known if isinstance(of_pair, EnumeratedPair)]
+    bounds = [of_pair.eps_at(0.0) for of_pair in known if isinstance(of_pair, LossBound)]
+    losses = [
+        of_pair.eps_at(0.0)[0] if isinstance(of_pair, EnumeratedPair) else of_pair.eps_at(0.0)
+        for of_pair in known
+    ]
+    at = int(np.argmax(losses))
+    error = max((error for _, error in exact), default=0.0)
+    if bounds:
+        low = max((value for value, _ in exact), default=0.0)
+        error = losses[at] - low if low < math.inf else 0.0
+    deltas = tuple(
+        of_pair.delta_at
+        if isinstance(of_pair, EnumeratedPair)
+        else partial(_delta_of_bound, of_pair)
+        for of_pair in known
+    )
+    mode: Mode = "aligned" if bounds and max(bounds) >= losses[at] else "exact"
+    return LossEstimate(losses[at], error, mode, pairs[at], _deltas=deltas, pairs=len(pairs))
+
+
+def _delta_of_bound(bound: LossBound, eps: float) -> tuple[float, float]:
+    return 0.0, bound.delta_at(eps)
 
 
 def _held_against_real_runs(
-    call: Call, known: Sequence[tuple[tuple[Any, Any], KnownPair]], deadline: Deadline
+    call: Call, known: Sequence[tuple[tuple[Any, Any], EnumeratedPair]], deadline: Deadline
 ) -> None:
     """Hold what is known of each input of each pair against real runs, those that lose most first.
 
@@ -293,42 +331,30 @@ def _held_against_real_runs(
     CannotInstrument
         If an input refutes it, all runs raise, or there is no time for enough runs on each.
     """
-    checks: dict[Any, tuple[Any, list[tuple[KnownPair, int]]]] = {}
+    checks: dict[Any, tuple[Any, list[tuple[EnumeratedPair, int]]]] = {}
     for pair, of_pair in known:
         for side, data in enumerate(pair):
             frozen = Input(data).frozen
             key = id(data) if frozen is None else frozen
             checks.setdefault(key, (data, []))[1].append((of_pair, side))
-    refuted = REFUTED + math.log(sum(len(of_input) for _, of_input in checks.values()))
-    left, raised = len(checks), True
+    refuted = REFUTED + math.log(max(sum(len(of_input) for _, of_input in checks.values()), 1))
+    left, raised = len(checks), bool(checks)
     for data, of_input in checks.values():
         share, started = deadline.remaining() / (left + 1), clocks.Stopwatch()
         outputs = [*_real_outputs(call, data, FIRST_RUNS, 0, deadline)]
-        slow = started.spent() * CHECKED_RUNS > 2 * FIRST_RUNS * QUIET_SECONDS
-        if slow:  # few runs: so what each of them does has to follow from its draws
-            _replay(call, data, *of_input[0], deadline)
-        while not slow and (
-            len(outputs) < CHECKED_RUNS // 2
-            or (len(outputs) < 2 * CHECKED_RUNS and started.spent() < share)
+        if started.spent() * CHECKED_RUNS > 2 * FIRST_RUNS * QUIET_SECONDS:
+            raise CannotInstrument("its runs take too long to check it")
+        while len(outputs) < CHECKED_RUNS // 2 or (
+            len(outputs) < 2 * CHECKED_RUNS and started.spent() < share
         ):
             outputs += _real_outputs(call, data, CHECKED_RUNS // 2, len(outputs), deadline)
         if any(of_pair.evidence_against(side, outputs) >= refuted for of_pair, side in of_input):
             shown = on_one_line(data)
-            reason = f"real runs give other outputs than those that are traced, on {shown}"
+            reason = f"real runs give other outputs than those that are enumerated, on {shown}"
             raise CannotInstrument(reason)
         raised, left = raised and all_raised(outputs), left - 1
     if raised:
         raise CannotInstrument("it always raises")  # the audit of samples says so
-
-
-def _replay(call: Call, data: Any, known: KnownPair, side: int, deadline: Deadline) -> None:
-    """Run a slow mechanism with given numbers in place of draws.
-
-    Raises CannotInstrument if it gives something else than the trace, or was not traced.
-    """
-    if not isinstance(known, PairInClosedForm):
-        raise CannotInstrument("its runs take too long to check it")
-    replayed(call, data, known.outcomes[side], FIRST_RUNS, deadline)
 
 
 def _real_outputs(
@@ -338,28 +364,6 @@ def _real_outputs(
     copied, (data,) = call.copied(data)
     with interruptible(deadline, None):
         return list(copied.draw(data, count, default_rng((2 * CHECKED_RUNS, number))))
-
-
-def _of_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
-    """The loss on a pair in closed form, or by all outcomes where these are few."""
-    try:
-        known = compare(outcomes_of(call, d1, deadline), outcomes_of(call, d2, deadline))
-    except CannotInstrument:
-        with suppress(CannotInstrument):
-            return _enumerate_pair(call, d1, d2, deadline)
-        raise
-    if known.has_few_outputs():
-        with suppress(CannotInstrument):  # floats as they are drawn, in place of real numbers
-            return _enumerate_pair(call, d1, d2, deadline)
-    return known
-
-
-def _enumerate_pair(call: Call, d1: Any, d2: Any, deadline: Deadline) -> KnownPair:
-    """Enumerate all outcomes and their probabilities; CannotInstrument if some are not known."""
-    known = EnumeratedPair((enumerated(call, d1, deadline), enumerated(call, d2, deadline)))
-    if known.residual:
-        raise CannotInstrument(TOO_MANY)
-    return known
 
 
 def _sample_loss(

@@ -20,7 +20,6 @@ MILLION = 1_000_000  # numbers that are worked through at a time
 MAX_BYTES = 2**25  # of outputs drawn at a time
 CHUNK = 512  # runs that one process makes at a time
 MAX_WORK = 8_192  # runs of an enumeration
-POINTS = 4_000  # of a lattice of losses
 
 # Runs on either input by which a line is blamed. More are surer of it and see what is rarer; a
 # red build waits for them.
@@ -30,7 +29,6 @@ TRACED_RUNS = 80  # tracing makes a run many times slower
 RUNS = 200  # those in which something has to be always the same
 MANY_RUNS = 600  # those in which something is counted
 NOT_BY_CHANCE = 5  # how often something has to come; fewer may be chance
-MIN_COUNTED = 20  # outputs, below which standard errors say nothing
 
 # Texts and pictures. Longer ones show more, and hide the most telling among the rest.
 LINE = 76
@@ -102,8 +100,7 @@ SHOWN_ALPHA = 0.05  # error of a bound that is shown and decides nothing
 RARELY = 0.01
 MOSTLY = 0.9
 
-# Quadrature and grids. Finer ones are more exact, and take longer.
-GRID = (*range(-10, 11), -24, -18, -13, 13, 18, 24)  # scales of the noise around an answer
+# Grids. Finer ones are more exact, and take longer.
 THRESHOLDS = (0.002, 0.005, 0.01, *(k / 50 for k in range(1, 50)), 0.99, 0.995, 0.998)
 
 # How an audit spends its samples: what one step takes, the others miss.

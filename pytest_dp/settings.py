@@ -19,7 +19,7 @@ MORE_SEARCHES = ("symbolic", "gradient")
 """What searches only if it is asked for: it takes seconds, and z3 or numbers to move."""
 BEYOND = ("off", "tell", "fail")
 """What may become of violations beyond what a claim gives, in a rising order."""
-GRADES = ("inconclusive", "weak", "fair", "strong", "aligned", "analytic", "exact")
+GRADES = ("inconclusive", "weak", "fair", "strong", "aligned", "exact")
 """What an audit that finds no violation may be worth, in a rising order."""
 VECTORIZED_SAMPLES = 10_000_000
 """Outputs at most where a call gives many: they cost as much time as 400,000 calls at most. With

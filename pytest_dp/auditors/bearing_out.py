@@ -1,14 +1,14 @@
 """Whether an audit has enough, as the loss on all pairs is known and real runs bear it out.
 
-What is derived may be wrong: of code that treats numbers differently that are traced, that looks at
-the clock, or that keeps something from run to run. So a mechanism is looked over for these, run
-with given numbers in place of draws, and its real outputs are held against their laws.
+What is known may be wrong: of code that treats deferred numbers differently than plain ones, or
+that keeps something from run to run. So a mechanism is looked over for what it keeps, and its real
+outputs are held against what is known. Rows of vectorised calls are held against single rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -19,21 +19,17 @@ from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.checks import is_strategy
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.doubts import content_of, doubt_about
-from pytest_dp.known.in_closed_form import PairInClosedForm, outcomes_of
-from pytest_dp.known.outcomes import Outcome
-from pytest_dp.known.replay import replayed
 from pytest_dp.limits import (
     DOZENS,
     EQUAL,
-    MANY,
     NEARLY_EQUAL,
     RESERVE,
-    RUNS,
     SEARCH_TIME,
     SHOWN_ALPHA,
     THOUSAND,
 )
 from pytest_dp.oracles.aligned_pair import AlignedPair
+from pytest_dp.oracles.rows import check_rows
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -58,7 +54,7 @@ SHARE_OF_CHECKED_ROWS = 0.4
 """Share of all runs that rows of vectorised calls may be, by which they are first looked at. With
 more, little is left of a small effort; with less, it looks at few rows."""
 
-RELIABLE = ("exact", "analytic", "aligned")
+RELIABLE = ("exact", "aligned")
 """Ways to know a loss that a pass may rest on."""
 
 
@@ -180,40 +176,33 @@ class BearingOut:
         return bool(self.against)
 
     def _looked_over(self, deadline: Deadline) -> str:
-        """What speaks against it on inputs that are new, if anything does.
+        """Return what speaks against it on inputs that are new; empty if nothing does.
 
-        The mechanism runs with given numbers in place of draws too. Raises CannotInstrument where
-        that gives something else than the trace.
+        Raises CannotInstrument where rows of vectorised calls are not what single rows are.
         """
         known = filter(self.is_known, self._states)
         inputs = {at: data for state in known for at, data in _inputs(state)}
-        runs = min(max(self._runs // (2 * len(inputs)), DOZENS // 2), RUNS)
         for key, data in inputs.items():
             if key in self._replayed:
                 continue
             doubted = len(self._replayed) < DOUBTED_INPUTS
             if doubted and (doubt := doubt_about(self.context.call, data, deadline)):
                 return doubt
-            done = self._replays_of(data)
-            outcomes = None if done else self._outcomes(data, deadline)
-            if outcomes is not None:
+            if self.context.call.size is not None:
                 calls = self._calls_to_check(len(inputs))
-                done = replayed(self.context.call, data, outcomes, runs, deadline, calls)
-                self.context.sampler.looked += done
-            # a few of many ways say nothing of the others
-            self._replayed[key] = done if done >= DOZENS // 2 else 0
+                rows = check_rows(self.context.call, data, calls, deadline)
+                self.context.sampler.looked += rows
+            self._replayed[key] = self._replays_of(data)
         return ""
 
     def _calls_to_check(self, inputs: int) -> list[int]:
         """Return the sizes of vectorised calls on each of some inputs by which rows are checked.
 
-        One is odd. Together they are a share of all runs.
+        With the calls that they are held against, they are a share of all runs.
         """
-        if self.context.call.size is None:
-            return []
         rows = int(SHARE_OF_CHECKED_ROWS * self.context.settings.max_samples / (2 * inputs))
         rows = min(max(rows, DOZENS // 2), THOUSAND)
-        return [rows, rows - 1]
+        return [rows]
 
     @property
     def _runs(self) -> int:
@@ -223,25 +212,13 @@ class BearingOut:
         if all(isinstance(pair, AlignedPair) for pair in known):
             return RUNS_OF_ALIGNED
         share = 1 - 2 * RESERVE
-        if self.context.call.size is not None:  # calls with real runs are replayed
-            share = (share - SHARE_OF_CHECKED_ROWS) / 2
+        if self.context.call.size is not None:  # calls as large are made twice
+            share = (share - SHARE_OF_CHECKED_ROWS) / 3
         affordable = share * self.context.max_samples
         runs = REAL_RUNS
         while runs > LEAST_RUNS and runs > affordable:
             runs //= 2
         return runs
-
-    def _outcomes(self, data: Any, deadline: Deadline) -> Sequence[Outcome] | None:
-        """Those of its traced runs; None where draws cannot be traced, only enumerated."""
-        for state in self._states:
-            known = self.known.pairs.get(state.number)
-            for side, of_pair in enumerate(state.pair.inputs):
-                if of_pair is data and isinstance(known, PairInClosedForm):
-                    return known.outcomes[side]
-        try:
-            return outcomes_of(self.context.call, data, deadline, MANY)
-        except CannotInstrument:
-            return None
 
     def _replays_of(self, data: Any) -> int:
         """Replays on an input by which an alignment was checked."""
@@ -258,8 +235,8 @@ class BearingOut:
         if not self.is_within or not self._is_screened() or self._is_doubted():
             return 0
         runs, vectorised = self._runs, self.context.call.size is not None
-        if not min(self._replayed.values()) and (vectorised or runs < THOUSAND):
-            return 0  # rows of one call may depend on each other
+        if not min(self._replayed.values()) and runs < THOUSAND:
+            return 0
         given = self._pairs.states[: self._pairs.claimed]
         replays = {at: self._replayed.get(at, 0) for state in given for at, _ in _inputs(state)}
         # an input that was replayed less often than others is checked by as many real runs more
@@ -328,7 +305,7 @@ class BearingOut:
         return ""
 
     def _replay_calls(self, state: PairState) -> None:
-        """Replay vectorised calls as large as real ones were: each size may be treated otherwise.
+        """Check rows of calls as large as real ones were: each size may be treated otherwise.
 
         Raises CannotInstrument as `_looked_over`.
         """
@@ -336,11 +313,8 @@ class BearingOut:
         for number, data in zip((state.input1, state.input2), state.pair.inputs, strict=True):
             real = self.context.sampler.calls.get(pool.inputs[number], set())
             new = {size for size in real if (number, size) not in self._calls}
-            if new and (outcomes := self._outcomes(data, deadline)) is not None:
-                self.context.sampler.looked += replayed(
-                    call, data, outcomes, sum(new), deadline, new
-                )
-                self._calls |= {(number, size) for size in new}
+            self.context.sampler.looked += check_rows(call, data, sorted(new), deadline)
+            self._calls |= {(number, size) for size in new}
 
     @property
     def estimate(self) -> Estimate:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pytest_dp.arrays import Outputs
 from pytest_dp.attacks.binning import Binning
@@ -18,11 +18,9 @@ from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.inputs import Pair
 from pytest_dp.known import KnownPair, parameter_of
-from pytest_dp.known.enumerated import EnumeratedPair
-from pytest_dp.known.enumerating import enumerated
+from pytest_dp.known.factors import compare, law_of
 from pytest_dp.limits import (
     EQUAL,
-    MANY,
     SEARCH_TIME,
     SHOWN_ALPHA,
     STEP_TIME,
@@ -78,20 +76,23 @@ class Proposal:
     """The set; None if it is left to what is learned."""
 
 
-class Deriving:
+Pairs = TypeVar("Pairs", bound=KnownPair)
+
+
+class Deriving(Generic[Pairs]):
     """One way to know pairs of inputs: the law of outputs on an input, and how two compare."""
 
     def __init__(
         self,
         law_of: Callable[[Any, Deadline], Any],
-        compare: Callable[[Any, Any, Deadline], KnownPair],
+        compare: Callable[[Any, Any, Deadline], Pairs],
     ) -> None:
         self._law_of, self._compare = law_of, compare
         self._laws: dict[object, tuple[Any, Any]] = {}
 
-    def pair(self, pair: Pair, deadline: Deadline) -> KnownPair:
+    def pair(self, inputs: tuple[Any, Any], deadline: Deadline) -> Pairs:
         """What is known of a pair; raises CannotInstrument, or what the mechanism raises."""
-        on_d, on_d2 = (self.law(data, deadline) for data in pair.inputs)
+        on_d, on_d2 = (self.law(data, deadline) for data in inputs)
         return self._compare(on_d, on_d2, deadline)
 
     def law(self, data: Any, deadline: Deadline) -> Any:
@@ -112,8 +113,8 @@ class Known:
 
     pairs: dict[int, KnownPair] = field(default_factory=dict)
     refusal: str = ""
-    deriving: Deriving | None = None
-    alignments: Deriving | None = None
+    deriving: Deriving[Any] | None = None
+    alignments: Deriving[Any] | None = None
     """Bounds on losses, which are asked for before `deriving`."""
     seconds: float = math.inf
     """What one more pair may take. Slow mechanisms alone get there."""
@@ -129,7 +130,7 @@ class Known:
             if deriving is None or number in self.pairs:
                 continue
             try:
-                self.pairs[number] = deriving.pair(pair, Deadline(self.seconds))
+                self.pairs[number] = deriving.pair(pair.inputs, Deadline(self.seconds))
             except (OutOfTime, CannotInstrument, Exception):  # what only proposes breaks no audit
                 continue
 
@@ -202,6 +203,8 @@ class Known:
     def _checked(self, context: Context, pool: Pool, state: PairState) -> tuple[float, float]:
         """The claim's parameter on a pair, and its error, if real outputs bear it out."""
         known = self.pairs[state.number]
+        if context.call.size is not None and isinstance(known, AlignedPair):
+            raise CannotInstrument("rows of its calls were not held against calls of one row")
         hold_against(known, _real_outputs(context, pool, state))
         return parameter_of(known, context.guarantee)
 
@@ -217,7 +220,7 @@ def hold_against(known: KnownPair, sides: tuple[Outputs, Outputs]) -> None:
             raise CannotInstrument(OTHER_OUTPUTS)
 
 
-_BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "analytic", "aligned", "numerical", "sampled")
+_BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "aligned", "sampled")
 
 
 def estimate_of(
@@ -240,8 +243,7 @@ def known_of(context: Context) -> Known:
     """Return what is known of the claim's first pairs.
 
     Losses are bounded by alignments. Where there is none within the claim, outcomes are enumerated
-    as far as they can be; where none can, draws are traced. All of it goes by counts of runs: time
-    ends it only where runs are slow.
+    as far as they can be. All of it goes by counts of runs: time ends it only where runs are slow.
     """
     known = _aligned(context)
     if known.refusal:
@@ -291,30 +293,15 @@ def _aligned(context: Context) -> Known:
 
 
 def _derived(context: Context) -> Known:
-    """Return losses on the claim's first pairs by enumeration of outcomes, or by traced draws."""
+    """Return losses on the claim's first pairs by enumeration of outcomes."""
     enumeration = Deriving(
-        lambda data, deadline: enumerated(context.call, data, deadline),
-        lambda on_d, on_d2, _: EnumeratedPair((on_d, on_d2)),
+        lambda data, deadline: law_of(context.call, data, deadline),
+        lambda on_d, on_d2, _: compare(on_d, on_d2),
     )
-    known = _known_by(context, enumeration, STEP_TIME)
-    return known if known.pairs or not known.refusal else _traced(context, known.refusal)
+    return _known_by(context, enumeration, SEARCH_TIME)
 
 
-def _traced(context: Context, refusal: str) -> Known:
-    """Return what traced draws tell; and why of no more pairs, else why nothing was enumerated."""
-    from pytest_dp.known import in_closed_form  # loaded where it is of use
-
-    def traced(data: Any, deadline: Deadline) -> list[Any]:
-        outcomes = in_closed_form.outcomes_of(context.call, data, deadline, MANY)
-        if in_closed_form.checked(outcomes) < THOUSAND:
-            raise CannotInstrument("outputs are too long to be checked")
-        return outcomes
-
-    known = _known_by(context, Deriving(traced, in_closed_form.compare), SEARCH_TIME)
-    return replace(known, refusal=known.refusal or refusal)
-
-
-def _known_by(context: Context, deriving: Deriving, share: float) -> Known:
+def _known_by(context: Context, deriving: Deriving[Any], share: float) -> Known:
     """Return what one way shows of the claim's first pairs, in a share of the time at most."""
     deadline, known = Deadline(share * context.settings.max_seconds), Known(deriving=deriving)
     given = context.pairs[:MAX_PAIRS]
@@ -326,14 +313,14 @@ def _until_refused(
     known: dict[int, KnownPair],
     given: Sequence[Pair],
     order: Iterable[int],
-    deriving: Deriving | None,
+    deriving: Deriving[Any] | None,
     deadline: Deadline,
 ) -> str:
     """Add what is known of pairs, in this order; return why nothing is of the next, if so."""
     assert deriving is not None
     for number in order:
         try:
-            known[number] = deriving.pair(given[number], deadline)
+            known[number] = deriving.pair(given[number].inputs, deadline)
         except OutOfTime:
             return TOO_SLOW
         except CannotInstrument as reason:

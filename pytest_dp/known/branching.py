@@ -109,7 +109,7 @@ class NumpyDraws:
         if len(weights) == 1 and weights[0] == 1:
             return 0
         missing = 1 - sum(weights)
-        branch = self._choices.choose([*weights, missing] if missing > 0 else weights)
+        branch = self._choices.branch([*weights, missing] if missing > 0 else weights)
         if branch == len(weights):
             self._choices.give_up()
         return branch

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pytest_dp.known.affine import Affine
 from pytest_dp.known.monotone import INCREASING, LOWEST, is_draw
 from pytest_dp.randomness.modules import Replacements
 from pytest_dp.sampling.shadowing import StandsFor
@@ -33,14 +32,5 @@ def _taking_draws(function: Callable[..., Any], lowest: float | None) -> Callabl
     return apply
 
 
-class _Converting(StandsFor):
-    """A stand-in for ``float`` or ``int``, of which draws are instances."""
-
-    def __instancecheck__(self, value: Any) -> bool:
-        if isinstance(value, Affine):
-            return value.is_whole == (self.plain is int)
-        return super().__instancecheck__(value)
-
-
-FLOAT, INT = ({kind.__name__: _Converting.of(kind)} for kind in (float, int))
-"""Stand-ins by the names under which a mechanism finds them."""
+FLOAT, INT = ({kind.__name__: StandsFor.of(kind)} for kind in (float, int))
+"""Stand-ins for types by the names under which a mechanism finds them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.known.paths import Weight
+from pytest_dp.limits import MANY
 from pytest_dp.randomness import laws
 from pytest_dp.randomness.laws import Law
+from pytest_dp.randomness.stand_ins import CannotInstrument
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,10 @@ class Evenly:
 
     def value(self, number: int) -> Any:
         return self.offset + self.step * number
+
+    def number(self, value: float) -> int:
+        """Return the number of about this value."""
+        return int((value - self.offset) / self.step)
 
     def mass(self, start: int, stop: int) -> Weight:
         """How many values there are."""
@@ -70,6 +76,10 @@ class ByLaw:
 
     def value(self, number: int) -> Any:
         return float_of(number)
+
+    def number(self, value: float) -> int:
+        """Return the number of a value."""
+        return number_of(value)
 
     def mass(self, start: int, stop: int) -> Weight:
         """By the distribution function; in narrow intervals, where that loses digits, by density.
@@ -117,64 +127,130 @@ def number_of(value: float) -> int:
     return bits if value >= 0 else -bits
 
 
-class LazyDraw:
-    """A draw of a run, as far as functions of it ask for it; `instrument` is what answered it."""
+class OpenDraw:
+    """A draw of a run: the interval of its domain, by numbers, that is still possible.
 
-    __slots__ = ("domain", "instrument")
+    If what is asked is open, the draw is split: there is a branch for each part. `instrument` is
+    what answered it, and chooses the branches.
+    """
+
+    __slots__ = ("domain", "instrument", "start", "stop")
 
     def __init__(self, domain: Domain, instrument: Any) -> None:
         self.domain, self.instrument = domain, instrument
+        self.start, self.stop = domain.first, domain.last
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is a whole number itself."""
+        """Return whether it is a whole number itself."""
         return isinstance(self.domain, Evenly) and isinstance(self.domain.value(0), int)
 
     def possible(self) -> tuple[int, int]:
-        """The numbers of the first and of the last possible value."""
-        raise NotImplementedError
+        """Return the numbers of the first and of the last possible value."""
+        return self.start, self.stop - 1
 
     def ends(self, function: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """A function of the smallest and of the largest possible value."""
+        """Return a function of the smallest and of the largest possible value."""
         first, last = self.possible()
         return function(self.domain.value(first)), function(self.domain.value(last))
 
-    def holds(self, condition: Callable[[Any], Any]) -> Any:
-        """Whether a condition on the value holds, which it does from a number on, or up to one."""
+    def holds(self, condition: Callable[[Any], Any], near: float | None = None) -> bool:
+        """Decide whether a condition holds, which it does from a number on, or up to one.
+
+        `near` is a value beside which it changes, if that is known.
+        """
         if self.instrument.is_over():
             self.settle()
         at_start, at_end = (bool(end) for end in self.ends(condition))
-        return at_start if at_start == at_end else self.split(condition, at_start)
+        return at_start if at_start == at_end else self._split(condition, at_start, near)
 
-    def split(self, condition: Callable[[Any], Any], at_start: bool) -> Any:
-        """Whether a condition holds, of which only one end is known."""
-        raise NotImplementedError
+    def _split(self, condition: Callable[[Any], Any], at_start: bool, near: float | None) -> bool:
+        before = self.instrument.so_far()
+        if before not in self.instrument.splits:
+            high = self._first_other(condition, at_start, near)
+            mass, total = self.domain.mass, self.domain.mass(self.start, self.stop)
+            shares = mass(self.start, high) / total, mass(high, self.stop) / total
+            self.instrument.splits[before] = high, shares
+        return at_start if self._first_part(before) else not at_start
 
-    def first_other(self, function: Callable[[Any], Any], value: Any, low: int, high: int) -> int:
-        """The first number above one at which a function has another value, as it has at `high`.
+    def _first_other(
+        self, condition: Callable[[Any], Any], at_start: bool, near: float | None
+    ) -> int:
+        """Return the first number at which a condition is another than at the start.
 
         (`bisect` takes no negative numbers.)
         """
+        low, high = self.possible()
+        guesses = []
+        if near is not None and math.isfinite(near):
+            guess = self.domain.number(near)
+            guesses = [guess, guess - 1, guess + 1, guess + 2]
         while high - low > 1:
-            middle = (low + high) // 2
-            differs = bool(function(self.domain.value(middle)) != value)
-            low, high = (low, middle) if differs else (middle, high)
+            middle = guesses.pop() if guesses else (low + high) // 2
+            if low < middle < high:
+                differs = bool(condition(self.domain.value(middle)) != at_start)
+                low, high = (low, middle) if differs else (middle, high)
         return high
 
     def settle(self) -> None:
         """Become one number, as in a run that is refused."""
+        self.start = self.domain.middle(self.start, self.stop)
+        self.stop = self.start + 1
 
     def parted(self, function: Callable[[Any], Any]) -> bool:
-        """Decide in which part it is; False if there is no way to do so."""
-        raise NotImplementedError
+        """Split the draw where a function has about half of its mass; False if it cannot be."""
+        before, count = self.instrument.so_far(), self.stop - self.start
+        if before in self.instrument.splits:  # an earlier run began like this one
+            self._first_part(before)
+            return True
+        low, high = sorted(self.ends(function))
+        middle = function(self.domain.value(self.domain.middle(self.start, self.stop)))
+        if low <= middle < high:
+            self.holds(lambda x: function(x) <= middle)
+        else:
+            self.holds(lambda x: function(x) < high)
+        return self.stop - self.start < count
 
     def split_off(self, first: bool, last: bool) -> None:
         """Split off the first, or the last, of the possible numbers, or both."""
+        if first and self.stop - self.start > 1:
+            self._apart(self.start)
+        if last and self.stop - self.start > 1:
+            self._apart(self.stop - 1)
 
-    def few_values(self, function: Callable[[Any], Any]) -> Any:
-        """A function with few values, as a number that may be any of them."""
-        raise NotImplementedError
+    def _apart(self, number: int) -> None:
+        share = self.domain.mass(number, number + 1) / self.domain.mass(self.start, self.stop)
+        if self._choose([1 - share, share]):
+            self.start, self.stop = number, number + 1
+        elif number == self.start:
+            self.start += 1
+        else:
+            self.stop -= 1
 
-    def residue(self, modulus: int) -> int | None:  # noqa: ARG002
-        """The remainder of a whole number, where it is told without the quotients."""
-        return None
+    def residue(self, modulus: int) -> int | None:
+        """Return the remainder of a whole number: a branch for each, if these are few."""
+        if not isinstance(self.domain, Evenly) or not self.is_whole or modulus > MANY:
+            return None
+        parts = self.domain.residues(self.start, self.stop, modulus)
+        if not parts:
+            return None
+        weights: list[Weight] = [Fraction(part.last, self.stop - self.start) for _, part in parts]
+        remainder, part = parts[self._choose(weights) if len(parts) > 1 else 0]
+        self.domain, self.start, self.stop = part, part.first, part.last
+        return remainder
+
+    def _choose(self, weights: Sequence[Weight]) -> int:
+        try:
+            branch: int = self.instrument.choose(weights)
+        except CannotInstrument:  # this run is over, but has to end
+            return max(range(len(weights)), key=weights.__getitem__)
+        return branch
+
+    def _first_part(self, before: tuple[int, ...]) -> bool:
+        """Go on with one of the two parts; return whether that is the first."""
+        high, parts = self.instrument.splits[before]
+        if self._choose(parts):
+            self.start = high
+            return False
+        self.stop = high
+        return True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,12 @@ import numpy as np
 
 from pytest_dp.known.branching import Branching
 from pytest_dp.known.conversions import FLOAT, functions_of_draws
+from pytest_dp.known.deferred import Deferred
 from pytest_dp.known.enumerated import Distribution, grouped
-from pytest_dp.known.lazy import HELD, PLAIN, Lazy
+from pytest_dp.known.lazy import COMBINED, COMPARED, HELD, PLAIN, Lazy
+from pytest_dp.known.monotone import is_draw
 from pytest_dp.known.paths import Path, Weight, explored
+from pytest_dp.known.shared_draw import SharedDraw
 from pytest_dp.limits import FEW, MAX_WORK, NESTED, ROUNDED, SEVERAL
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.outcome import Raised
@@ -34,7 +38,7 @@ def settled(output: Any, depth: int = NESTED) -> Any:
 
     Raises CannotInstrument if it holds a draw that has too many values.
     """
-    if type(output) is Lazy:
+    if type(output) is Lazy or isinstance(output, Deferred):
         return output.value(HELD)
     if isinstance(output, np.ndarray):
         return _settled_array(output, depth) if output.dtype.hasobject else output
@@ -59,7 +63,7 @@ def settled(output: Any, depth: int = NESTED) -> Any:
 
 def _settled_array(output: Any, depth: int) -> Any:
     """An array of objects; one of numbers, if draws were why it was none."""
-    has_draws = any(type(element) is Lazy for element in output.flat)
+    has_draws = any(map(is_draw, output.flat))
     values = [settled(element, depth - 1) for element in output.flat]
     if has_draws:
         return np.array(values).reshape(output.shape)
@@ -75,23 +79,37 @@ def enumerated(call: Call, data: Any, deadline: Deadline) -> Distribution:
     be enumerated, are too many, or take too long.
     """
     try:
-        return _distribution(_Paths(call, data, {}), deadline)
+        return _distribution(Paths(call, data, {}), deadline)
     except CannotInstrument as reason:
-        if str(reason) != PLAIN:
+        if str(reason) == PLAIN:
+            return _distribution(Paths(call, data, FLOAT), deadline)  # which takes longer
+        if str(reason) not in (COMBINED, COMPARED):
             raise
-    return _distribution(_Paths(call, data, FLOAT), deadline)  # which takes longer
+    return _by_shared_draw(call, data, deadline)
 
 
-def _distribution(paths: _Paths, deadline: Deadline) -> Distribution:
-    try:
-        with apply_instrument(paths.instrument, deadline), functions_of_draws().in_place():
-            for _, _, left in explored(paths.run):
-                paths.left = left
-                if paths.are_done():
-                    break
-                if deadline.remaining() <= 0:
-                    raise OutOfTime  # noqa: TRY301
+def _by_shared_draw(call: Call, data: Any, deadline: Deadline) -> Distribution:
+    """Return the distribution where draws are compared with the first one.
+
+    Where comparisons put kinks into integrands shows in a first round.
+    """
+    first = SharedDraw()
+    _distribution(Paths(call, data, {}, first), deadline)
+    return _distribution(Paths(call, data, {}, SharedDraw(first)), deadline)
+
+
+def _distribution(paths: Paths, deadline: Deadline) -> Distribution:
+    with enumeration(paths.instrument, deadline):
+        paths.explore(deadline)
         return paths.distribution()
+
+
+@contextmanager
+def enumeration(instrument: Branching, deadline: Deadline) -> Iterator[None]:
+    """Put an instrument in place for runs; raises CannotInstrument where they cannot be made."""
+    try:
+        with apply_instrument(instrument, deadline), functions_of_draws().in_place():
+            yield
     except CannotCopy as reason:
         raise CannotInstrument(str(reason)) from None
     except OutOfTime:
@@ -100,7 +118,7 @@ def _distribution(paths: _Paths, deadline: Deadline) -> Distribution:
         raise CannotInstrument(type(error).__name__) from None
 
 
-class _Paths:
+class Paths:
     """The runs of an enumeration.
 
     `outputs` and `weights` are those of paths that came to an end; `left` and `abandoned` are the
@@ -108,10 +126,17 @@ class _Paths:
     rounded choices on a path.
     """
 
-    def __init__(self, call: Call, data: Any, names: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        call: Call,
+        data: Any,
+        names: Mapping[str, Any],
+        instrument: Branching | None = None,
+    ) -> None:
         self.names = names
-        self.call, self.data = replace(call, made=Made()), Input(data)  # no runs of the audit
-        self.instrument = _Counting()
+        self.call = replace(call, made=Made())  # no runs of the audit
+        self.data = data if isinstance(data, Input) else Input(data)
+        self.instrument = instrument or _Counting()
         self.outputs: list[Any] = []
         self.weights: list[Weight] = []
         self.left: Weight = 1
@@ -122,10 +147,22 @@ class _Paths:
         self._next: tuple[float, float] = next(self._steps)
         self._draws: list[Counter[Site]] = []
 
-    def run(self, path: Path) -> None:
+    def explore(
+        self, deadline: Deadline, path_of: Callable[[tuple[int, ...]], Path] = Path
+    ) -> None:
+        """Run along all paths, or as many as there is work for; raises OutOfTime."""
+        for _, _, left in explored(self._run, path_of):
+            self.left = left
+            if self._are_done():
+                return
+            if deadline.remaining() <= 0:
+                raise OutOfTime
+
+    def _run(self, path: Path) -> None:
         instrument = self.instrument
         instrument.start(path)
-        instrument.counted = None if self.runs % SEVERAL else Counter()
+        if isinstance(instrument, _Counting):
+            instrument.counted = None if self.runs % SEVERAL else Counter()
         self.runs += 1
         output = None
         try:
@@ -138,7 +175,7 @@ class _Paths:
         if instrument.refusal:  # the mechanism may have caught it
             raise CannotInstrument(instrument.refusal)
         self.choices += len(path.taken)
-        if instrument.counted is not None:
+        if isinstance(instrument, _Counting) and instrument.counted is not None:
             self._draws.append(instrument.counted)
         if instrument.abandoned:
             self.abandoned += path.weight
@@ -147,7 +184,7 @@ class _Paths:
         self.outputs.append(output)
         self.weights.append(path.weight)
 
-    def are_done(self) -> bool:
+    def _are_done(self) -> bool:
         """Whether enough is known, or no more will be.
 
         Raises CannotInstrument if too little is known after so much work.
@@ -160,8 +197,13 @@ class _Paths:
         return left <= ROUNDED or work >= MAX_WORK
 
     def distribution(self) -> Distribution:
-        residual, rounding = max(self.left, 0) + self.abandoned, self.inexact * (ROUNDED / 10)
-        return grouped(self.outputs, self.weights, residual, rounding)
+        residual = max(self.left, 0) + self.abandoned
+        return grouped(self.outputs, self.weights, residual, self.rounding)
+
+    @property
+    def rounding(self) -> float:
+        """The relative error of weights."""
+        return self.inexact * (ROUNDED / 10)
 
     @property
     def reason(self) -> str:

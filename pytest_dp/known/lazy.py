@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.known.domains import LazyDraw
+from pytest_dp.known.deferred import Deferred, operators
+from pytest_dp.known.domains import OpenDraw
 from pytest_dp.known.monotone import UNARY, applied, elementwise, of_draws, unary
-from pytest_dp.known.trace import Traced, operators
 from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.requests import is_diagnostic
 
@@ -45,7 +45,7 @@ class Lazy:
     _is_draw = True
 
     def __init__(
-        self, draw: LazyDraw, function: Function = _identity, *, discrete: bool = False
+        self, draw: OpenDraw, function: Function = _identity, *, discrete: bool = False
     ) -> None:
         self._draw, self._function, self.discrete = draw, function, discrete
 
@@ -116,7 +116,7 @@ class Lazy:
 
     def compared(self, other: Any, by: Operator) -> Any:
         """A comparison with a number, or a draw of few values."""
-        if isinstance(other, np.ndarray | Traced):
+        if isinstance(other, np.ndarray | Deferred):
             return NotImplemented
         if other is self:  # as sorting does
             return by(0, 0)
@@ -125,9 +125,8 @@ class Lazy:
                 return other.compared(self, lambda right, left: by(left, right))
             other = other.value(COMPARED)
         function = self._function
-        holds = self._draw.holds(lambda x: by(function(x), other))
-        if not isinstance(holds, bool):
-            return holds
+        near = other if function is _identity and isinstance(other, int | float) else None
+        holds = self._draw.holds(lambda x: by(function(x), other), near)
         is_numpy = isinstance(other, np.generic) or issubclass(self.__class__, np.generic)
         return np.bool_(holds) if is_numpy else holds
 
@@ -158,10 +157,6 @@ class Lazy:
         # times 0 at the end of a logarithm: it is split off.
         draw.split_off(*(end != end for end in result.ends()))
         return result
-
-    def simplest(self) -> Any:
-        """The same number by its values, if there are few; nothing is decided."""
-        return self._draw.few_values(self._function) if self.discrete else self
 
     def plain(self) -> Any:
         """Its value as in a real run, once this one is refused."""

@@ -48,8 +48,10 @@ class Path:
         return choice
 
 
-def explored(run: Callable[[Path], Any]) -> Iterator[tuple[Path, Any, Weight]]:
-    """Runs along all paths, the likeliest of those that are known next.
+def explored(
+    run: Callable[[Path], Any], path_of: Callable[[tuple[int, ...]], Path] = Path
+) -> Iterator[tuple[Path, Any, Weight]]:
+    """Run along all paths, the likeliest of those that are known next, each by its prefix.
 
     Each is yielded with what ``run(path)`` returned, and the weight of the paths that were not run
     yet; after the last one, that is 0.
@@ -59,7 +61,7 @@ def explored(run: Callable[[Path], Any]) -> Iterator[tuple[Path, Any, Weight]]:
     number = 0
     while ahead:
         _, _, weight, prefix = heapq.heappop(ahead)
-        path = Path(prefix)
+        path = path_of(prefix)
         result = run(path)
         left -= weight
         for weight_left_out, prefix_left_out in path.left_out:

@@ -28,9 +28,9 @@ from scipy.special import expit
 
 from pytest_dp.arrays import Floats
 from pytest_dp.known.branching import Branching
+from pytest_dp.known.deferred import Deferred, Function, is_constant
 from pytest_dp.known.monotone import COMPARISONS, elementwise, is_draw, objects, of_draws
 from pytest_dp.known.paths import Path, Weight
-from pytest_dp.known.trace import Combined, Function, Trace, is_constant, operators
 from pytest_dp.limits import MANY, SEVERAL
 from pytest_dp.randomness.laws import INTEGERS, Law
 from pytest_dp.randomness.requests import plain
@@ -38,24 +38,27 @@ from pytest_dp.randomness.requests import plain
 STEEPNESS = float(SEVERAL)
 """Of sigmoids, for margins in units of their spread. Derived: logistic noise of an eighth of the
 spread adds pi^2 / 3 / 64, or 5 %, to a variance."""
+MAX_COMPARISONS = 1_000
+"""In one run. With more, runs that compare draws for ever take longer to be given up."""
 HARD = math.inf
 """The steepness of comparisons as they are."""
 
 
-class Weighing(Trace):
+class Weighing:
     """A run whose comparisons fork: `weights` has that of its path, by inputs and draws."""
 
     def __init__(self, path: Path, instrument: Smoothing, steepness: float) -> None:
-        super().__init__(path, instrument, _of_ufunc, _of_function)
-        self.weights: Floats = np.ones((1, 1))
+        self.path, self.weights = path, np.ones((1, 1))
         self.steepness, self.smoothing = steepness, instrument
 
     def fork(self, chances: Floats) -> bool:
-        """Whether this run goes on as if a comparison were true."""
+        """Return whether this run goes on as if a comparison were true."""
+        if len(self.path.taken) >= MAX_COMPARISONS:
+            self.smoothing.refuse(f"it compares draws more than {MAX_COMPARISONS:,} times")
         weighted = self.weights * chances
         total = float(self.weights.mean())
         share = float(weighted.mean()) / total if total else 0.5
-        holds = self._choose([share, 1 - share]) == 0
+        holds = self.path.choose([share, 1 - share]) == 0
         self.weights = weighted if holds else self.weights * (1 - chances)
         return holds
 
@@ -128,36 +131,30 @@ class Smoothing(Branching):
         return spread or self.spread or 1.0
 
 
-class Smooth(Combined):
+class Smooth(Deferred):
     """A number by inputs and draws: `values` has shape (inputs or 1, draws or 1)."""
 
-    __slots__ = ("values",)
-    trace: Weighing
+    __slots__ = ("run", "values")
 
-    def __init__(self, trace: Weighing, values: Floats) -> None:
-        super().__init__(trace)
-        self.values = values
-
-    def plain(self) -> Any:
-        return float(self.values.flat[0])
+    def __init__(self, run: Weighing, values: Floats) -> None:
+        super().__init__(run.smoothing)
+        self.run, self.values = run, values
 
     def average(self, weights: Floats) -> float:
-        """Its average, weighed by inputs and draws."""
+        """Return its average, weighed by inputs and draws."""
         values, weights = np.broadcast_arrays(self.values, weights)
         return float(np.average(values, weights=weights))
 
     def combined(self, other: Any, function: Function) -> Any:
         if isinstance(other, Smooth):
-            return Smooth(self.trace, function(self.values, other.values))
+            return Smooth(self.run, function(self.values, other.values))
         if not is_constant(other):
             return NotImplemented
-        return Smooth(self.trace, function(self.values, float(other)))
-
-    __pow__, __rpow__ = operators(operator.pow)
+        return Smooth(self.run, function(self.values, float(other)))
 
     def of(self, function: Callable[[Floats], Any]) -> Smooth:
-        """A function of its values."""
-        return Smooth(self.trace, np.asarray(function(self.values), float))
+        """Return a function of its values."""
+        return Smooth(self.run, np.asarray(function(self.values), float))
 
     __neg__ = partialmethod(of, operator.neg)
     __abs__ = partialmethod(of, np.abs)
@@ -174,6 +171,8 @@ class Smooth(Combined):
         return self.of(np.trunc) if kind is int else self
 
     def through(self, function: Callable[[Any], Any], lowest: float | None) -> Any:  # noqa: ARG002
+        """Return a function of Python, such as ``math.log``."""
+
         def apply(value: float) -> float:
             try:
                 return float(function(value))
@@ -182,57 +181,39 @@ class Smooth(Combined):
 
         return self.of(np.frompyfunc(apply, 1, 1))
 
-    def _compared(self, other: Any, *, sign: int, equal: bool) -> Any:
-        margins = self.combined(other, operator.sub)
-        if margins is NotImplemented:
-            return margins
-        return self.trace.fork(self.trace.above(sign * margins.values, equal=equal))
-
-    __gt__ = partialmethod(_compared, sign=1, equal=False)
-    __ge__ = partialmethod(_compared, sign=1, equal=True)
-    __lt__ = partialmethod(_compared, sign=-1, equal=False)
-    __le__ = partialmethod(_compared, sign=-1, equal=True)
+    def is_above(self, *, equal: bool) -> bool:
+        return self.run.fork(self.run.above(self.values, equal=equal))
 
     def __eq__(self, other: object) -> Any:
         margins = self.combined(other, operator.sub)
         if margins is NotImplemented:
             return margins
-        return other is self or self.trace.fork(self.trace.at(margins.values))
-
-    def __ne__(self, other: object) -> Any:
-        equal = self == other
-        return equal if equal is NotImplemented else not equal
-
-    def __bool__(self) -> bool:
-        return bool(self != 0)
+        return other is self or self.run.fork(self.run.at(margins.values))
 
     def __getattr__(self, name: str) -> Any:
-        """What numpy looks for on objects in arrays: functions of one number."""
+        """Return what numpy looks for on objects in arrays: functions of one number."""
         ufunc = getattr(np, name, None)
         if isinstance(ufunc, np.ufunc) and ufunc.nin == 1:
             return lambda: self.of(ufunc)
         raise AttributeError(f"a draw has no attribute {name!r}")
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """Return a function of numpy, on the arrays that numbers are; comparisons fork."""
+        if method != "__call__" or keywords.keys() - {"dtype", "casting"}:
+            return getattr(ufunc, method)(*map(objects, inputs), **keywords)
+        if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
+            return of_draws(elementwise(ufunc, *map(objects, inputs)))
+        plain = [value.item() if isinstance(value, np.ndarray) else value for value in inputs]
+        if ufunc.__name__ in COMPARISONS:
+            return np.bool_(COMPARISONS[ufunc.__name__](*plain))
+        if ufunc.nout != 1:
+            self.value(f"np.{ufunc.__name__} of a draw")
+        values = [value.values if is_draw(value) else value for value in plain]
+        return Smooth(self.run, np.asarray(ufunc(*values), float))
 
-def _of_ufunc(trace: Trace, ufunc: Any, method: str, inputs: Any, keywords: dict[str, Any]) -> Any:
-    """A function of numpy, on the arrays that numbers are; comparisons fork."""
-    if method != "__call__" or keywords.keys() - {"dtype", "casting"}:
-        return getattr(ufunc, method)(*map(objects, inputs), **keywords)
-    if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
-        return of_draws(elementwise(ufunc, *map(objects, inputs)))
-    plain = [value.item() if isinstance(value, np.ndarray) else value for value in inputs]
-    if ufunc.__name__ in COMPARISONS:
-        return np.bool_(COMPARISONS[ufunc.__name__](*plain))
-    if ufunc.nout != 1:
-        trace.refuse(f"np.{ufunc.__name__} of a draw")
-    values = [value.values if is_draw(value) else value for value in plain]
-    assert isinstance(trace, Weighing)
-    return Smooth(trace, np.asarray(ufunc(*values), float))
-
-
-def _of_function(trace: Trace, function: Any, args: Any, keywords: dict[str, Any]) -> Any:  # noqa: ARG001
-    """Other functions of numpy, by what they do with objects."""
-    if function in (np.round, np.around):
-        return round(args[0], *args[1:], **keywords)
-    made = function(*(objects(arg) if is_draw(arg) else arg for arg in args), **keywords)
-    return of_draws(made) if isinstance(made, np.ndarray) and made.ndim else made
+    def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
+        """Return other functions of numpy, by what they do with objects."""
+        if function in (np.round, np.around):
+            return round(args[0], *args[1:], **keywords)
+        made = function(*(objects(arg) if is_draw(arg) else arg for arg in args), **keywords)
+        return of_draws(made) if isinstance(made, np.ndarray) and made.ndim else made

@@ -11,7 +11,7 @@ import numpy as np
 from pytest_dp.arrays import Floats
 from pytest_dp.errors import ClaimError, MechanismError
 from pytest_dp.known.conversions import FLOAT, INT, functions_of_draws
-from pytest_dp.known.outcomes import opened
+from pytest_dp.known.leaves import flatten_output
 from pytest_dp.known.paths import Path, explored
 from pytest_dp.known.smooth import Smooth, Smoothing, Weighing
 from pytest_dp.limits import FEW, HUNDREDS, NEARLY_EQUAL
@@ -59,14 +59,14 @@ class Output:
         for number, sign in zip(weighed.numbers, self.signs, strict=True):
             if sign:
                 margins = sign * (number.values - next(columns)[:, None])
-                chance = chance * number.trace.above(margins)
+                chance = chance * number.run.above(margins)
         return chance
 
     def holds(self, output: Any, thresholds: Floats) -> bool:
         """Whether an output of a real run is in it."""
         leaves: list[Any] = []
         form, values = self.key
-        if opened(output, leaves) != form or len(leaves) != len(values):
+        if flatten_output(output, leaves) != form or len(leaves) != len(values):
             return False
         left, signs = iter(thresholds.tolist()), iter(self.signs)
         for leaf, value in zip(leaves, values, strict=True):
@@ -189,7 +189,7 @@ class Smoothed:
         if isinstance(output, Raised):
             raise CannotInstrument(f"it {output}, with draws that are arrays")
         leaves: list[Any] = []
-        form = opened(output, leaves)
+        form = flatten_output(output, leaves)
         numbers = tuple(leaf for leaf in leaves if isinstance(leaf, Smooth))
         plain = tuple(Smooth if isinstance(leaf, Smooth) else leaf for leaf in leaves)
         return Weighed((form, plain), numbers, smoothing.trace.weights)

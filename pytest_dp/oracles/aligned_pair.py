@@ -109,12 +109,11 @@ def aligned_pair(
 ) -> AlignedPair:
     """Return the pair with a bound on its loss that is within the claim.
 
-    `memory` is what the alignments of several pairs of one mechanism share.
+    Of a vectorised mechanism, calls of one row are replayed (see `rows`). `memory` is what the
+    alignments of several pairs of one mechanism share.
 
     Raises CannotInstrument if there is none, and OutOfTime.
     """
-    if call.size is not None:
-        raise CannotInstrument("calls that make many draws at once are not replayed")
 
     def is_within(bound: LossBound) -> bool:
         try:

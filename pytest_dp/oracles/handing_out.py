@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.oracles.numbers import Numbers, Pinned, is_supported
+from pytest_dp.oracles.numbers import StandardDraws, is_supported
 from pytest_dp.oracles.sums import Record
 from pytest_dp.oracles.tracked import tracked_draws
 from pytest_dp.outputs.outcome import same
@@ -115,7 +115,7 @@ class HandingOut(Instrument):
 
     words = bytes(32)
 
-    def begin(self, numbers: Numbers | Pinned, shift: Shift, gap: Gap, *, tracked: bool) -> None:
+    def begin(self, numbers: StandardDraws, shift: Shift, gap: Gap, *, tracked: bool) -> None:
         """Begin a run that lacks the draws of the gap."""
         self.refusal = ""
         self._numbers, self._shift, self._gap, self._tracked = numbers, shift, gap, tracked
@@ -262,13 +262,14 @@ class Replayer:
     def run(
         self,
         side: int,
-        numbers: Numbers | Pinned,
+        numbers: StandardDraws,
         shift: Shift | None = None,
         gap: Gap = NO_GAP,
         *,
         tracked: bool = False,
+        rows: int = 1,
     ) -> Run:
-        """Return a run on the input of this number.
+        """Return a run on the input of this number; of several rows, their outputs in a list.
 
         Raises CannotInstrument if its draws cannot be given, and OutOfTime.
         """
@@ -276,5 +277,6 @@ class Replayer:
             raise OutOfTime
         self.runs += 1
         self._instrument.begin(numbers, shift or {}, gap, tracked=tracked)
-        output = self._call.one(self._fresh[side](), stand_in(self._instrument, RNG))
+        given, rng = self._fresh[side](), stand_in(self._instrument, RNG)
+        output = self._call.one(given, rng) if rows == 1 else self._call.rows(given, rows, rng)
         return self._instrument.end(output)

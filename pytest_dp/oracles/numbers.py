@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator, default_rng
@@ -74,6 +75,14 @@ def quantiles(law: Law, tail: Floats, upper: Bools) -> Floats:
 def is_supported(law: Law) -> bool:
     """Return whether replays can draw from a law."""
     return law.family in _SYMMETRIC or law.family in _LOWER
+
+
+class StandardDraws(Protocol):
+    """The standard draws of a run; draws of unknown laws follow from the seed."""
+
+    seed: tuple[int, int]
+
+    def standard(self, order: int, law: Law, count: int) -> Floats: ...
 
 
 class Numbers:

@@ -78,8 +78,8 @@ _OPTIONS = (
     (
         "at_least",
         "string",
-        "the lowest grade that fails no test: inconclusive, weak, fair, strong, aligned, analytic "
-        "or exact (default: inconclusive)",
+        "the lowest grade that fails no test: inconclusive, weak, fair, strong, aligned or exact "
+        "(default: inconclusive)",
     ),
     (
         "profile",

@@ -133,10 +133,10 @@ class Record(Outcome):
     witness: Witness | None = None
     """The counterexample: two neighbouring inputs, an event, how often each side hits it."""
     strength: Strength = ""
-    """What a pass is worth: exact or analytic if the loss on all pairs of the claim is known, by
-    all outcomes or by densities, and real runs bear it out; strong if noise 1.25 times too small
-    would have been caught, fair if noise of half the size would. blind: inconclusive, as nothing
-    that was tried tells the inputs apart."""
+    """What a pass is worth: exact if the loss on all pairs of the claim is known by all outcomes,
+    aligned if it is bounded by a shift of the draws, and real runs bear it out; strong if noise
+    1.25 times too small would have been caught, fair if noise of half the size would. blind:
+    inconclusive, as nothing that was tried tells the inputs apart."""
     reason: str = ""
     """Why the audit told nothing or little, and what to do."""
     alpha: float | None = None
@@ -146,8 +146,8 @@ class Record(Outcome):
     None if it is infinite."""
     resolution: float | None = None
     """The smallest true parameter that would have been caught in 19 of 20 such runs (approximate),
-    None if nothing would have been; of a pass that is exact,
-    analytic or aligned, the loss itself or its upper bound."""
+    None if nothing would have been; of a pass that is exact or
+    aligned, the loss itself or its upper bound."""
     over_now: bool = False
     """Whether `may_lose` is clearly above the claim, though no violation was shown: then the pass
     is weak."""

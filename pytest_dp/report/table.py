@@ -76,7 +76,7 @@ def _worth(record: Record) -> str:
     if record.resolution is None:
         return "detects nothing"
     limit = numbers.upper(record.resolution)
-    if record.strength in ("exact", "analytic"):
+    if record.strength == "exact":
         return f"{_value(record, limit, name='loss')}, computed"
     if record.strength == "aligned":
         return _value(record, f"at most {limit}", name="loss")
@@ -204,7 +204,7 @@ def _result(record: Record, found: str, width: int) -> str:
     """Return the verdict and what was found, as the terminal shows them."""
     said = verdict(record)
     said = said.upper() if record.status in _LOUD else said
-    is_known = record.strength in ("exact", "analytic", "aligned")
+    is_known = record.strength in ("exact", "aligned")
     if width >= WIDE and is_known and record.screened:
         found += f" ({numbers.count(record.screened)} pairs)"
     return f"{said:4}  {found}".rstrip()
@@ -228,7 +228,7 @@ def legend(records: Iterable[Record]) -> list[str]:
     said = []
     if "detects" in found:
         said.append("detects: 19 of 20 such audits fail on a loss that large.")
-    if any(record.strength in ("exact", "analytic", "aligned") for record in stood):
+    if any(record.strength in ("exact", "aligned") for record in stood):
         said.append("loss: on the pairs tried.")
     if any(record.strength == "weak" for record in stood):
         said.append("weak: -v says why.")

@@ -166,7 +166,7 @@ def _p_value(record: Record) -> str:
 def _spent_text(record: Record) -> str:
     """Return the largest loss that was computed or proven, besides the claimed one."""
     lower, known = proven_bound(record), record.estimate
-    if known is not None and known.mode in ("exact", "analytic") and known.error < known.value:
+    if known is not None and known.mode == "exact" and known.error < known.value:
         lower = max(lower, known.value - known.error)
     if not record.strength or lower <= 0 or record.claimed is None:
         return ""

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pytest_dp.results.plain import MaybeInfinite, Share
 
-Mode = Literal["exact", "analytic", "aligned", "numerical", "sampled"]
-Strength = Literal["", "exact", "analytic", "aligned", "strong", "fair", "weak", "blind"]
+Mode = Literal["exact", "aligned", "sampled"]
+Strength = Literal["", "exact", "aligned", "strong", "fair", "weak", "blind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,11 @@ class Estimate:
     value: MaybeInfinite
     """In nats, where the parameter is an eps; infinite where no value holds."""
     error: float
-    """By how much it may be off; infinite where no bound is known, as of one that is searched for.
-    Of a value by samples, half of a 95 % interval (approximate)."""
+    """By how much it may be off; infinite where no bound is known. Of a value by samples, half of a
+    95 % interval (approximate)."""
     mode: Mode
-    """``"exact"``: by all outcomes and their probabilities. ``"analytic"``: by densities of the
-    noise. ``"aligned"``: an upper bound, by a shift of the draws that replays agree with.
-    ``"numerical"``: by densities whose largest ratio a search found, which may have missed a
-    larger one. ``"sampled"``: by samples."""
+    """``"exact"``: by all outcomes and their probabilities. ``"aligned"``: an upper bound, by a
+    shift of the draws that replays agree with. ``"sampled"``: by samples."""
     pairs: int = field(default=0, kw_only=True)
     """Pairs of inputs on which it holds, of those that the claim gives."""
     basis: str = field(default="", kw_only=True)

@@ -11,14 +11,10 @@ from pytest_dp.limits import EQUAL, FAIR, FEW, STRONG
 from pytest_dp.privacy import Renyi
 from pytest_dp.reprs import shorten_line
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.results.outcome import Mode, Outcome, Strength
+from pytest_dp.results.outcome import Outcome, Strength
 from pytest_dp.results.pictures import Pictures
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
-
-
-_GRADES: dict[Mode, Strength] = {"exact": "exact", "aligned": "aligned"}
-"""Grades of passes that rest on a known loss; by others they are analytic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +145,7 @@ class Result(Outcome):
     resolution : float
         The smallest true `parameter` that this run would have caught with 95 % power on the pairs
         and events that it tried (approximate); infinite if it could have caught nothing. At least
-        `may_lose`. Of a pass that is exact, analytic or aligned, the loss itself, or its
+        `may_lose`. Of a pass that is exact or aligned, the loss itself, or its
         upper bound.
     may_lose : float or None
         The largest `parameter` that the mechanism may have now on the pairs that were tried, with
@@ -306,29 +302,24 @@ class Result(Outcome):
         """Grade of ``"no violation"``; empty for other verdicts, unless the audit was `blind`.
 
         ``"exact"`` if the loss on all pairs of the claim is known by all outcomes and their
-        probabilities, and ``"analytic"`` if it is by densities of the noise; real runs bear it out,
-        so many as `estimate` says. ``"aligned"`` if an upper bound on all these losses, within the
-        claim, is known by alignments of draws that replays agree with. Else ``"strong"`` if noise
-        that is 1.25 times too small would have been caught, and leaks ten times as likely as delta,
-        if any effort that is allowed could; ``"fair"`` if noise of half the size would, else
-        ``"weak"``, as it is where noise may be 1.25 times too small now, and where the strongest
-        attack is `far_below` the claim; ``"blind"`` of an inconclusive one. At most ``"fair"``
-        where code of the mechanism never ran (`unreached`).
+        probabilities; real runs bear it out, so many as `estimate` says. ``"aligned"`` if an upper
+        bound on all these losses, within the claim, is known by alignments of draws that replays
+        agree with. Else ``"strong"`` if noise that is 1.25 times too small would have been caught,
+        and leaks ten times as likely as delta, if any effort that is allowed could; ``"fair"`` if
+        noise of half the size would, else ``"weak"``, as it is where noise may be 1.25 times too
+        small now, and where the strongest attack is `far_below` the claim; ``"blind"`` of an
+        inconclusive one. At most ``"fair"`` where code of the mechanism never ran (`unreached`).
         """
         if self.verdict != "no violation":
             return "blind" if self.blind else ""
         shown = self._shown_strength
-        return (
-            "fair"
-            if self.unreached and shown in ("exact", "analytic", "aligned", "strong")
-            else shown
-        )
+        return "fair" if self.unreached and shown in ("exact", "aligned", "strong") else shown
 
     @property
     def _shown_strength(self) -> Strength:
         """Grade of the pass if all code had run."""
         if self.estimate is not None and self.rests_on_loss:
-            return _GRADES.get(self.estimate.mode, "analytic")
+            return "exact" if self.estimate.mode == "exact" else "aligned"
         below = self.claim.promise.guarantee.noise_below
         if self.over_now or self.far_below is not None or below(self.resolution) > FAIR:
             return "weak"

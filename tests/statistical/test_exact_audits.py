@@ -120,7 +120,7 @@ def test_what_was_left_out_is_told():
 
 @pytest.mark.spot(4)
 @pytest.mark.parametrize("error", [TypeError, ZeroDivisionError])
-@pytest.mark.parametrize("place", ["auditors.known.enumerated", "known.in_closed_form.outcomes_of"])
+@pytest.mark.parametrize("place", ["auditors.known.law_of", "auditors.known.aligned_pair"])
 def test_what_only_proposes_breaks_no_audit(monkeypatch, place, error):
     def fails(*_, **__):
         raise error("oops")
@@ -131,7 +131,7 @@ def test_what_only_proposes_breaks_no_audit(monkeypatch, place, error):
     monkeypatch.setattr(f"pytest_dp.{place}", fails)
     result = audit(laplace, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=20_000)
     assert result.verdict == "no violation"
-    assert result.estimate is None or place == "auditors.known.enumerated"  # then it is traced
+    assert result.estimate is None or place == "auditors.known.law_of"  # then it is aligned
 
 
 def test_outputs_of_a_vectorised_mechanism_are_compared_too():

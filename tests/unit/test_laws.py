@@ -1,0 +1,37 @@
+"""Laws of draws, held against those of scipy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pytest_dp.randomness import laws
+from pytest_dp.randomness.laws import Law
+
+
+@pytest.mark.parametrize(
+    ("law", "same"),
+    [
+        (Law(laws.LAPLACE), stats.laplace()),
+        (Law(laws.NORMAL), stats.norm()),
+        (Law(laws.LOGISTIC), stats.logistic()),
+        (Law(laws.GUMBEL), stats.gumbel_r()),
+        (Law(laws.EXPONENTIAL), stats.expon()),
+        (Law(laws.UNIFORM), stats.uniform()),
+        (Law(laws.GEOMETRIC, 0.7), stats.geom(0.3, loc=-1)),
+        (Law(laws.TWO_SIDED_GEOMETRIC, 0.7), stats.dlaplace(-math.log(0.7))),
+        (Law(laws.INTEGERS, 4), stats.randint(0, 4)),
+    ],
+    ids=lambda law: getattr(law, "family", ""),
+)
+def test_laws_are_those_of_scipy(law, same):
+    x = np.array([-9.0, -2.0, -0.75, 0.0, 0.25, 1.0, 2.5, 6.0, 30.0])
+    below, between = np.exp(law.log_below(x)), np.exp(law.log_between(x[:-1], x[1:]))
+    assert below == pytest.approx(same.cdf(x), rel=1e-9, abs=1e-300)
+    assert np.exp(law.log_above(x)) == pytest.approx(same.sf(x), rel=1e-9, abs=1e-15)
+    assert between == pytest.approx(np.diff(same.cdf(x)), rel=1e-9, abs=1e-15)
+    if not law.lattice:
+        assert law.log_density(x) == pytest.approx(same.logpdf(x), rel=1e-12)
