@@ -29,6 +29,7 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Input, pickle_data
 from pytest_dp.sampling.copies import Bounded, CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.sampling.forked import record_opened_files
 from pytest_dp.sampling.locating import locate, project_files
 from pytest_dp.sampling.pickling import Pickler
 from pytest_dp.sampling.runner import Runner
@@ -267,13 +268,14 @@ class Interpreter:
         code = (
             f"import sys; sys.path[:] = {sys.path!r}; from {serve.__module__} import serve; serve()"
         )
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with record_opened_files():  # apart: it is not the mechanism that starts this process
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
 

@@ -18,6 +18,7 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.sampling.forked import ASKED, record_opened_files
 from pytest_dp.sampling.interpreters import STARTS, NewInterpreters
 from pytest_dp.sampling.locating import locate
 from pytest_dp.sampling.runner import Runner
@@ -212,3 +213,11 @@ def is_alive(process):
     except ProcessLookupError:
         return False
     return True
+
+
+def test_starting_an_interpreter_is_not_taken_for_a_question_of_the_mechanism():
+    with record_opened_files() as files:
+        started = interpreters.Interpreter()
+    started._process.kill()
+    started._process.wait()
+    assert ASKED not in files
