@@ -11,7 +11,8 @@ from textwrap import fill
 from typing import Any
 
 from pytest_dp.checks import Check, choice, function, is_strategy, whole
-from pytest_dp.datasets.relations import MAX_PAIRS, RELATIONS, Relation, of_function
+from pytest_dp.datasets.neighbours import MAX_PAIRS
+from pytest_dp.datasets.relations import RELATIONS, Relation, of_function
 from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.ranges import Between

@@ -34,9 +34,6 @@ NOT_BY_CHANCE = 5  # how often something has to come; fewer may be chance
 LINE = 76
 LABEL = 40  # what fits beside a bar, or into a sentence
 SHORT_TEXT = 60  # beyond, a digest or "(...)" stands for the end
-LONG_TEXT = 2_000  # an input in a file
-RECORDED_EPS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # of curves on record
-HARDLY_SEEN = 0.05  # share of a picture's height: what is smaller is enlarged
 SHOWN_OUTPUTS = 8_000  # outputs by which a violation is shown; more would not change the picture
 
 # Seconds. Longer waits help slow machines, and keep everybody else waiting.
@@ -60,15 +57,13 @@ RERUN_SHARE = 0.02  # runs made again, which show that some depend on others
 # How many times as much, or how many standard errors, counts as more. Larger values miss what is
 # only a little more, smaller ones take chance for it.
 CLEARLY = 1.25
-STRONG, FAIR = 1.25, 2.0  # how many times too small noise is, that a pass would have caught
+FAIR = 2.0  # how many times too small noise is, that a pass would have caught
 CLEAR_ERRORS = 3.0
 STANDS_OUT = 4.0  # errors of the best of thousands
 
 # What rounding may do, relatively. Smaller values take rounding for a difference, larger ones
 # neglect differences.
 SINGLE_ERRORS = 2.0**-20  # of single precision, or of a long sum
-DIVISOR_ERRORS = (5e-9, 2e-4)  # of common divisors, of doubles and in single precision
-ON_GRID = 1e-3  # share of a step
 EXACT_RESIDUAL = 1e-5  # share of its noise that an exact relation leaves
 FLOAT_ERRORS = 2.0**-50  # of one operation or two
 ROUNDED = 1e-12  # of conversions, and probability that may stay unknown
@@ -93,7 +88,6 @@ READABLE_WORTH = 0.7  # of the standard errors of a learned attack
 KEPT_RANK = 0.8  # of how clearly an event breaks the claim, if it is simpler
 
 # What refutes. Smaller values refute by chance, larger ones miss what is wrong.
-SHOWN_AT = 1e-9  # the p-value around which a shown one is sharpest: those of violations are small
 SHOWN_ALPHA = 0.05  # error of a bound that is shown and decides nothing
 
 # Shares of outputs. Larger ones take what is common for rare, or miss what holds with exceptions.

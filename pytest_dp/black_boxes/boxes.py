@@ -30,9 +30,18 @@ from urllib.parse import quote, urlsplit
 from pytest_dp import clocks
 from pytest_dp.black_boxes.texts import decode_answer, encode_data, value_of
 from pytest_dp.errors import CannotRun, invalid
-from pytest_dp.limits import LONG_TEXT, MOMENT, SEVERAL, SHORT_TEXT
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import on_one_line
+from pytest_dp.reprs import SHORT_LENGTH, on_one_line
+
+MAX_STDERR_LINES = 8
+"""Last lines of what a program writes to stderr that an error shows. More hide the rest; fewer may
+miss the cause."""
+MAX_ANSWER_LENGTH = 2_000
+"""Characters of a service's answer that an error shows. More hide the rest; fewer may miss the
+cause."""
+RETRY_SECONDS = 0.1
+"""Seconds between two attempts to reach a service. More: audits wait; fewer: a service that starts
+is asked in vain."""
 
 _SENT = {"json": "application/json", "csv": "text/csv"}
 _READ = ("value", "text")
@@ -55,7 +64,7 @@ class ProgramError(RuntimeError):
 
 
 def _last_lines(stderr: bytes) -> list[str]:
-    last = decode_answer(stderr).rstrip().splitlines()[-SEVERAL:]
+    last = decode_answer(stderr).rstrip().splitlines()[-MAX_STDERR_LINES:]
     return ["The last lines of its stderr:", *last] if last else ["Its stderr is empty."]
 
 
@@ -149,7 +158,7 @@ class Program(BlackBox):
     env: Mapping[str, str]
 
     def __repr__(self) -> str:
-        return f"dp_command({on_one_line(list(self.command), SHORT_TEXT)})"
+        return f"dp_command({on_one_line(list(self.command), SHORT_LENGTH)})"
 
     def _mentions(self, name: str) -> bool:
         return any(f"{{{name}}}" in part for part in self.command)
@@ -221,7 +230,7 @@ class Service(BlackBox):
             raise
         self._idle.append((os.getpid(), connection))
         if not 200 <= answer.status < 300:
-            said = " ".join(text.split())[:LONG_TEXT]
+            said = " ".join(text.split())[:MAX_ANSWER_LENGTH]
             raise HTTPError(f"{answer.status} {answer.reason}" + (f": {said}" if said else ""))
         return text
 
@@ -244,7 +253,7 @@ class Service(BlackBox):
                 connection.connect()
             except OSError as error:
                 if clocks.seconds() < until and not isinstance(error, ssl.SSLError):
-                    sleep(MOMENT)
+                    sleep(RETRY_SECONDS)
                     continue
                 raise CannotRun(
                     f"{self!r}: no connection to {parts.netloc} in {self.seconds:g} s ({error}). "

@@ -8,8 +8,10 @@ from typing import Any
 from pytest_dp.datasets.types import DataType, type_of
 from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.faults import note_fault
-from pytest_dp.limits import NESTED
 from pytest_dp.reprs import plural, repr_of
+
+MAX_DEPTH = 5
+"""Levels of containers that are shown. More: texts are longer; fewer: what differs is not seen."""
 
 
 def describe(value: Any, width: int = 60) -> str:
@@ -68,7 +70,7 @@ class Shown(Visitor):
         return joined
 
     def _other(self, value: Any, depth: int) -> str:
-        if type(value) is not dict or not value or depth > NESTED:
+        if type(value) is not dict or not value or depth > MAX_DEPTH:
             return repr_of(value)
         text = self.as_dict(value, depth + 1)
         if len(text) <= self.width:
@@ -90,7 +92,7 @@ class Shown(Visitor):
 
     def dataset(self, value: Any, data: DataType, depth: int) -> str:
         n, (opening, closing) = data.length(value), data.brackets
-        if depth > NESTED:  # such as a list that contains itself
+        if depth > MAX_DEPTH:  # such as a list that contains itself
             return f"{opening}...{closing}"
         names = data.columns(value)
         if not n and names is None and data.name in ("array", "set", "frozenset"):

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from pytest_dp.datasets.describing import MAX_DEPTH
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.fields import fields_of
 from pytest_dp.datasets.types import type_of
-from pytest_dp.limits import LABEL, NESTED, THOUSAND
+from pytest_dp.reprs import LABEL_LENGTH
+
+MAX_COMPARED = 1_000
+"""Records of a dataset that are compared one by one. More take longer; fewer: differences of long
+datasets are not named."""
 
 ABSENT = type("Absent", (), {"__repr__": lambda _: "nothing"})()
 """In place of a value that only the other side has."""
@@ -84,7 +89,7 @@ def _nearest(
     rows1: Sequence[Any], at1: int, rows2: Sequence[Any], others: Sequence[int]
 ) -> int | None:
     """Which of the other records has most fields in common, at the same place if there are two."""
-    if len(others) > THOUSAND:
+    if len(others) > MAX_COMPARED:
         return others[0]
     mine = fields_of(rows1[at1])
 
@@ -118,11 +123,11 @@ def parts(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, A
 
 def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
     """The parts of two values that differ; empty if they differ as a whole."""
-    if type(before) is str and type(after) is str and len(before + after) > LABEL:
+    if type(before) is str and type(after) is str and len(before + after) > LABEL_LENGTH:
         lines = before.splitlines(), after.splitlines()
         others = (changes(*lines) if min(map(len, lines)) > 1 else None) or []
         return [(f".splitlines()[{line.at}]", line.before, line.after) for line in others]
-    if type(before) is not type(after) or isinstance(before, str) or depth > NESTED:
+    if type(before) is not type(after) or isinstance(before, str) or depth > MAX_DEPTH:
         return []
     if isinstance(before, dict):
         pairs = {

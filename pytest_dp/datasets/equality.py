@@ -17,7 +17,10 @@ from typing import Any
 
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.types import type_of
-from pytest_dp.limits import THOUSAND
+
+MAX_REMEMBERED = 1_000
+"""Classes of which it is remembered how they compare. More take memory; fewer are looked at
+anew."""
 
 
 def key(value: Any) -> Hashable:
@@ -151,7 +154,7 @@ _EQUALITY: dict[type, bool] = {}
 
 def _has_equality(cls: type) -> bool:
     if cls not in _EQUALITY:
-        if len(_EQUALITY) > THOUSAND:
+        if len(_EQUALITY) > MAX_REMEMBERED:
             _EQUALITY.clear()
         _EQUALITY[cls] = any("__eq__" in vars(base) for base in cls.__mro__[:-1])
     return _EQUALITY[cls]

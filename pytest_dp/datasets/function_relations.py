@@ -11,11 +11,14 @@ from typing import Any
 from pytest_dp.datasets.conversion import kind_of, records_of
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import equality_key, key
-from pytest_dp.datasets.neighbours import Pair, Relation
+from pytest_dp.datasets.neighbours import MAX_PAIRS, Pair, Relation
 from pytest_dp.datasets.ordering import accept_until, distinct, in_turn
 from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import MAX_PAIRS, STEPS
+
+MAX_ATTEMPTS = 20_000
+"""Pairs in a row that may not be neighbours by a user's function. More take longer; fewer: rare
+neighbours are not found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class Predicate(OfFunction):
 
     def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
         """The pairs that are neighbours, until too many in a row are not."""
-        return accept_until(pairs, lambda pair: self.pair(pair.d1, pair.d2), STEPS)
+        return accept_until(pairs, lambda pair: self.pair(pair.d1, pair.d2), MAX_ATTEMPTS)
 
     def _are_neighbours(self, d1: Any, d2: Any) -> bool:
         call = f"neighbors={self.called}"

@@ -11,6 +11,8 @@ from pytest_dp.datasets.conversion import in_words
 from pytest_dp.datasets.equality import digest
 from pytest_dp.declaration import Neighbors
 
+MAX_PAIRS = 512
+"""Pairs of inputs of a claim, or examples. No audit has samples for more."""
 _OPPOSITE = {"removed": "added", "added": "removed"}
 
 

@@ -12,7 +12,13 @@ from typing import Any, TypeVar
 from pytest_dp.datasets.describing import describe
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.fields import fields_of
-from pytest_dp.limits import DOZENS, SEVERAL
+
+MAX_COLUMNS = 16
+"""Columns by which records are ordered. More take longer; fewer: the ends of later columns are not
+tried."""
+MAX_CATEGORIES = 24
+"""Different values of a column of categories. More: identifiers count as categories; fewer:
+categories are not represented."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -78,7 +84,7 @@ def set_order(record: Any) -> tuple[int, Any, str]:
 def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """The columns of records, the first few; one if the records have no entries."""
     table = (fields_of(record).values() for record in records)
-    return islice(zip(*table, strict=False), 2 * SEVERAL)
+    return islice(zip(*table, strict=False), MAX_COLUMNS)
 
 
 def ends_first(records: list[Any]) -> list[int]:
@@ -125,5 +131,5 @@ def _representative_cells(cells: Sequence[Any]) -> list[int]:
         if cell_type is not str and len(indices) > 1:
             with suppress(Exception):  # not everything has an order
                 ends += [pick(indices, key=cells.__getitem__) for pick in (min, max)]
-    categories = len(first_index) if len(first_index) <= DOZENS else 1
+    categories = len(first_index) if len(first_index) <= MAX_CATEGORIES else 1
     return list(dict.fromkeys([*ends, *islice(first_index.values(), categories)]))

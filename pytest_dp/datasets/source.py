@@ -24,13 +24,13 @@ from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import PLAIN, Visitor
 from pytest_dp.declaration import Neighbors
 from pytest_dp.faults import note_fault
-from pytest_dp.limits import LINE, MILLION
+from pytest_dp.reprs import LINE_WIDTH
 
 SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
 """As their documentation has them."""
 
 
-MOST_VALUES = MILLION // 8
+MOST_VALUES = 1_000_000 // 8
 """Derived: as many as are written and compared in a second or two."""
 
 
@@ -99,12 +99,12 @@ class Source(Visitor):
     def joined(self, texts: Iterable[str]) -> str:
         """Join texts with commas; in lines of a common width, if that is wanted and needed."""
         parts = list(texts)
-        if not self._lines or sum(map(len, parts)) <= LINE:
+        if not self._lines or sum(map(len, parts)) <= LINE_WIDTH:
             return ", ".join(parts)
         ends = accumulate(len(part) + len(", ") for part in parts)
         rows: dict[int, list[str]] = {}
         for end, part in zip(ends, parts, strict=True):
-            rows.setdefault(end // LINE, []).append(part.replace("\n", "\n    "))
+            rows.setdefault(end // LINE_WIDTH, []).append(part.replace("\n", "\n    "))
         return "\n    " + ",\n    ".join(", ".join(row) for row in rows.values()) + "\n"
 
     def as_set(self, value: Any, depth: int) -> str:

@@ -11,7 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
-from pytest_dp.limits import THOUSAND
+MAX_REMEMBERED = 1_000
+"""Classes of which the type of dataset is remembered. More take memory; fewer are looked up
+anew."""
+
 
 Kind = tuple[Any, ...]
 """Name and detail; two datasets of one kind can exchange records."""
@@ -164,7 +167,7 @@ _BY_CLASS: dict[type, DataType | None] = {}
 
 def _type_by_class(cls: type) -> DataType | None:
     if cls not in _BY_CLASS:
-        if len(_BY_CLASS) > THOUSAND:
+        if len(_BY_CLASS) > MAX_REMEMBERED:
             _BY_CLASS.clear()
         fitting = (data for data in _TYPES if issubclass(cls, data.classes()))
         _BY_CLASS[cls] = next(fitting, None)

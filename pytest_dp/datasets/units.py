@@ -16,8 +16,15 @@ from pytest_dp.datasets.ordering import in_turn, representatives
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError, did_you_mean
-from pytest_dp.limits import FEW, SEVERAL
 from pytest_dp.reprs import plural
+
+MAX_FIRST_ROWS = 16
+"""Rows that stand for all. More take longer; fewer: a unit that differs is not seen."""
+MAX_MEMBERS = 8
+"""Rows of a unit, and units, that pairs are made of. More: pairs of many rows share the samples;
+fewer: the one that leaks may be left out."""
+MAX_SUGGESTIONS = 3
+"""Names that an error suggests. More hide the right one."""
 
 Read = Callable[[Any], Any]
 """From a record to its unit."""
@@ -208,13 +215,13 @@ class Members:
         Of units all rows: of the largest ones, and of those that tell most.
         """
         records = [self.pool.records[at] for at in positions]
-        telling: Iterable[int] = representatives(records, 2 * SEVERAL)
+        telling: Iterable[int] = representatives(records, MAX_FIRST_ROWS)
         if self._unit is not None:
             members = [member.at for member in chain.from_iterable(self.rounds(positions))]
             owner = {index: rows for rows in members for index in rows}
             representative = (owner[index] for index in telling if index in owner)
-            few = dict.fromkeys(in_turn((members[:SEVERAL], representative)))
-            telling = chain.from_iterable(islice(few, SEVERAL))
+            few = dict.fromkeys(in_turn((members[:MAX_MEMBERS], representative)))
+            telling = chain.from_iterable(islice(few, MAX_MEMBERS))
         return tuple(positions[index] for index in sorted(telling))
 
 
@@ -332,4 +339,4 @@ def _no_column(example: Any, columns: Sequence[Any], unit: Any) -> ClaimError:
 
 
 def _hint(unit: Any, names: Iterable[Any]) -> str:
-    return did_you_mean(unit, [name for name in names if isinstance(name, str)], FEW)
+    return did_you_mean(unit, [name for name in names if isinstance(name, str)], MAX_SUGGESTIONS)

@@ -12,8 +12,11 @@ from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
 from pytest_dp.datasets.types import DataType, type_of
-from pytest_dp.limits import DEEP
 from pytest_dp.reprs import safe_repr
+
+MAX_DEPTH = 20
+"""Levels of containers that are gone through: some hold themselves. Fewer: what is deeper is not
+seen."""
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
@@ -28,7 +31,7 @@ class Visitor:
         """A value of any type as text."""
         if type(value) in PLAIN:
             return self.plain(value)
-        if depth > DEEP:
+        if depth > MAX_DEPTH:
             return self.too_deep(value)
         for kinds, write in self.kinds:
             if isinstance(value, kinds):

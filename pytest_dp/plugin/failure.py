@@ -11,7 +11,10 @@ import pytest
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
 from pytest_dp.errors import InconclusiveWarning, PytestDPError
-from pytest_dp.limits import DOZENS
+
+MAX_SOURCE_LINES = 24
+"""Lines of a claim's source in a failure. More hide what is wrong; fewer leave out the end of a
+claim."""
 
 _WITHOUT_CONFIDENCE = re.compile(r" \([^()]* confidence\)$")
 
@@ -85,7 +88,9 @@ def relative(path: Path, root: Path) -> str:
 def decorator_source(path: Path, line: int) -> list[str]:
     """The lines from the decorator to the signature that it stands on."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()[line - 1 : line - 1 + DOZENS]
+        lines = path.read_text(encoding="utf-8").splitlines()[
+            line - 1 : line - 1 + MAX_SOURCE_LINES
+        ]
     except (OSError, UnicodeDecodeError):
         return []
     for count, text in enumerate(lines, 1):

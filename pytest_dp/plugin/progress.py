@@ -11,7 +11,7 @@ from typing import Self
 
 import pytest
 
-from pytest_dp.limits import QUIET_SECONDS
+from pytest_dp.clocks import QUIET_SECONDS
 from pytest_dp.settings import NO_LIMIT
 
 

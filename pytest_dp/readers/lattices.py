@@ -12,11 +12,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.limits import DIVISOR_ERRORS, DOZENS, FEW, MOSTLY, ON_GRID, SINGLE_ERRORS
 from pytest_dp.outputs.feature import KINDS, Feature, Kind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.relations import inverse_of, nice
 from pytest_dp.outputs.table import Table
+
+DIVISOR_ERRORS = (5e-9, 2e-4)
+"""Relative errors of common divisors, of doubles and in single precision. Larger: what is no
+multiple counts as one; smaller: rounding hides the grid."""
+ON_GRID = 1e-3
+"""Share of a step that a number may be off a grid. Larger: other numbers count as on it; smaller:
+rounding takes them off."""
+SINGLE_ERRORS = 2.0**-20
+"""Relative error of single precision, or of a long sum. Larger: fine grids are missed; smaller:
+rounding is taken for a grid."""
+MAX_DIFFERENCES = 12
+"""Differences whose common divisors are looked for. More take longer; fewer: grids are missed by
+chance."""
+MIN_SHARE_ON_GRID = 0.9
+"""Share of the numbers that are on a grid. Larger: grids with exceptions are missed; smaller:
+chance makes grids."""
+MIN_NUMBERS = 6
+"""Numbers that show a grid, at least. Fewer: chance makes grids; more: grids of few outputs are
+missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +51,9 @@ class Grid:
         if not len(finite):
             return True  # nothing that says otherwise
         room = max(ON_GRID * self.step, self.error) + 1e-13 * np.abs(finite)
-        return bool(np.mean(np.abs(_residue(finite - self.offset, self.step)) <= room) >= MOSTLY)
+        return bool(
+            np.mean(np.abs(_residue(finite - self.offset, self.step)) <= room) >= MIN_SHARE_ON_GRID
+        )
 
 
 def grids(numbers: Floats) -> list[Grid | None]:
@@ -58,8 +78,8 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
     Those are the step, or a multiple, and count if two of them agree. Of three differences they
     would be the step more often, but errors grow too far.
     """
-    sets = min(DOZENS // 2, len(numbers) - 3)
-    if sets < 2 * FEW:
+    sets = min(MAX_DIFFERENCES, len(numbers) - 3)
+    if sets < MIN_NUMBERS:
         return {}
     # An infinity, or no number at all, gives NaN, which is no candidate.
     differences, others = (np.abs(numbers[:sets] - numbers[k : sets + k]) for k in (1, 3))
@@ -98,7 +118,7 @@ def _residue(numbers: Floats | float, step: Floats | float) -> Floats:
 def _fit_grid(values: Floats, step: float) -> Grid | None:
     """Fit a grid of about this step; None if too few of the values lie on it."""
     # No remainder of numbers so close to 0 could be rounded: `_remainder` takes three more digits.
-    if len(values) < 2 * FEW or math.isinf(1e4 / step):
+    if len(values) < MIN_NUMBERS or math.isinf(1e4 / step):
         return None
     start = values[len(values) // 2]
     for _ in range(2):  # the first fit shows which values belong to it
@@ -107,11 +127,11 @@ def _fit_grid(values: Floats, step: float) -> Grid | None:
         middle = _median_around(rest, step)
         rest = _residue(rest - middle, step)
         on = np.abs(rest) <= ON_GRID * step + 1e-13 * np.abs(values)
-        if on.mean() < MOSTLY or on.sum() < 2 * FEW:
+        if on.mean() < MIN_SHARE_ON_GRID or on.sum() < MIN_NUMBERS:
             return None
         start += middle
         multiples = np.round((values[on] - start) / step)
-        if len(np.unique(multiples)) < 2 * FEW:
+        if len(np.unique(multiples)) < MIN_NUMBERS:
             return None
         step = float(((values[on] - start) * multiples).sum() / (multiples**2).sum())
     error = float(np.max(np.abs(_residue(values[on] - start, step))))

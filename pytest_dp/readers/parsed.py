@@ -17,7 +17,6 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import MOSTLY, SEVERAL
 from pytest_dp.outputs.events import Equals, Is
 from pytest_dp.outputs.feature import KINDS, Feature, Kind
 from pytest_dp.outputs.features import Sample, basic_features
@@ -26,6 +25,13 @@ from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.wording import TEMPLATES
 from pytest_dp.readers.text_features import readings
+
+MIN_SHARE_READ = 0.9
+"""Share of the texts that a reader has to understand. Larger: formats with exceptions are missed;
+smaller: other texts are read wrongly."""
+MAX_FEW_KINDS = 8
+"""Different values that are left as texts. More: numbers are taken for names; fewer: names for
+numbers."""
 
 
 class Part(NamedTuple):
@@ -97,7 +103,7 @@ def parsers_of(place: str, table: Table) -> Iterator[str]:
     kinds = list(table.levels)
     texts = sum(kinds[code][0] in TEXTS for code in codes.tolist() if code >= 0)
     for parser in PARSERS if texts > 1 else ():
-        if (_parse_texts(parser, table)[1][codes] >= 0).sum() > MOSTLY * texts:
+        if (_parse_texts(parser, table)[1][codes] >= 0).sum() > MIN_SHARE_READ * texts:
             yield parser
             return
 
@@ -208,7 +214,7 @@ def _parsed_quantities(inner: Feature, parsed: Table) -> Iterator[tuple[str, str
         holds = Equals(inner, 1.0) if is_test else inner
         yield _PARSED[is_test], inner.text, holds
     counts = np.bincount(codes[codes >= 0], minlength=len(parsed.levels))
-    if inner.of_kind.categories and (counts > 0).sum() <= SEVERAL:
+    if inner.of_kind.categories and (counts > 0).sum() <= MAX_FEW_KINDS:
         for level, count in zip(parsed.levels, counts.tolist(), strict=True):
             if 0 < count < len(codes):
                 yield _PARSED[True], str(Is(inner, level)), Is(inner, level)

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.limits import FEW, MANY, RARELY, SEVERAL, THOUSAND
 from pytest_dp.outputs.feature import (
     KINDS,
     Feature,
@@ -30,6 +29,24 @@ from pytest_dp.outputs.feature import (
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table
+
+MAX_CHARACTERS = 32
+"""First characters of a text that are features. More: models learn noise by heart; fewer: what
+tells inputs apart is missed."""
+MAX_WORDS = 64
+"""Words of a kind, or categories, that are features. More: models learn noise by heart; fewer:
+what tells inputs apart is missed."""
+SAMPLED_TEXTS = 2_000
+"""Texts that are looked at to choose features. More take longer; fewer miss what is rare."""
+MAX_NUMBERS = 6
+"""Numbers in a text, and words of 32 bits in a number, that are features. More: models learn noise
+by heart; fewer: what tells inputs apart is missed."""
+MIN_SHARE = 0.01
+"""Share of the outputs that a text has to be in. Larger: rare telling texts are missed; smaller:
+models learn noise by heart."""
+MAX_FEATURES = 16
+"""Features that are kept of a group. More: models learn noise by heart; fewer: what tells inputs
+apart is missed."""
 
 ESSENTIAL = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
 """Readings that tell so much that they are never left out in favour of others."""
@@ -112,10 +129,12 @@ def readings(place: str, table: Table) -> list[Reading]:
     codes = codes[codes >= 0]
     counts = np.bincount(codes)
     counts = counts[counts > 0]
-    if not len(codes) or (len(counts) <= MANY and counts.min() > 4):  # which then tell all there is
+    if not len(codes) or (
+        len(counts) <= MAX_WORDS and counts.min() > 4
+    ):  # which then tell all there is
         return []
     chosen: list[Reading] = []
-    sample = codes[:: max(1, len(codes) // (2 * THOUSAND))].tolist()
+    sample = codes[:: max(1, len(codes) // (SAMPLED_TEXTS))].tolist()
     for family in _WRITTEN:
         known = _contents(table, family)
         contents = [known[code] for code in sample if known[code] is not None]
@@ -132,7 +151,7 @@ def _readings_of_integers(integers: list[int]) -> _Wanted:
     middle = sorted(integers)[len(integers) // 2]
     wanted: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
     wanted += [("modulo", modulus) for modulus in (2, 10, 1_000, 2**32)]
-    words = min(max(number.bit_length() for number in integers) // 32, 2 * FEW)
+    words = min(max(number.bit_length() for number in integers) // 32, MAX_NUMBERS)
     return wanted + [("word", i) for i in range(1, words + 1)]
 
 
@@ -151,8 +170,8 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
     counts = [len(NUMBERS_IN.findall(text)) for text in texts]
     if min(counts) < max(counts):
         wanted.append(("numbers", 0))
-    wanted += [("number", i) for i in range(min(max(counts), 2 * FEW))]
-    ends = [*range(min(longest, MANY // 2)), *range(-min(longest, 4), 0)]
+    wanted += [("number", i) for i in range(min(max(counts), MAX_NUMBERS))]
+    ends = [*range(min(longest, MAX_CHARACTERS)), *range(-min(longest, 4), 0)]
     wanted += [("character", at) for at in ends]
     marks = Counter(mark for text in texts for mark in set(text) if not mark.isdigit())
     wanted += [("count", mark) for mark in _often(marks, len(texts))]
@@ -164,8 +183,8 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
 
 def _often(counts: Counter[str], of: int) -> list[str]:
     """Return the items that many texts have, the commonest first."""
-    common = [text for text, n in counts.items() if n >= max(2, RARELY * of)]
-    return sorted(common, key=lambda text: (-counts[text], text))[:MANY]
+    common = [text for text, n in counts.items() if n >= max(2, MIN_SHARE * of)]
+    return sorted(common, key=lambda text: (-counts[text], text))[:MAX_WORDS]
 
 
 def _as_float(content: Content, _: Any) -> float:
@@ -235,5 +254,5 @@ def text_features(sample: Sample) -> list[Feature]:
     return [
         feature
         for group in (essential, tests, others)
-        for feature in sample.most_distinguishing(group, 2 * SEVERAL)
+        for feature in sample.most_distinguishing(group, MAX_FEATURES)
     ]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_dp.declaration import Neighbors
-from pytest_dp.limits import EQUAL, NEARLY_EQUAL
 from pytest_dp.method_settings import METHODS
 from pytest_dp.privacy.composition import implies
 from pytest_dp.records.entries import (
@@ -20,6 +19,13 @@ from pytest_dp.records.entries import (
 )
 from pytest_dp.reprs import plural
 from pytest_dp.settings import BEYOND, GRADES, Settings
+
+SAME_NUMBER = 1e-9
+"""Relative difference of numbers that count as one. Larger: a claim is weakened unseen; smaller:
+rounding counts as a change."""
+SAME_CURVE = 1e-6
+"""Relative difference of deltas that count as one: those on record have nine digits. Larger: a
+claim is weakened unseen; smaller: rounding counts as a change."""
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 _OBJECTS: tuple[Any, ...] = (*(method() for method in METHODS.values()), Settings())
@@ -104,7 +110,7 @@ def _close(old: Any, new: Any) -> bool:
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(_close, old, new))
     if isinstance(old, int | float) and isinstance(new, int | float):
-        return math.isclose(old, new, rel_tol=EQUAL)
+        return math.isclose(old, new, rel_tol=SAME_NUMBER)
     return bool(old == new)
 
 
@@ -117,7 +123,7 @@ def _follows(asked: Entry, given: Entry) -> bool:
         curve = promise_of(wanted)
         return "eps" in curve and _delta(given, curve["eps"]) <= curve.get("delta", 0.0)
     delta_at = (lambda eps: _delta(given, eps)) if have is None else have.delta_at
-    return all(delta_at(eps) <= delta * (1 + NEARLY_EQUAL) for eps, delta in asked["curve"])
+    return all(delta_at(eps) <= delta * (1 + SAME_CURVE) for eps, delta in asked["curve"])
 
 
 def _delta(given: Entry, eps: float) -> float:

@@ -10,10 +10,10 @@ from textwrap import wrap
 from typing import Any
 
 from pytest_dp.keywords import PRIVACY
-from pytest_dp.limits import LINE
 from pytest_dp.method_settings import OF_METHODS
 from pytest_dp.records.comparing import WEAKER, Change, changes
 from pytest_dp.records.entries import Entry, promise_text
+from pytest_dp.reprs import LINE_WIDTH
 
 KEPT, STRONGER = "as on record", "stronger"
 WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"
@@ -184,13 +184,13 @@ def message(judgement: Judgement, file: str, hint: str = "") -> str:
     `hint` is what else is known, as a sentence.
     """
     room = " " * len("WeakenedClaim: ")  # which comes before it
-    lines = wrap(room + _headline(judgement, file), LINE, **_WHOLE_WORDS)
+    lines = wrap(room + _headline(judgement, file), LINE_WIDTH, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()
     details = _table(judgement.changes)
     if details:
         lines += ["", *details]
     if hint:
-        lines += ["", *wrap(hint, LINE, **_WHOLE_WORDS)]
+        lines += ["", *wrap(hint, LINE_WIDTH, **_WHOLE_WORDS)]
     return "\n".join(
         [*lines, "", f"If that is meant:  pytest --dp-claims=update  and commit {file}."]
     )
@@ -222,7 +222,7 @@ def _table(changed: Sequence[Change]) -> list[str]:
     lines = []
     for change in changed:
         said = f"{change.before} -> {change.after}  ({change.verdict})"
-        room = max(LINE - width - 4, 30)
+        room = max(LINE_WIDTH - width - 4, 30)
         start, *rest = wrap(said, room, break_on_hyphens=False)
         lines.append(f"  {change.what:<{width}}  {start}")
         lines += [f"  {'':<{width}}  {text}" for text in rest]
@@ -240,7 +240,7 @@ def summarize(told: Iterable[Judgement], file: str) -> list[str]:
         if judgement.kind == STRONGER:
             said = "; ".join(map(_short_text, judgement.changes)) or "it is audited again"
             line = f"  stronger: {judgement.id}: {said}"
-            lines += wrap(line, LINE, subsequent_indent="    ", **_WHOLE_WORDS)
+            lines += wrap(line, LINE_WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
     if STRONGER in kinds and not any(judgement.fails for judgement in told):
         lines.append(f"To put that on record:  pytest --dp-claims=update  and commit {file}.")
     return lines

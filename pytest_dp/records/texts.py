@@ -16,9 +16,12 @@ from pytest_dp.datasets.types import DataType
 from pytest_dp.datasets.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
 from pytest_dp.faults import note_fault
-from pytest_dp.limits import SHORT_TEXT, THOUSAND
-from pytest_dp.reprs import safe_repr
+from pytest_dp.reprs import SHORT_LENGTH, safe_repr
 from pytest_dp.whose_code import is_project_file
+
+MAX_ITEMS = 1_000
+"""Members of a container that are written. More: files are longer; fewer: a digest stands for
+shorter ones."""
 
 
 def digest(text: str) -> str:
@@ -37,7 +40,7 @@ def text_of(value: Any) -> str:
 
 def brief(text: str) -> str:
     """The text, or its beginning and a digest of it all."""
-    return text if len(text) <= SHORT_TEXT else f"{text[: SHORT_TEXT - 20]}... #{digest(text)}"
+    return text if len(text) <= SHORT_LENGTH else f"{text[: SHORT_LENGTH - 20]}... #{digest(text)}"
 
 
 class Canonical(Visitor):
@@ -48,12 +51,12 @@ class Canonical(Visitor):
         return repr(float(f"{value:.12g}") if type(value) is float else value)
 
     def as_list(self, value: Any, depth: int) -> str:
-        if len(value) > THOUSAND:
+        if len(value) > MAX_ITEMS:
             return f"[#{digest(safe_repr(value))}] ({len(value):,} in all)"
         return super().as_list(value, depth)
 
     def array(self, value: Any, depth: int) -> str:
-        if value.dtype.kind in "biufcSU" and value.size > SHORT_TEXT:
+        if value.dtype.kind in "biufcSU" and value.size > SHORT_LENGTH:
             # a digest of its bytes is quicker
             content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
             return f"array(#{content}, {value.dtype}, {value.shape})"

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.bisection import bracket
-from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Interval, Pictures, Points, points
 from pytest_dp.results.result import Result
+
+EXACTNESS = 1e-9
+"""Error of a point of a curve. Larger can be seen; smaller takes longer."""
 
 
 def complete_pictures(result: Result) -> Pictures:
@@ -24,7 +26,9 @@ def complete_pictures(result: Result) -> Pictures:
 
 def _allowed_curve(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
     """Return the claim's trade-off function, finest where it bends and around the event."""
-    equal_rates, _ = bracket(lambda p: p + guarantee.largest_probability(p) >= 1, 0.0, 1.0, EQUAL)
+    equal_rates, _ = bracket(
+        lambda p: p + guarantee.largest_probability(p) >= 1, 0.0, 1.0, EXACTNESS
+    )
     # Many bend most where both rates are equal.
     at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [equal_rates]])
     if event is not None:

@@ -13,9 +13,12 @@ from html import escape
 
 import numpy as np
 
-from pytest_dp.limits import HARDLY_SEEN
 from pytest_dp.report.record import Record
 from pytest_dp.results.pictures import Bar, Histogram, Interval, Pictures, Points
+
+HARDLY_SEEN = 0.05
+"""Share of a picture's height below which a part is drawn larger. Larger: pictures are less true
+to scale; smaller: the event is not seen."""
 
 WIDTH = 360.0
 """Width of a picture, in the units in which text is 11 high. Given by narrow phones."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pytest_dp.limits import SEVERAL
 from pytest_dp.report import numbers
 from pytest_dp.report.pair import field
 from pytest_dp.reprs import plural
 from pytest_dp.results.outcome import Risk
+
+MAX_RECORDS = 8
+"""Records at risk that are named. More hide the rest."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +26,10 @@ def games(result: Result, width: int) -> list[str]:
     level = result.alpha / len(worst)  # each record has its share
     broken = [risk for risk in worst if risk.p_value <= level] or worst[:1]
     lines = field("", PLAYED, width)
-    for risk in broken[:SEVERAL]:
+    for risk in broken[:MAX_RECORDS]:
         lines += ["", *field(f"{risk.record} = ", risk.value, width)]
         lines += field("  ", risk_sentence(risk), width)
-    more, others = len(broken) - SEVERAL, len(worst) - len(broken)
+    more, others = len(broken) - MAX_RECORDS, len(worst) - len(broken)
     if more > 0:
         lines += ["", f"... and {plural(more, 'more record')} that break it"]
     if others:

@@ -7,9 +7,17 @@ from itertools import accumulate
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.limits import FEW, LABEL, LINE, SEVERAL
 from pytest_dp.report import numbers
-from pytest_dp.reprs import plural
+from pytest_dp.reprs import LABEL_LENGTH, LINE_WIDTH, plural
+
+MAX_LINES = 3
+"""Lines of an input, or differing records, that are shown. More hide the rest of a failure; fewer
+the input."""
+MAX_PARAM_LINES = 6
+"""Lines of a mechanism's arguments that are shown. More hide the rest of a failure."""
+MAX_DIFFERENCES = 8
+"""Differing fields that are shown of a record, and runs that show which of them matters. More hide
+the rest of a failure."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows them at every exit
@@ -26,7 +34,7 @@ def inputs(example: Counterexample, width: int) -> list[str]:
     from pytest_dp.datasets import describe
     from pytest_dp.datasets.describing import whole
 
-    room = FEW * (width - len("D' = "))
+    room = MAX_LINES * (width - len("D' = "))
     d1, d2 = (whole(data, room) for data in (example.d1, example.d2))
     remark = f"({example.difference})" if example.difference else ""
     if d1 is None or d2 is None:
@@ -39,7 +47,7 @@ def inputs(example: Counterexample, width: int) -> list[str]:
         lines = _in_full(field("D  = ", d1, width), field("D' = ", d2, width), remark, width)
         if min(len(d1), len(d2)) > width:  # long ones look alike
             few = _changes(example, width)
-            lines += few if len(few) <= FEW else []
+            lines += few if len(few) <= MAX_LINES else []
     lines += field("     ", _idle(example), width) if example.idle else []
     if example.params:
         values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
@@ -82,8 +90,8 @@ def _changes(example: Counterexample, width: int) -> list[str]:
     found, kind = changes(example.d1, example.d2), type_of(example.d1)
     if found and kind is not None:
         texts = (_change(change, kind, example) for change in found)
-        shown = [text for _, some in zip(range(FEW), texts, strict=False) for text in some]
-        more = len(found) - FEW
+        shown = [text for _, some in zip(range(MAX_LINES), texts, strict=False) for text in some]
+        more = len(found) - MAX_LINES
     else:
         inside = list(parts(example.d1, example.d2))
         if found is not None and inside and not inside[0][0]:
@@ -91,8 +99,8 @@ def _changes(example: Counterexample, width: int) -> list[str]:
             how = "of other types or labels" if next(rows) == next(rows) else "in another order"
             inside, shown = [], [f"the same records, {how}"]
         else:
-            shown = [_from_to(f"D{place}", *both) for place, *both in inside[:SEVERAL]]
-        more = len(inside) - SEVERAL
+            shown = [_from_to(f"D{place}", *both) for place, *both in inside[:MAX_DIFFERENCES]]
+        more = len(inside) - MAX_DIFFERENCES
     if more > 0:
         shown.append(f"... and in {plural(more, 'more place')}")
     return [line for text in shown for line in field("     ", text, width)]
@@ -112,10 +120,10 @@ def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator
         yield f"only in {name}: {place}{_record(record, partly=partly)}"
     else:
         differing = list(parts(before, after))
-        for inside, *both in differing[:SEVERAL]:
+        for inside, *both in differing[:MAX_DIFFERENCES]:
             yield _from_to(f"D{kind.place(change.at, inside)}", *both)
-        if differing[SEVERAL:]:
-            yield f"... and {plural(len(differing) - SEVERAL, 'more value')} of this record"
+        if differing[MAX_DIFFERENCES:]:
+            yield f"... and {plural(len(differing) - MAX_DIFFERENCES, 'more value')} of this record"
 
 
 def _idle(example: Counterexample) -> str:
@@ -139,7 +147,7 @@ def _idle(example: Counterexample) -> str:
     values = f"an {values} value" if one else f"{values} values"
     return (
         f"({names} seem{'s' * one} not to matter: with {values}, "
-        f"the output stays the same, in {SEVERAL} runs on the same noise)"
+        f"the output stays the same, in {MAX_DIFFERENCES} runs on the same noise)"
     )
 
 
@@ -157,11 +165,11 @@ def _record(record: Any, *, partly: bool) -> str:
     from pytest_dp.datasets import describe
     from pytest_dp.datasets.describing import whole
 
-    room = FEW * LINE
+    room = MAX_LINES * LINE_WIDTH
     text = whole(record, room)
     if type(record) is not dict or (text is not None and not partly):
         return text or describe(record, room)
-    shown = [f"{name!r}: {describe(value, LABEL)}" for name, value in record.items()]
+    shown = [f"{name!r}: {describe(value, LABEL_LENGTH)}" for name, value in record.items()]
     ends = accumulate(len(text) + len(", ") for text in shown)
     fitting = [text for text, end in zip(shown, ends, strict=True) if end <= room]
     more = len(shown) - len(fitting)
@@ -175,13 +183,13 @@ def _from_to(place: str, before: Any, after: Any) -> str:
     if (
         isinstance(before, str)
         and isinstance(after, str)
-        and max(map(len, (repr(before), repr(after)))) > LABEL
+        and max(map(len, (repr(before), repr(after)))) > LABEL_LENGTH
     ):
         letters = enumerate(zip(before, after, strict=False))
         alike = next((at for at, (one, other) in letters if one != other), 0)
-        start = max(alike - LABEL // 4, 0)
+        start = max(alike - LABEL_LENGTH // 4, 0)
         place, before, after = f"{place}[{start}:]", before[start:], after[start:]
-    return f"{place}: {describe(before, LABEL)} -> {describe(after, LABEL)}"
+    return f"{place}: {describe(before, LABEL_LENGTH)} -> {describe(after, LABEL_LENGTH)}"
 
 
 def _list_names(names: Sequence[str], room: int) -> str:
@@ -203,9 +211,7 @@ def _ranges(names: Sequence[Any], order: Sequence[Any]) -> str:
                 rows.append([])
             rows[-1].append(f"[{name}]" if isinstance(name, int) else str(name))
             last = at
-    return ", ".join(
-        f"{row[0]} to {row[-1]}" if len(row) >= FEW else ", ".join(row) for row in rows
-    )
+    return ", ".join(f"{row[0]} to {row[-1]}" if len(row) >= 3 else ", ".join(row) for row in rows)
 
 
 def keep(result: Result) -> list[str]:
@@ -213,7 +219,7 @@ def keep(result: Result) -> list[str]:
     said = [*as_source_lines(result)]
     if result.pair_file:
         line = f"As a file:  {result.pair_file}"
-        said += [line] if len(line) <= LINE else ["As a file:", f"  {result.pair_file}"]
+        said += [line] if len(line) <= LINE_WIDTH else ["As a file:", f"  {result.pair_file}"]
     return said
 
 
@@ -222,7 +228,7 @@ def as_source_lines(result: Result) -> list[str]:
     from pytest_dp.datasets.describing import whole
     from pytest_dp.datasets.source import as_source
 
-    example, room = result.counterexample, 4 * LINE
+    example, room = result.counterexample, 4 * LINE_WIDTH
     if example is None or result.claim.promise.pairs is not None:
         return []
     if result.outside:
@@ -240,7 +246,7 @@ def as_source_lines(result: Result) -> list[str]:
     if None in (*sources, *params.values()) or len(line) > room:
         return []
     label = "As a test:  "
-    return [f"{label}{line}"] if len(label + line) <= LINE else [label.rstrip(), f"  {line}"]
+    return [f"{label}{line}"] if len(label + line) <= LINE_WIDTH else [label.rstrip(), f"  {line}"]
 
 
 def field(label: str, text: str, width: int) -> list[str]:
@@ -251,9 +257,9 @@ def field(label: str, text: str, width: int) -> list[str]:
         for part in text.splitlines() or [""]
         for line in wrap(part, room, break_on_hyphens=False) or [""]
     ]
-    if len(lines) > 2 * FEW:
-        left_out = sum(len(line) for line in lines[2 * FEW - 1 :])
-        lines = [*lines[: 2 * FEW - 1], f"... ({numbers.count(left_out)} more characters)"]
+    if len(lines) > MAX_PARAM_LINES:
+        left_out = sum(len(line) for line in lines[MAX_PARAM_LINES - 1 :])
+        lines = [*lines[: MAX_PARAM_LINES - 1], f"... ({numbers.count(left_out)} more characters)"]
     return [
         f"{label if i == 0 else ' ' * len(label)}{line}".rstrip() for i, line in enumerate(lines)
     ]
@@ -264,5 +270,5 @@ def wrap_lines(text: str) -> list[str]:
     return [
         line
         for part in text.splitlines()
-        for line in wrap(part, LINE, subsequent_indent="  ", break_on_hyphens=False)
+        for line in wrap(part, LINE_WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     ]

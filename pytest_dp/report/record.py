@@ -13,15 +13,18 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
-from pytest_dp.limits import LINE, LONG_TEXT
 from pytest_dp.report import numbers
 from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.headline import headline
 from pytest_dp.report.reproducing import command
 from pytest_dp.report.violation import counterexample, remedy_sentence, violation
+from pytest_dp.reprs import LINE_WIDTH
 from pytest_dp.results.outcome import Estimate, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import finite, from_plain, plain
+
+MAX_TEXT_LENGTH = 2_000
+"""Characters of an input in a file. More: files are longer; fewer: inputs are cut off."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,11 +77,13 @@ class Witness:
 
         (low1, high1), (low2, high2) = example.intervals
         return cls(
-            d1=describe(example.d1, LONG_TEXT),
-            d2=describe(example.d2, LONG_TEXT),
-            event=str(example.event)[:LONG_TEXT],
+            d1=describe(example.d1, MAX_TEXT_LENGTH),
+            d2=describe(example.d2, MAX_TEXT_LENGTH),
+            event=str(example.event)[:MAX_TEXT_LENGTH],
             difference=example.difference,
-            params={name: describe(value, LONG_TEXT) for name, value in example.params.items()},
+            params={
+                name: describe(value, MAX_TEXT_LENGTH) for name, value in example.params.items()
+            },
             counts=(int(example.counts[0]), int(example.counts[1])),
             runs=(int(example.runs[0]), int(example.runs[1])),
             intervals=(
@@ -88,8 +93,8 @@ class Witness:
             lower=_bound(example.lower),
             p_value=_probability(example.p_value, 1.0),
             diagnosis=tuple(example.diagnosis),
-            text="\n".join(counterexample(result, example, LINE)),
-            brief="\n".join(counterexample(result, example, LINE, brief_inputs)),
+            text="\n".join(counterexample(result, example, LINE_WIDTH)),
+            brief="\n".join(counterexample(result, example, LINE_WIDTH, brief_inputs)),
         )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from pytest_dp.limits import LINE
 from pytest_dp.report import numbers
+from pytest_dp.reprs import LINE_WIDTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def reproduce(result: Result) -> list[str]:
     """How to run this audit again; the command is never broken, so that it can be pasted."""
     label = "Reproduce:" if result.replayable else "Run again:"
     line = f"{label}  {command(result)}"
-    return [line] if len(line) <= LINE else [label, f"  {command(result)}"]
+    return [line] if len(line) <= LINE_WIDTH else [label, f"  {command(result)}"]
 
 
 def command(result: Result) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from textwrap import wrap
 
-from pytest_dp.limits import FAIR, LINE, STRONG, THOUSAND
 from pytest_dp.report import numbers
 from pytest_dp.report.games import risk_sentence
 from pytest_dp.report.pair import field
 from pytest_dp.report.record import Record
-from pytest_dp.results.outcome import Estimate
+from pytest_dp.reprs import LINE_WIDTH
+from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Estimate
+
+MANY_RUNS = 1_000
+"""Runs after which outputs that may go unseen are not mentioned. More: each pass has one line
+more; fewer: what is rare is not mentioned."""
 
 
 def proven_bound(record: Record) -> float:
@@ -20,9 +24,9 @@ def proven_bound(record: Record) -> float:
 
 def verbose(record: Record) -> list[str]:
     """Return the lines that ``-v`` adds about one claim."""
-    lines = [record.name, *(f"  {line}" for line in wrap(record.headline, LINE - 2))]
+    lines = [record.name, *(f"  {line}" for line in wrap(record.headline, LINE_WIDTH - 2))]
     for name, text in facts(record):
-        lines += [f"  {line}" for line in field(f"{name:<12} ", text, LINE - 2)]
+        lines += [f"  {line}" for line in field(f"{name:<12} ", text, LINE_WIDTH - 2)]
     return lines
 
 
@@ -64,7 +68,7 @@ def _borne(known: Estimate) -> str:
     if not known.runs:
         return ""
     said = f", as {numbers.count(known.runs)} runs bear out"
-    if known.runs >= THOUSAND or not known.unseen:
+    if known.runs >= MANY_RUNS or not known.unseen:
         return said
     return f"{said}; what happens in less than 1 of {int(1 / known.unseen)} runs may go unseen"
 
@@ -131,11 +135,11 @@ def _grade(record: Record) -> str:
     if record.over_now:
         return "weak, as the mechanism may lose more than its claim now"
     if record.strength == "weak":
-        return f"weak, as noise {FAIR:g} times too small would not have been caught"
+        return f"weak, as noise {MAX_FAIR:g} times too small would not have been caught"
     if record.unreached:
         return "at most fair, as not all of its code ran"
     leaks = ", and leaks ten times as likely as delta," if record.delta else ""
-    return f"fair, as strong takes that noise {STRONG:g} times too small{leaks} would be caught"
+    return f"fair, as strong takes that noise {MAX_STRONG:g} times too small{leaks} would be caught"
 
 
 def _rare_leaks(record: Record) -> str:

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.limits import LINE, SHOWN_AT
 from pytest_dp.report import numbers
 from pytest_dp.report.games import games
 from pytest_dp.report.headline import claim_text, headline
 from pytest_dp.report.pair import field, inputs, keep, wrap_lines
 from pytest_dp.report.reproducing import reproduce
+from pytest_dp.reprs import LINE_WIDTH
+from pytest_dp.statistics.proofs import SHOWN_AT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +39,15 @@ NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds t
 def violation(result: Result) -> str:
     """The message of `PrivacyViolation`: what is broken, where, on which inputs, what to do."""
     lines = [headline(result)]
-    if len(lines[0]) > LINE - len("PrivacyViolation: "):
+    if len(lines[0]) > LINE_WIDTH - len("PrivacyViolation: "):
         at = lines[0].find(" for ") if result.outside else lines[0].rfind(" (")
-        lines = [lines[0][:at], *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE - 2))]
+        lines = [
+            lines[0][:at],
+            *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE_WIDTH - 2)),
+        ]
     example = result.counterexample
-    block = _unseen(result) if example is None else counterexample(result, example, LINE - 2)
-    block = games(result, LINE - 2) if result.risks else block
+    block = _unseen(result) if example is None else counterexample(result, example, LINE_WIDTH - 2)
+    block = games(result, LINE_WIDTH - 2) if result.risks else block
     lines += [*_blame_lines(result), "", *(f"  {line}".rstrip() for line in block), ""]
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
     said += [remedy] if (remedy := remedy_sentence(result)) else []
@@ -74,7 +78,7 @@ def _unseen(result: Result) -> list[str]:
     """Return what to show without a counterexample: the guesses, if there is nothing else."""
     if result.method != "one_run":
         return [NO_EXAMPLE]
-    return wrap(f"{result.strongest}.", LINE - 2, break_on_hyphens=False)
+    return wrap(f"{result.strongest}.", LINE_WIDTH - 2, break_on_hyphens=False)
 
 
 def _blame_lines(result: Result) -> list[str]:
@@ -82,7 +86,9 @@ def _blame_lines(result: Result) -> list[str]:
     lines = [""] * bool(result.blame)
     for leak in result.blame:
         lines.append(f"Leaks at {leak.place}, in {leak.function}:")
-        lines += [f"  {line}" for line in wrap(leak.message, LINE - 2, break_on_hyphens=False)]
+        lines += [
+            f"  {line}" for line in wrap(leak.message, LINE_WIDTH - 2, break_on_hyphens=False)
+        ]
     return lines
 
 
@@ -136,7 +142,7 @@ def _often(
     """A sentence in two parts: which outputs; how often they come on D and D', and may come."""
     claim, (c1, c2), (n1, n2) = result.claim.promise.guarantee, counts, runs
     said = getattr(example.event, "said", "")
-    outputs = said if 0 < len(said) <= 2 * LINE else "outputs in S"
+    outputs = said if 0 < len(said) <= 2 * LINE_WIDTH else "outputs in S"
     here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
     there = there if c2 else f"none of {numbers.count(n2)}"
     rest = f"in {here} runs on D, and in {there} on D'"

@@ -7,6 +7,13 @@ from typing import Literal
 
 from pytest_dp.results.plain import MaybeInfinite, Share
 
+MAX_STRONG = 1.25
+"""Multiple of the claim that a strong pass would have caught, at most. Larger: weaker passes are
+called strong; smaller: audits take longer."""
+MAX_FAIR = 2.0
+"""Multiple of the claim that a fair pass would have caught, at most. Larger: weaker passes are
+called fair; smaller: more of them are weak."""
+
 Mode = Literal["exact", "aligned", "sampled"]
 Strength = Literal["", "exact", "aligned", "strong", "fair", "weak", "blind"]
 

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_dp.claim import Claim
-from pytest_dp.limits import EQUAL, FAIR, FEW, STRONG
 from pytest_dp.privacy import Renyi
 from pytest_dp.reprs import shorten_line
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.results.outcome import Outcome, Strength
+from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
+
+ROUNDING = 1e-9
+"""Relative error of a limit. Smaller: rounding makes a strong pass fair."""
+MAX_NOTES = 3
+"""Notes in the repr of a result. More hide the rest."""
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
@@ -321,9 +325,9 @@ class Result(Outcome):
         if self.estimate is not None and self.rests_on_loss:
             return "exact" if self.estimate.mode == "exact" else "aligned"
         below = self.claim.promise.guarantee.noise_below
-        if self.over_now or self.far_below is not None or below(self.resolution) > FAIR:
+        if self.over_now or self.far_below is not None or below(self.resolution) > MAX_FAIR:
             return "weak"
-        is_strong = below(self.resolution) <= STRONG * (1 + EQUAL) and not self.misses_delta
+        is_strong = below(self.resolution) <= MAX_STRONG * (1 + ROUNDING) and not self.misses_delta
         return "strong" if is_strong else "fair"
 
     @property
@@ -337,7 +341,7 @@ class Result(Outcome):
         if self.may_lose is None or self.verdict != "no violation":
             return False
         below = self.claim.promise.guarantee.noise_below
-        return below(self.may_lose) > STRONG * (1 + EQUAL)
+        return below(self.may_lose) > MAX_STRONG * (1 + ROUNDING)
 
     @property
     def worth(self) -> str:
@@ -376,15 +380,14 @@ def _list_fields(kind: str, fields: Mapping[str, Any]) -> str:
         if value is None or (isinstance(value, str | tuple) and not value):
             continue
         if isinstance(value, Counterexample):
-            inside = repr(value).splitlines()
-            lines += [f"  {name}={inside[0]}", *(f"  {line}" for line in inside[1:-1]), "  ),"]
+            first, *rest, _ = repr(value).splitlines()
+            lines += [f"  {name}={first}", *(f"  {line}" for line in rest), "  ),"]
         elif name == "blame":
             lines += [f"  blame={describe(f'{leak.place}: {leak.message}', 70)}," for leak in value]
         elif name == "notes":
-            lines += [f"  note={describe(note, 70)}," for note in value[:FEW]]
+            lines += [f"  note={describe(note, 70)}," for note in value[:MAX_NOTES]]
         else:
             text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
-            if name == "event":
-                text = shorten_line(str(value), 66)
+            text = shorten_line(str(value), 66) if name == "event" else text
             lines.append(f"  {name}={text},")
     return "\n".join([*lines, ")"])

@@ -21,7 +21,6 @@ from joblib.externals.loky import reusable_executor
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import STARTING_SECONDS
 from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling.alarm import waits_for_others
 from pytest_dp.sampling.calling import Call
@@ -50,6 +49,10 @@ from pytest_dp.sampling.sharing import (
     this_process,
 )
 from pytest_dp.whose_code import is_installed
+
+STARTING_SECONDS = 25.0
+"""Seconds in which a process or a cluster has to start, import and answer. More: hangs are found
+later; fewer: slow machines fail."""
 
 _NO_PROCESSES = "audited in one process, as no others could be started ({})"
 

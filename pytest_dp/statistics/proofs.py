@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pytest_dp.bisection import MAX_EXCESS, smallest
-from pytest_dp.limits import NO_LOSS, SHOWN_AT
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics import clopper_pearson, statdp
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.event_test import event_test
+
+SHOWN_AT = 1e-9
+"""A p-value around which a shown one is sharpest: those of violations are small. Larger: they are
+less sharp where it matters."""
+LOSS_ERROR = 1e-3
+"""Relative error of a detection limit. Larger: limits are less exact; smaller: they take longer."""
 
 SPREAD = 2.326 / math.sqrt(2)
 """Standard errors that either of two frequencies is taken to be off: by chance, less than 1 % of
@@ -164,7 +169,7 @@ class Proof(ABC):
             return self.refutes(seen, guarantee, alpha)
 
         limit = MAX_EXCESS + (guarantee.largest_ratio or 0.0)
-        loss = smallest(is_caught, 0.0, 1.0, limit, relative=NO_LOSS)
+        loss = smallest(is_caught, 0.0, 1.0, limit, relative=LOSS_ERROR)
         if math.isinf(loss):
             return loss
         likelier = half if c is None else min(c * math.exp(loss), 1.0)

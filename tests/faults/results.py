@@ -61,8 +61,8 @@ FAULTS = (
     Fault(
         "fair-called-strong",
         "results/result.py",
-        "is_strong = below(self.resolution) <= STRONG *",
-        "is_strong = below(self.resolution) <= FAIR *",
+        "is_strong = below(self.resolution) <= MAX_STRONG *",
+        "is_strong = below(self.resolution) <= MAX_FAIR *",
         "A pass is given a better grade than it is worth.",
         "unit/test_report_records.py::test_the_strength_of_a_pass",
     ),

@@ -15,13 +15,14 @@ from benchmarks import vectorized
 from benchmarks.cases import CORPUS
 from pytest_dp import ClaimError, DPSniper, audit, queries, values
 from pytest_dp.auditors import held_out
-from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE, SHOWN_AT
+from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.proofs import SHOWN_AT
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 sniped = partial(audited, method="dpsniper", max_samples=100_000)
