@@ -160,11 +160,19 @@ class BettingAudit:
         return self.satisfied
 
     def _is_enough(self, caught: Caught) -> bool:
-        """Return whether the claim's margin is reached, or under a delta all that it is worth."""
+        """Return whether the claim's margin is reached, or under a delta all that it is worth.
+
+        Calls that give thousands of outputs are cheap: they go on while a violation may be found.
+        """
         guarantee, margin = self.context.guarantee, self.context.settings.margin
-        if guarantee.noise_below(caught.at) <= margin and caught.sees(guarantee):
+        is_at_margin = guarantee.noise_below(caught.at) <= margin
+        if is_at_margin and (caught.sees(guarantee) or self.context.call.size is not None):
             return True
-        if not guarantee.delta or guarantee.noise_below(caught.if_kept(guarantee)) > margin:
+        if (
+            not guarantee.delta
+            or self.context.call.size is not None
+            or guarantee.noise_below(caught.if_kept(guarantee)) > margin
+        ):
             return False
         self._at_margin = self._at_margin or self.drawn
         return self.drawn >= MORE_UNDER_DELTA * self._at_margin
