@@ -27,7 +27,6 @@ from benchmarks.worst_inputs import WORST, Worst
 from pytest_dp import audit, between
 from pytest_dp.claim import expand
 from pytest_dp.inputs import resolved, source_of
-from pytest_dp.inputs.drawing import draws
 from pytest_dp.inputs.pair_strategies import neighbours
 from pytest_dp.inputs.sources import Pair, PairSource, Tried
 from pytest_dp.sampling.calling import Call, prepare
@@ -81,7 +80,7 @@ def by_hypothesis(claim: dict[str, Any]) -> Iterator[Pair]:
     whole = expand({"eps": 1.0, **claim})[0]
     strategy = neighbours(whole.promise.inputs, whole.promise.relation, 1, "inputs")
     strategy = strategy.with_params(whole.arguments.drawn)
-    return (drawn.value for drawn in draws(strategy.strategy, 1) if drawn is not None)
+    return (drawn.value for drawn in strategy.draws(1) if drawn is not None)
 
 
 def opens(twins: Twins, pairs: Iterable[Pair]) -> bool:

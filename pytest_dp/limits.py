@@ -75,7 +75,6 @@ FAR = 1e6  # deviations beyond which all numbers count as the same
 NO_LOSS = 1e-3  # nats that hardly any mechanism loses, and hardly any audit sees
 
 # Inputs that are proposed. What they leave out is never seen; what is too far out always leaks.
-SELDOM = 0.1  # how often a constant takes the place of another value, or a number recurs
 COPIES = (2, 3, 10)  # how often a record is repeated
 MOVES = (1, -1, 2, -2, 10, -10, 100, -100)  # by which an answer is moved
 LONG_DATASET = 300  # records: longer datasets reach more, and make runs slower

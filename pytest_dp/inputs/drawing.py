@@ -1,43 +1,50 @@
-"""Draws from Hypothesis strategies: corner cases too, to be drawn again, mutated and shrunk.
+"""Draws from Hypothesis strategies, and the same values again of edited choices.
 
-A strategy makes a value from a sequence of choices (integers, floats, booleans, strings, bytes),
-each with constraints. Who makes the choices decides what is drawn: `_Corners` prefers the ends of
-their ranges, NaN and infinities, repetitions and given constants, so that every strategy yields its
-own corner cases. A value keeps its choices; edited, they give another value of the same strategy,
-and never one that it cannot yield.
-
-This is the only module that looks inside Hypothesis, at what is there from 6.140 to 6.170 (tested).
-With another one values are drawn by ``@given``, without choices, and can be neither mutated nor
-shrunk: audits say so.
+A strategy makes a value from a sequence of choices: integers, floats, booleans, texts, bytes. Only
+public functions of Hypothesis are used. ``fuzz_one_input`` makes a value of random bytes; as that
+test fails, Hypothesis saves the choices in the database of the test, which is one in memory.
+`Phase.reuse` makes values of the choices in a database: of edited ones, values that the strategy
+yields too. Choices that it does not allow where they stand become its simplest ones.
 """
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from random import Random
-from typing import Any, cast
+from typing import Any
+from unittest import SkipTest
 
-from hypothesis import HealthCheck, Phase, Verbosity, errors, given, seed, settings
+from hypothesis import HealthCheck, Phase, Verbosity, errors, given, seed, settings, target
 from hypothesis import __version__ as version
 from hypothesis import strategies as st
+from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_bytes
 
-from pytest_dp import clocks
-from pytest_dp.limits import SELDOM, SEVERAL, THOUSAND
+from pytest_dp.inputs.members import cuts, without_end
 
-try:
-    from hypothesis.control import BuildContext, current_build_context
-    from hypothesis.internal.conjecture.choice import choice_permitted
-    from hypothesis.internal.conjecture.data import ConjectureData, Status
-    from hypothesis.internal.conjecture.engine import ConjectureRunner, RunIsComplete
-    from hypothesis.internal.conjecture.providers import HypothesisProvider
-    from hypothesis.internal.conjecture.shrinker import sort_key
-except ImportError:  # another Hypothesis: `choices_work` says so
-    HypothesisProvider = object  # type: ignore[assignment, misc]
+Choices = tuple[Any, ...]
 
+BUFFERS = (2_048, 65_536)
+"""Bytes that a value is made of: the former until many draws in a row give nothing. With fewer,
+strategies of long values yield none; more take longer to make."""
+DRAWS_IN_VAIN = 20
+"""Draws in a row that give nothing, after which more bytes are tried."""
+BATCH = 24
+"""Values that are drawn at a time. More take longer until the first one is there."""
+PADDING = (0,) * 64
+"""Choices behind edited ones, which become the simplest that the strategy allows. With fewer,
+Hypothesis makes up others."""
+MAX_PLACES = 2
+"""Whole numbers of a value, and floats, of which the ends of their ranges are looked for. With
+fewer, the ends of other columns are drawn by chance alone."""
+ROUNDING = 1e-6
+"""Relative step at which a search for the end of a range of floats is over."""
+CONSTANT_SHARE = 0.1
+"""Share of choices that become a constant where one is allowed."""
 
 QUIET = settings(
     database=None,
@@ -55,224 +62,267 @@ QUIET = settings(
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A value, and the choices it was made from with the constraints of each.
-
-    There are no choices where it was drawn by ``@given``.
-    """
+    """A value, and the choices that it was made from; none where these are not known."""
 
     value: Any
-    choices: tuple[Any, ...] = ()
-    constraints: tuple[Mapping[str, Any], ...] = ()
-    whole: Part | None = field(default=None, compare=False)
-    """All choices and their parts, if these are known."""
+    choices: Choices = ()
 
 
-@dataclass(slots=True)
-class Part:
-    """Choices made for one part of a value, such as a record; it may have parts itself."""
-
-    label: int
-    """Equal for what is made alike, such as the records of a list."""
-    start: int
-    """The first of the choices."""
-    end: int = 0
-    """The one after the last."""
-    parts: list[Part] = field(default_factory=list)
-    """Those that are in the value."""
-
-    def after(self, start: int) -> Part:
-        """The same part, counted from a choice before it."""
-        inner = [part.after(start) for part in self.parts] if start else self.parts
-        return Part(self.label, self.start - start, self.end - start, inner)
+class _Kept(Exception):  # noqa: N818  a way out, not an error
+    """A value was made, and its choices are to be saved."""
 
 
-class _Corners(HypothesisProvider):
-    """Makes choices: as Hypothesis does, or corners of their ranges, constants, earlier ones.
+class _Database(ExampleDatabase):
+    """Choices in memory: those to make values of, and those that Hypothesis saved."""
 
-    It notes which choices belong together.
-    """
+    def __init__(self, offered: Iterable[Sequence[Any]] = ()) -> None:
+        super().__init__()
+        self._offered = [choices_to_bytes(tuple(choices)) for choices in offered]
+        self.saved: list[bytes] = []
 
-    def __init__(self, data: Any, constants: Sequence[Any] = ()) -> None:
-        super().__init__(data)
-        self._constants = constants
-        self._earlier: dict[Any, list[Any]] = {}
-        self._luck = luck = cast("Random", self._random)
-        repeats, corners = (0.0, 0.0, 0.4, 0.95), (0.0, 0.1, 0.3, 0.9)
-        sizes = (-0.9, 0.0, 0.0, 0.5, 0.8)  # how much shorter, or longer, collections are
-        self._moods = [luck.choice(moods) for moods in (repeats, corners, sizes)]
-        self.open = [Part(0, 0)]
-        """Parts that are being made, each one inside of the one before."""
+    def fetch(self, key: bytes) -> Iterable[bytes]:
+        """Yield the choices that are offered, under the main key of a test alone."""
+        return () if key.endswith((b".secondary", b".pareto")) else iter(self._offered)
 
-    def span_start(self, label: int, /) -> None:
-        self.open.append(Part(label, self._made()))
+    def save(self, key: bytes, value: bytes) -> None:  # noqa: ARG002
+        """Keep the choices that Hypothesis saves."""
+        self.saved.append(value)
 
-    def span_end(self, discard: bool, /) -> None:
-        if len(self.open) > 1:  # a value that is given up ends more than once
-            part = self.open.pop()
-            part.end = self._made()
-            if not discard and part.end > part.start:
-                self.open[-1].parts.append(part)
+    def delete(self, key: bytes, value: bytes) -> None:
+        """Do nothing: choices are offered once."""
 
-    def _made(self) -> int:
-        data: Any = self._cd
-        return len(data.nodes)
 
-    def _maybe_draw_constant(self, *_: Any, **__: Any) -> None:
-        # Hypothesis takes those of all modules that were imported so far, so that what is drawn
-        # would depend on which tests are selected.
+class _Fuzzed:
+    """Makes values of a strategy from random bytes."""
+
+    def __init__(self, strategy: st.SearchStrategy[Any]) -> None:
+        self._database, self._values = _Database(), list[Any]()
+        values = self._values
+
+        @settings(QUIET, database=self._database)
+        @given(strategy)
+        def keep(value: Any) -> None:
+            values.append(value)
+            # Of failures that are alike, Hypothesis saves only those that are simpler than before.
+            raise type("_KeptOnce", (_Kept,), {})
+
+        self._test: Any = keep
+
+    def drawn(self, buffer: bytes) -> Drawn | None:
+        """Return the value that these bytes make; None if the strategy rejects them."""
+        self._database.saved.clear()
+        try:
+            self._test.hypothesis.fuzz_one_input(buffer)
+        except _Kept:
+            saved = self._database.saved
+            return Drawn(self._values.pop(), (saved and choices_from_bytes(saved[-1])) or ())
+        except errors.Unsatisfiable:  # of a strategy that yields nothing
+            pass
         return None
-
-    def draw_boolean(self, p: float = 0.5) -> bool:
-        longer = self._moods[2]
-        p = p * (1 + longer) if longer < 0 else 1 - (1 - p) * (1 - longer)
-        return bool(super().draw_boolean(p)) if 0 < p < 1 else p >= 1
-
-    def draw_integer(self, *args: Any, **constraints: Any) -> int:
-        return int(self._chosen(int, super().draw_integer, args, constraints))
-
-    def draw_float(self, *args: Any, **constraints: Any) -> float:
-        return float(self._chosen(float, super().draw_float, args, constraints))
-
-    def draw_string(self, *args: Any, **constraints: Any) -> str:
-        return str(self._chosen(str, super().draw_string, args, constraints))
-
-    def draw_bytes(self, *args: Any, **constraints: Any) -> bytes:
-        return bytes(self._chosen(bytes, super().draw_bytes, args, constraints))
-
-    def _chosen(
-        self, kind: type, usual: Callable[..., Any], args: Any, constraints: dict[str, Any]
-    ) -> Any:
-        names = ("min_value", "max_value", "min_size", "max_size")
-        repeat, corner, _ = self._moods
-        earlier = self._earlier.setdefault((kind, *map(constraints.get, names)), [])
-        options: list[Any] = []
-        if earlier and self._luck.random() < repeat:
-            options = earlier[-1:]
-        elif self._luck.random() < corner:
-            options = corners(kind, constraints)
-        elif self._luck.random() < SELDOM:
-            options = [c for c in self._constants if type(c) is kind]
-        options = [value for value in options if _is_permitted(value, constraints)]
-        earlier.append(self._luck.choice(options) if options else usual(*args, **constraints))
-        return earlier[-1]
-
-
-def _is_permitted(choice: Any, constraints: Any) -> bool:
-    return choice is not None and choice_permitted(choice, constraints)
-
-
-def corners(kind: type, constraints: Mapping[str, Any]) -> list[Any]:
-    """Corners of the range of a choice; some of them may be not permitted."""
-    if kind is str:
-        return [""]
-    if kind is bytes:
-        return [b""]
-    ends = [constraints.get("min_value"), constraints.get("max_value")]
-    if kind is int:
-        return [0, *ends] if None not in ends else [0, 10**6, -(10**6), 2**31 - 1, -(2**31)]
-    inf, largest = float("inf"), sys.float_info.max
-    return [0.0, -0.0, *ends, inf, -inf, float("nan"), 1e6, -1e6, largest, -largest]
 
 
 def draws(
     strategy: st.SearchStrategy[Any], number: int, constants: Sequence[Any] = ()
 ) -> Iterator[Drawn | None]:
-    """Values of a strategy, without end, the same ones for each `number`; None where it rejects.
+    """Yield values of a strategy, without end; None where it rejects.
 
-    What the strategy raises is not caught.
+    They are the same for each `number`. Every second value is one before it with corner cases, or
+    with constants. What the strategy raises is not caught.
     """
-    random = Random(number)
-    while choices_work():
-        yield _drawn(strategy, (), random, constants)
-    count = 100
+    random, fuzzed, in_vain = Random(number), _Fuzzed(strategy), 0
+    ends: tuple[Any, ...] | None = None
     while True:
-        yield from _drawn_by_given(strategy, random.getrandbits(64), count)
-        count = min(2 * count, THOUSAND)
+        batch: list[Drawn | None] = []
+        for _ in range(BATCH):
+            size = BUFFERS[in_vain >= DRAWS_IN_VAIN]
+            drawn = fuzzed.drawn(_random_bytes(random, size))
+            batch.append(drawn if drawn is None or choices_work() else Drawn(drawn.value))
+            in_vain = in_vain + 1 if batch[-1] is None else 0
+        kept = [one for one in batch if one is not None and one.choices]
+        longer = [one for one in kept if len(one.choices) > 1] or kept
+        several = [one if len(one.choices) > 1 else random.choice(longer) for one in kept]
+        changed: list[Choices] = []
+        if ends is None and kept:
+            ends = _ends_of(strategy, kept)
+            changed = list(_with_ends(sorted(kept, key=lambda one: len(one.choices)), ends))
+        changed += [_with_corners(one.choices, random, constants, ends or ()) for one in several]
+        others = iter(remade(strategy, changed, as_made=True) if changed else ())
+        for one in batch:
+            yield one
+            if one is not None and one.choices:
+                yield next(others)
+        yield from others
 
 
-def _drawn(
-    strategy: st.SearchStrategy[Any],
-    prefix: Sequence[Any],
-    random: Random,
-    constants: Sequence[Any] = (),
-) -> Drawn | None:
-    """The value whose first choices are these, as far as they are allowed; None if rejected."""
-    data = ConjectureData(
-        random=random,
-        prefix=tuple(prefix),
-        provider=_Corners,
-        provider_kw={"constants": constants},
-    )
-    try:
-        with BuildContext(data, is_final=False, wrapped_test=_drawn):
-            value = data.draw(strategy)
-    except (errors.StopTest, errors.UnsatisfiedAssumption):
-        return None
-    return _as_drawn(value, data)
+def _with_ends(drawn: Sequence[Drawn], ends: Sequence[Any]) -> Iterator[Choices]:
+    """Yield the choices of the first value that has a choice like each end, with that end."""
+    for end in ends:
+        for one in drawn:
+            kinds = [type(choice) for choice in one.choices]
+            if type(end) in kinds:
+                at = kinds.index(type(end))
+                yield (*one.choices[:at], end, *one.choices[at + 1 :])
+                break
 
 
-def remade(strategy: st.SearchStrategy[Any], choices: Sequence[Any]) -> Drawn | None:
-    """The value that a strategy makes of some choices; None if it rejects them.
+_SCALES = (
+    bytes(range(256)),
+    bytes(byte * byte // 255 for byte in range(256)),
+    bytes(255 - (255 - byte) ** 2 // 255 for byte in range(256)),
+)
+"""Bytes as they are, smaller, and larger: of smaller ones, lists are shorter."""
 
-    Choices that are not allowed where they stand, or that are missing, are replaced: the same ones
-    each time.
+
+def _random_bytes(random: Random, size: int) -> bytes:
+    return random.randbytes(size).translate(_SCALES[random.choice((0, 0, 0, 1, 1, 2))])
+
+
+def _with_corners(
+    choices: Choices, random: Random, constants: Sequence[Any], ends: Sequence[Any]
+) -> Choices:
+    """Return the choices with corner cases, constants, or records that repeat in some places."""
+    repeat, corner = random.choice((0.0, 0.0, 0.4, 1.0)), random.choice((0.0, 0.1, 0.3, 0.9))
+    made = list(choices)
+    for at, choice in enumerate(choices):
+        kind = type(choice)
+        is_wide = kind in (int, float) and not abs(choice) < 2.0**60
+        options: list[Any] = []
+        if kind is not bool and random.random() < corner:
+            options = [end for end in ends if type(end) is kind]
+            options = corners(kind) if not options or random.random() < 0.3 else options
+        elif random.random() < CONSTANT_SHARE:
+            options = [constant for constant in constants if type(constant) is kind]
+        elif is_wide and random.random() < 0.8:  # few mechanisms are about such numbers
+            options = [kind(random.choice((1, -1)) * 10 ** random.uniform(0, 5))]
+        made[at] = random.choice(options) if options else choice
+    ways = [without_end(choices, members) for members in cuts(choices)] if repeat else []
+    if ways:
+        first, *others = random.choice(ways[:2])
+        for member in others:
+            for (start, end), (low, high) in zip(member, first, strict=True):
+                if random.random() < repeat:
+                    made[start:end] = made[low:high]
+    return tuple(made)
+
+
+def corners(kind: type) -> list[Any]:
+    """Return numbers and texts at which code goes wrong; a strategy may not allow some of them."""
+    if kind is int:
+        return [0, 1, 10**6, -(10**6), 2**31 - 1, -(2**31)]
+    if kind is float:
+        inf, largest = math.inf, sys.float_info.max
+        return [0.0, -0.0, inf, -inf, math.nan, 1e6, -1e6, largest, -largest]
+    return [kind()]
+
+
+def _ends_of(strategy: st.SearchStrategy[Any], drawn: Sequence[Drawn]) -> tuple[Any, ...]:
+    """Return the ends of numbers of one of some values, which has choices of most types."""
+    various = max(drawn, key=lambda one: len(set(map(type, one.choices))), default=None)
+    return () if various is None else _ends(strategy, various.choices)
+
+
+@lru_cache(maxsize=16)
+def _ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any, ...]:
+    """Return the ends of the ranges of a few numbers among some choices.
+
+    A number is allowed if the value differs from that of the simplest number in its place.
     """
-    return _drawn(strategy, choices, Random(0))
+    places = [
+        at
+        for kind in (int, float)
+        for at in [at for at, choice in enumerate(choices) if type(choice) is kind][:MAX_PLACES]
+    ]
+
+    def values(asked: Sequence[tuple[int, Any]]) -> list[str]:
+        changed = [(*choices[:at], number, *choices[at + 1 :]) for at, number in asked]
+        return [repr(one and one.value) for one in remade(strategy, changed)]
+
+    simplest = dict(zip(places, values([(at, "") for at in places]), strict=True))
+
+    def allowed(asked: Sequence[tuple[int, Any]]) -> list[bool]:
+        given = zip(asked, values(asked), strict=True)
+        return [value not in ("None", simplest[at]) for (at, _), value in given]
+
+    searches = [(at, sign * type(choices[at])(1)) for at in places for sign in (1, -1)]
+    sizes = [2**power for power in range(3, 64, 4)]
+    tried = [(at, choices[at] + sign * size) for at, sign in searches for size in sizes]
+    fits = iter(allowed(tried))
+    known = [choices[at] for at, _ in searches]
+    left: list[float] = [_first_rejected(sizes, [next(fits) for _ in sizes]) for _ in searches]
+    while any(left):
+        asked = [
+            (at, number + sign * size)
+            for (at, sign), number, size in zip(searches, known, left, strict=True)
+        ]
+        fits = iter(allowed(asked))
+        known = [new if next(fits) else old for (_, new), old in zip(asked, known, strict=True)]
+        left = [_half(size, number) for size, number in zip(left, known, strict=True)]
+    return tuple(dict.fromkeys(map(_rounded, known)))
 
 
-def traced(draw: Callable[[st.SearchStrategy[Any]], Any], strategy: Any) -> Drawn:
-    """What is drawn inside of a composite strategy, with its choices."""
-    if not choices_work():
-        return Drawn(draw(strategy))
-    data: Any = current_build_context().data
-    start = len(data.nodes)
-    value = draw(strategy)
-    return _as_drawn(value, data, start)
+def _rounded(number: Any) -> Any:
+    """Return the whole float that a float is as close to as a search comes; else the number."""
+    whole = float(round(number))
+    is_close = abs(whole - number) <= 4 * ROUNDING * max(abs(number), 1.0)
+    return whole if type(number) is float and is_close else number
 
 
-def _as_drawn(value: Any, data: Any, start: int = 0) -> Drawn:
-    """A value and the choices that were made for it, those from `start` on."""
-    nodes = data.nodes[start:]
-    whole = data.provider.open[-1].parts if isinstance(data.provider, _Corners) else []
-    return Drawn(
-        value,
-        tuple(node.value for node in nodes),
-        tuple(node.constraints for node in nodes),
-        whole[-1].after(start) if whole else None,
-    )
+def _half(size: float, number: float) -> float:
+    """Return half of a step; 0 where it would be too small to be one."""
+    if type(number) is int:
+        return size // 2
+    half = size / 2
+    return half if abs(half) > ROUNDING * max(abs(number), 1.0) else 0
 
 
-def _drawn_by_given(
-    strategy: st.SearchStrategy[Any], number: int, count: int
+def _first_rejected(sizes: Sequence[int], fits: Sequence[bool]) -> int:
+    """Return the smallest size that is rejected; 0 if all fit, as there is no end."""
+    return next((size for size, fit in zip(sizes, fits, strict=True) if not fit), 0)
+
+
+def remade(
+    strategy: st.SearchStrategy[Any], requests: Sequence[Sequence[Any]], *, as_made: bool = False
 ) -> list[Drawn | None]:
-    """Up to `count` values, drawn by ``@given`` alone."""
-    values: list[Drawn | None] = []
+    """Return the value that a strategy makes of each sequence of choices; None where it rejects.
 
-    @seed(number)
-    @settings(QUIET, max_examples=count)
-    @given(strategy)
-    def collect(value: Any) -> None:
-        values.append(Drawn(value))
+    A value has the choices that were asked for; those that made it `as_made`, as far as Hypothesis
+    saves them, which takes longer.
+    """
+    made: list[Drawn | None] = [None] * len(requests)
+    if not requests:
+        return made
+    offered = [(at, *choices, *PADDING) for at, choices in enumerate(requests)]
 
-    try:
-        collect()
-    except errors.Unsatisfiable:
-        return [None] * count
-    return values
+    database = _Database(offered)
+
+    @settings(QUIET, database=database, phases=[Phase.reuse])
+    @seed(0)
+    @given(st.integers(0, len(requests)), strategy)
+    def keep(at: int, value: Any) -> None:
+        made[at] = Drawn(value, tuple(requests[at]))
+        if as_made:  # the values that are best for a target are saved: each is better than before
+            target(float(sum(one is not None for one in made)))
+
+    with suppress(errors.Unsatisfiable, SkipTest):
+        keep()
+    for saved in database.saved:
+        choices: Any = choices_from_bytes(saved) or (len(made),)
+        if choices[0] < len(made) and (one := made[choices[0]]) is not None:
+            made[choices[0]] = Drawn(one.value, choices[1:])
+    return made
 
 
 @cache
 def choices_work() -> bool:
-    """Whether this Hypothesis can be looked into: by drawing, drawing again, and shrinking."""
+    """Return whether this Hypothesis saves choices, and makes values of those that are offered."""
     probe = st.lists(st.tuples(st.integers(0, 9), st.floats()))
     try:
-        drawn = [_drawn(probe, (), Random(number)) for number in range(30)]
-        long = next(value for value in drawn if value and len(value.value) > 2)
-        again = _drawn(probe, long.choices, Random(0))
-        small = _shrunk(probe, long, lambda value: len(value) > 1, 1.0)
-    except Exception:  # whatever another version has in place of it: `lost_by_version` says so
+        drawn = (_Fuzzed(probe).drawn(Random(number).randbytes(999)) for number in range(50))
+        long = next(one for one in drawn if one is not None and len(one.value) > 2)
+        (again,) = remade(probe, [long.choices])
+    except Exception:  # whatever another version does: `lost_by_version` says so
         return False
-    return repr(again) == repr(long) and small.value == [(0, 0.0), (0, 0.0)]
+    return bool(long.choices) and repr(again) == repr(long)
 
 
 def lost_by_version() -> str:
@@ -280,104 +330,20 @@ def lost_by_version() -> str:
     if choices_work():
         return ""
     return (
-        f"with Hypothesis {version}, what strategies yield is neither mutated nor made smaller, so "
+        f"with Hypothesis {version}, what strategies yield is neither edited nor made smaller, so "
         "that fewer violations are found: install a version from 6.140 to 6.170, or a newer "
         "pytest-dp"
     )
 
 
-def mutated(
-    strategy: st.SearchStrategy[Any],
-    drawn: Drawn,
-    other: Drawn,
-    random: Random,
-    constants: Sequence[Any] = (),
-) -> Drawn | None:
-    """A value near `drawn`: a choice changed, or a few left out, repeated, or taken from `other`.
-
-    None if there are no choices, or the strategy rejects the new ones.
-    """
-    if not drawn.choices or not choices_work():
-        return None
-    choices = list(drawn.choices)
-    at = random.randrange(len(choices))
-    end = at + random.randint(1, SEVERAL)
-    match random.choice(("change", "change", "leave out", "repeat", "move", "tail")):
-        case "change":
-            options = options_beside(choices[at], drawn.constraints[at], constants)
-            choices[at] = random.choice(options) if options else choices[at]
-        case "leave out":
-            del choices[at:end]
-        case "repeat":
-            choices[end:end] = choices[at:end]
-        case "move":
-            start = random.randrange(len(other.choices) or 1)
-            choices[at:end] = other.choices[start : start + end - at]
-        case "tail":
-            del choices[at:]
-    return _drawn(strategy, choices, random, constants)
-
-
-def options_beside(
-    choice: Any, constraints: Mapping[str, Any], constants: Sequence[Any] = ()
-) -> list[Any]:
-    """Other choices of the same kind that are allowed: near ones, corners and constants."""
+def options_beside(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
+    """Return other choices of the same kind: near ones, corners and constants."""
     kind = type(choice)
     if kind is bool:
         return [not choice]
     near: list[Any] = []
-    if kind in (int, float):
+    if kind in (int, float) and math.isfinite(choice):
         near = [choice + 1, choice - 1, 2 * choice, -choice, choice + choice / 10]
-    options = [c for c in constants if type(c) is kind]
+    options = [constant for constant in constants if type(constant) is kind]
     options += [kind(value) for value in near if kind is float or value == int(value)]
-    options += corners(kind, constraints)
-    return [value for value in options if _is_permitted(value, constraints)]
-
-
-def shrunk(
-    strategy: st.SearchStrategy[Any],
-    drawn: Drawn,
-    still_fails: Callable[[Any], bool],
-    seconds: float,
-) -> Drawn:
-    """The smallest value found that still fails, by Hypothesis' own shrinking.
-
-    The value that is drawn fails, and is returned if nothing smaller does. `still_fails` says the
-    same of equal values. After so many seconds, no value counts as failing.
-    """
-    if not drawn.choices or not choices_work():
-        return drawn
-    return _shrunk(strategy, drawn, still_fails, seconds)
-
-
-def _shrunk(
-    strategy: st.SearchStrategy[Any],
-    drawn: Drawn,
-    still_fails: Callable[[Any], bool],
-    seconds: float,
-) -> Drawn:
-    until, smallest = clocks.seconds() + seconds, drawn
-    size: Any = None
-
-    def test(data: Any) -> None:
-        nonlocal smallest, size
-        with BuildContext(data, is_final=False, wrapped_test=test):
-            value = data.draw(strategy)
-        if clocks.seconds() < until and still_fails(value):
-            if size is None or sort_key(data.nodes) < size:
-                smallest, size = _as_drawn(value, data), sort_key(data.nodes)
-            failing: Any = "still fails"
-            data.mark_interesting(failing)
-
-    def is_interesting(data: Any) -> bool:
-        if clocks.seconds() >= until:  # or it would go on trying, in vain
-            raise RunIsComplete
-        return bool(data.status is Status.INTERESTING)
-
-    allowed = settings(QUIET, phases=[Phase.generate, Phase.shrink])
-    runner = ConjectureRunner(test, settings=allowed, random=Random(0), ignore_limits=True)
-    with suppress(RunIsComplete):
-        start: Any = runner.cached_test_function(drawn.choices)
-        if start.status is Status.INTERESTING:
-            runner.shrink(start, is_interesting)
-    return smallest
+    return options + corners(kind)

@@ -1,4 +1,4 @@
-"""Neighbours that a strategy yields itself: the choices that a dataset was made of, edited.
+"""Ways to change the choices that a dataset was made of, so that a neighbour may come of it.
 
 Whatever a strategy asks of its datasets (records that are sorted, or different, or have a fixed
 sum), a value that it makes of edited choices is one of its own. Which edits give a neighbour is not
@@ -12,42 +12,13 @@ from typing import Any
 
 from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.conversion import length
-from pytest_dp.inputs.drawing import Drawn, Part, options_beside
-from pytest_dp.limits import MANY, SEVERAL, THOUSAND
+from pytest_dp.inputs.drawing import Choices, Drawn, options_beside
+from pytest_dp.inputs.members import Member, cuts, matching, single, without_end
 
-Choices = list[Any]
+MAX_MOVED = 64
+"""Numbers that are moved at once."""
 Pick = Callable[[int], int]
 """A number below the given one."""
-Member = tuple[Part, ...]
-"""What belongs to one record: a part, or one of each column."""
-
-
-def cuts(whole: Part | None, least: int = 2, limit: int = SEVERAL // 2) -> list[list[Member]]:
-    """Ways to see a value as members that are made alike, the widest parts first.
-
-    Where several rows of parts stand beside each other and are as long, such as columns, the first
-    part of each make up one member, and so on.
-    """
-    ways: list[list[Member]] = []
-    level = [whole] if whole else []
-    while level and len(ways) < limit:
-        rows = [row for part in level for row in _rows(part) if len(row) >= least]
-        sizes = dict.fromkeys(map(len, rows))
-        for size in sizes:
-            alike = [row for row in rows if len(row) == size]
-            if len(alike) > 1:
-                ways.append(list(zip(*alike, strict=True)))
-            ways += [[(part,) for part in row] for row in alike[:2]]
-        level = [inner for part in level for inner in part.parts]
-    return ways[:limit]
-
-
-def _rows(part: Part) -> list[list[Part]]:
-    """The parts of a part, those that are alike together."""
-    rows: dict[int, list[Part]] = {}
-    for inner in part.parts:
-        rows.setdefault(inner.label, []).append(inner)
-    return list(rows.values())
 
 
 class Edits:
@@ -72,14 +43,15 @@ class Edits:
         theirs = self._members(self._donor)
         if not theirs:
             return
-        labels = [part.label for part in theirs[0]]
-        for members in cuts(self._made.whole, 1, THOUSAND):
-            if [part.label for part in members[0]] == labels:
-                come = self._group(self._donor, theirs)
-                before = members[self._pick(len(members))]
-                new = self._columns(come, before)
-                yield from self._spliced(members, new, [], len(come))
-                return
+        members = self._members(self._made)
+        come = self._group(self._donor, theirs)
+        if members and len(members[0]) == len(theirs[0]):
+            before = members[self._pick(len(members))]
+            yield from self._spliced(members, self._columns(come, before), [], len(come))
+        elif not members:  # an empty dataset, before the end of which a record comes
+            new = [choice for member in come for choice in _choices(self._donor, member)]
+            choices = self._made.choices
+            yield (*choices[:-1], *new, *choices[-1:])
 
     def swap(self) -> Iterator[Choices]:
         """With a member of the other value in place of one."""
@@ -96,9 +68,8 @@ class Edits:
         if not places or not self._pick(4):
             places = list(range(len(choices)))
         at = places[self._pick(len(places))]
-        options = options_beside(choices[at], self._made.constraints[at])
         donated = [c for c in self._donor.choices if type(c) is type(choices[at])]
-        options += donated
+        options = options_beside(choices[at]) + donated
         if type(choices[at]) is str and self._pick(4):
             options = self._spelled(choices[at], "".join(donated))
         if not options:
@@ -109,7 +80,7 @@ class Edits:
             places = self._where_agreed(at)
         for place in places:
             choices[place] = new
-        yield choices
+        yield tuple(choices)
 
     def _spelled(self, text: str, letters: str) -> list[str]:
         """A text with a letter less, more or other at some place."""
@@ -131,18 +102,36 @@ class Edits:
         elif self._pick(2):
             steps = dict.fromkeys(numbers, 2 * self._pick(2) - 1)
         else:
-            steps = {at: self._pick(3) - 1 for at in numbers[:MANY]}
+            steps = {at: self._pick(3) - 1 for at in numbers[:MAX_MOVED]}
         for at, step in steps.items():
             choices[at] += step
-        yield choices
+        yield tuple(choices)
 
     def _members(self, made: Drawn) -> list[Member]:
         """Members of a value: mostly as many as it has records, if it has some."""
-        ways = [_without_end(made, members) for members in cuts(made.whole)]
-        if kind_of(made.value) and self._pick(4):
-            size = length(made.value)
-            ways = [members for members in ways if len(members) == size] or ways
+        size = length(made.value) if kind_of(made.value) else None
+        ways = [without_end(made.choices, way) for way in cuts(made.choices, size)]
+        if size is None:
+            return ways[self._pick(len(ways))] if ways else []
+        as_many = [members for members in ways if len(members) == size]
+        if not as_many and size:
+            as_many = self._alike(made, size)
+        if self._pick(4):
+            ways = as_many or ways
+        ways = ways or as_many
         return ways[self._pick(len(ways))] if ways else []
+
+    def _alike(self, made: Drawn, size: int) -> list[list[Member]]:
+        """Members like those of the other values, or the only one."""
+        ways = []
+        for other in (self._made, self._donor):
+            their_size = length(other.value) if kind_of(other.value) else None
+            for theirs in cuts(other.choices, their_size):
+                if len(theirs) == their_size and len(theirs[0]) == 1:
+                    kinds = [type(choice) for choice in _choices(other, theirs[0])]
+                    ways.append(matching(made.choices, kinds)[:size])
+        ways = [way for way in ways if len(way) == size]
+        return ways or ([way] if size == 1 and (way := single(made.choices)) else [])
 
     def _group(self, made: Drawn, members: Sequence[Member]) -> list[Member]:
         """A member, with those that agree with it in one choice where these go together."""
@@ -156,52 +145,49 @@ class Edits:
 
     def _where_agreed(self, at: int) -> list[int]:
         """The places of a choice in all members that agree in it."""
-        for members in cuts(self._made.whole):
-            for part in (part for member in members for part in member):
-                if part.start <= at < part.end:
-                    inside, choices = at - part.start, self._made.choices
-                    alike = [p for m in members for p in m if p.label == part.label]
-                    places = [p.start + inside for p in alike if p.start + inside < p.end]
-                    return [place for place in places if choices[place] == choices[at]]
+        choices = self._made.choices
+        for members in cuts(choices):
+            for column, (start, end) in ((n, s) for m in members for n, s in enumerate(m)):
+                if start <= at < end:
+                    places = [member[column][0] + at - start for member in members]
+                    inside = (place for place in places if place < len(choices))
+                    return [place for place in inside if choices[place] == choices[at]]
         return [at]
 
-    def _columns(self, come: Sequence[Member], at: Member) -> dict[int, Choices]:
+    def _columns(self, come: Sequence[Member], at: Member) -> dict[int, list[Any]]:
         """New choices, by the position in front of which they are put."""
         theirs = self._donor.choices
         return {
-            part.start: [choice for new in come for choice in theirs[new[n].start : new[n].end]]
-            for n, part in enumerate(at)
+            start: [choice for new in come for choice in theirs[new[n][0] : new[n][1]]]
+            for n, (start, _) in enumerate(at)
         }
 
     def _spliced(
-        self, members: Sequence[Member], new: dict[int, Choices], gone: Sequence[Member], more: int
+        self,
+        members: Sequence[Member],
+        new: dict[int, list[Any]],
+        gone: Sequence[Member],
+        more: int,
     ) -> Iterator[Choices]:
         """The choices with some put in and some left out, with a stored length adjusted or not."""
-        left = {at for member in gone for part in member for at in range(part.start, part.end)}
+        left = {at for member in gone for start, end in member for at in range(start, end)}
         count = next(
             (
                 at
-                for at in range(members[0][0].start)
+                for at in range(members[0][0][0])
                 if type(self._made.choices[at]) is int and self._made.choices[at] == len(members)
             ),
             None,
         )
         for counted in dict.fromkeys((count, None)) if more else (None,):
-            edited: Choices = []
+            edited: list[Any] = []
             for at, choice in enumerate(self._made.choices):
                 edited += new.get(at, [])
                 if at not in left:
                     edited.append(choice + more if at == counted else choice)
-            yield edited
+            yield tuple(edited)
 
 
-def _without_end(made: Drawn, members: list[Member]) -> list[Member]:
-    """The members without a last one that is a single choice: it says that the list ends."""
-    last = len(_choices(made, members[-1]))
-    ends = len(members) > 1 and last == len(members[-1]) < len(_choices(made, members[0]))
-    return members[:-1] if ends else members
-
-
-def _choices(made: Drawn, member: Member) -> tuple[Any, ...]:
+def _choices(made: Drawn, member: Member) -> Choices:
     """The choices of a member."""
-    return tuple(choice for part in member for choice in made.choices[part.start : part.end])
+    return tuple(choice for start, end in member for choice in made.choices[start:end])

@@ -1,7 +1,7 @@
 """Pairs of neighbouring inputs from Hypothesis strategies: corner cases first, then ever more.
 
 A pair is drawn as a whole, with the parameters that are drawn beside it, so that it can be drawn
-again, mutated and shrunk as one.
+again, and made smaller, as one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from random import Random
 from typing import Any, cast
 
 from pytest_dp.datasets import is_real, key, kind_of, records_of
@@ -20,8 +19,10 @@ from pytest_dp.datasets.fields import fields_of
 from pytest_dp.datasets.ordering import accept_until, in_turn
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.drawing import Drawn, choices_work, draws, mutated, remade, shrunk
-from pytest_dp.inputs.pair_strategies import Pairs, drawing
+from pytest_dp.inputs.drawing import Drawn, choices_work
+from pytest_dp.inputs.pair_makers import Pairs
+from pytest_dp.inputs.pair_strategies import drawing
+from pytest_dp.inputs.simplifying import simplify
 from pytest_dp.limits import CLEARLY, DOZENS, MILLION, POOL, SEVERAL, THOUSAND
 
 
@@ -30,18 +31,18 @@ class Generated:
 
     `pairs` are those that every auditor looks at, corner cases first. `said` is what to call the
     strategy in errors: ``"inputs=lists(integers())"``. The numbers and texts among `constants` are
-    tried wherever it allows them. `mutable` is whether pairs can be mutated and shrunk. Raises
+    tried wherever it allows them. `mutable` is whether it is known how pairs are made. Raises
     ClaimError if the strategy raises, rejects everything, or yields no pair.
     """
 
     name = "the strategy"
 
     def __init__(self, pairs: Pairs, seed: int, said: str, constants: Sequence[Any] = ()) -> None:
-        self._strategy, self._said, self.constants = pairs.strategy, said, constants
+        self._strategy, self._said, self.constants = pairs, said, constants
         self.mutable = choices_work()
         self._drawn: dict[frozenset[bytes], Drawn] = {}
         self._rejected = 0
-        self._more = self._new(draws(pairs.strategy, seed, constants))
+        self._more = self._new(pairs.draws(seed, constants))
         pool: list[Pair] = []
         records, enough = 0, max(POOL, 4 * len(pairs.listed))
         for pair in self._more:
@@ -87,32 +88,10 @@ class Generated:
             yield self._waiting.pop(0)
         yield from self._more
 
-    def mutated(self, pair: Pair, random: Random) -> Pair | None:
-        """Another pair of the same strategy, near a pair that came from here, in one order.
-
-        None if none was found, or the pair came from elsewhere.
-        """
-        drawn = self._drawn.get(pair.content)
-        if drawn is None or not self.mutable:
-            return None
-        others = list(self._drawn.values())
-        for _ in range(DOZENS):
-            made = mutated(self._strategy, drawn, random.choice(others), random, self.constants)
-            if made is None:
-                continue
-            digest = made.value.content
-            if len(digest) == 2 and digest != pair.content:
-                self._drawn.setdefault(digest, made)
-                return cast("Pair", made.value)
-        return None
-
-    def taken(self, pair: Pair, choices: Sequence[Any]) -> Pair | None:
-        """The pair as the strategy makes it of these choices; None if it makes another one."""
-        made = remade(self._strategy, choices) if self.mutable else None
-        if made is None or made.value.content != pair.content:
-            return None
-        self._drawn.setdefault(made.value.content, made)
-        return cast("Pair", made.value)
+    def keep(self, drawn: Drawn) -> Pair:
+        """Remember how a pair was made that a search found."""
+        self._drawn.setdefault(drawn.value.content, drawn)
+        return cast("Pair", drawn.value)
 
     def drawn(self, pair: Pair) -> Drawn | None:
         """How a pair was drawn that came from here; None if that is not known."""
@@ -124,12 +103,12 @@ class Generated:
         drawn = self.drawn(pair)
         if drawn is None:
             return None
-        choices = [changes.get(at, choice) for at, choice in enumerate(drawn.choices)]
-        made = remade(self._strategy, choices)
-        if made is None or len(made.value.content) < 2:
-            return None
-        self._drawn.setdefault(made.value.content, made)
-        return cast("Pair", made.value)
+        parts, at = [], 0
+        for part in drawn.choices:
+            parts.append(tuple(changes.get(at + n, choice) for n, choice in enumerate(part)))
+            at += len(part)
+        (made,) = self._strategy.remade([tuple(parts)])
+        return None if made is None or len(made.value.content) < 2 else self.keep(made)
 
     def shrunk(
         self, pair: Pair, still_fails: Callable[[Pair], bool], seconds: float = 10.0
@@ -139,8 +118,8 @@ class Generated:
         A pair that did not come from here is returned as it is. `still_fails` says the same of
         equal pairs; its last call may end after the seconds, which are for all of it.
         """
-        drawn = self._drawn.get(pair.content)
-        if drawn is None or not self.mutable:
+        drawn = self.drawn(pair)
+        if drawn is None:
             return pair
         backwards = key(drawn.value.d1) != key(pair.d1)
         known: dict[Hashable, bool] = {}
@@ -152,7 +131,7 @@ class Generated:
                 known[what] = len(smaller.content) == 2 and still_fails(turned)
             return known[what]
 
-        smallest = shrunk(self._strategy, drawn, fails, seconds)
+        smallest = simplify(self._strategy.remade, drawn, fails, seconds)
         self._keep(smallest)
         shrunken = cast("Pair", smallest.value)
         return shrunken.reversed() if backwards else shrunken

@@ -7,8 +7,7 @@ itself may be something else: neighbours that a function yields, and null record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Any, cast
@@ -21,57 +20,26 @@ from pytest_dp.datasets import describe, kind_of, records_of
 from pytest_dp.datasets.conversion import ALLOWED, length
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.relations import (
-    AddRemoveOne,
     AnyTwo,
     Neighbours,
-    OfRecords,
     Pair,
     Predicate,
     Relation,
-    ReplaceOne,
     ReplaceSpecial,
 )
-from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import stated_pair
-from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade, traced
-from pytest_dp.inputs.edits import Edits
+from pytest_dp.inputs.drawing import Drawn, choices_work, draws
+from pytest_dp.inputs.pair_makers import REJECTED, EditedPairs, ListedPairs, Pairs, parameter_values
 from pytest_dp.limits import DOZENS, HUNDREDS, MILLION, POOL, SEVERAL, THOUSAND
 from pytest_dp.reprs import on_one_line
 
 Draw = Callable[[SearchStrategy[Any]], Any]
 
-REJECTED = (
-    f"the strategy rejected {THOUSAND:,} draws in a row. Write one with fewer .filter(...) and "
-    "assume(...), such as st.lists(st.integers(0, 5)), and with few rows for each unit where the "
-    "claim says rows=."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """A strategy of pairs."""
-
-    strategy: SearchStrategy[Pair]
-    nothing: str = REJECTED
-    """What to say if it yields none."""
-    listed: tuple[Pair, ...] = ()
-    """Those that it chooses from, if they are given."""
-
-    def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
-        """The same pairs, each with values of these parameters."""
-        if not params:
-            return self
-
-        def joined(pair: Pair, *values: Any) -> Pair:
-            return replace(pair, params=dict(zip(params, values, strict=True)))
-
-        return replace(self, strategy=st.builds(joined, self.strategy, *params.values()))
-
 
 def listed(pairs: Sequence[Pair]) -> Pairs:
     """Each of these pairs."""
-    return Pairs(st.sampled_from(pairs), listed=tuple(pairs))
+    return ListedPairs(parameter_values({}), listed=tuple(pairs))
 
 
 def stated(pairs: SearchStrategy[Any], relation: Relation | None) -> Pairs:
@@ -127,7 +95,7 @@ def neighbours(
     )
     if not choices_work():
         nothing += " This version of Hypothesis does not show how values are made: another may."
-    return Pairs(neighbours_inside(datasets, relation), nothing)
+    return EditedPairs(datasets, nothing, relation=relation)
 
 
 @st.composite
@@ -147,75 +115,6 @@ def neighbouring(
         pairs = chain(relation.accepted(iter([Pair(dataset, other)])), pairs)
     leading = list(islice(pairs, draw(st.integers(1, DOZENS))))
     return leading[-1] if leading else cast("Pair", draw(st.nothing()))
-
-
-@st.composite
-def neighbours_inside(draw: Draw, datasets: SearchStrategy[Any], relation: Relation) -> Pair:
-    """Two neighbours that the strategy yields: two of its values, or one that was edited."""
-    # The longer one is edited: more can be left out of it, or changed.
-    longer, shorter = sorted(
-        (traced(draw, datasets) for _ in range(2)), key=lambda drawn: -len(drawn.choices)
-    )
-    pair = None
-    # Edits make up the better pairs: one that is smaller is again one edit away.
-    if not longer.choices or isinstance(relation, Predicate):
-        pair = pair_yielded(relation, longer.value, shorter.value)
-    if pair is None and longer.choices:
-        pair = _edited(draw, datasets, relation, longer, shorter)
-    return cast("Pair", draw(st.nothing())) if pair is None else pair
-
-
-def _edited(
-    draw: Draw, datasets: SearchStrategy[Any], relation: Relation, drawn: Drawn, donor: Drawn
-) -> Pair | None:
-    """The drawn value with a neighbour, by parts of the donor perhaps; None if no edit gave any."""
-    value, parts = (
-        item if item.whole else remade(datasets, item.choices) for item in (drawn, donor)
-    )
-    if value is None or parts is None:
-        return None
-
-    def pick(below: int) -> int:
-        return int(draw(st.integers(0, below - 1)))
-
-    single, steps, units = relation, 1, isinstance(relation, Predicate)
-    if isinstance(relation, OfRecords):
-        single, steps = replace(relation, group=1), relation.group
-        units = relation.unit is not None
-    names, done, seen = edits_for(relation), 0, {key(value.choices)}
-    for _ in range(steps * SEVERAL):
-        edits = Edits(value, parts, pick, units=units)
-        for choices in getattr(edits, names[pick(len(names))])():
-            if key(tuple(choices)) in seen:
-                continue
-            seen.add(key(tuple(choices)))
-            made = remade(datasets, choices)
-            if made is not None and pair_yielded(single, value.value, made.value):
-                value, done = made, done + 1
-                break
-        if done == steps:
-            return pair_yielded(relation, drawn.value, value.value)
-    return None
-
-
-def edits_for(relation: Relation) -> tuple[str, ...]:
-    """Which edits may give a neighbour; those that mostly do more often."""
-    if relation.of is Queries:
-        return ("move",)
-    if isinstance(relation, AddRemoveOne):
-        return ("drop", "add", "drop", "add", "change")
-    if isinstance(relation, ReplaceOne):
-        return ("swap", "change")
-    return ("drop", "add", "swap", "change", "move")
-
-
-def pair_yielded(relation: Relation, d1: Any, d2: Any) -> Pair | None:
-    """Two neighbours; entries of dicts that only change places are the same."""
-    if isinstance(d1, dict) and isinstance(d2, dict):
-        names = [name for name in d1 if name in d2]
-        if names != [name for name in d2 if name in d1]:
-            return None
-    return relation.pair(d1, d2) if key(d1) != key(d2) else None
 
 
 def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:

@@ -18,7 +18,7 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.search.by_movement import ByMovement
 from pytest_dp.search.by_symbols import BySymbols
 from pytest_dp.search.constants import constants_of
-from pytest_dp.search.exploring import Explorer, Sieve, mutated_pairs, values_in_turn
+from pytest_dp.search.exploring import Explorer, Sieve, values_in_turn
 from pytest_dp.search.observing import Clock
 from pytest_dp.search.screening import Screen
 from pytest_dp.search.shrinking import counts, shrunk
@@ -67,13 +67,14 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     found: dict[str, Proposer] = {}
     notes: list[Callable[[], list[str]]] = []
     if source.generated is not None:
-        found["mutation"] = mutated_pairs(source.generated, screen, seed)
+        pass  # pairs around new ways at comparisons are proposed by movement
     elif isinstance(promise.inputs, Values) and relation is not None:
         found["patterns"] = values_in_turn(promise.inputs.options, relation, screen)
     elif relation is not None and (space := _space(promise, relation, source)):
         explorer = Explorer(space, relation, screen)
         found, notes = explorer.proposers, [explorer.notes]
-    by_symbols = BySymbols(screen, relation, source.generated)
+    own_clock = Clock(SEARCH_TIME * settings.max_seconds / 2)
+    by_symbols = BySymbols(call, source.given, relation, source.generated, own_clock)
     if "symbolic" in names and not isinstance(promise.inputs, Values):
         found = {"symbolic": by_symbols.proposing, **found}
     notes.insert(0, by_symbols.notes)

@@ -85,7 +85,6 @@ class ByMovement(Screener):
         self._screened: Screened | None = None
         self._proposed: list[Moved] = []
         self._outside: list[Moved] = []
-        self._choices: dict[int, tuple[Pair, tuple[Any, ...]]] = {}
 
     def screen(self) -> Screened:
         """Return what the screening shows, which is made by the first call."""
@@ -136,10 +135,6 @@ class ByMovement(Screener):
         for moved in found:
             is_new = moved.movement.kind not in kinds and math.isinf(moved.movement.loss)
             if len(self._proposed) < MAX_PROPOSED and (is_new or _exceeds(moved, farthest)):
-                pair = self._yielded(moved.pair)
-                if pair is None:
-                    continue
-                moved = replace(moved, pair=pair)
                 self._proposed.append(moved)
             inside.append(moved)
         largest = tuple(ranked([*known, *inside]))
@@ -180,7 +175,7 @@ class ByMovement(Screener):
 
     def _pairs_around_turns(self) -> Iterator[Pair]:
         """Yield pairs around inputs that take new ways at comparisons of the code."""
-        from pytest_dp.inputs.neighbourhoods import beside, can_edit
+        from pytest_dp.inputs.pair_makers import can_edit, edited_pairs
         from pytest_dp.search.guided import Guided, vectors
 
         inputs, relation = self._promise.inputs, self._promise.relation
@@ -191,23 +186,17 @@ class ByMovement(Screener):
             return
         seed = int(self._rng.integers(2**32))
         guided = Guided(inputs, self._call, seed, self._constants())
+        generated = self._source.generated
         for made in guided.opened():
-            for neighbour in beside(inputs, relation, made, guided.donors, guided.random):
-                self._choices[id(neighbour.pair)] = neighbour.pair, neighbour.choices
-                yield neighbour.pair
+            both = made, guided.random.choice(guided.donors)
+            for found in edited_pairs(inputs, relation, [both], guided.random)[0]:
+                yield found.value if generated is None else generated.keep(found)
 
     def _constants(self) -> Sequence[Any]:
         generated = self._source.generated
         if generated is not None:
             return generated.constants
         return [one.value for one in constants_of(self._call.mechanism, self._call.params)]
-
-    def _yielded(self, pair: Pair) -> Pair | None:
-        """Return a pair as its strategy makes it; None where the strategy makes another one."""
-        generated = self._source.generated
-        if generated is None or id(pair) not in self._choices:
-            return pair
-        return generated.taken(pair, self._choices[id(pair)][1])
 
     def _further(self) -> tuple[Iterator[Pair], bool]:
         """Return pairs of the claim beside those that it gives, and whether these are all."""
@@ -242,22 +231,11 @@ class ByMovement(Screener):
         return found
 
     def _drawn(self, generated: Generated) -> Iterator[Pair]:
-        """Yield pairs of a strategy: drawn ones, then the cheapest that it is known to yield."""
-        # Hypothesis is loaded by now.
-        from pytest_dp.inputs.neighbourhoods import can_edit, neighbourhoods
-
-        promise, given = self._promise, self._source.given
-        pool = [*given, *generated.pool]
+        """Yield pairs of a strategy: those that wait, any two of its values, others."""
+        pool = [*self._source.given, *generated.pool]
         yield from generated.pool
-        relation = promise.relation
-        if isinstance(relation, AnyTwo):
+        if isinstance(self._promise.relation, AnyTwo):
             yield from any_two(pool, self._rng)
-        elif can_edit(relation) and is_strategy(promise.inputs) and not given[0].params:
-            assert relation is not None
-            seed = int(self._rng.integers(2**32))
-            for made in neighbourhoods(promise.inputs, relation, seed, generated.constants):
-                self._choices[id(made.pair)] = made.pair, made.choices
-                yield made.pair
         yield from generated.propose(())
 
 

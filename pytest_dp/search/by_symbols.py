@@ -9,26 +9,38 @@ from typing import Any
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.faults import note_fault
 from pytest_dp.inputs.sources import Proposing, Tried
-from pytest_dp.limits import FEW, LINE
+from pytest_dp.limits import LINE
 from pytest_dp.reprs import on_one_line
+from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.search.observing import Clock
-from pytest_dp.search.screening import KNOWN, Screen
+
+MAX_PROPOSED = 48
+"""Pairs that are proposed, beside those that part at most branches. More take samples from the
+others."""
 
 
 class BySymbols:
     """Proposes pairs that part at a branch, or that both go another way than the claim's pairs."""
 
-    def __init__(self, screen: Screen, relation: Relation | None, drawer: Any) -> None:
-        self._screen, self._relation, self._drawer = screen, relation, drawer
+    def __init__(
+        self,
+        call: Call,
+        pairs: Sequence[Pair],
+        relation: Relation | None,
+        drawer: Any,
+        clock: Clock,
+    ) -> None:
+        self._call, self._given, self._relation, self._drawer = call, pairs, relation, drawer
+        self._clock = clock
         self._pairs: Iterator[Pair] | None = None
         self._notes: Callable[[], list[str]] = list
         self._error = ""
         self.proposing = Proposing("symbolic runs", self._propose)
 
     def notes(self) -> list[str]:
-        """What a person may want to know of the runs."""
+        """Return what a person may want to know of the runs."""
         return [*self._notes(), *[self._error] * bool(self._error)]
 
     def _propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
@@ -38,27 +50,16 @@ class BySymbols:
     def _found(self) -> Iterator[Pair]:
         from pytest_dp.symbolic.proposing import Explorer  # z3 is only loaded where it is asked
 
-        screen, call, known = self._screen, self._screen.call, 0
-        if screen.blind:
-            return
-        pristine = Pristine((call.mechanism, call.params))
-        # The other half of the time is for searches that mind less how slow a run is.
-        clock = Clock(screen.clock.remaining / 2)
-        explorer = Explorer(
-            replace(call, pristine=pristine),
-            self._relation,
-            self._drawer,
-            lambda: clock.remaining,
-        )
+        clock, proposed = self._clock, 0
+        pristine = Pristine((self._call.mechanism, self._call.params))
+        call = replace(self._call, pristine=pristine)
+        explorer = Explorer(call, self._relation, self._drawer, lambda: clock.remaining)
         self._notes = explorer.notes
-        pairs = explorer.found(screen.pairs, lambda: not screen.blind and clock.remaining > 0)
+        pairs = explorer.found(self._given, lambda: clock.remaining > 0)
         try:
             for found in clock.timed(pairs):
-                rank = screen.rank(found.pair)
-                if rank is None:
-                    continue
-                known += rank == KNOWN
-                if rank < KNOWN or (found.certain and known <= FEW):
+                proposed += not found.certain
+                if found.certain or proposed <= MAX_PROPOSED:
                     yield found.pair
         except OutOfTime:
             raise

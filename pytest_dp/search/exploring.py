@@ -10,8 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.inputs.sources import Proposer, Proposing, Tried
@@ -21,9 +20,6 @@ from pytest_dp.search.columns import choice
 from pytest_dp.search.constants import Constant, constants_of, corner_values
 from pytest_dp.search.screening import KNOWN, Screen
 from pytest_dp.search.space import Candidate, Space, Walk
-
-if TYPE_CHECKING:  # with Hypothesis, which not all claims load
-    from pytest_dp.inputs.generated import Generated
 
 MAX_INSERTED_INTO = 8
 """Inputs with new behaviour into which constants are put: behind one condition, there may be
@@ -242,26 +238,3 @@ class Sieve:
         is_due = self._known < SEVERAL // 2 and self._dry >= DOZENS * self._known
         self._known += is_due
         return is_due
-
-
-def mutated_pairs(drawer: Generated, screen: Screen, seed: int) -> Proposing:
-    """Mutations of drawn pairs, inside of what their strategy can yield."""
-    random, new_pairs = Random(seed), list[Pair]()
-    dry = 0
-
-    def propose(past: Sequence[Tried]) -> Iterator[Pair]:
-        """Pairs with new behaviour, or with outputs farther apart than those of others."""
-        nonlocal dry
-        hoped = hopeful(past)
-        while dry <= patience(screen) and not screen.blind:
-            dry += 1
-            from_past = not new_pairs or random.random() < PAST_SHARE
-            parents = hoped if from_past else new_pairs[-(SEVERAL // 2) :]
-            pair = drawer.mutated(random.choice(parents), random)
-            rank = None if pair is None else screen.rank(pair)
-            if pair is not None and rank is not None and rank < KNOWN:
-                dry = 0
-                new_pairs.append(pair)
-                yield pair
-
-    return Proposing("mutation", propose)

@@ -18,7 +18,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from pytest_dp.inputs.drawing import Drawn, draws, options_beside, remade
+from pytest_dp.inputs.drawing import Choices, Drawn, draws, options_beside, remade
 from pytest_dp.inputs.edits import Edits
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
@@ -143,9 +143,10 @@ class Guided:
             aim.distance, aim.drawn = self.random.choice(aim.starts)
         start, distance = aim.drawn, aim.distance
         probes = list(self._probes(start))
-        opened, apart = self._look([drawn for _, _, drawn in probes], way)
+        made = remade(self._strategy, [choices for _, _, choices in probes])
+        opened, apart = self._look(made, way)
         yield from opened
-        steps: list[Drawn | None] = []
+        steps: list[Choices] = []
         active: set[int] = set()
         for (at, by, _), there in zip(probes, apart, strict=True):
             if by and there != distance:
@@ -155,15 +156,15 @@ class Guided:
                 sizes = [far, far * (1 + ROUNDING), 2 * far]
                 if type(start.choices[at]) is int:
                     sizes = [math.floor(far), math.ceil(far), 2 * round(far)]
-                steps += [self._moved(start, {at: size}) for size in dict.fromkeys(sizes)]
+                steps += [_moved(start, {at: size}) for size in dict.fromkeys(sizes)]
         two_steps = [self._two_steps(sorted(active)) for _ in range(TWO_STEPS * bool(active))]
         again = (1, 2, 4) if aim.last else ()
         two_steps += [{at: by * times for at, by in aim.last.items()} for times in again]
-        moved = [self._moved(start, step) for step in two_steps]
-        edited = [self._edited(aim.drawn) for _ in range(EDITS)]
-        steps += [*moved, *edited]
-        yield from self._look([drawn for drawn in steps if drawn is not None], way)[0]
-        for step, drawn in zip(two_steps, moved, strict=True):
+        steps += [choices for _ in range(EDITS) for choices in self._edited(aim.drawn)]
+        moved = [_moved(start, step) for step in two_steps]
+        made = remade(self._strategy, [*moved, *steps])
+        yield from self._look(made, way)[0]
+        for step, drawn in zip(two_steps, made, strict=False):
             if drawn is aim.drawn:
                 aim.last = step
 
@@ -178,59 +179,40 @@ class Guided:
         same_way = self.random.choice((1, -1))
         return {at: sizes[0], self.random.choice(others): same_way * sizes[1]}
 
-    def _probes(self, drawn: Drawn) -> Iterator[tuple[int, float, Drawn]]:
-        """Yield the value with single choices changed: which, by how much (0 for texts)."""
+    def _probes(self, drawn: Drawn) -> Iterator[tuple[int, float, Choices]]:
+        """Yield the choices with single ones changed: which, by how much (0 for texts)."""
         places = [at for at, choice in enumerate(drawn.choices) if type(choice) is not bool]
         self.random.shuffle(places)
         for at in places[:MAX_PROBED]:
             choice = drawn.choices[at]
             if type(choice) in (int, float):
                 for by in (1, -1):
-                    moved = self._moved(drawn, {at: by})
-                    if moved is not None:
-                        yield at, by, moved
+                    yield at, by, _moved(drawn, {at: by})
             else:
-                options = options_beside(choice, drawn.constraints[at], self._constants)
+                options = options_beside(choice, self._constants)
                 for option in self.random.sample(options, min(len(options), 4)):
-                    choices = [*drawn.choices[:at], option, *drawn.choices[at + 1 :]]
-                    changed = remade(self._strategy, choices)
-                    if changed is not None:
-                        yield at, 0, changed
+                    yield at, 0, (*drawn.choices[:at], option, *drawn.choices[at + 1 :])
 
-    def _moved(self, drawn: Drawn, steps: Mapping[int, float]) -> Drawn | None:
-        """Return the value with some numbers moved, as far as they may be; None if rejected."""
-        choices = [*drawn.choices]
-        for at, by in steps.items():
-            if not (0 <= at < len(choices) and type(choices[at]) in (int, float)):
-                continue
-            low, high = (drawn.constraints[at].get(f"{end}_value") for end in ("min", "max"))
-            moved = choices[at] + by
-            moved = moved if low is None else max(moved, low)
-            choices[at] = moved if high is None else min(moved, high)
-        return remade(self._strategy, choices)
-
-    def _edited(self, drawn: Drawn) -> Drawn | None:
-        """Return the value after a random edit; None where the strategy rejects it."""
-        if not drawn.whole:
-            return None
+    def _edited(self, drawn: Drawn) -> Iterator[Choices]:
+        """Yield the choices after a random edit, if it can be made."""
         donor = self.random.choice(self.donors)
-        if not donor.whole:
-            return None
         edits = Edits(drawn, donor, self.random.randrange)
         name = self.random.choice(("drop", "add", "swap", "change", "change", "move"))
-        return next((remade(self._strategy, edited) for edited in getattr(edits, name)()), None)
+        yield from islice(getattr(edits, name)(), 1)
 
     def _look(
-        self, values: Sequence[Drawn], way: Way | None = None
+        self, values: Sequence[Drawn | None], way: Way | None = None
     ) -> tuple[list[Drawn], list[float]]:
         """Return which of the values take new ways, and how far each is from one way."""
         found: list[dict[Way, float]] = []
         with self._runner.in_place(self._until):
             for drawn in values:
                 self._distances.least = {}
-                self._runner.run(drawn.value)
+                if drawn is not None:
+                    self._runner.run(drawn.value)
                 found.append(self._distances.least)
-        new = [drawn for drawn, at in zip(values, found, strict=True) if self._note(drawn, at)]
+        both = zip(values, found, strict=True)
+        new = [drawn for drawn, at in both if drawn is not None and self._note(drawn, at)]
         return new, [math.inf if way is None else at.get(way, math.inf) for at in found]
 
     def _note(self, drawn: Drawn, least: dict[Way, float]) -> bool:
@@ -256,3 +238,12 @@ class Guided:
                 elif self.random.random() < SIDEWAYS:
                     aim.starts[self.random.randrange(MAX_STARTS)] = distance, drawn
         return is_new
+
+
+def _moved(drawn: Drawn, steps: Mapping[int, float]) -> Choices:
+    """Return the choices with some numbers moved."""
+    choices = list(drawn.choices)
+    for at, by in steps.items():
+        if 0 <= at < len(choices) and type(choices[at]) in (int, float):
+            choices[at] += by
+    return tuple(choices)

@@ -73,13 +73,6 @@ class Question:
         optimizer.minimize(self.wanted[0].arg(0))
         return self._optimum(optimizer)
 
-    def farthest(self) -> Any:
-        """Return a model in which the sum of the left sides of the wanted equations is largest."""
-        optimizer = self._optimizer()
-        optimizer.add(*self.wanted)
-        optimizer.maximize(z3.Sum([equation.arg(1).arg(0) for equation in self.wanted[::2]]))
-        return self._optimum(optimizer)
-
     def _optimizer(self) -> Any:
         optimizer = z3.Optimize(ctx=self._context)
         optimizer.set("rlimit", MAX_STEPS)
@@ -95,7 +88,6 @@ KINDS: Mapping[str, Callable[[Question], Any]] = {
     "any": Question.any,
     "most": Question.most,
     "least": Question.least,
-    "farthest": Question.farthest,
 }
 
 

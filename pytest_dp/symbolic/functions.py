@@ -1,9 +1,8 @@
-"""Functions of Python, numpy and `re` that would make plain values of stand-ins."""
+"""Functions of Python and numpy that would make plain values of stand-ins."""
 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,46 +61,14 @@ def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
     return take
 
 
-def _matching(how: str) -> Callable[..., Any]:
-    original = getattr(re, how)
-
-    @functools.wraps(original)
-    def match(pattern: Any, string: Any, flags: Any = 0) -> Any:
-        if not isinstance(string, Text):
-            return original(pattern, string, flags)
-        return string.matched(re.compile(pattern, flags), how)
-
-    return match
-
-
 @functools.cache
 def functions_of_stand_ins() -> Replacements:
-    """Functions of numpy and of `re` that take stand-ins; of others they are what they were."""
+    """Return functions of numpy that take stand-ins; of others they are what they were."""
     places: list[tuple[Any, str, Any]] = []
     places += [(np, name, _making(getattr(np, name))) for name in _MAKING]
     taking = [name for name in _TAKING if not isinstance(getattr(np, name), np.ufunc)]
     places += [(np, name, _taking(getattr(np, name))) for name in taking]
-    places += [(re, how, _matching(how)) for how in ("match", "fullmatch", "search")]
     return Replacements(places)
-
-
-class Pattern:
-    """A compiled regular expression that takes stand-ins."""
-
-    def __init__(self, pattern: re.Pattern[str]) -> None:
-        self._pattern = pattern
-
-    def __getattr__(self, name: str) -> Any:
-        plainly = getattr(self._pattern, name)
-        if name not in ("match", "fullmatch", "search"):
-            return plainly
-
-        def match(string: Any, *span: Any) -> Any:
-            if not isinstance(string, Text) or span:
-                return plainly(string, *span)
-            return string.matched(self._pattern, name)
-
-        return match
 
 
 def _length(data: Any) -> Any:
@@ -131,12 +98,6 @@ def _leaves(output: Any, depth: int = NESTED) -> Iterator[Any]:
 def released(output: Any) -> Iterator[Truth]:
     """Truths in an output that nothing decided."""
     return (value for value in _leaves(output) if type(value) is Truth)
-
-
-def numbers_in(output: Any) -> Iterator[Any]:
-    """Numbers in an output, in order."""
-    kinds = int | float | np.number
-    return (x for x in _leaves(output) if isinstance(x, kinds) and not isinstance(x, bool))
 
 
 def sized(rows: Rows, trace: Trace, formula: Any) -> Rows:

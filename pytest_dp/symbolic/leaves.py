@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -14,12 +13,30 @@ import z3
 
 from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.limits import LARGEST_NUMBER, SHORT_TEXT
-from pytest_dp.symbolic.days import Day, is_day
 from pytest_dp.symbolic.numbers import Truth, number, term
-from pytest_dp.symbolic.patterns import either
 from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.texts import text
 from pytest_dp.symbolic.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What values of a field a strategy was seen to yield: numbers, and letters of texts."""
+
+    low: float = -LARGEST_NUMBER
+    high: float = LARGEST_NUMBER
+    letters: frozenset[str] = frozenset()
+    length: int = SHORT_TEXT
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Seen:
+        """Return what is known of the range of these values."""
+        values = list(values)
+        numbers = [v for v in values if type(v) in (int, float) and abs(v) <= LARGEST_NUMBER]
+        texts = [value for value in values if type(value) is str]
+        low, high = (min(numbers), max(numbers)) if numbers else (-LARGEST_NUMBER, LARGEST_NUMBER)
+        longest = max(map(len, texts), default=SHORT_TEXT)
+        return cls(low, high, frozenset("".join(texts)), longest)
 
 
 @dataclass(slots=True)
@@ -28,10 +45,10 @@ class Variable:
 
     formula: Any
     value: Any
-    choice: int | None = None
-    """The choice of a strategy that it is, if any."""
-    constraints: Mapping[str, Any] = field(default_factory=dict)
-    """Those of the choice."""
+    places: list[int] = field(default_factory=list)
+    """The choices of a strategy that it is, if any."""
+    seen: Seen = field(default_factory=lambda: Seen())
+    """What is known of the range of these choices."""
 
     @property
     def known(self) -> Any:
@@ -40,27 +57,15 @@ class Variable:
 
     def allowed(self) -> Iterable[Any]:
         """Conditions on its value: the range of a strategy, if it is known."""
-        low, high = (self.constraints.get(name) for name in ("min_value", "max_value"))
         if isinstance(self.value, str):
-            yield from self._allowed_text()
+            yield z3.Length(self.formula) <= min(self.seen.length, SHORT_TEXT)
+            letters = [z3.Re(letter) for letter in sorted(self.seen.letters)]
+            letters = letters or [z3.Range(chr(32), chr(126))]
+            one = z3.Union(*letters) if len(letters) > 1 else letters[0]
+            yield z3.InRe(self.formula, z3.Star(one))
         elif not isinstance(self.value, bool):
-            ends = -LARGEST_NUMBER, LARGEST_NUMBER
-            low, high = (
-                end if bound is None or not math.isfinite(bound) else bound
-                for end, bound in zip(ends, (low, high), strict=True)
-            )
-            yield self.formula >= literal(type(self.value)(low))
-            yield self.formula <= literal(type(self.value)(high))
-
-    def _allowed_text(self) -> Iterable[Any]:
-        least, most = (self.constraints.get(name) for name in ("min_size", "max_size"))
-        yield z3.Length(self.formula) >= (least or 0)
-        yield z3.Length(self.formula) <= min(SHORT_TEXT if most is None else most, SHORT_TEXT)
-        intervals = self.constraints.get("intervals")
-        pairs = [(32, 126)] if intervals is None else list(intervals.intervals)
-        ranges = [z3.Range(chr(a), chr(min(b, 126))) for a, b in pairs if a <= 126]
-        if ranges:
-            yield z3.InRe(self.formula, z3.Star(either(ranges)))
+            yield self.formula >= literal(type(self.value)(self.seen.low))
+            yield self.formula <= literal(type(self.value)(self.seen.high))
 
     def found(self, model: Model) -> Any:
         """Its value in an answer."""
@@ -122,11 +127,6 @@ class Variables:
     def leaf(self, value: Any) -> Leaf | None:
         """A value as variables; None if there are none for its type."""
         value = value.item() if isinstance(value, np.generic) else value
-        if type(value) is dt.date:
-            parts = tuple(self._new(z3.Int, part) for part in (value.year, value.month, value.day))
-            formulas = tuple(part.formula for part in parts)
-            self.facts.append(is_day(*formulas))
-            return Leaf(parts, lambda trace: Day(trace, value, formulas), dt.date)
         if type(value) is bool:
             truth = self._new(z3.Bool, value)
             return Leaf((truth,), lambda trace: Truth(trace, value, truth.formula), bool)

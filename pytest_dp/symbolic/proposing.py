@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 import z3
 
 from pytest_dp.datasets.relations import Pair, Relation
-from pytest_dp.limits import DOZENS, EQUAL, FEW, HUNDREDS, NOTICED_SECONDS, SEVERAL
+from pytest_dp.limits import DOZENS, FEW, HUNDREDS, NOTICED_SECONDS, SEVERAL
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.symbolic.numbers import term
+from pytest_dp.symbolic.leaves import Seen
 from pytest_dp.symbolic.running import traced
-from pytest_dp.symbolic.solving import QUESTION_SECONDS, Questions, closed
-from pytest_dp.symbolic.staging import Stage, StagingError, Strategy, spans_of
-from pytest_dp.symbolic.stand_ins import is_symbolic
+from pytest_dp.symbolic.solving import QUESTION_SECONDS, Questions
+from pytest_dp.symbolic.staging import Stage, StagingError, Strategy, seen_in
 from pytest_dp.symbolic.trace import Branch, Place, Trace
 
 if TYPE_CHECKING:  # with Hypothesis, which claims about examples do without
@@ -56,15 +55,6 @@ class _Runs:
         """What inputs have to fulfil, whichever way the runs go."""
         return [*self.stage.facts, *(fact for _, fact in (*self.d1.facts, *self.d2.facts))]
 
-    @property
-    def moved(self) -> list[tuple[Any, Any]]:
-        """Formulas of the outputs on both sides; none if there are none for all numbers."""
-        d1, d2 = self.d1.outputs, self.d2.outputs
-        if len(d1) != len(d2) or not any(map(is_symbolic, (*d1, *d2))):
-            return []
-        both = [(term(a), term(b)) for a, b in zip(d1, d2, strict=True) if a is not b]
-        return [] if any(a is None or b is None for a, b in both) else both
-
 
 class Explorer:
     """Asks for pairs that part at each branch, and for pairs that both go its other way.
@@ -88,8 +78,7 @@ class Explorer:
         self.refused = ""
         self._questions = Questions(left)
         self._quiet: Mapping[str, Any] = {}
-        self._spans: Mapping[Any, tuple[float, float]] = {}
-        self._far = 0.0
+        self._seen: Mapping[Any, Seen] = {}
         self._more: Callable[[], bool] = lambda: True
 
     def notes(self) -> list[str]:
@@ -115,7 +104,9 @@ class Explorer:
 
     def _found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[Found]:
         self._known |= {pair.content for pair in pairs}
-        self._spans, self._more = spans_of(pairs), more
+        self._more = more
+        if self._generated is not None:
+            self._seen = seen_in([*pairs, *self._generated.pool])
         chosen = sorted(pairs, key=_distance)[:SEVERAL]
         for seed in (None, 1):
             ahead = deque(chosen)
@@ -138,7 +129,6 @@ class Explorer:
             if quietest:
                 yield from quietest
                 return
-        yield from self._farthest(runs)
         for kind, place, model in self._answers(runs):
             for made in runs.stage.pairs(model):
                 yield Found(replace(made, origin=f"symbolic: {place}"), kind == "most")
@@ -156,31 +146,6 @@ class Explorer:
         self._quiet = runs.stage.params_in(total, model)
         quiet = "symbolic: the least noise"
         return [Found(replace(pair, origin=quiet), True, True) for pair in runs.stage.pairs(model)]
-
-    def _farthest(self, runs: _Runs) -> Iterator[Found]:
-        """The pair on which the answer moves farthest, of all that take the same branches.
-
-        With the noise as it is, that is where the loss is largest. Values stay within what the
-        claim's pairs span.
-        """
-        moved = runs.moved
-        if not moved or self._met["far"] >= DOZENS:
-            return
-        self._met["far"] += 1
-        path = [part for run in (runs.d1, runs.d2) for part in runs.before(run, len(run.branches))]
-        inside = [*runs.stage.facts, *runs.stage.within(self._spans), *map(closed, path)]
-        far = self._questions.farthest(inside, moved)
-        if far is None or far <= self._far * (1 + EQUAL):
-            return
-        total = z3.Sum([z3.If(a >= b, a - b, b - a) for a, b in moved])
-        as_far = total >= z3.RealVal(str(far))
-        model = self._questions.any([*inside, as_far], runs.stage.known)
-        if model is None:
-            return
-        origin = f"symbolic: the answer may move by {float(far):g}, the farthest by these branches"
-        for pair in runs.stage.pairs(model):
-            self._far = float(far)
-            yield Found(replace(pair, origin=origin), True)
 
     def _run(self, pair: Pair, seed: int | None) -> _Runs | None:
         deadline = Deadline(4 * NOTICED_SECONDS)
@@ -207,7 +172,7 @@ class Explorer:
             drawn = self._generated.drawn(pair)
             if drawn is None:
                 return None
-            strategy = Strategy(drawn, self._generated.redrawn)
+            strategy = Strategy(drawn, self._generated.redrawn, self._seen)
             stage = Stage(pair, self._relation, strategy, self._quiet)
             if stage.follows or stage.distinct is None:
                 break

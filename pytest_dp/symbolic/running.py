@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import re
-import types
 from collections.abc import Callable
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.limits import MANY
 from pytest_dp.randomness.catalogue import draw_kind_of, size_of
 from pytest_dp.randomness.requests import RNG, Request
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument, stand_in
-from pytest_dp.reach import is_bound
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import apply_instrument
-from pytest_dp.sampling.shadowing import functions_of, shadow
+from pytest_dp.sampling.shadowing import shadow
 from pytest_dp.symbolic.arrays import cells, found_in, note, values_of
 from pytest_dp.symbolic.functions import (
     NAMES,
-    Pattern,
     functions_of_stand_ins,
-    numbers_in,
     released,
 )
 from pytest_dp.symbolic.numbers import term
@@ -104,24 +97,10 @@ def traced(
         copied, _ = call.copy_alone()
         data = data_of(trace)
         shadow(copied.mechanism, NAMES)
-        for function in functions_of(copied.mechanism):
-            _take_patterns(function)
         with apply_instrument(instrument, deadline), functions_of_stand_ins().in_place():
             output = copied.one(data, stand_in(instrument, RNG))
     except (CannotCopy, CannotInstrument, ClaimError, MechanismError, OutOfTime):
         return None
     for truth in released(output):
         trace.release(truth.condition, truth.value)
-    trace.outputs = list(islice(numbers_in(output), MANY))
     return trace
-
-
-def _take_patterns(function: types.FunctionType) -> None:
-    """Let a function of a copy match stand-ins against the patterns that it knows."""
-    names = function.__globals__
-    for name, value in list(names.items()):
-        if isinstance(value, re.Pattern):
-            names[name] = Pattern(value)
-    for cell in function.__closure__ or ():
-        if is_bound(cell) and isinstance(cell.cell_contents, re.Pattern):
-            cell.cell_contents = Pattern(cell.cell_contents)

@@ -63,17 +63,6 @@ class Questions:
         smallest = z3.Const("smallest", objective.sort())
         return self._ask("least", hard, [smallest == objective])
 
-    def farthest(self, hard: Sequence[Any], both: Sequence[tuple[Any, Any]]) -> Fraction | None:
-        """How far pairs of numbers may be apart in all; None if that is not found soon."""
-        apart = [z3.Real(f"apart {at}") for at in range(len(both))]
-        equations = [
-            z3.Implies(larger >= smaller, distance == larger - smaller)
-            for distance, (a, b) in zip(apart, both, strict=True)
-            for larger, smaller in ((a, b), (b, a))  # much quicker than a maximum of both
-        ]
-        model = self._ask("farthest", hard, equations)
-        return None if model is None else sum(map(model.number, apart), start=Fraction(0))
-
     def _can_read(self, seconds: float) -> bool:
         assert self._process is not None
         assert self._process.stdout is not None
@@ -127,12 +116,3 @@ class Questions:
         except (OSError, ValueError):  # it has ended
             return None
         return answered
-
-
-def closed(condition: Any) -> Any:
-    """A comparison together with its boundary, where answers are mostly continuous."""
-    inner = condition.arg(0) if z3.is_not(condition) else condition
-    if not (z3.is_lt(inner) or z3.is_gt(inner) or z3.is_le(inner) or z3.is_ge(inner)):
-        return condition
-    a, b = inner.children()
-    return b >= a if (z3.is_lt(inner) or z3.is_le(inner)) ^ z3.is_not(condition) else a >= b

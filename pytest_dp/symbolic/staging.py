@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle, islice
+from itertools import accumulate, cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,15 @@ from pytest_dp.errors import ClaimError
 from pytest_dp.limits import LONG_DATASET, SEVERAL
 from pytest_dp.symbolic.arrays import array_of
 from pytest_dp.symbolic.functions import Rows, sized
-from pytest_dp.symbolic.leaves import Leaf, Record, Variable, Variables, constants_in, literal
+from pytest_dp.symbolic.leaves import (
+    Leaf,
+    Record,
+    Seen,
+    Variable,
+    Variables,
+    constants_in,
+    literal,
+)
 from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.trace import Trace
 
@@ -48,6 +55,8 @@ class Strategy:
 
     drawn: Drawn
     redraw: Redraw
+    seen: Mapping[Hashable, Seen]
+    """What the fields of its records were seen to hold."""
 
 
 class Stage:
@@ -98,18 +107,6 @@ class Stage:
             if any(str(variable.formula) in used for variable in leaf.variables)
         }
 
-    def within(self, spans: Mapping[Hashable, tuple[float, float]]) -> Iterator[Any]:
-        """Conditions on numbers to be within what their columns span; a strategy has its own."""
-        for record in (*self._d1, *self._d2) if self._strategy is None else ():
-            for name, leaf in record.leaves.items():
-                for variable in leaf.variables if name in spans else ():
-                    low, high = (type(variable.value)(end) for end in spans[name])
-                    yield z3.And(
-                        variable.formula >= literal(low), variable.formula <= literal(high)
-                    )
-        if self._size is not None:
-            yield self._size.known
-
     # Which variables D and D' share
 
     def _second(self) -> list[Record]:
@@ -148,44 +145,73 @@ class Stage:
 
     def _match_choices(self, strategy: Strategy) -> None:
         """Find the choices that variables are; others keep their values."""
+        self._let_ranges(strategy)
         first = [variable for record in self._d1 for variable in record.variables]
-        known = set(map(id, first))
-        rest = [v for record in self._d2 for v in record.variables if id(v) not in known]
+        second = [variable for record in self._d2 for variable in record.variables]
         params = [variable for leaf in self.params.values() for variable in leaf.variables]
-        choices = strategy.drawn.choices
-        starts = [
-            at for at, choice in enumerate(choices) if first and _same(choice, first[0].value)
-        ]
+        parts = strategy.drawn.choices
+        choices = [choice for part in parts for choice in part]
+        ends = list(accumulate(map(len, parts), initial=0))
+        if len(parts) == 2 and params:  # the number of a given pair, and those of parameters
+            sides = []
+            _aligned(params, choices, range(1, len(choices)), set())
+        elif len(parts) > 1:  # those of D, of D', and of parameters
+            sides = [(first, ends[0], ends[1]), (second, ends[1], ends[2])]
+            _aligned(params, choices, range(ends[2], len(choices)), set())
+        else:
+            known = set(map(id, first))
+            _aligned(params[::-1], choices, range(len(choices) - 1, -1, -1), set())  # drawn last
+            rest = [variable for variable in second if id(variable) not in known]
+            sides = [(first, 0, len(choices)), (rest, 0, len(choices))]
+        kept = {id(variable): list(variable.places) for variable in self._made.all}
+        leading = first[0].value if first else None
+        starts = [at for at, choice in enumerate(choices) if _same(choice, leading)]
         for start in starts[:SEVERAL] or [0]:
-            taken: set[int] = set()
-            _aligned(params[::-1], choices, range(len(choices) - 1, -1, -1), taken)  # drawn last
-            _aligned(first, choices, range(start, len(choices)), taken)
-            _aligned(rest, choices, range(len(choices)), taken)
+            taken = {at for places in kept.values() for at in places}
+            for variable in self._made.all:
+                variable.places = list(kept[id(variable)])
+            for variables, low, high in sides:
+                _aligned(variables, choices, range(max(low, start), high), taken)
             self.follows = self._follows(strategy)
             if self.follows:
                 break
         for variable in self._made.all:
-            if variable.choice is None:
+            if not variable.places:
                 self._made.facts.append(variable.known)
-            else:
-                variable.constraints = strategy.drawn.constraints[variable.choice]
+
+    def _let_ranges(self, strategy: Strategy) -> None:
+        for record in (*self._d1, *self._d2):
+            for name, leaf in record.leaves.items():
+                for variable in leaf.variables:
+                    variable.seen = strategy.seen.get(name, Seen())
+        for name, leaf in self.params.items():
+            for variable in leaf.variables:
+                variable.seen = strategy.seen.get(("with", name), Seen())
 
     def _follows(self, strategy: Strategy) -> bool:
         """Whether other choices make the values that are expected; `distinct` is what they make."""
-        changes: dict[int, Any] = {}
+        new: dict[int, Any] = {}
         for variable in self._made.all:
-            if variable.choice is not None:
-                constraints = strategy.drawn.constraints[variable.choice]
-                changes[variable.choice] = _another(variable.value, constraints, len(changes))
-        self.distinct = strategy.redraw(self.pair, changes)
-        wanted = lambda variable: changes.get(variable.choice, variable.value)  # noqa: E731
+            if variable.places:
+                new[id(variable)] = _another(variable.value, variable.seen, len(new))
+        self.distinct = strategy.redraw(self.pair, self._changes(new))
+        wanted = lambda variable: new.get(id(variable), variable.value)  # noqa: E731
         return self.distinct is not None and self._makes(self.distinct, wanted)
+
+    def _changes(self, values: Mapping[int, Any]) -> dict[int, Any]:
+        """Return other choices by their numbers, of values by the variables that have them."""
+        return {
+            at: values[id(variable)]
+            for variable in self._made.all
+            if id(variable) in values and not _same(values[id(variable)], variable.value)
+            for at in variable.places
+        }
 
     def _makes(self, pair: Pair, value_of: Callable[[Variable], Any]) -> bool:
         """Whether a pair has the values that are expected."""
         try:
             d1, d2, params = self._with(value_of)
-        except ValueError:  # such as of a day that its month has not
+        except ValueError:
             return False
         return key((_rows(pair.d1), _rows(pair.d2), dict(pair.params))) == key((d1, d2, params))
 
@@ -221,12 +247,7 @@ class Stage:
             values = {id(variable): variable.found(model) for variable in self._made.all}
             value_of: Callable[[Variable], Any] = lambda variable: values[id(variable)]  # noqa: E731
             if self._strategy is not None:
-                changes = {
-                    v.choice: values[id(v)]
-                    for v in self._made.all
-                    if v.choice is not None and not _same(values[id(v)], v.value)
-                }
-                pair = self._strategy.redraw(self.pair, changes)
+                pair = self._strategy.redraw(self.pair, self._changes(values))
                 return [pair] if pair is not None and self._makes(pair, value_of) else []
             d1, d2, params = self._with(value_of)
             return list(self._between(d1, d2, params, value_of))
@@ -249,15 +270,13 @@ class Stage:
             yield replace(made, params=params)
 
 
-def spans_of(pairs: Sequence[Pair]) -> dict[Hashable, tuple[float, float]]:
-    """The smallest and the largest number in each column."""
+def seen_in(pairs: Sequence[Pair]) -> dict[Hashable, Seen]:
+    """Return what each field of records, and each parameter, was seen to hold."""
     records = (record for pair in pairs for data in (pair.d1, pair.d2) for record in _rows(data))
-    columns = {name: list(column.values()) for name, column in columns_of(records).items()}
-    return {
-        name: (min(values), max(values))
-        for name, values in columns.items()
-        if all(type(value) in (int, float) and math.isfinite(value) for value in values)
-    }
+    seen = {name: Seen.of(column.values()) for name, column in columns_of(records).items()}
+    for name in pairs[0].params if pairs else ():
+        seen["with", name] = Seen.of(pair.params.get(name) for pair in pairs)
+    return seen
 
 
 def _rows(data: Any) -> list[Any]:
@@ -302,20 +321,16 @@ def _aligned(
     for variable in variables:
         for place, at in enumerate(ahead):
             if at not in taken and _same(choices[at], variable.value):
-                variable.choice, ahead = at, ahead[place + 1 :]
+                variable.places.append(at)
+                ahead = ahead[place + 1 :]
                 taken.add(at)
                 break
-        else:
-            variable.choice = None
 
 
-def _another(value: Any, constraints: Mapping[str, Any], number: int) -> Any:
-    """Another choice that is allowed, for each number another one; the same if none is near."""
-    low, high = constraints.get("min_value"), constraints.get("max_value")
+def _another(value: Any, seen: Seen, number: int) -> Any:
+    """Another value that may be allowed, for each number another one; the same if none is near."""
     if is_real(value) and not isinstance(value, bool):
         for other in (value + 1 + number, value - 1 - number):
-            if (low is None or other >= low) and (high is None or other <= high):
+            if seen.low <= other <= seen.high:
                 return other
-    if isinstance(value, str) and (constraints.get("min_size") or 0) < len(value):
-        return value[:-1]
-    return value
+    return value[:-1] if isinstance(value, str) else value

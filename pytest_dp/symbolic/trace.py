@@ -62,15 +62,13 @@ class Trace:
 
     `branches` are its decisions in order. `facts` are conditions without which formulas would not
     be what they are, each behind so many branches. `scales` are those of its noise, as far as they
-    depend on the inputs, and `outputs` the numbers in its output. `concrete` counts what turned
-    stand-ins into plain values.
+    depend on the inputs. `concrete` counts what turned stand-ins into plain values.
     """
 
     def __init__(self) -> None:
         self.branches: list[Branch] = []
         self.facts: list[tuple[int, Any]] = []
         self.scales: list[Any] = []
-        self.outputs: list[Any] = []
         self.concrete: Counter[str] = Counter()
         self._numbers: Counter[Place] = Counter()
         self._hashed: list[tuple[Any, Any]] = []

@@ -20,14 +20,6 @@ FAULTS = (
         SYMBOLIC + "test_arithmetic[branches-whole]",
     ),
     Fault(
-        "folds-of-case-lost",
-        "symbolic/texts.py",
-        "            return z3.InRe(self.formula, joined(parts))",
-        "            return self.formula == z3.StringVal(other)",
-        "Behind a fold of case, only small letters are found.",
-        SYMBOLIC + "test_texts[case]",
-    ),
-    Fault(
         "params-louder",
         "symbolic/proposing.py",
         "model = self._questions.least(runs.facts, total)",

@@ -111,3 +111,15 @@ def test_names_that_the_page_gives_exist():
         assert last in named or ".".join(["pytest_dp", *path, last]) in modules(), dotted
     for path in re.findall(r"`([\w/]+\.py)`", PAGE.split("## An audit")[1]):
         assert (HOUSE / path).is_file(), path
+
+
+def test_only_public_modules_of_hypothesis_are_imported():
+    private = re.compile(r"hypothesis\.(internal|control|_(?!_)|strategies\._)")
+    names = set()
+    for tree in modules().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    assert not {name for name in names if private.match(name)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from random import Random
 
 import hypothesis
 import pytest
@@ -12,10 +11,21 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
 from pytest_dp import audit
-from pytest_dp.inputs import drawing
-from pytest_dp.inputs.drawing import choices_work, draws, mutated, shrunk
+from pytest_dp.inputs import drawing, simplifying
+from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade
+from pytest_dp.inputs.simplifying import simplify
 
 NUMBERS = st.lists(st.integers(-50, 1_000))
+
+
+def shrunk(strategy, drawn, still_fails, seconds):
+    def remake(requests):
+        made = remade(strategy, [choices for (choices,) in requests])
+        return [one and Drawn(one.value, (one.choices,)) for one in made]
+
+    given = Drawn(drawn.value, (drawn.choices,))
+    found = simplify(remake, given, still_fails, seconds)
+    return drawn if found is given else found
 
 
 def values(strategy, number=1, count=100, constants=()):
@@ -91,28 +101,6 @@ def test_what_is_rejected_is_none_by_given(by_given_only):
     assert values(st.integers().filter(lambda n: False), count=9) == []
 
 
-def test_mutations_stay_in_the_strategy_and_are_near():
-    strategy = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abc")), max_size=6)
-    pool = [one for one in islice(draws(strategy, 1), 50) if one]
-    drawn = next(one for one in pool if len(one.value) >= 4)
-    random, kept = Random(1), []
-    for _ in range(60):
-        made = mutated(strategy, drawn, random.choice(pool), random)
-        if made is not None:
-            assert len(made.value) <= 6
-            assert all(0 <= n <= 9 and c in "abc" for n, c in made.value)
-            kept.append(len([1 for record in made.value if record in drawn.value]))
-    assert len(kept) > 45
-    assert sum(n >= 2 for n in kept) > 20
-    assert max(len(drawn.value) for drawn in pool) >= 4
-
-
-def test_mutations_of_what_has_no_choices():
-    empty = drawing.Drawn([])
-    assert mutated(NUMBERS, empty, empty, Random(1)) is None
-    assert shrunk(NUMBERS, empty, lambda _: True, 1.0) is empty
-
-
 def test_values_are_shrunk_inside_of_their_strategy():
     drawn = next(one for one in draws(NUMBERS, 1) if one and sum(one.value) > 700)
     assert shrunk(NUMBERS, drawn, lambda numbers: sum(numbers) > 700, 10.0).value == [701]
@@ -134,7 +122,7 @@ def test_shrinking_ends_in_time(monkeypatch):
         late.append(now[0] >= 3.5)
         return numbers
 
-    monkeypatch.setattr(drawing.clocks, "seconds", lambda: now[0])
+    monkeypatch.setattr(simplifying.clocks, "seconds", lambda: now[0])
     small = shrunk(NUMBERS.map(making), drawn, slowly, 3.5)
     assert now[0] == 4.0
     assert late.count(True) <= 1, "nothing is tried any more"
@@ -168,7 +156,7 @@ def test_an_audit_says_that_another_version_of_hypothesis_loses_mutation(monkeyp
     claim = {"eps": 1.0, "pairs": pairs, "max_samples": 200}
     usual = audit(moved, **claim)
     assert not any("Hypothesis" in str(note) for note in usual.notes)
-    monkeypatch.setattr(drawing, "_drawn", of_another_version)
+    monkeypatch.setattr(drawing, "remade", of_another_version)
     choices_work.cache_clear()
     try:
         result = audit(moved, **claim)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import islice
-from random import Random
 
 import numpy as np
 import pandas as pd
@@ -171,10 +170,9 @@ def test_what_a_strategy_asks_of_its_datasets_holds_in_each_pair(datasets, claim
     claim = {"neighbors": "add_remove_one", **claim}
     made = source(inputs=datasets, **claim)
     further = [*islice(made.generated.propose([]), 20)]
-    changed = [made.generated.mutated(pair, Random(1)) for pair in made.given]
     small = made.generated.shrunk(made.given[-1], lambda pair: True, 0.1)
     assert len({pair.content for pair in (*made.given, *further)}) == DOZENS + 20
-    for pair in filter(None, (*made.given, *further, *changed, small)):
+    for pair in filter(None, (*made.given, *further, small)):
         assert holds(pair.d1)
         assert holds(pair.d2)
 
@@ -212,21 +210,6 @@ def test_few_pairs_come_to_an_end():
     assert list(made.propose([])) == []
 
 
-def test_mutated_pairs_are_neighbours_in_the_strategy():
-    made, random = generated(), Random(1)
-    known = {pair.content for pair in made.pairs}
-    found = [made.mutated(pair, random) for pair in made.pairs for _ in range(3)]
-    assert len([pair for pair in found if pair is not None]) > 50
-    for pair in filter(None, found):
-        assert RELATIONS["add_remove_one"]().fault(pair.d1, pair.d2) == ""
-        assert all(0 <= age <= 120 and c in "abcd" for age, c in (*pair.d1, *pair.d2))
-    assert len({pair.content for pair in filter(None, found)} - known) > 25
-    again = next(pair for pair in found if pair is not None)
-    assert made.mutated(again, random) is not None
-    assert made.mutated(again.reversed(), random) is not None
-    assert made.mutated(generated(seed=9).pairs[-1], random) is None
-
-
 def test_pairs_are_shrunk():
     made, asked = generated(), []
 
@@ -253,7 +236,6 @@ def test_without_choices_pairs_are_drawn_and_stay_as_they_are(monkeypatch):
     made = generated(st.lists(st.integers(0, 9), max_size=3))
     assert len(made.pairs) == DOZENS
     assert [] in [side for pair in made.pairs for side in (pair.d1, pair.d2)]
-    assert made.mutated(made.pairs[0], Random(1)) is None
     assert made.shrunk(made.pairs[0], lambda _: True) is made.pairs[0]
 
 

@@ -17,7 +17,7 @@ from pytest_dp.datasets import key, records_of
 from pytest_dp.datasets.relations import AddRemoveOne, Pair, ReplaceOne
 from pytest_dp.inputs import resolved, source_of
 from pytest_dp.inputs.examples import Examples
-from pytest_dp.inputs.neighbourhoods import neighbourhoods
+from pytest_dp.inputs.pair_makers import EditedPairs
 from pytest_dp.results.screened import LEAST_PAIRS, WANTED_PAIRS, wanted_pairs
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.search import widened
@@ -100,10 +100,11 @@ STRATEGIES = {
 @pytest.mark.parametrize(("strategy", "yields"), STRATEGIES.values(), ids=STRATEGIES)
 def test_screened_pairs_of_a_strategy_are_ones_that_it_yields(strategy, yields, relation):
     relation = {"add_remove_one": AddRemoveOne(), "replace_one": ReplaceOne()}[relation]
-    for made in islice(neighbourhoods(strategy, relation, 1), 60):
-        assert yields(made.pair.d1)
-        assert yields(made.pair.d2)
-        assert not relation.fault(made.pair.d1, made.pair.d2)
+    draws = islice(EditedPairs(strategy, relation=relation).draws(1), 120)
+    for drawn in filter(None, draws):
+        assert yields(drawn.value.d1)
+        assert yields(drawn.value.d2)
+        assert not relation.fault(drawn.value.d1, drawn.value.d2)
 
 
 LEAKING = [

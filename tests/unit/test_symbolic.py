@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import re
 import signal
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations, islice, pairwise, permutations, product
+from itertools import combinations, islice, permutations, product
 
 import numpy as np
 import pandas as pd
@@ -25,12 +24,11 @@ from pytest_dp.sampling.copies import Pristine
 
 z3 = pytest.importorskip("z3")
 
+
 from pytest_dp.symbolic.arrays import array_of  # noqa: E402
-from pytest_dp.symbolic.days import ordinal_of  # noqa: E402
 from pytest_dp.symbolic.functions import NAMES, functions_of_stand_ins  # noqa: E402
 from pytest_dp.symbolic.leaves import Variables, _unescaped, literal  # noqa: E402
 from pytest_dp.symbolic.numbers import Truth  # noqa: E402
-from pytest_dp.symbolic.patterns import PatternError, matching  # noqa: E402
 from pytest_dp.symbolic.proposing import Explorer  # noqa: E402
 from pytest_dp.symbolic.solving import Questions  # noqa: E402
 from pytest_dp.symbolic.texts import Text  # noqa: E402
@@ -60,14 +58,7 @@ def holds_elsewhere(function, start, others):
     path = [branch.taken for branch in trace.branches] + [fact for _, fact in trace.facts]
     for other in others:
         variables = [variable for leaf in leaves for variable in leaf.variables]
-        values = [
-            part
-            for value in other
-            for part in (
-                (value.year, value.month, value.day) if type(value) is dt.date else (value,)
-            )
-        ]
-        put = [(v.formula, literal(value)) for v, value in zip(variables, values, strict=True)]
+        put = [(v.formula, literal(value)) for v, value in zip(variables, other, strict=True)]
 
         def at(term, put=put):
             return z3.simplify(z3.substitute(term, *put))
@@ -171,19 +162,7 @@ TEXTS = {
     "order": lambda s: s < "aA",
     "prefix": lambda s: s.startswith(("ab", "b")),
     "suffix": lambda s: s.endswith("b"),
-    "case": lambda s: s.lower() == "ab",
-    "capitals": lambda s: s.upper() == "AB",
-    "no such case": lambda s: s.lower() == "Ab",
-    "case within": lambda s: s.casefold().startswith("ab"),
-    "cut": lambda s: s[1:] == "b",
-    "from the end": lambda s: s[-2:] == "ab",
-    "a letter": lambda s: s[0] == "b",
     "joined": lambda s: "x" + s + "y" == "xaby",
-    "found": lambda s: s.find("b"),
-    "letters": lambda s: s.isalpha(),
-    "no digits": lambda s: s.isdigit(),
-    "stripped": lambda s: s.strip() == "ab",
-    "replaced": lambda s: s.replace("x", "y") == "ab",
 }
 
 
@@ -193,73 +172,10 @@ def test_texts(name):
     assert holds_elsewhere(TEXTS[name], ("aab",), words) > 10
 
 
-def test_texts_of_digits_and_their_lengths():
-    numbers = [(f"{n:03}",) for n in range(0, 1000, 17)]
-    assert holds_elsewhere(
-        lambda s: to_int(s) if hasattr(s, "trace") else int(s), ("012",), numbers
-    )
+def test_lengths_of_texts():
     assert holds_elsewhere(
         lambda s: to_len(s) if hasattr(s, "trace") else len(s), ("ab",), [(w,) for w in WORDS]
     ) == len(WORDS)
-
-
-@pytest.mark.parametrize("how", ["match", "fullmatch", "search"])
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "ab",
-        "a|bA",
-        "^a",
-        "b$",
-        "^ab?$",
-        "[aA]b",
-        "[^a]",
-        "[^a-b]",
-        "a{2}",
-        "a{1,2}b",
-        "(ab)*",
-        ".b",
-        r"\w+b",
-    ],
-)
-def test_patterns_match_what_python_matches(pattern, how):
-    for flags in (0, re.IGNORECASE):
-        formula = matching(pattern, flags, how)
-        for word in WORDS:
-            expected = getattr(re, how)(pattern, word, flags) is not None
-            solver = z3.Solver()
-            solver.add(z3.InRe(z3.StringVal(word), formula))
-            assert (solver.check() == z3.sat) == expected, word
-
-
-@pytest.mark.parametrize("pattern", [r"(a)\1", "(?=a)b", r"\bab", "a(?m:^)"])
-def test_patterns_that_z3_has_not(pattern):
-    with pytest.raises(PatternError):
-        matching(pattern, re.compile(pattern).flags, "search")
-
-
-DAYS = [(dt.date(2001, 1, 1) + dt.timedelta(37 * n),) for n in range(300)]
-OF_DAYS = {
-    "year": lambda day: day.year,
-    "ordinal": lambda day: day.toordinal(),
-    "weekday": lambda day: day.weekday(),
-    "before": lambda day: day < dt.date(2010, 6, 15),
-    "at least": lambda day: day >= dt.date(2010, 6, 15),
-    "equal": lambda day: day == DAYS[7][0],
-    "since": lambda day: (day - dt.date(2004, 2, 29)).days,
-    "until": lambda day: dt.date(2004, 2, 29) - day > dt.timedelta(40),
-}
-
-
-@pytest.mark.parametrize("name", OF_DAYS)
-def test_days(name):
-    assert holds_elsewhere(OF_DAYS[name], (dt.date(2012, 2, 29),), DAYS) == len(DAYS)
-
-
-def test_days_of_the_calendar():
-    for day in (dt.date(1, 1, 1), dt.date(1900, 3, 1), dt.date(2000, 2, 29), dt.date(9999, 12, 31)):
-        number = ordinal_of(*(z3.IntVal(part) for part in (day.year, day.month, day.day)))
-        assert z3.simplify(number).as_long() == day.toordinal()
 
 
 # What is proposed
@@ -289,8 +205,7 @@ GATES = {
     "fields": (lambda data: any(5 * a - 3 * b == 77 for a, b in data), ROWS),
     "two rows": (lambda data: len(data) > 1 and data[0][0] + data[1][1] == 150, ROWS),
     "looked up": (lambda data: len({a for a, _ in data}) < len(data) - 1, ROWS),
-    "case": (lambda data: any(name.lower() == "abc-9" for name in data), NAMES_OF),
-    "pattern": (lambda data: any(re.match(r"x-\d{2}$", name) for name in data), NAMES_OF),
+    "prefix": (lambda data: any(name.startswith("x-9") for name in data), NAMES_OF),
     "numpy": (lambda data: np.dot(data, [3, 1, 2]) == 700, queries(3)),
     "length": (lambda data: len(data) >= 40, [[1, 2, 3], [2, 2]]),
 }
@@ -312,7 +227,7 @@ def test_pairs_are_found_behind_a_gate_and_beside_it(name):
 
 def test_questions_have_the_same_answers_again():
     claim = {"inputs": NAMES_OF, "neighbors": "add_remove_one"}
-    first, again = (proposed(gated(GATES["case"][0]), 1, **claim)[0] for _ in range(2))
+    first, again = (proposed(gated(GATES["prefix"][0]), 1, **claim)[0] for _ in range(2))
     assert first == again
 
 
@@ -436,9 +351,7 @@ def unending(kind, questions):
         return questions.most(hard, [a * b > c * c + 1 for a, b, c in permutations(x, 3)], [])
     hard += [a * b <= 1 for a, b in combinations(x, 2)]
     hard.append(z3.Sum([number * number for number in x]) <= 100)
-    if kind == "least":
-        return questions.least(hard, -z3.Sum(x))
-    return questions.farthest(hard, list(pairwise(x)))
+    return questions.least(hard, -z3.Sum(x))
 
 
 @pytest.fixture
@@ -448,7 +361,7 @@ def questions():
     asked.close()
 
 
-@pytest.mark.parametrize("kind", ["any", "most", "least", "farthest"])
+@pytest.mark.parametrize("kind", ["any", "most", "least"])
 def test_a_question_that_does_not_end_is_given_up(kind, questions, monkeypatch):
     monkeypatch.setattr("pytest_dp.symbolic.solving.QUESTION_SECONDS", 0.5)
     assert questions.any([z3.Int("a") == 3], []).number(z3.Int("a")) == 3  # it has started
@@ -478,7 +391,6 @@ def test_answers_are_those_of_z3(questions):
     square = [x >= 0, x <= 3, y >= 0, y <= 5, n >= 2, n <= 7]
     assert questions.least(square, z3.ToReal(n) - x).number(x) == 3
     assert questions.least(square, n).number(n) == 2
-    assert questions.farthest(square, [(x, y), (y, z3.ToReal(n))]) == 3 + 7
     most = questions.most(square, [x > 1, x > 2, x < 1], [n == 4])
     assert most.number(x) > 2
     assert most.number(n) == 4
@@ -502,7 +414,7 @@ def test_answers_do_not_depend_on_questions_before(questions):
     assert [questions.any(hard, []).number(number) for number in a] == first
 
 
-# Arguments of least noise, and worst inputs
+# Arguments of least noise
 
 
 def above_threshold(answers, rng, threshold, most):
@@ -520,7 +432,8 @@ def above_threshold(answers, rng, threshold, most):
 def test_arguments_are_those_of_least_noise_on_which_answers_part():
     params = {"threshold": between(0, 9), "most": between(1, 5)}
     claim = {"pairs": [([3] * 4, [4] * 4)], "neighbors": "all_queries", "params": params}
-    pairs, _ = proposed(above_threshold, 5, **claim)
+    others = lambda pair: pair.params != {"threshold": 4, "most": 1}  # noqa: E731
+    pairs, _ = proposed(above_threshold, 5, others, **claim)
     assert {"threshold": 4, "most": 1} in [dict(pair.params) for pair in pairs]
 
 
@@ -537,41 +450,3 @@ def test_between_draws_numbers_of_its_range(low):
 def test_between_refuses_what_is_no_range(ends):
     with pytest.raises(ClaimError, match=re.escape(f"{between(*ends)}") + r".*between\(1, 5\)"):
         expand({"eps": 1.0, "pairs": [(0, 1)], "params": {"k": between(*ends)}})
-
-
-def clipped(data):
-    return sum(min(max(x, -40), 90) for x in data)
-
-
-FARTHEST = {
-    "a sum": (sum, "add_remove_one", 250),
-    "clipped": (clipped, "replace_one", 130),
-    "a kink": (lambda data: sum(x if x < 240 else 3 * x for x in data), "replace_one", 850),
-    "spread": (lambda data: max(data) - min(data), "replace_one", 350),
-}
-
-
-@pytest.mark.spot(2)
-@pytest.mark.parametrize("name", FARTHEST)
-def test_the_pair_on_which_the_answer_moves_farthest(name):
-    answer, neighbors, farthest = FARTHEST[name]
-    data = st.lists(st.integers(-100, 250), min_size=3, max_size=3)
-    data = data if neighbors == "replace_one" else st.lists(st.integers(-100, 250), max_size=3)
-    mechanism = lambda data, rng: answer(data) + rng.laplace(scale=9.0)  # noqa: E731
-    pairs, _ = proposed(
-        mechanism,
-        start=lambda pair: abs(answer(pair.d1) - answer(pair.d2)) < 60,
-        inputs=data,
-        neighbors=neighbors,
-    )
-    moves = [abs(answer(pair.d1) - answer(pair.d2)) for pair in pairs]
-    assert max(moves) == farthest
-    assert any("farthest" in pair.origin for pair in pairs)
-
-
-def test_worst_inputs_stay_within_what_the_examples_span():
-    mechanism = lambda data, rng: sum(data) + rng.laplace()  # noqa: E731
-    moved = lambda pair: abs(sum(pair.d1) - sum(pair.d2))  # noqa: E731
-    claim = {"inputs": [[3, 18, 7], [5]], "neighbors": "replace_one"}
-    pairs, _ = proposed(mechanism, start=lambda pair: moved(pair) < 5, **claim)
-    assert max(map(moved, pairs)) == 15
