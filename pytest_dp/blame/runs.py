@@ -167,11 +167,6 @@ class Runs:
     def draw_at(self, line: Site) -> Draw:
         return next(draw for run in self.all_runs() for draw in run.draws_at(line))
 
-    @cached_property
-    def lines_of_differing(self) -> frozenset[Site]:
-        """The lines of which draws reach a leaf that differs."""
-        return frozenset().union(*map(self.lines_of, self.differing))
-
     def lines_of(self, place: str) -> frozenset[Site]:
         """The lines of which draws reach the leaf at a place, on either input."""
         return self.lines_on(0, place) | self.lines_on(1, place)

@@ -26,9 +26,9 @@ from pytest_dp.settings import FIELDS, GRADES
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.result import AuditResult
 
-MENDED = (
+FIXED = (
     "A violation is expected here, by the mark xfail(strict=True), and none was found. If it is "
-    "mended, take the mark away."
+    "fixed, take the mark away."
 )
 
 
@@ -212,12 +212,12 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         del report.wasxfail  # what is not known to be broken is not the violation that was expected
         report.outcome = "failed"
         report.longrepr = f"{UNTOLD}\n{error}"
-    is_mended = str(report.longrepr).startswith("[XPASS(strict)]")
-    if is_mended and (found := audits_of(item).records):
-        told = UNTOLD if found[-1][0].status == "inconclusive" else MENDED
+    is_fixed = str(report.longrepr).startswith("[XPASS(strict)]")
+    if is_fixed and (found := audits_of(item).records):
+        told = UNTOLD if found[-1][0].status == "inconclusive" else FIXED
         report.longrepr = f"{told}\n{report.longrepr}"
     # Whatever else went wrong around a generated item, its claim was not audited.
-    unaudited = ours or (report.failed and hasattr(item, "declaration") and not is_mended)
+    unaudited = ours or (report.failed and hasattr(item, "declaration") and not is_fixed)
     if call.when != "call" and not (unaudited and call.when == "setup"):
         return
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm

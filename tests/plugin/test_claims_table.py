@@ -96,7 +96,7 @@ def test_a_known_violation_is_not_red_until_it_is_mended(pytester):
     pytester.makepyfile(KNOWN)
     result = pytester.runpytest("-p", "no:cacheprovider")
     result.assert_outcomes(xfailed=1, failed=1)
-    result.stdout.fnmatch_lines(["*If it is mended, take the mark away.*", "*theirs #12*"])
+    result.stdout.fnmatch_lines(["*If it is fixed, take the mark away.*", "*theirs #12*"])
     result.stdout.fnmatch_lines(["broken, as the test expects: vendor[[]broken]"])
     assert "ERROR" not in result.stdout.str()
 
