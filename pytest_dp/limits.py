@@ -108,7 +108,6 @@ TOTAL_ROOM, MIN_ROOM = 2_000_000, 50_000  # numbers kept on either input, and of
 
 # Shares of alpha. What either side loses is the logarithm of its share, of some 14 at alpha = 1e-6.
 ALPHA_SHARE = 0.5  # for the divergence, beside events
-ATTACK_SHARE = 0.9  # for the attack, where a readable event is counted as well
 PAIRED_SHARE = 0.98  # for counts in pairs; what is left is for counting again without them
 COUPLED_SHARE = 0.95  # for bets on coupled draws; what is left is for a start without them
 NOT_IID = 1e-9  # p-value: larger ones refuse right mechanisms, smaller ones let bound runs pass

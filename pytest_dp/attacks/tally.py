@@ -16,41 +16,36 @@ from pytest_dp.results.pictures import Histogram
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts outputs: all, above an attack's threshold, at it, in an event, above another's.
+    """Counts outputs: all, in an event, at the threshold of an attack, and above another's.
 
     Behind these counts are those of the codes of `bars`.
     """
 
-    attack: Attack | None
-    event: Event | None
+    event: Event | Attack
     other: Attack | None = None
-    bars: tuple[Bars, ...] = ()
+    bars: Bars | None = None
 
     def __call__(self, outputs: Outputs) -> Ints:
         return self.counted(tabulate(outputs))[0]
 
     def counted(self, table: Table) -> tuple[Ints, Bools]:
-        """The counts, and what of them is told output by output: the hits, shape (4, n)."""
+        """The counts, and what of them is told output by output: the hits, shape (3, n)."""
         hits = np.array(self.hits(table))
-        counts = [[len(table)], hits.sum(1), *(bars.counts(table) for bars in self.bars)]
-        return np.concatenate(counts), hits
+        codes = [] if self.bars is None else [self.bars.counts(table)]
+        return np.concatenate([[len(table)], hits.sum(1), *codes]), hits
 
     def hits(self, table: Table) -> list[Bools]:
-        """Which outputs are above the threshold, at it, in the event, above the other one's."""
+        """Which outputs are in the event, at its threshold, above the other one's."""
         nothing = np.zeros(len(table), bool)
-        above, at = self.attack.hits(table) if self.attack is not None else (nothing, nothing)
-        inside = self.event.mask(table) if self.event is not None else nothing
-        others = self.other.mask(table) if self.other is not None else nothing
-        return [above, at, inside, others]
+        if isinstance(self.event, Attack):
+            inside, at = self.event.hits(table)
+        else:
+            inside, at = self.event.mask(table), nothing
+        return [inside, at, nothing if self.other is None else self.other.mask(table)]
 
-    def histograms(self, on_d: Ints, on_d2: Ints) -> dict[str, Histogram]:
-        """The bars by what they are about, the attack or the event, of counts on either input."""
-        ends = np.cumsum([5, *(2 * bars.size for bars in self.bars)])[:-1]
-        sides = (np.split(counts, ends)[1:] for counts in (on_d, on_d2))
-        return {
-            "attack" if bars.event is self.attack else "event": bars.histogram(*codes)
-            for bars, *codes in zip(self.bars, *sides, strict=True)
-        }
+    def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram | None:
+        """The bars, by counts on either input; None if there are none."""
+        return None if self.bars is None else self.bars.histogram(on_d[4:], on_d2[4:])
 
 
 @dataclass(frozen=True, slots=True)

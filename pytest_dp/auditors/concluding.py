@@ -266,11 +266,10 @@ def _shown_fields(
         held_out.check_independent(context, witness, tested)
     if tested is not None and distance is not None:
         tested = replace(tested, share=tested.share * (1 - ALPHA_SHARE))
-    bounded = [] if tested is None else held_out.bounds(context, tested)
-    shown = held_out.shown(bounded, context.guarantee.claimed) if bounded else None
-    if bounded:
-        outcome["strongest"] = held_out.described(bounded[0], witness)
-        outcome["loss"] = bounded[0].loss
+    shown = None if tested is None else held_out.bound_of(context, tested)
+    if shown is not None:
+        outcome["strongest"] = held_out.described(shown, witness)
+        outcome["loss"] = shown.loss
     if not bets.refuted and best.state in bets.bearing_out.suspects():
         with contextlib.suppress(OutOfTime):
             outcome["seen"] = in_one_sentence(_counterexample(bets, best, shown, bet))
@@ -278,7 +277,7 @@ def _shown_fields(
         with contextlib.suppress(OutOfTime):
             example = _counterexample(bets, best, shown, bet)
             outcome["counterexample"] = replace(example, divergence=distance)
-        outcome["lower"] = max([outcome["lower"], *(bound.lower for bound in bounded)])
+        outcome["lower"] = max(outcome["lower"], -math.inf if shown is None else shown.lower)
     outcome["pictures"] = _pictures(best, shown, outcome.get("counterexample"))
     return outcome
 

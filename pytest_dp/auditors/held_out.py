@@ -1,9 +1,6 @@
-"""Counts of an attack, and of a readable event beside it, on held-out samples.
+"""Counts of an event on held-out samples: a readable one, or a learned attack.
 
-Every auditor ends here, with the attack that its search, or its bets, came up with.
-
-With an event beside it, the attack's bound spends nine tenths of alpha and the event's the rest,
-which costs either next to nothing, so that both bounds hold at once.
+Every auditor ends here, with the event that its search, or its bets, came up with.
 
 Where both inputs are run with the same random numbers, pairs of outputs are counted. If a mechanism
 then proves unfit for that, what was counted is dropped, and other samples are counted at the small
@@ -12,9 +9,9 @@ share of alpha that is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,13 +20,14 @@ import numpy as np
 from pytest_dp.arrays import Ints
 from pytest_dp.attacks.bars import Bars, bars_of
 from pytest_dp.attacks.expected_bounds import first_share
+from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.tally import Hits, Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.moving import movement_sentence
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose
-from pytest_dp.limits import ATTACK_SHARE, MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS, SHOWN_OUTPUTS
+from pytest_dp.limits import MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS, SHOWN_OUTPUTS
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.results.pictures import Histogram
 from pytest_dp.results.result import Counterexample
@@ -50,20 +48,18 @@ random numbers are really shared: at most 5 %, and what is rounded up, from whic
 class Tested:
     """What was counted on held-out samples."""
 
-    counted: Mapping[str, Counts]
-    """Of the "attack", of the readable "event", or of both."""
+    counts: Counts
     varying_shares: tuple[float, ...] = ()
     """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
     share: float = 1.0
     """Of alpha, what they may spend."""
-    bars: Mapping[str, Histogram] = field(default_factory=dict)
-    """The outputs that were counted, as bars for the attack, and for the event."""
+    bars: Histogram | None = None
+    """The outputs that were counted, as bars."""
 
     def swapped(self) -> Tested:
         """The same, with the other input as the likelier one."""
-        counted = {kind: counts.swapped for kind, counts in self.counted.items()}
-        bars = {kind: drawn.swapped() for kind, drawn in self.bars.items()}
-        return replace(self, counted=counted, bars=bars)
+        bars = None if self.bars is None else self.bars.swapped()
+        return replace(self, counts=self.counts.swapped, bars=bars)
 
 
 def count(
@@ -108,12 +104,12 @@ def _count_pairs(
     if pairs < 1:
         return None
     tally = _tally(context, witness, drawn=drawn)
-    both = np.zeros(4, int)
+    both = 0
     groups: tuple[list[Ints], list[Ints]] = ([], [])
     for draws in draws_of(pairs):
         parts = context.sampler.measure(draws, Hits(tally), context.deadline)
         hits1, hits2 = (np.concatenate([hits for _, hits in part], axis=1) for part in parts)
-        both += (hits1 & hits2).sum(1)
+        both += int((hits1 & hits2)[0].sum())
         for group, part in zip(groups, parts, strict=True):
             group += [counts for counts, _ in part]
     sums = [np.sum(group, axis=0) for group in groups]
@@ -121,7 +117,7 @@ def _count_pairs(
         _counted(context, witness, sums, both),
         _varying_shares([np.array(group) for group in groups]),
         PAIRED_SHARE,
-        tally.histograms(*sums),
+        tally.histogram(*sums),
     )
 
 
@@ -137,34 +133,27 @@ def _paired_draws(pool: Pool, sides: tuple[int, int], pairs: int) -> list[list[D
 def _tally(context: Context, witness: Witness, *, drawn: bool) -> Tally:
     """What is counted of a witness, with bars for its events if these may be drawn."""
 
-    def designed() -> tuple[Bars, ...]:
+    def designed() -> Bars:
         table = first_pairs(*witness.state.outputs.table(), SHOWN_OUTPUTS)[0]
-        events = (witness.attack, witness.event)
-        return tuple(bars_of(event, table) for event in events if event is not None)
+        return bars_of(witness.event, table)
 
-    bars: tuple[Bars, ...] = ()
+    bars: Bars | None = None
     with suppress(OutOfTime):
-        bars = within(context.to_conclude(), designed) if drawn else ()
-    return Tally(witness.attack, witness.event, witness.middle, bars)
+        bars = within(context.to_conclude(), designed) if drawn else None
+    return Tally(witness.event, witness.middle, bars)
 
 
 def _counted(
-    context: Context, witness: Witness, sums: list[Ints], both: Ints | None = None
-) -> dict[str, Counts]:
-    """Counts of what there is of a witness, by those of a `Tally` on either input.
+    context: Context, witness: Witness, sums: list[Ints], both: int | None = None
+) -> Counts:
+    """Counts of a witness, by those of a `Tally` on either input.
 
     Each output at the threshold of an attack is included with a probability.
     """
     coins = np.random.default_rng(stream(context.seed, Purpose.TEST, len(sums)))
-    (n1, n2), counted = (int(s[0]) for s in sums), {}
-    if witness.attack is not None:
-        tie = witness.attack.tie
-        c1, c2 = (int(s[1]) + int(coins.binomial(int(s[2]), tie)) for s in sums)
-        counted["attack"] = Counts(c1, n1, c2, n2, None if both is None else int(both[0]))
-    if witness.event is not None:
-        c1, c2 = (int(s[3]) for s in sums)
-        counted["event"] = Counts(c1, n1, c2, n2, None if both is None else int(both[2]))
-    return counted
+    tie = witness.event.tie if isinstance(witness.event, Attack) else 0.0
+    c1, c2 = (int(s[1]) + int(coins.binomial(int(s[2]), tie)) for s in sums)
+    return Counts(c1, int(sums[0][0]), c2, int(sums[1][0]), both)
 
 
 def _count_apart(
@@ -194,14 +183,13 @@ def _count_apart(
     groups = [np.array(g) for g in context.sampler.measure(draws, tally, context.deadline)]
     sums = [group.sum(axis=0) for group in groups]
     counted = _counted(context, witness, sums)
-    return Tested(counted, _varying_shares(groups), bars=tally.histograms(*sums))
+    return Tested(counted, _varying_shares(groups), bars=tally.histogram(*sums))
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     """Shares of runs that were in one of the events, if they vary beyond chance; else empty."""
     for group in groups:
-        attacked = group[:, 1], group[:, 2], group[:, 1] + group[:, 2]
-        for hits in (*attacked, group[:, 3], group[:, 4]):
+        for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2], group[:, 3]):
             p, shares = assumptions.same_in_all_chunks(hits, group[:, 0])
             if p < NOT_IID:
                 return tuple(shares)
@@ -211,32 +199,19 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
 def check_independent(context: Context, witness: Witness, tested: Tested) -> None:
     """Refuse to call a claim violated if runs that were counted were not independent."""
     if tested.varying_shares:
-        raise context.not_iid(str(witness.event or witness.attack), tested.varying_shares)
+        raise context.not_iid(str(witness.event), tested.varying_shares)
 
 
-def bounds(context: Context, tested: Tested, proof: Proof = SHARP) -> list[Bound]:
-    """Bounds by the counts, the strongest first; all hold at once with confidence 1 - alpha."""
-    alpha, both = tested.share * context.alpha, len(tested.counted) > 1
-    shares = {"attack": ATTACK_SHARE if both else 1.0, "event": 1 - ATTACK_SHARE if both else 1.0}
-    proved = [
-        proof.bound(kind, counts, context.guarantee, shares[kind] * alpha)
-        for kind, counts in tested.counted.items()
-    ]
-    return sorted(proved, key=lambda bound: -bound.lower)
+def bound_of(context: Context, tested: Tested, proof: Proof = SHARP) -> Bound:
+    """Return the bound by the counts, with confidence 1 - alpha."""
+    return proof.bound(tested.counts, context.guarantee, tested.share * context.alpha)
 
 
 def described(bound: Bound, witness: Witness) -> str:
-    """The event or attack with its counts."""
+    """The event with its counts."""
     c1, n1, c2, n2 = bound.counts.four
     loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
-    what = getattr(witness, bound.kind)
-    return f"{what}: {c1:,} of {n1:,} against {c2:,} of {n2:,}, {loss}"
-
-
-def shown(proved: list[Bound], claimed: float) -> Bound:
-    """The bound to show: that of the readable event where it breaks the claim by itself."""
-    events = (bound for bound in proved if bound.kind == "event" and bound.lower > claimed)
-    return next(events, proved[0])
+    return f"{witness.event}: {c1:,} of {n1:,} against {c2:,} of {n2:,}, {loss}"
 
 
 def counterexample(
@@ -252,13 +227,12 @@ def counterexample(
     among the outputs that were bet on.
     """
     if bound is None:
-        kind = "attack" if witness.event is None else "event"
-        bound = Bound(kind, NO_COUNTS, context.guarantee, context.alpha)
-    kind, counts = bound.kind, bound.counts
-    event: Any = getattr(witness, kind)
+        bound = Bound(NO_COUNTS, context.guarantee, context.alpha)
+    event: Any = witness.event
+    counts, is_learned = bound.counts, isinstance(event, Attack)
     before = None if seen is None else seen(event)
     searched = [pool.last[i] for i in witness.sides]
-    readable = witness.event if kind == "event" else None
+    readable = None if is_learned else event
     known = counts
     if before is not None and before.c2 and not counts.c2:
         known = before  # a few held-out runs are no reason to say "never"
@@ -274,8 +248,8 @@ def counterexample(
         difference=witness.pair.difference,
         params=witness.pair.params,
         diagnosis=(*about, *([moves] if moves else [])),
-        attack=witness.attack,
-        examples=witness.examples if kind != "event" else ((), ()),
+        attack=event if is_learned else None,
+        examples=witness.examples,
         both=counts.both,
         bet_counts=None if before is None else before.hits,
         bet_runs=None if before is None else before.runs,

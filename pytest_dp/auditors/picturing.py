@@ -32,7 +32,7 @@ def pictures_of(bound: Bound | None, tested: Tested | None, *, violated: bool) -
     """
     if bound is None or tested is None:
         return Pictures()
-    drawn = tested.bars.get(bound.kind) if violated else None
+    drawn = tested.bars if violated else None
     return Pictures(event=event_of(bound), outputs=drawn)
 
 

@@ -217,7 +217,7 @@ def binary_events(table: Table, event: Any) -> Iterator[Bools]:
     if isinstance(event, Event):
         yield event.mask(table)
     elif isinstance(event, Attack):
-        yield Tally(event, None).hits(table)[0]
+        yield Tally(event).hits(table)[0]
     for place in table.places[: MANY // 2]:
         numbers, codes = table.leaf(place)
         is_number = codes == NUMBER

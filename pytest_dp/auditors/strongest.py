@@ -28,13 +28,13 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import (
     Read,
     Witness,
-    alone,
+    learned_witness,
     read,
+    readable_witness,
     with_examples,
     witness_of,
 )
 from pytest_dp.limits import (
-    ATTACK_SHARE,
     LONG_STEP_TIME,
     NEARLY_HALF,
     READABLE_WORTH,
@@ -158,27 +158,25 @@ def read_in_time(
 def _witness_of_refutation(
     context: Context, state: PairState, choice: Choice, readable: Read | None
 ) -> Witness | None:
-    """What shows best that the claim is broken: the attack of the largest bound, or the clearest.
+    """Return what shows best that the claim is broken: an event that a person can read, if it does.
 
-    Or an event that a person can read, which is worth more.
+    Else the learned attack of the largest bound, or the clearest one.
     """
-    claim, clearest = context.guarantee, _clearest(state, context.guarantee.hockey_sticks)
-    attack: Choice | None = choice
-    if choice.expected <= claim.claimed and clearest is not None:
-        attack = clearest.choice
-    shown = readable
+    claimed, clearest = context.guarantee.claimed, _clearest(state, context.guarantee.hockey_sticks)
     # growth goes with the square of how many standard errors an edge is
     enough = READABLE_WORTH**2 * clearest.growth if clearest else 0.0
-    if clearest is None or (readable is not None and readable.is_worth(choice.expected, enough)):
-        attack = None
-    elif readable is not None and readable.unseen.expected <= claim.claimed:
-        shown = None
-    witness = witness_of(state, attack, shown)
-    if witness is None and shown is not None:  # so little is left that nothing is to be expected
-        witness = alone(state, shown)
-    elif witness is None and clearest is not None:
-        witness = witness_of(state, clearest.choice, None)
-    return None if witness is None else replace(witness, middle=_median_event(state))
+    if readable is not None and (
+        clearest is None
+        or readable.unseen.expected > claimed
+        or readable.is_worth(choice.expected, enough)
+    ):
+        witness = readable_witness(state, readable)
+    elif clearest is None:
+        return None
+    else:
+        attack = choice if choice.expected > claimed else clearest.choice
+        witness = learned_witness(state, attack)
+    return replace(witness, middle=_median_event(state))
 
 
 def lower_bins(joint: Floats) -> Ints:
@@ -252,8 +250,7 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
     def needed(wanted: float, total: int) -> int:
         while total < left and best > claimed:
             n1, n2 = total * share, total * (1 - share)
-            level = ATTACK_SHARE * context.alpha
-            if test.predicted(p1, n1, p2, n2, level)[0] > wanted:
+            if test.predicted(p1, n1, p2, n2, context.alpha)[0] > wanted:
                 return 2 * total  # as the best of many attacks looks stronger than it is
             total *= 2
         return left

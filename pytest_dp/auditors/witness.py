@@ -1,4 +1,4 @@
-"""What is shown of a search: a learned attack, an event that a person can read, or both."""
+"""What is shown of a search: an event that a person can read, or else a learned attack."""
 
 from __future__ import annotations
 
@@ -43,12 +43,10 @@ class Witness:
     """What goes into the test."""
 
     state: PairState
-    attack: Attack | None
-    """None where as much is to be expected of the readable event."""
-    event: Event | None
-    """A readable event, if there is one."""
+    event: Event | Attack
+    """A readable event, or a learned attack."""
     sign: int
-    """1 if D makes the attack (or the event) likelier, -1 if D' does."""
+    """1 if D makes it likelier, -1 if D' does."""
     p1: float
     """A cautious estimate of its probability on the likelier input."""
     p2: float
@@ -56,7 +54,7 @@ class Witness:
     coupled: bool = False
     """Whether to count in outputs with the same random numbers on both inputs."""
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
-    """Some outputs inside the attack, and some outside."""
+    """Some outputs inside an attack, and some outside."""
     largest: float = 0.0
     """The most that any event showed of the claim's parameter in the search, if that was asked."""
     middle: Attack | None = None
@@ -136,14 +134,14 @@ def paying(event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float
 
 def with_examples(witness: Witness, table: Table) -> Witness:
     """The witness with what its attack looks at, and typical outputs inside and outside of it."""
-    if witness.attack is None:
+    attack = witness.event
+    if not isinstance(attack, Attack):
         return witness
-    attack = witness.attack
     rows = [typical_outputs(attack, table, inside) for inside in (True, False)]
     digits = digits_for(attack, attack.scores(table)[rows[0] + rows[1]])
     attack = replace(attack, told_by=told_by(attack, table), digits=digits)
     inside, outside = (tuple(copy.copy(table.raw[row]) for row in side) for side in rows)
-    return replace(witness, attack=attack, examples=(inside, outside))
+    return replace(witness, event=attack, examples=(inside, outside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,26 +178,30 @@ class Read:
 
 
 def witness_of(state: PairState, attack: Choice | None, reading: Read | None) -> Witness | None:
-    """The attack, the readable event, or both in one direction: whatever may prove enough."""
-    seen = None if reading is None else reading.unseen
-    if reading is not None and seen is not None and seen.expected > -math.inf:
-        if attack is None or seen.expected >= NEARLY * attack.expected:
-            return alone(state, reading)
-        if seen.sign != attack.sign or seen.expected <= 0:
-            reading = None
-    else:
-        reading = None
+    """The readable event where it is worth nearly as much as the learned attack, else that."""
+    least = -math.inf if attack is None else NEARLY * attack.expected
+    if (
+        reading is not None
+        and reading.unseen.expected >= least
+        and reading.unseen.expected > -math.inf
+    ):
+        return readable_witness(state, reading)
     if attack is None or attack.expected == -math.inf:
         return None
-    chosen = Attack(cast("ByScore", state.binnings[0]).model, attack.sign, attack.threshold)
-    event = None if reading is None else reading.event
-    return Witness(state, chosen, event, attack.sign, attack.p1, attack.p2, attack.coupled)
+    return learned_witness(state, attack)
 
 
-def alone(state: PairState, reading: Read) -> Witness:
-    """The readable event by itself."""
+def learned_witness(state: PairState, choice: Choice) -> Witness:
+    """Return the learned attack with this threshold."""
+    model = cast("ByScore", state.binnings[0]).model
+    attack = Attack(model, choice.sign, choice.threshold)
+    return Witness(state, attack, choice.sign, choice.p1, choice.p2, choice.coupled)
+
+
+def readable_witness(state: PairState, reading: Read) -> Witness:
+    """Return the readable event."""
     seen = reading.unseen
-    return Witness(state, None, reading.event, seen.sign, seen.p1, seen.p2, seen.coupled)
+    return Witness(state, reading.event, seen.sign, seen.p1, seen.p2, seen.coupled)
 
 
 def read(

@@ -156,7 +156,7 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
     within = agreeing.event.mask(table)
     c1, c2 = (int((within & side).sum()) for side in (on_d, ~on_d))
     pairs.is_decided = True  # the test takes as many samples as these counts say
-    return Witness(state, None, agreeing.event, 1, c1 / runs, c2 / runs)
+    return Witness(state, agreeing.event, 1, c1 / runs, c2 / runs)
 
 
 def _run_restarts(context: Context) -> list[_Estimated]:

@@ -1,9 +1,9 @@
 """DP-Sniper: learn to tell two inputs apart, and count on held-out samples how well that works.
 
-The search ends with one attack, one direction and one pair, sometimes with a readable event beside
-the attack. Both are counted once, on held-out samples (`held_out`). Pairs are chosen by successive
-halving, by the bound to expect of the best cut of a learned score. With a fixed `c` the search is
-Algorithm 2 of the paper: equal effort for all pairs, in both directions.
+The search ends with one event, one direction and one pair. The event is readable where that costs
+little, else a learned attack; it is counted once, on held-out samples (`held_out`). Pairs are
+chosen by successive halving, by the bound to expect of the best cut of a learned score. With a
+fixed `c` the search is Algorithm 2 of the paper: equal effort for all pairs, in both directions.
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds are those of
 `pytest_dp.statistics.event_test`; with a fixed `c` those of the paper, two Clopper-Pearson bounds.
@@ -145,13 +145,13 @@ def _attacks_of_pair(
     drawn = sampler.measure(draws(Purpose.CHOICE), _Scores(model), deadline)
     for sign, rarer_side in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
         attack = threshold_attack(model, sign, np.concatenate(drawn[rarer_side]), c)
-        counted = sampler.measure(draws(Purpose.POWER, rarer_side), Tally(attack, None), deadline)
+        counted = sampler.measure(draws(Purpose.POWER, rarer_side), Tally(attack), deadline)
         sums = [np.sum(part, axis=0) for part in counted]
         chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
         # As in the paper, probabilities below c are not told from c.
         likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
         power = float(event_test(context.guarantee).shows(np.array(likelier), np.array(rarer)))
-        yield power, Witness(state, attack, None, sign, likelier, rarer)
+        yield power, Witness(state, attack, sign, likelier, rarer)
 
 
 def threshold_attack(model: Posterior, sign: int, odds: Floats, c: float) -> Attack:

@@ -103,7 +103,7 @@ class _Suspect:
     def witness(self) -> Witness:
         sign = -1 if self.event.c2 > self.event.c1 else 1
         p1, p2 = (c / self.runs for c in likelier_first(sign, self.event.c1, self.event.c2))
-        return Witness(self.state, None, self.event.event, sign, p1, p2)
+        return Witness(self.state, self.event.event, sign, p1, p2)
 
 
 def _suspicious_events(context: Context, state: PairState) -> list[_Suspect]:

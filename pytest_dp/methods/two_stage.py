@@ -133,12 +133,11 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
     c = context.method.c
     guarantee, claimed = context.guarantee, context.guarantee.claimed
     # Proofs pay for looking both ways themselves: they are to get counts as the search turned them.
-    bounds = held_out.bounds(context, tested, proof)
-    if proof.both_ways and any(n.c2 * n.n1 > n.c1 * n.n2 for n in tested.counted.values()):
+    best, counts = held_out.bound_of(context, tested, proof), tested.counts
+    if proof.both_ways and counts.c2 * counts.n1 > counts.c1 * counts.n2:
         witness, tested = replace(witness, sign=-witness.sign), tested.swapped()
-        bounds = [replace(bound, counts=bound.counts.swapped) for bound in bounds]
-    best, shown = bounds[0], held_out.shown(bounds, claimed)
-    p_value = min(b.p_value * context.alpha / (b.alpha * proof.tests) for b in bounds)
+        best = replace(best, counts=best.counts.swapped)
+    p_value = best.p_value * context.alpha / (best.alpha * proof.tests)
     lower, loss = max(best.lower, 0.0), best.loss
     violated = lower > claimed or p_value <= context.alpha
     caught = proof.resolution(best.counts, guarantee, best.alpha * proof.tests, c)
@@ -152,7 +151,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
     example = None
     if violated:
         held_out.check_independent(context, witness, tested)
-        example = held_out.counterexample(context, search.pool, witness, shown)
+        example = held_out.counterexample(context, search.pool, witness, best)
     elif math.isinf(caught):
         verdict = "inconclusive"
         if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
@@ -169,7 +168,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
         counterexample=example,
         strongest=held_out.described(best, witness),
         loss=loss,
-        pictures=pictures_of(shown, tested, violated=violated),
+        pictures=pictures_of(best, tested, violated=violated),
     )
 
 
@@ -200,9 +199,8 @@ def _run_search(
 
 def _is_blind(search: PairSearch, tested: Tested, agree: bool) -> bool:
     """Return whether what was tested tells no inputs apart, though they differ."""
-    counted = tested.counted.values()
-    apart = np.array([counts.cells for counts in counted])
-    runs = min(min(counts.n1, counts.n2) for counts in counted)
+    apart = np.array([tested.counts.cells])
+    runs = min(tested.counts.runs)
     guarantee = search.context.guarantee
     if any_event_differs(apart) or not would_show(guarantee, runs, len(apart)):
         return False

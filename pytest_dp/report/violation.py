@@ -174,10 +174,7 @@ def _stronger(result: Result, example: Counterexample) -> str:
     """Describe a stronger proof than S, and what it breaks; empty if there is none."""
     if example.divergence is not None and result.lower == example.divergence.lower:
         return _divergence_text(result, example.divergence)
-    if result.lower <= max(1.005 * example.lower, result.claimed):
-        return ""
-    more = result.claim.promise.guarantee.at_least(numbers.lower(result.lower))
-    return f"A learned attack on the same pair, with another S, shows {more}."
+    return ""
 
 
 def _counts(result: Result, example: Counterexample) -> list[str]:

@@ -55,8 +55,7 @@ class Counterexample:
         StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs, and
         of claims of more than ε, that of `pytest_dp.statistics.event_test`.
     lower : float
-        What the event shows by itself, in the claim's parameter; where `event` is the readable form
-        of a learned attack, that attack may show more (`AuditResult.lower`).
+        What the event shows by itself, in the claim's parameter.
     eps_clopper_pearson : float
         The lower bound of the DP-Sniper paper on ε in nats, from these counts and at the claimed
         delta, with confidence ``1 - alpha``; minus infinity for claims without an ε.
@@ -76,9 +75,8 @@ class Counterexample:
     diagnosis : tuple of str
         What the counterexample is consistent with; never a certainty.
     attack : callable or None
-        The learned attack behind `AuditResult.lower`, from auditors that learn one:
-        ``attack(output)`` is the probability with which it includes an output. `event` is its
-        readable form, where that breaks the claim by itself, else the attack.
+        The event, if it is a learned attack: ``attack(output)`` is the probability with which it
+        includes an output. None if the event is readable.
     examples : tuple of (outputs, outputs)
         Where `event` is a learned attack: some outputs inside it, and some outside.
     both : int or None

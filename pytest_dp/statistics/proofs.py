@@ -38,8 +38,6 @@ By hand."""
 class Bound:
     """A bound that one set of counts proves at its share of alpha."""
 
-    kind: str
-    """A name for what was counted."""
     counts: Counts
     guarantee: Guarantee
     alpha: float
@@ -125,10 +123,10 @@ class Proof(ABC):
     def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
         """Return whether the claim is refuted, which takes less time than its bound."""
 
-    def bound(self, kind: str, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
+    def bound(self, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
         """Return the bound and the p-value that counts prove, with the counts."""
         proved = self.proved(counts, guarantee, alpha)
-        return Bound(kind, counts, guarantee, alpha / self.tests, *proved)
+        return Bound(counts, guarantee, alpha / self.tests, *proved)
 
     def runs(
         self, p1: float, p2: float, guarantee: Guarantee, alpha: float, limit: int

@@ -56,14 +56,6 @@ FAULTS = (
         WIRING + "test_who_counts_again_has_only_the_share_that_is_left",
     ),
     Fault(
-        "event-at-all-of-alpha",
-        "auditors/held_out.py",
-        '"event": 1 - ATTACK_SHARE if both else 1.0',
-        '"event": 1.0',
-        "Shares of an attack and of an event beside it sum to more than one.",
-        WIRING + "test_an_attack_and_an_event_share_alpha",
-    ),
-    Fault(
         "beyond-for-nothing",
         "methods/dpfinder.py",
         "result = _audit_pairs(context, inside, 1 - OUTSIDE_SHARE, context.pairs)",
@@ -91,9 +83,9 @@ FAULTS = (
     Fault(
         "one-way-proof-turned-by-its-counts",
         "methods/two_stage.py",
-        "held_out.bounds(context, tested, proof)",
-        "held_out.bounds(context, max(tested, tested.swapped(), key=lambda one: "
-        "next(iter(one.counted.values())).c1), proof)",
+        "held_out.bound_of(context, tested, proof)",
+        "held_out.bound_of(context, max(tested, tested.swapped(), key=lambda one: "
+        "one.counts.c1), proof)",
         "StatDP spends one and a half times its alpha.",
         WIRING + "test_proofs_get_counts_as_the_search_turned_them",
     ),

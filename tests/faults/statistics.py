@@ -234,8 +234,8 @@ FAULTS = (
     Fault(
         "classical-level-of-one-test",
         "statistics/proofs.py",
-        "return Bound(kind, counts, guarantee, alpha / self.tests, *proved)",
-        "return Bound(kind, counts, guarantee, alpha, *proved)",
+        "return Bound(counts, guarantee, alpha / self.tests, *proved)",
+        "return Bound(counts, guarantee, alpha, *proved)",
         "Intervals beside two tests claim the confidence of one.",
         PROOFS + "test_classical_looks_both_ways_and_pays_for_it",
     ),

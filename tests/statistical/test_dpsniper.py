@@ -15,7 +15,7 @@ from benchmarks import vectorized
 from benchmarks.cases import CORPUS
 from pytest_dp import ClaimError, DPSniper, audit, queries, values
 from pytest_dp.auditors import held_out
-from pytest_dp.limits import ATTACK_SHARE, PAIRED_SHARE
+from pytest_dp.limits import PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
@@ -229,8 +229,6 @@ def test_what_a_counterexample_says_of_pairs():
     assert found.runs[0] == found.runs[1]
     assert 0 < both <= min(c1, c2)
     alpha = PAIRED_SHARE * 0.1
-    if found.event is not found.attack and found.attack is not None:
-        alpha *= 1 - ATTACK_SHARE
     test, n = event_test(ApproximateDP(0.05)), found.runs[0]
     seen = Counts(c1, n, c2, n, both)
     assert found.lower == test.lower(seen, alpha)

@@ -73,13 +73,11 @@ def test_outputs_are_counted_where_they_are():
     attack = Attack(Itself(), -1, -1.0, 0.25)
     outputs = [0.0, 1.0, 1.0, 2.0, 0.5]
     assert [attack(x) for x in outputs] == [1.0, 0.25, 0.25, 0.0, 1.0]
-    assert Tally(attack, None)(outputs).tolist() == [5, 2, 2, 0, 0]
-    assert Tally(None, None)(outputs).tolist() == [5, 0, 0, 0, 0]
-    assert Tally(None, None, attack)(outputs).tolist() == [5, 0, 0, 0, 2]
-    above, at, inside, others = Hits(Tally(attack, None, attack))(outputs)[1].astype(int).tolist()
-    assert above == others == [1, 0, 0, 0, 1]
+    assert Tally(attack)(outputs).tolist() == [5, 2, 2, 0]
+    assert Tally(attack, attack)(outputs).tolist() == [5, 2, 2, 2]
+    inside, at, others = Hits(Tally(attack, attack))(outputs)[1].astype(int).tolist()
+    assert inside == others == [1, 0, 0, 0, 1]
     assert at == [0, 1, 1, 0, 0]
-    assert not any(inside)
 
 
 def test_pairs_are_counted_by_the_lower_of_their_bins():

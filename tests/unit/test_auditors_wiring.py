@@ -17,11 +17,10 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.limits import COUPLED_SHARE, PAIRED_SHARE
 from pytest_dp.methods import dpfinder
-from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler
 from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.proofs import CLASSICAL, SHARP, Bound
+from pytest_dp.statistics.proofs import CLASSICAL, SHARP
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
@@ -81,7 +80,7 @@ def test_no_random_numbers_are_drawn_twice(draws, mechanism, claim):
 
 @pytest.mark.slow
 def test_all_that_is_shown_spends_alpha_once(monkeypatch):
-    """A divergence, an attack and an event, each at a share of alpha."""
+    """A divergence and an event, each at a share of alpha."""
     spent = []
     count, bound = concluding.count_divergence, SHARP.bound
 
@@ -89,9 +88,9 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
         spent.append(alpha)
         return count(context, pool, arm, alpha)
 
-    def proof(self, kind, counts, guarantee, alpha):
+    def proof(self, counts, guarantee, alpha):
         spent.append(alpha)
-        return bound(kind, counts, guarantee, alpha)
+        return bound(counts, guarantee, alpha)
 
     monkeypatch.setattr(concluding, "count_divergence", divergence)
     monkeypatch.setattr(type(SHARP), "bound", proof)
@@ -100,26 +99,11 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
     assert sum(spent) <= 1e-6 * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.02])
-def test_an_attack_and_an_event_share_alpha(share):
-    spent = []
-
-    def bound(kind, counts, guarantee, alpha):
-        spent.append(alpha)
-        return Bound(kind, counts, guarantee, alpha)
-
-    context = SimpleNamespace(alpha=0.01, guarantee=ApproximateDP(1.0))
-    counted = {"attack": COUNTS, "event": COUNTS}
-    proof = SimpleNamespace(bound=bound)
-    held_out.bounds(context, held_out.Tested(counted, share=share), proof)
-    assert sum(spent) == pytest.approx(share * 0.01, rel=1e-12)
-
-
 def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
     def cannot(*_, **__):
         raise CannotCouple("it does not share them")
 
-    tested = held_out.Tested({"attack": COUNTS})
+    tested = held_out.Tested(COUNTS)
     monkeypatch.setattr(held_out, "_count_pairs", cannot)
     monkeypatch.setattr(held_out, "_count_apart", lambda *_, **__: tested)
     context = SimpleNamespace(sampler=SimpleNamespace(runs=0, note=lambda _: None))

@@ -58,13 +58,13 @@ of_proofs = pytest.mark.parametrize(("proof", "counts"), PROOFS)
 @pytest.mark.parametrize("alpha", [0.1, 1e-6])
 @of_proofs
 def test_a_claim_is_refuted_exactly_if_it_is_below_the_bound(proof, counts, alpha):
-    bound = proof.bound("event", counts, PURE, alpha).lower
+    bound = proof.bound(counts, PURE, alpha).lower
     assert 0 < bound < math.log(620 / 240)
     for eps, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
-        assert (proof.bound("event", counts, PURE.at(eps), alpha).p_value <= alpha) == refuted
+        assert (proof.bound(counts, PURE.at(eps), alpha).p_value <= alpha) == refuted
         if proof is not CLASSICAL:  # which asks one of its two tests
             assert proof.refutes(counts, PURE.at(eps), alpha) == refuted
-    assert proof.bound("event", counts, PURE, alpha / 10).lower < bound
+    assert proof.bound(counts, PURE, alpha / 10).lower < bound
 
 
 @pytest.mark.spot(3)
@@ -77,20 +77,20 @@ def test_claims_of_other_kinds_are_refuted_if_the_bound_exceeds_them(proof, coun
     answers = []
     for share in (0.05, 0.4, 0.7, 1.0):
         tried = claim.at(share * best)
-        found = proof.bound("event", counts, tried, alpha)
+        found = proof.bound(counts, tried, alpha)
         refuted = found.lower > share * best
         assert (found.p_value <= alpha) == proof.refutes(counts, tried, alpha) == refuted
         answers.append(refuted)
         assert found.lower < best
         assert found.loss[0] < best < found.loss[1]
-        assert proof.bound("event", counts, tried, alpha / 10).lower < found.lower
+        assert proof.bound(counts, tried, alpha / 10).lower < found.lower
     assert answers[0]
     assert not answers[-1]
 
 
 def test_a_profile_is_refuted_as_the_guarantee_that_it_describes():
     mu, profile = CLAIMS[2], CLAIMS[5]
-    found = SHARP.bound("event", APART, profile, 1e-3)
+    found = SHARP.bound(APART, profile, 1e-3)
     assert found.lower > 2
     assert found.p_value < 1e-3
     near = PrivacyProfile(mu.at(1.2).delta_at)
@@ -102,42 +102,42 @@ def test_a_profile_is_refuted_as_the_guarantee_that_it_describes():
 
 def test_delta_at_the_claimed_eps():
     claim = ApproximateDP(0.5, 0.01)
-    found = SHARP.bound("event", APART, claim, 1e-3)
+    found = SHARP.bound(APART, claim, 1e-3)
     low, high = found.intervals[0][0], found.intervals[1][1]
     assert found.delta_lower == pytest.approx(low - math.exp(0.5) * high)
     assert 0.01 < found.delta_lower < 0.62 - math.exp(0.5) * 0.24
-    assert SHARP.bound("event", APART.swapped, claim, 1e-3).delta_lower == 0.0
-    assert SHARP.bound("event", APART, GaussianDP(1.0), 1e-3).delta_lower is None
+    assert SHARP.bound(APART.swapped, claim, 1e-3).delta_lower == 0.0
+    assert SHARP.bound(APART, GaussianDP(1.0), 1e-3).delta_lower is None
 
 
 def test_each_proof_is_by_the_bound_of_its_name():
     four = APART.four
     for counts in (APART, IN_PAIRS):
-        found = SHARP.bound("", counts, PURE, 0.01)
+        found = SHARP.bound(counts, PURE, 0.01)
         assert found.lower == event_test(PURE).lower(counts, 0.01)
     for claim in CLAIMS[:2]:
         published = clopper_pearson.eps_lower(*four, 0.01, claim.delta)
-        assert PUBLISHED.bound("", APART, claim, 0.01).lower == published
-        assert SHARP.bound("", APART, claim, 0.01).eps_clopper_pearson == published
+        assert PUBLISHED.bound(APART, claim, 0.01).lower == published
+        assert SHARP.bound(APART, claim, 0.01).eps_clopper_pearson == published
     for counts in (APART, Counts(1_000, 1_000, 0, 1_000), Counts(40, 1_000, 2, 1_000)):
         both = (
             statdp.eps_lower(*counts.four, 0.005),
             clopper_pearson.eps_lower(*counts.four, 0.005),
         )
-        assert CLASSICAL.bound("", counts, PURE, 0.01).lower == max(both)
-    assert SHARP.bound("", APART, PURE, 0.01).shown_p_value() == statdp.p_value_both(*four, 0.1)
+        assert CLASSICAL.bound(counts, PURE, 0.01).lower == max(both)
+    assert SHARP.bound(APART, PURE, 0.01).shown_p_value() == statdp.p_value_both(*four, 0.1)
 
 
 @pytest.mark.parametrize("claim", CLAIMS[:5], ids=str)
 def test_classical_looks_both_ways_and_pays_for_it(claim):
-    one, other = (CLASSICAL.bound("", c, claim, 0.01) for c in (APART, APART.swapped))
+    one, other = (CLASSICAL.bound(c, claim, 0.01) for c in (APART, APART.swapped))
     assert one.lower == other.lower > claim.claimed
     assert one.p_value == other.p_value <= 0.01
     assert one.alpha == other.alpha == 0.005
     if claim != PURE:
         near = Counts(260, 500, 200, 500)
         once = event_test(claim).p_value(near, 0.005)
-        assert CLASSICAL.bound("", near, claim, 0.01).p_value == pytest.approx(2 * once)
+        assert CLASSICAL.bound(near, claim, 0.01).p_value == pytest.approx(2 * once)
 
 
 @pytest.mark.parametrize("runs", [8, 15])
@@ -173,14 +173,14 @@ def test_turned_around_twice_is_the_same(counts):
 @of_proofs
 def test_the_likelier_side_is_the_first(proof, counts):
     for claim in CLAIMS[:4]:
-        found = proof.bound("event", counts.swapped, claim, 0.01)
+        found = proof.bound(counts.swapped, claim, 0.01)
         assert found.loss[1] < 0
         assert found.lower <= 0 or proof.both_ways
 
 
 def test_no_counts_prove_nothing():
     for claim in CLAIMS:
-        nothing = Bound("event", NO_COUNTS, claim, 0.01)
+        nothing = Bound(NO_COUNTS, claim, 0.01)
         assert nothing.lower == nothing.eps_clopper_pearson == -math.inf
         assert nothing.intervals == ((0.0, 1.0), (0.0, 1.0))
         assert nothing.p_value == nothing.shown_p_value() == 1.0

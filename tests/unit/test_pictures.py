@@ -149,7 +149,7 @@ def test_attack_is_the_error_rates_of_all_thresholds(sign):
 
 
 def test_event_is_what_was_counted_with_its_intervals():
-    bound = SHARP.bound("event", Counts(60, 100, 20, 200), ApproximateDP(1.0), 0.05)
+    bound = SHARP.bound(Counts(60, 100, 20, 200), ApproximateDP(1.0), 0.05)
     positives, negatives = event_of(bound)
     assert positives[1] == 0.1
     assert negatives[1] == 0.4

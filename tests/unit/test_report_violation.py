@@ -267,12 +267,6 @@ def test_the_command_carries_what_the_claim_does_not_say():
     assert command_of(violation(claimed)).endswith("--dp-seed=8f2c")
 
 
-def test_an_attack_that_shows_more_than_the_event_is_named():
-    lines = violation(replace(BROKEN, lower=2.5)).splitlines()
-    assert "  A learned attack on the same pair, with another S, shows eps >= 2.50." in lines
-    assert not any("learned attack" in line for line in violation(BROKEN).splitlines())
-
-
 def test_long_parts_are_wrapped_under_themselves_and_fit():
     lines = violation(LONG).splitlines()
     assert lines.pop() == "  1.89"
