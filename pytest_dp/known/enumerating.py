@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,10 +18,9 @@ from pytest_dp.known.lazy import COMBINED, COMPARED, HELD, PLAIN, Lazy
 from pytest_dp.known.monotone import is_draw
 from pytest_dp.known.paths import Path, Weight, explored
 from pytest_dp.known.shared_draw import SharedDraw
-from pytest_dp.limits import FEW, MAX_WORK, NESTED, ROUNDED, SEVERAL
+from pytest_dp.limits import MAX_WORK, NESTED, ROUNDED
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.randomness.requests import Request, Site, stack
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call, Made
 from pytest_dp.sampling.chunks import Input
@@ -30,7 +28,7 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import apply_instrument, run_copy
 
-REJECTION, TOO_MANY, TOO_SLOW = "rejection loop", "too many paths", "runs take too long"
+TOO_MANY, TOO_SLOW = "too many paths", "runs take too long"
 
 
 def settled(output: Any, depth: int = NESTED) -> Any:
@@ -136,7 +134,7 @@ class Paths:
         self.names = names
         self.call = replace(call, made=Made())  # no runs of the audit
         self.data = data if isinstance(data, Input) else Input(data)
-        self.instrument = instrument or _Counting()
+        self.instrument = instrument or Branching()
         self.outputs: list[Any] = []
         self.weights: list[Weight] = []
         self.left: Weight = 1
@@ -145,7 +143,6 @@ class Paths:
         # after so many runs, so much of the probability has to be known
         self._steps = iter(((64, 0.1), (256, 0.65), (1_024, 0.95)))
         self._next: tuple[float, float] = next(self._steps)
-        self._draws: list[Counter[Site]] = []
 
     def explore(
         self, deadline: Deadline, path_of: Callable[[tuple[int, ...]], Path] = Path
@@ -161,8 +158,6 @@ class Paths:
     def _run(self, path: Path) -> None:
         instrument = self.instrument
         instrument.start(path)
-        if isinstance(instrument, _Counting):
-            instrument.counted = None if self.runs % SEVERAL else Counter()
         self.runs += 1
         output = None
         try:
@@ -175,8 +170,6 @@ class Paths:
         if instrument.refusal:  # the mechanism may have caught it
             raise CannotInstrument(instrument.refusal)
         self.choices += len(path.taken)
-        if isinstance(instrument, _Counting) and instrument.counted is not None:
-            self._draws.append(instrument.counted)
         if instrument.abandoned:
             self.abandoned += path.weight
             return
@@ -192,7 +185,7 @@ class Paths:
         left, work = float(self.left + self.abandoned), self.runs + self.choices / 10
         while work >= self._next[0]:
             if left > ROUNDED and 1 - left < self._next[1]:
-                raise CannotInstrument(self.reason)
+                raise CannotInstrument(TOO_MANY)
             self._next = next(self._steps, (math.inf, 0.0))
         return left <= ROUNDED or work >= MAX_WORK
 
@@ -204,27 +197,3 @@ class Paths:
     def rounding(self) -> float:
         """The relative error of weights."""
         return self.inexact * (ROUNDED / 10)
-
-    @property
-    def reason(self) -> str:
-        """Why there are so many paths."""
-        lines = {site for draws in self._draws for site in draws}
-        for line in lines:
-            times = [draws[line] for draws in self._draws]
-            if max(times) >= 2 * FEW and min(times) < max(times):
-                return REJECTION
-        return TOO_MANY
-
-
-class _Counting(Branching):
-    """Counts the draws in each line, where `counted` is a counter."""
-
-    def __init__(self) -> None:
-        self.counted: Counter[Site] | None = None
-        super().__init__()
-
-    def draw(self, request: Request) -> Any:
-        if self.counted is not None:
-            where = stack()
-            self.counted[where[0] if where else Site("", 0, "")] += 1
-        return super().draw(request)

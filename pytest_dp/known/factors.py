@@ -30,8 +30,8 @@ from pytest_dp.sampling.deadline import Deadline
 
 BASES = 10
 """Runs in which each choice is changed. With fewer, mechanisms have no parts more often because a
-choice seems to change nothing; with more, enumeration takes longer."""
-OTHERS = 6
+choice seems to change less than it does; with more, enumeration takes longer."""
+OTHERS = 4
 """Values of the other choices with which each part is enumerated. With fewer, parts that depend on
 each other count as independent more often; with more, enumeration takes longer."""
 MAX_CHOICES = 200

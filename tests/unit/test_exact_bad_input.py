@@ -91,7 +91,6 @@ REFUSED = {
     "10,000 draws at once": lambda x, rng: bool((rng.random((100, 100)) < 0.5).all()),
     "hash of a draw": swallows,
     "the scale of a draw depends": lambda x, rng: rng.laplace(scale=1 + rng.random()) > 0,
-    "rejection loop": discrete_laplace,
     "too many paths": lambda x, rng: tuple(rng.integers(2, size=40).tolist()),
     "output holds a continuous draw": lambda x, rng: {"sum": [x + rng.laplace(), 1]},
     "draws are compared with each other in more than one way": lambda x, rng: np.argmax(
@@ -101,6 +100,11 @@ REFUSED = {
     "a continuous draw as a plain float": lambda x, rng: struct.pack("d", rng.random())[0] < 3,
     "whole numbers of type uint8": lambda x, rng: rng.integers(256, dtype=np.uint8) + np.uint8(1),
 }
+
+
+def test_rejection_without_end_takes_too_many_paths():
+    with pytest.raises(CannotInstrument, match="too many paths"):
+        distribution(discrete_laplace)
 
 
 @pytest.mark.parametrize("reason", REFUSED)
