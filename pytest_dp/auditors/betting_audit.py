@@ -183,11 +183,18 @@ class BettingAudit:
         As a proposed pair that looks broken, or a value that may be released now and then.
         """
         guarantee = self.context.guarantee
-        return self.bearing_out.exceeds or any(
-            state.is_known_to_win
-            or (self.queue.is_proposed(state) and suspicion(state.record, guarantee) > CLEAR_ERRORS)
-            or may_release(state)
-            for state in self.queue.accepted
+        return (
+            self.bearing_out.exceeds
+            or self.known.is_above
+            or any(
+                state.is_known_to_win
+                or (
+                    self.queue.is_proposed(state)
+                    and suspicion(state.record, guarantee) > CLEAR_ERRORS
+                )
+                or may_release(state)
+                for state in self.queue.accepted
+            )
         )
 
     @property

@@ -29,11 +29,13 @@ from pytest_dp.limits import (
 from pytest_dp.oracles.aligned_pair import (
     REPLAYS,
     REPLAYS_OF_LARGEST,
+    AboveClaim,
     AlignedPair,
     aligned_pair,
     replays_of_each,
 )
 from pytest_dp.oracles.checking import Memory
+from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy import Guarantee, gaussian_sigma
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Estimate, Mode
@@ -118,6 +120,8 @@ class Known:
     """Bounds on losses, which are asked for before `deriving`."""
     seconds: float = math.inf
     """What one more pair may take. Slow mechanisms alone get there."""
+    above: LossBound | None = None
+    """A bound by an alignment that is above the claim."""
     added: set[int] = field(default_factory=set)
     """Pairs that were looked at by `add`."""
 
@@ -189,11 +193,21 @@ class Known:
 
     def cheaper_claim(self, guarantee: Guarantee) -> str:
         """Return which mu= to claim in place of eps and delta; empty for other claims or noise."""
-        if not (guarantee.delta and guarantee.eps and any(p.mu for p in self.pairs.values())):
+        is_gaussian = self.is_above or any(pair.mu for pair in self.pairs.values())
+        if not (guarantee.delta and guarantee.eps and is_gaussian):
             return ""
         mu = math.floor(1000 / gaussian_sigma(guarantee.eps, guarantee.delta)) / 1000
         said = f"claim mu={mu:g}: it asks the same of Gaussian noise, and takes fewer runs"
         return said if mu else ""
+
+    @property
+    def is_above(self) -> bool:
+        """Whether Gaussian noise moves alike on all paths, by more than the claim allows.
+
+        That the loss is as large is not known, only likely.
+        """
+        bound = self.above
+        return bound is not None and bound.mu > 0 == bound.pure and not (bound.rare or bound.varies)
 
     @property
     def by_rounding(self) -> bool:
@@ -249,7 +263,8 @@ def known_of(context: Context) -> Known:
     if known.refusal:
         derived = _derived(context)
         refusal = "; ".join(filter(None, (derived.refusal, known.refusal)))
-        known = replace(derived, pairs={**known.pairs, **derived.pairs}, refusal=refusal)
+        pairs = {**known.pairs, **derived.pairs}
+        known = replace(derived, pairs=pairs, refusal=refusal, above=known.above)
     known.seconds = STEP_TIME * context.settings.max_seconds
     return known
 
@@ -272,6 +287,9 @@ def _aligned(context: Context) -> Known:
             known = aligned_pair(
                 context.call, (on_d, on_d2), context.guarantee, replays, deadline, memory
             )
+        except AboveClaim as found:
+            above.append(found.bound)
+            raise
         finally:
             context.sampler.looked += memory.made - made
         if known.replays < 2 * (replays // 2):
@@ -288,7 +306,9 @@ def _aligned(context: Context) -> Known:
     of_largest = [{id(alignments.law(data, deadline)) for data in p.inputs} for p in largest]
     contents, known = {pair.content for pair in largest}, Known(alignments=alignments)
     order = sorted(range(len(given)), key=lambda at: given[at].content not in contents)
+    above: list[LossBound] = []
     known.refusal = _until_refused(known.pairs, given, order, alignments, deadline)
+    known.above = above[0] if above else None
     return replace(known, alignments=None) if known.refusal else known
 
 

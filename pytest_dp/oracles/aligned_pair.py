@@ -40,6 +40,14 @@ MAX_OUTPUTS = 4000
 """Real outputs that are compared with those of replays."""
 
 
+class AboveClaim(CannotInstrument):
+    """An alignment was found, whose bound is above the claim."""
+
+    def __init__(self, reason: str, bound: LossBound) -> None:
+        super().__init__(reason)
+        self.bound = bound
+
+
 @dataclass(frozen=True)
 class AlignedPair:
     """A pair whose loss is at most that of a shift of its draws."""
@@ -112,7 +120,8 @@ def aligned_pair(
     Of a vectorised mechanism, calls of one row are replayed (see `rows`). `memory` is what the
     alignments of several pairs of one mechanism share.
 
-    Raises CannotInstrument if there is none, and OutOfTime.
+    Raises CannotInstrument if there is none, which is `AboveClaim` if there is one with a larger
+    bound, and OutOfTime.
     """
 
     def is_within(bound: LossBound) -> bool:
@@ -128,7 +137,8 @@ def aligned_pair(
     value = found.bound.parameter_of(guarantee)
     if not is_within(found.bound):
         bound = guarantee.equal(f"{value:.3g}")
-        raise CannotInstrument(f"an alignment bounds the loss by {bound} only, above the claim")
+        said = f"an alignment bounds the loss by {bound} only, above the claim"
+        raise AboveClaim(said, found.bound)
     return AlignedPair(found)
 
 

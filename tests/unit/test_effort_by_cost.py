@@ -56,13 +56,12 @@ def test_gaussian_noise_that_is_enough_is_not():
     assert not audit(untraced, params={"scale": 1.001 * NEEDED}, **common).violated
 
 
-def test_an_audit_does_not_end_early_while_a_loss_above_the_claim_is_known():
-    """Under a delta it ends some runs after its margin, where no loss above the claim is known."""
+def test_an_audit_does_not_end_early_where_gaussian_noise_is_likely_too_small():
+    """Under a delta it ends some runs after its margin, where nothing is above the claim."""
     common = {"eps": 1.0, "delta": 1e-5, "seed": 1, "max_samples": 300_000, **PAIR}
     result = audit(traced, params={"scale": 0.9 * NEEDED}, margin=2.0, **common)
-    assert result.verdict == "inconclusive"
-    assert "suspect" in result.reason
-    assert "claim mu=0.268: it asks the same of Gaussian noise" in result.reason
+    assert result.strength not in ("exact", "aligned")
+    assert any("claim mu=0.268: it asks the same of Gaussian" in note for note in result.notes)
     assert result.samples > 250_000
 
 
