@@ -51,6 +51,10 @@ take longer; with fewer, what shows in the whole alone is missed more often."""
 WHOLE_SECONDS = 5.0
 """Seconds for these pairs, if there is no more for all searches. With more, an audit of slow
 mechanisms takes longer; with fewer, none of these pairs is run where the machine is busy."""
+FAR_ABOVE = 2.0
+"""How many times as far as the claim allows the answer has to move on a pair of a strategy, to draw
+no further ones. With more, what is soon found takes longer; with less, a violation is looked for on
+a pair that shows it by little."""
 CLEARLY_FARTHER = 1.25
 """How many times as far the answer has to move on a pair outside the claim, to be proposed."""
 CLEARLY_MORE = 1.0001
@@ -119,8 +123,10 @@ class ByMovement(Screener):
         self._wanted = wanted = wanted_pairs(max(sizes, default=1))
         done, known = self._screening.screen(given, wanted)
         pairs, is_all = self._further()
-        more, found = self._screening.screen(pairs, wanted - done)
-        is_all = is_all and done + more < wanted
+        is_drawn = source.generated is not None  # which takes most of the time
+        enough = FAR_ABOVE * self._promise.guarantee.claimed if is_drawn else math.inf
+        more, found = self._screening.screen(pairs, wanted - done, enough=enough)
+        is_all = is_all and done + more < wanted and not self._screening.has_enough
         if not self._screening.note:
             whole, farthest_of_whole = self._screen_wholes()
             more, found = more + whole, ranked([*found, *farthest_of_whole])

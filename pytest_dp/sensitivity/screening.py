@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from itertools import cycle, islice
@@ -31,6 +32,10 @@ on either input."""
 INPUTS_KEPT = 4
 """Inputs whose runs are kept for the next pairs: two kinds of pairs in turn share one each, such as
 the whole example, and the empty one."""
+FEWEST_PAIRS = 256
+"""Pairs that are screened at least, also where the answer moves far enough on one of the first.
+With more, a violation that is soon found takes longer where pairs are dear to make, such as data
+frames of a strategy; with fewer, less is known of how far the answer moves at most."""
 MAX_KINDS_KEPT = 64
 """Kinds of movement of which the largest pair is kept; all of them are in memory."""
 
@@ -50,6 +55,8 @@ class Screening:
         self._seconds, self._spent = seconds, 0.0
         self._last: list[tuple[Any, bool, Looked | None]] = []
         self.note = ""
+        self.has_enough = False
+        """Whether a screening ended as the answer moves far enough on some pair."""
 
     @property
     def runs(self) -> int:
@@ -62,13 +69,14 @@ class Screening:
         return self._runner.tracer.steps
 
     def screen(
-        self, pairs: Iterable[Pair], most: int, *, twice: bool = False
+        self, pairs: Iterable[Pair], most: int, *, twice: bool = False, enough: float = math.inf
     ) -> tuple[int, list[Moved]]:
         """Return how many of the pairs have a movement, and the largest of each kind.
 
         With `twice`, runs are made at two points, which show noise whose size the draws do not
-        tell; of the largest pairs, they are in any case. It ends early where time is up, or where
-        not one of the first pairs can be run.
+        tell; of the largest pairs, they are in any case. It ends early where the answer moves by
+        more than `enough` on one of the first pairs, where not one of these can be run, and where
+        time is up.
         """
         best: dict[Any, Moved] = {}
         done = tried = 0
@@ -95,6 +103,10 @@ class Screening:
                     break
                 if self._spent > SLOW_TIMES * self._seconds:
                     self.note = "its runs take too long"
+                    break
+                losses = (moved.movement.loss for moved in best.values())
+                if tried >= FEWEST_PAIRS and any(enough < loss < math.inf for loss in losses):
+                    self.has_enough = True
                     break
             largest = ranked(best.values())[:MAX_REFINED]
             with self._in_place():

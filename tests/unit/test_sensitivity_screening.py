@@ -22,7 +22,7 @@ from pytest_dp.results.screened import LEAST_PAIRS, WANTED_PAIRS, wanted_pairs
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.search import widened
 from pytest_dp.sensitivity.pairs import any_two, parts_of
-from pytest_dp.sensitivity.screening import Screening
+from pytest_dp.sensitivity.screening import FEWEST_PAIRS, Screening
 from pytest_dp.settings import Settings
 
 
@@ -153,6 +153,18 @@ def test_the_largest_movement_comes_first_of_its_kind():
     assert done == 40
     assert moved[0].movement.loss == pytest.approx(1.0)
     assert moved[0].pair.d1 == [1, 10]
+
+
+def test_a_screening_ends_early_once_the_answer_moves_far_enough_but_not_before_many_pairs():
+    pairs = [Pair([1, n % 10], [1]) for n in range(1_000)]
+    screening = Screening(prepare(clipped_at_ten, Arguments()), 20.0)
+    done, moved = screening.screen(pairs, 1_000, enough=0.8)
+    assert FEWEST_PAIRS <= done < 2 * FEWEST_PAIRS
+    assert moved[0].movement.loss == pytest.approx(0.9)
+    assert screening.has_enough
+    screening = Screening(prepare(clipped_at_ten, Arguments()), 20.0)
+    assert screening.screen(pairs, 1_000, enough=1.0)[0] == 1_000
+    assert not screening.has_enough
 
 
 def only_drawn_by_itself(records, rng):
