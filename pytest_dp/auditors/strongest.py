@@ -97,7 +97,7 @@ def strongest(
     choices = [best_threshold(state, plan) for state in states]
     best = max(range(len(states)), key=lambda i: choices[i].expected)
     state, choice = states[best], choices[best]
-    readable = read_in_time(context, state, plan, choice.expected if refuted else -math.inf)
+    readable = read_in_time(context, state, plan)
     if refuted:
         witness = _witness_of_refutation(context, state, choice, readable)
     else:
@@ -143,12 +143,10 @@ def _count_refuted(
     return None
 
 
-def read_in_time(
-    context: Context, state: PairState, plan: PlannedTest, learned: float
-) -> Read | None:
+def read_in_time(context: Context, state: PairState, plan: PlannedTest) -> Read | None:
     """Return a readable event; None if there is none, or if it takes too long to find."""
     table, on_d = within(context.deadline.remaining(), state.outputs.table)
-    looking = partial(read, context, state, table, on_d, plan, learned)
+    looking = partial(read, context, state, table, on_d, plan)
     try:
         return within(LONG_STEP_TIME * context.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
@@ -166,9 +164,7 @@ def _witness_of_refutation(
     # growth goes with the square of how many standard errors an edge is
     enough = READABLE_WORTH**2 * clearest.growth if clearest else 0.0
     if readable is not None and (
-        clearest is None
-        or readable.unseen.expected > claimed
-        or readable.is_worth(choice.expected, enough)
+        clearest is None or readable.unseen.expected > claimed or 0 < readable.growth >= enough
     ):
         witness = readable_witness(state, readable)
     elif clearest is None:

@@ -25,11 +25,10 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, quantities_of
 from pytest_dp.counterexample import simplest
 from pytest_dp.inputs import Pair
-from pytest_dp.limits import CLEARLY, FEW, KEPT_RANK, NEARLY, READABLE_WORTH, STEPS
+from pytest_dp.limits import KEPT_RANK, NEARLY, READABLE_WORTH, STEPS
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.event_bets import event_growth
@@ -151,30 +150,8 @@ class Read:
     event: Event
     unseen: Choice
     """What is to be expected of it, by outputs among which it was not looked for."""
-    expected: float
-    """The same by all outputs, which is how the bound of the learned attack is known."""
     growth: float
     """What the best bet on it would have earned on all outputs, were they all like those."""
-    is_small: bool
-    """Whether the outputs are a few numbers or labels."""
-
-    def is_worth(self, learned: float, enough: float) -> bool:
-        """Whether it is shown in place of a learned attack with that bound.
-
-        Because bets gain `enough` on it, or because the attack is not worth the trouble of a score.
-        """
-        return (self.growth > 0 and self.growth >= enough) or self.is_as_good_as(learned)
-
-    def is_better(self, other: Read) -> bool:
-        """Whether more is to be expected of it; not if bets gain on the other event alone."""
-        gains = self.growth > 0 or other.growth <= 0
-        return gains and self.expected > other.expected
-
-    def is_as_good_as(self, learned: float) -> bool:
-        """Whether the learned attack, with that bound, is not worth the trouble of a score."""
-        if not self.is_small or self.unseen.expected <= 0:
-            return False
-        return learned <= CLEARLY * max(self.expected, self.unseen.expected)
 
 
 def witness_of(state: PairState, attack: Choice | None, reading: Read | None) -> Witness | None:
@@ -205,64 +182,33 @@ def readable_witness(state: PairState, reading: Read) -> Witness:
 
 
 def read(
-    context: Context,
-    state: PairState,
-    table: Table,
-    on_d: Bools,
-    plan: PlannedTest,
-    learned: float,
+    context: Context, state: PairState, table: Table, on_d: Bools, plan: PlannedTest
 ) -> Read | None:
     """Return the event that half of the outputs of a pair propose; None if they do not.
 
-    The table has as many outputs on either input. The event will be counted on held-out samples
-    by the `plan`. `learned` is the bound to expect of the learned attack: if outputs are small, and
-    the event that breaks the claim most clearly falls short of it, another one is looked for that
-    may prove more.
+    The table has as many outputs on either input. The event is the one that breaks the claim most
+    clearly; it will be counted on held-out samples by the `plan`.
     """
     about = quantities_of(context, state, table, on_d, state.outputs.coupled)
-    clearly = rank_for(context.guarantee, rarest=0.0)
-    clearest = _searched_event(context, state, (table, on_d), about, clearly, KEPT_RANK, plan)
-    falls_short = clearest is None or not clearest.is_as_good_as(learned)
-    if learned > 0 and falls_short and _is_small(table):
-        rank_of = by_bound(plan)
-        strongest = _searched_event(context, state, (table, on_d), about, rank_of, NEARLY, plan)
-        if strongest is not None and (clearest is None or strongest.is_better(clearest)):
-            return strongest
-    return clearest
-
-
-def _searched_event(
-    context: Context,
-    state: PairState,
-    outputs: tuple[Table, Bools],
-    about: list[Feature],
-    rank_of: RankOf,
-    kept_rank: float,
-    plan: PlannedTest,
-) -> Read | None:
-    table, on_d = outputs
+    rank_of = rank_for(context.guarantee, rarest=0.0)
     runs = len(on_d) // 2
     known = np.arange(len(on_d)) % runs < runs // 2
     part, sides = table.rows(known), on_d[known]
-    event = readable(part, sides, about, rank_of, kept_rank)
+    event = readable(part, sides, about, rank_of, KEPT_RANK)
     if event is None:
         return None
-    fresh = table.rows(~known), on_d[~known], rank_of(runs - runs // 2)
-    event = paying(event, *fresh, kept_rank)
-    event = _rounded(event, part, sides, by_bound(plan)(runs // 2))
-    inside = event.mask(table)
-    c1, c2 = (int((inside & ~known & side).sum()) for side in (on_d, ~on_d))
     half = runs - runs // 2
+    event = paying(event, table.rows(~known), on_d[~known], rank_of(half), KEPT_RANK)
+    event = _rounded(event, part, sides, by_bound(plan)(runs // 2))
+    inside = event.mask(table) & ~known
+    c1, c2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
     both = None
     if plan.paired and state.outputs.coupled == runs and state.coupled:
-        new = inside & ~known
-        both = int((new[:runs] & new[runs:]).sum())
+        both = int((inside[:runs] & inside[runs:]).sum())
     unseen = choice_of(c1, half, c2, half, plan, both)
-    all1, all2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
-    expected = choice_of(all1, runs, all2, runs, plan).expected
     likelier, rarer = (np.array([count]) for count in likelier_first(unseen.sign, c1, c2))
     growth = event_growth(likelier, rarer, half, context.guarantee.hockey_sticks)[0] * runs / half
-    return Read(event, unseen, expected, float(growth), _is_small(table))
+    return Read(event, unseen, float(growth))
 
 
 def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
@@ -278,9 +224,3 @@ def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
 def by_bound(plan: PlannedTest) -> RankOf:
     """Return a rank of events: the bound to expect of each, in hundredths."""
     return lambda searched: lambda c1, c2: 100 * rough_bounds(c1, c2, searched, plan)
-
-
-def _is_small(table: Table) -> bool:
-    """Whether outputs are a few numbers or labels, about which a person can read everything."""
-    numbers = np.bincount(table.owner, table.codes == NUMBER, minlength=len(table))
-    return bool(numbers.max(initial=0) <= FEW and table.sizes.max(initial=0) <= 2 * FEW)

@@ -84,7 +84,7 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
     if not found or planned < 2:
         return None
     state, choice = found[0].state, found[0].choice
-    readable = read_in_time(context, state, context.plan(planned, paired=True), choice.expected)
+    readable = read_in_time(context, state, context.plan(planned, paired=True))
     best = witness_of(state, choice, readable)
     return None if best is None else with_examples(best, state.outputs.examples())
 
