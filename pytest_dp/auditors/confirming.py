@@ -62,7 +62,7 @@ from pytest_dp.reprs import safe_repr
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.forked import ASKED, record_opened_files
+from pytest_dp.sampling.opened_files import ASKED, record_opened_files
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics import assumptions

@@ -26,13 +26,12 @@ import types
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, join_outputs
@@ -44,18 +43,13 @@ from pytest_dp.sampling.chunks import Chunk, Input, pickle_data
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.generators import reseed
+from pytest_dp.sampling.opened_files import record_opened_files
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import Purpose, stream
 
 HANGS = "it does not return in a process that was forked, as where it waits for a thread"
 STANDARD = range(3)
 """Input, output and errors."""
-LISTED = "os.listdir", "os.scandir"
-"""Events by which folders are read: a name may hold an answer as well."""
-ASKED = "another process"
-"""In place of a file's name: what a run asks through a connection, or starts."""
-ASKING = "socket.connect", "subprocess.Popen", "os.posix_spawn"
-"""Events by which other processes are asked, and started."""
 TASKS = Path("/proc/self/task")
 """Where Linux lists the threads of this process."""
 SAFE_THREADS = {"jemalloc_bg_thd"}
@@ -157,17 +151,16 @@ class Origin:
         if self.reason:
             self.close()
             raise CannotCopy(self.reason)
-        outputs: list[Outputs]
-        outputs, stack, failed, files = pickle.loads(answer)
-        self.files.update(files)
-        if stack is not None and seconds < left:
+        given: Answer = pickle.loads(answer)
+        self.files.update(given.files)
+        if given.stack is not None and seconds < left:
             self.reason = HANGS
             raise CannotCopy(HANGS)
-        if stack is not None:
-            raise OutOfTime(stack)
-        if failed:
-            raise CannotCopy(f"in a process that was forked, {failed}")
-        return outputs
+        if given.stack is not None:
+            raise OutOfTime(given.stack)
+        if given.failed:
+            raise CannotCopy(f"in a process that was forked, {given.failed}")
+        return given.outputs
 
     def fileno(self) -> int:
         """Return the file by which its process is asked."""
@@ -235,7 +228,7 @@ def _wait_for_requests(call: Call, pipe: Connection) -> None:
         answers.close()
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         down = f"it takes its process down, {how}"
-        pipe.send_bytes(answered or pickle.dumps(([], None, down, [])))
+        pipe.send_bytes(answered or pickle.dumps(Answer([], failed=down)))
     os.killpg(0, signal.SIGKILL)
 
 
@@ -257,13 +250,25 @@ def _cut_off(kept: int) -> None:
     sys.stdout = sys.stderr = os.fdopen(1, "w", closefd=False)
 
 
-def _answer(call: Call, generators: list[Any], request: bytes, answer: Connection) -> None:
+def _answer(call: Call, generators: list[Any], request: bytes, pipe: Connection) -> None:
     """In a process that was forked by it: the outputs, or why there are none."""
-    answer.send_bytes(outputs_sent(call, generators, request))
+    pipe.send_bytes(outputs_sent(call, generators, request))
+
+
+class Answer(NamedTuple):
+    """An answer of a process that runs a mechanism."""
+
+    outputs: list[Outputs]
+    stack: str | None = None
+    """Where the mechanism was as its time was over; None if it was not."""
+    failed: str = ""
+    """Why there are no outputs, if there are none for another reason."""
+    files: Sequence[str] = ()
+    """What was opened to read."""
 
 
 def outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
-    """Run a mechanism as asked for, and return its outputs in writing, or why there are none."""
+    """Run a mechanism as asked for, and return an `Answer` in writing."""
     files: list[str] = []
     try:
         manner, runner, works, seconds = pickle.loads(request)
@@ -278,57 +283,16 @@ def outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
                 join_outputs([done.outputs for done in runner.run(used, dataset, chunks, deadline)])
                 for dataset, chunks in works
             ]
-        return pickle_data((outputs, None, "", files))
+        return pickle_data(Answer(outputs, files=files))
     except OutOfTime as out:
-        return pickle.dumps(([], out.stack, "", files))
+        return pickle.dumps(Answer([], out.stack, files=files))
     except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
-        return pickle.dumps(([], None, f"{type(raised).__name__}: {raised}", files))
+        return pickle.dumps(Answer([], None, f"{type(raised).__name__}: {raised}", files))
 
 
 def generators_anywhere() -> list[Any]:
     """Return all random generators of this process, wherever they are kept."""
     return [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
-
-
-_HEEDED: list[tuple[list[str], set[str]]] = []
-"""Where what is opened is written down now."""
-
-
-@contextmanager
-def record_opened_files() -> Iterator[list[str]]:
-    """Record the files that any thread opens for reading within the block."""
-    files: list[str] = []
-    _add_hook()
-    _HEEDED.append((files, set()))
-    try:
-        yield files
-    finally:
-        _HEEDED.pop()
-
-
-@cache
-def _add_hook() -> None:
-    """Once, as hooks cannot be taken away; it does nothing where nobody heeds files."""
-    sys.addaudithook(
-        lambda event, args: _note_opened_file(*_HEEDED[-1], event, args) if _HEEDED else None
-    )
-
-
-def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:
-    """Remember what is opened to read, other than code and what was `made` anew before."""
-    if event == "sqlite3.connect" or event in LISTED:
-        if not isinstance(args[0], int):  # of a folder that is open
-            files.append(os.fsdecode(args[0] or "."))
-    elif event in ASKING:
-        files.append(ASKED)
-    elif event == "open" and not isinstance(args[0], int):
-        path, mode, flags = args
-        file = os.fsdecode(path)
-        if set(mode) & {"w", "x"} if mode else flags & (os.O_TRUNC | os.O_EXCL):
-            made.add(file)
-        reads = set(mode) & {"r", "+"} if mode else flags & (os.O_RDWR | os.O_WRONLY) != os.O_WRONLY
-        if reads and file not in made and not file.endswith(".pyc"):
-            files.append(file)
 
 
 def files_read(

@@ -29,8 +29,9 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Input, pickle_data
 from pytest_dp.sampling.copies import Bounded, CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.forked import record_opened_files
+from pytest_dp.sampling.forked import Answer
 from pytest_dp.sampling.locating import locate, project_files
+from pytest_dp.sampling.opened_files import record_opened_files
 from pytest_dp.sampling.pickling import Pickler
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.serving import Recipe, receive, send, serve
@@ -162,14 +163,13 @@ class NewInterpreters:
         answer = interpreter.ask((self._key, "run", (seeds_all, work, allowed)), allowed)
         if not self._forks:
             interpreter.used.add(self._key)
-        outputs: list[Outputs]
-        outputs, stack, failed, files = pickle.loads(answer) if answer else ([], None, _ENDED, [])
-        self.files.update(files)
-        if stack is not None and allowed >= left:
-            raise OutOfTime(stack)
-        if stack is not None or failed:
-            raise CannotCopy(f"in an interpreter that started anew, {failed or 'it hangs'}")
-        return outputs
+        given: Answer = pickle.loads(answer) if answer else Answer([], failed=_ENDED)
+        self.files.update(given.files)
+        if given.stack is not None and allowed >= left:
+            raise OutOfTime(given.stack)
+        if given.stack is not None or given.failed:
+            raise CannotCopy(f"in an interpreter that started anew, {given.failed or 'it hangs'}")
+        return given.outputs
 
     def _interpreter(self) -> Interpreter:
         """Return one that made the mechanism and never ran it. Raises CannotCopy if none can."""

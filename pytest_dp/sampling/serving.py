@@ -21,8 +21,9 @@ from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import pickle_data
 from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.forked import ASKED, Origin, generators_anywhere, outputs_sent
+from pytest_dp.sampling.forked import Answer, Origin, generators_anywhere, outputs_sent
 from pytest_dp.sampling.locating import Finder, Place, fetch
+from pytest_dp.sampling.opened_files import ASKED
 
 LENGTH_BYTES = 8
 """In front of each message: its length. Given by the size of a 64-bit number."""
@@ -129,12 +130,12 @@ class _Server:
         call, origin = self._made[key]
         if origin is None:
             sent = outputs_sent(call, generators_anywhere() if seeds_all else [], work)
-            outputs, stack, failed, files = pickle.loads(sent)
-            if self._is_connected():
-                files = [*files, ASKED]
-            return pickle_data((outputs, stack, failed, files))
+            if not self._is_connected():
+                return sent
+            given: Answer = pickle.loads(sent)
+            return pickle_data(given._replace(files=[*given.files, ASKED]))
         answer = origin.ask(bytes([seeds_all]) + work, seconds + HUNG_SECONDS)
-        return answer or pickle.dumps(([], None, origin.reason, []))
+        return answer or pickle.dumps(Answer([], failed=origin.reason))
 
     def _is_connected(self) -> bool:
         """Return whether anything that is open leads to another process: a socket or a pipe."""

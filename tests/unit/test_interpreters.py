@@ -18,9 +18,9 @@ from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Input
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.forked import ASKED, record_opened_files
 from pytest_dp.sampling.interpreters import STARTS, NewInterpreters
 from pytest_dp.sampling.locating import locate
+from pytest_dp.sampling.opened_files import ASKED, record_opened_files
 from pytest_dp.sampling.runner import Runner
 
 MODULE = """
