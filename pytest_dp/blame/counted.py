@@ -21,7 +21,7 @@ from pytest_dp.blame.noise import noise_of
 from pytest_dp.blame.runs import ABSENT, SIDES, WHOLE, Leaf, Run, Runs, indices
 from pytest_dp.blame.source import condition_of
 from pytest_dp.blame.tracing import lines_with
-from pytest_dp.limits import CLEAR_ERRORS, FEW, MANY_RUNS, RUNS, SEVERAL, STANDS_OUT
+from pytest_dp.limits import CLEAR_ERRORS, FEW, MANY_RUNS, RUNS, SEVERAL
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy.guarantees import Guarantee
 
@@ -107,14 +107,14 @@ def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[
     together = (*places, *(place for place in others if _has_few(runs, place)))[:MAX_PLACES]
 
     def outcomes(run: Run) -> Iterator[tuple[tuple[str, ...], tuple[Leaf, ...]]]:
-        for chosen in dict.fromkeys([*((place,) for place in places), together]):
+        for chosen in dict.fromkeys([*((place,) for place in places), tuple(places), together]):
             yield chosen, tuple(run.leaves.get(place, ABSENT) for place in chosen)
 
     for many in (RUNS, MANY_RUNS):  # fewer are enough for what is clear, of slow mechanisms too
         clear = [
             (len(chosen), allowed - least, (side, chosen, values, count, seldom))
             for side, (chosen, values), count, seldom in _count(runs, outcomes, many)
-            if (least := (count - STANDS_OUT * math.sqrt(count)) / many)
+            if (least := (count - CLEAR_ERRORS * math.sqrt(count)) / many)
             > (allowed := _allowed_share(claim, seldom, many))
         ]
         if clear:
@@ -148,5 +148,5 @@ def _has_few(runs: Runs, place: str) -> bool:
 
 def _allowed_share(claim: Guarantee, seldom: int, many: int) -> float:
     """Return the share of runs that a claim allows beside a count of the other input."""
-    most = seldom + STANDS_OUT * math.sqrt(seldom + 1) + STANDS_OUT
+    most = seldom + CLEAR_ERRORS * math.sqrt(seldom + 1) + CLEAR_ERRORS
     return float(claim.largest_probability(min(most / many, 1.0)))

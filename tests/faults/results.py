@@ -157,7 +157,7 @@ FAULTS = (
     Fault(
         "rare-values-blamed",
         "blame/counted.py",
-        "(count - STANDS_OUT * math.sqrt(count)) / many",
+        "(count - CLEAR_ERRORS * math.sqrt(count)) / many",
         "count / many",
         "A value that comes a little more often by chance is blamed.",
         "unit/test_blame.py::test_a_value_that_comes_too_often_is_counted_with_room_for_chance",
