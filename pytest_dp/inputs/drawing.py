@@ -11,15 +11,26 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from unittest import SkipTest
 
-from hypothesis import HealthCheck, Phase, Verbosity, errors, given, seed, settings, target
+from hypothesis import (
+    HealthCheck,
+    Phase,
+    Verbosity,
+    currently_in_test_context,
+    errors,
+    given,
+    seed,
+    settings,
+    target,
+)
 from hypothesis import __version__ as version
 from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_bytes
@@ -27,6 +38,7 @@ from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_
 from pytest_dp.inputs.members import cuts, without_end
 
 Choices = tuple[Any, ...]
+T = TypeVar("T")
 
 BUFFERS = (2_048, 65_536)
 """Bytes that a value is made of: the former until many draws in a row give nothing. With fewer,
@@ -92,11 +104,25 @@ class _Database(ExampleDatabase):
         """Do nothing: choices are offered once."""
 
 
+def _outside_of_tests(compute: Callable[[], T]) -> T:
+    """Return what a function computes, in another thread if a test of the user's is running.
+
+    Hypothesis takes a test inside of another one, in the same thread, for a mistake of the user's.
+    """
+    if not currently_in_test_context():
+        return compute()
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(compute).result()
+
+
 class _Fuzzed:
     """Makes values of a strategy from random bytes."""
 
     def __init__(self, strategy: st.SearchStrategy[Any]) -> None:
         self._database, self._values = _Database(), list[Any]()
+        self._test: Any = _outside_of_tests(lambda: self._made(strategy))
+
+    def _made(self, strategy: st.SearchStrategy[Any]) -> Any:
         values = self._values
 
         @settings(QUIET, database=self._database)
@@ -106,7 +132,12 @@ class _Fuzzed:
             # Of failures that are alike, Hypothesis saves only those that are simpler than before.
             raise type("_KeptOnce", (_Kept,), {})
 
-        self._test: Any = keep
+        return keep
+
+    def drawn_of(self, buffers: Sequence[bytes]) -> list[Drawn | None]:
+        """Return the value that each of these bytes make; None where the strategy rejects them."""
+        drawn = map(self.drawn, buffers)
+        return [one if one is None or choices_work() else Drawn(one.value) for one in drawn]
 
     def drawn(self, buffer: bytes) -> Drawn | None:
         """Return the value that these bytes make; None if the strategy rejects them."""
@@ -132,12 +163,10 @@ def draws(
     random, fuzzed, in_vain = Random(number), _Fuzzed(strategy), 0
     ends: tuple[Any, ...] | None = None
     while True:
-        batch: list[Drawn | None] = []
-        for _ in range(BATCH):
-            size = BUFFERS[in_vain >= DRAWS_IN_VAIN]
-            drawn = fuzzed.drawn(_random_bytes(random, size))
-            batch.append(drawn if drawn is None or choices_work() else Drawn(drawn.value))
-            in_vain = in_vain + 1 if batch[-1] is None else 0
+        size = BUFFERS[in_vain >= DRAWS_IN_VAIN]
+        buffers = [_random_bytes(random, size) for _ in range(BATCH)]
+        batch = _outside_of_tests(partial(fuzzed.drawn_of, buffers))
+        in_vain = 0 if any(batch) else in_vain + BATCH
         kept = [one for one in batch if one is not None and one.choices]
         longer = [one for one in kept if len(one.choices) > 1] or kept
         several = [one if len(one.choices) > 1 else random.choice(longer) for one in kept]
@@ -289,8 +318,19 @@ def remade(
     saves them, which takes longer.
     """
     made: list[Drawn | None] = [None] * len(requests)
-    if not requests:
-        return made
+    if requests:
+        _outside_of_tests(lambda: _remake(strategy, requests, made, as_made=as_made))
+    return made
+
+
+def _remake(
+    strategy: st.SearchStrategy[Any],
+    requests: Sequence[Sequence[Any]],
+    made: list[Drawn | None],
+    *,
+    as_made: bool,
+) -> None:
+    """Put the value of each sequence of choices in its place."""
     offered = [(at, *choices, *PADDING) for at, choices in enumerate(requests)]
 
     database = _Database(offered)
@@ -309,7 +349,6 @@ def remade(
         choices: Any = choices_from_bytes(saved) or (len(made),)
         if choices[0] < len(made) and (one := made[choices[0]]) is not None:
             made[choices[0]] = Drawn(one.value, choices[1:])
-    return made
 
 
 @cache

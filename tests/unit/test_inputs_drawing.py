@@ -7,6 +7,7 @@ from itertools import islice
 
 import hypothesis
 import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
@@ -92,6 +93,18 @@ def test_modules_that_happen_to_be_imported_change_nothing(monkeypatch):
     assert values(st.lists(st.integers())) == before
 
 
+def test_the_same_is_drawn_inside_of_a_test_of_the_user():
+    drawn = []
+
+    @settings(max_examples=2, database=None, deadline=None)
+    @given(st.booleans())
+    def own(_):
+        drawn.append(values(NUMBERS, count=30))
+
+    own()
+    assert drawn == [values(NUMBERS, count=30)] * 2
+
+
 def test_what_is_rejected_is_none():
     assert values(st.integers().filter(lambda n: False)) == []
     assert values(st.nothing()) == []
@@ -111,7 +124,7 @@ def test_values_are_shrunk_inside_of_their_strategy():
 
 @pytest.mark.slow
 def test_shrinking_ends_in_time(monkeypatch):
-    drawn = next(one for one in draws(NUMBERS, 1) if one and len(one.value) > 20)
+    drawn = next(one for one in draws(NUMBERS, 1) if one and len(one.value) > 40)
     now, late = [0.0], []
 
     def slowly(numbers):
