@@ -13,5 +13,5 @@ def pytest_configure() -> None:
 
     pytest_dp.auditors.BLAME_SECONDS = SECONDS
     pytest_dp.auditors.QUIET_SECONDS = SECONDS
-    pytest_dp.auditors.context.TOLD_SECONDS = SECONDS
+    pytest_dp.auditors.context.SHOWN_SECONDS = SECONDS
     pytest_dp.auditors.strongest.QUIET_SECONDS = SECONDS

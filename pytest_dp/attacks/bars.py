@@ -15,15 +15,19 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.attacks.scores import Attack
-from pytest_dp.limits import DOZENS, LABEL, SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.feature import numbers_and_categories
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.wording import plain
-from pytest_dp.reprs import on_one_line, shorten_line
+from pytest_dp.reprs import LABEL_LENGTH, on_one_line, shorten_line
 from pytest_dp.results.pictures import Bar, Histogram, round_for_drawing
+
+MAX_SPANS = 24
+"""Ranges of a picture. More are less readable; fewer show less."""
+MAX_KINDS = 8
+"""Outputs of a picture that are no numbers. More are less readable; fewer show less."""
 
 Span = tuple[str, float | None, float | None]
 """Of a bar of numbers: a name, if it needs one, and its ends."""
@@ -92,7 +96,7 @@ def bars_of(event: Event | Attack, table: Table) -> Bars:
         for part in (np.ones(len(table), bool), event.mask(table))
     )
     chosen = sorted(np.flatnonzero(counts).tolist(), key=lambda k: (not within[k], -counts[k]))
-    chosen = chosen if len(chosen) <= SEVERAL + 1 else chosen[:SEVERAL]
+    chosen = chosen if len(chosen) <= MAX_KINDS + 1 else chosen[:MAX_KINDS]
     kinds = tuple((keys[k], _name(keys[k], kind, k, table)) for k in chosen)
     return Bars(event, spans, edges, kinds)
 
@@ -121,7 +125,9 @@ def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, lis
         marks, kind = np.unique(hashes(table), return_inverse=True)
         return np.zeros(len(table)), np.zeros(len(table), bool), kind, marks.tolist()
     numbers, which, names = numbers_and_categories(feature, table)
-    texts = [shorten_line(category_text(level), LABEL) for level in names[: len(table.levels)]]
+    texts = [
+        shorten_line(category_text(level), LABEL_LENGTH) for level in names[: len(table.levels)]
+    ]
     keys: list[Hashable] = [*texts, "(absent)", "nan", "inf", "-inf"]
     distinct = list(dict.fromkeys(keys))
     alike = np.array([distinct.index(key) for key in keys])
@@ -146,7 +152,7 @@ def _ends(event: Event | Attack) -> list[float]:
 def _spans(numbers: Floats, ends: list[float]) -> tuple[tuple[Span, ...], tuple[float, ...]]:
     """Spans for numbers: each value by itself where they are few, else ranges; and their edges."""
     values = np.unique(numbers)
-    if len(values) <= DOZENS:
+    if len(values) <= MAX_SPANS:
         single = tuple((plain(float(value)), float(value), float(value)) for value in values)
         return single, tuple(values.tolist())
     edges = _edges(numbers, ends).tolist()
@@ -168,11 +174,11 @@ def _edges(numbers: Floats, ends: list[float]) -> Floats:
         low, high = float(numbers.min()), float(numbers.max())
     reach = high - low
     near = sorted(end for end in ends if low - reach <= end <= high + reach)
-    step = (high - low) / DOZENS
+    step = (high - low) / MAX_SPANS
     low, high = min([low, *(end - 2 * step for end in near)]), max([high, *near])
-    step = (high - low) / DOZENS
+    step = (high - low) / MAX_SPANS
     apart = near[1] - near[0] if len(near) > 1 else 0.0
-    if apart and (high - low) * max(1, round(apart / step)) <= 2 * DOZENS * apart:
+    if apart and (high - low) * max(1, round(apart / step)) <= 2 * MAX_SPANS * apart:
         step = (near[1] - near[0]) / max(1, round((near[1] - near[0]) / step))
     anchor = near[0] if near else low
     start, stop = math.floor((low - anchor) / step), math.ceil((high - anchor) / step)
@@ -185,7 +191,7 @@ def _name(key: Hashable, kind: Ints, which: int, table: Table) -> str:
     if isinstance(key, str):
         return key
     output = table.raw[int(np.flatnonzero(kind == which)[0])]
-    return on_one_line(output.item() if isinstance(output, np.generic) else output, LABEL)
+    return on_one_line(output.item() if isinstance(output, np.generic) else output, LABEL_LENGTH)
 
 
 def _end(value: float | None) -> float | None:

@@ -12,11 +12,14 @@ from pytest_dp.arrays import Floats, Ints, Outputs
 from pytest_dp.attacks import Posterior
 from pytest_dp.attacks.feature_bins import quantiles
 from pytest_dp.attacks.scores import scores
-from pytest_dp.limits import FEW
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Extract
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
+
+MIN_IN_BIN = 3
+"""Outputs beyond the outermost cut, at least. Fewer: bins of chance; more: rare outputs are not
+told apart."""
 
 BinNumbers = npt.NDArray[np.uint8]
 
@@ -88,7 +91,7 @@ def cuts_of(odds: Floats, max_cuts: int) -> Floats:
     if len(values) <= max_cuts:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
     half = max_cuts // 2
-    at = quantiles(len(odds), half, max_cuts - half - 1, FEW)
+    at = quantiles(len(odds), half, max_cuts - half - 1, MIN_IN_BIN)
     return np.unique(np.sort(odds)[at]) - 5e-10  # scores are rounded to 1e-9
 
 

@@ -10,9 +10,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import CAUTIOUS, MOSTLY, SMALL_SHARE
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_test import event_test
+
+CAUTION = 1.5
+"""Standard errors that the best of many events loses. More: what is not lucky is not taken; fewer:
+what was lucky is."""
+NEARLY_SURE = 0.9
+"""Probability from which the complement of an event tells more. Larger and smaller: hardly any
+difference."""
+LEAST_SHARE = 0.05
+"""Share of the samples on either input, at least. Larger: samples are wasted; smaller: bounds on
+one side are chance."""
 
 T = TypeVar("T")
 
@@ -133,7 +142,7 @@ def expected_bounds(
         seen, luck = losses(c1, n1, c2, n2, both)
         trust = 1 / luck, 1 / ((0.1 * hints.losses) ** 2 + hints.learned * luck)
         loss = (seen * trust[0] + hints.losses * trust[1]) / sum(trust)
-        loss = loss - CAUTIOUS / np.sqrt(sum(trust))
+        loss = loss - CAUTION / np.sqrt(sum(trust))
         p2 = 2 * rare / (1 + np.exp(loss))
         p1 = 2 * rare - p2
     p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
@@ -151,7 +160,7 @@ def expected_bounds(
             independent = np.fmax(independent, together)
         expected[usable] = np.where(np.isnan(independent), -np.inf, independent)
     # Of events in nearly all outputs, the complement tells more in the other direction.
-    nearly_sure = (p1 > MOSTLY) & (p2 > 1 - MOSTLY)
+    nearly_sure = (p1 > NEARLY_SURE) & (p2 > 1 - NEARLY_SURE)
     return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
 
 
@@ -181,7 +190,7 @@ def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Fl
 def first_share(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
     """The share of samples for the likelier side by which an event shows most (Neyman)."""
     s1, s2 = event_test(guarantee).errors(p1, p2)
-    share: Floats = np.clip(s1 / (s1 + s2), SMALL_SHARE, 1 - SMALL_SHARE)
+    share: Floats = np.clip(s1 / (s1 + s2), LEAST_SHARE, 1 - LEAST_SHARE)
     return share
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import HUNDREDS, MANY, MILLION
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
@@ -27,6 +26,14 @@ from pytest_dp.outputs.rounding import (
 )
 from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.regression import quantile_levels
+
+MAX_CATEGORIES = 256
+"""Categories of a feature. More learn noise by heart; fewer miss rare ones."""
+MAX_SINGLE = 64
+"""Values of a feature that have a bin of their own. More learn noise by heart; fewer are lumped
+together."""
+MAX_NUMBERS = 4_000_000
+"""Numbers by which bins are chosen. More take longer; fewer place them less well."""
 
 BinCodes = npt.NDArray[np.integer]
 
@@ -112,13 +119,13 @@ def bins_of(
     different, counts = clusters(*np.unique(sample, return_counts=True), room(feature, table))
     values = different.values
     cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
-    if len(values) <= min(max_bins, MANY):
+    if len(values) <= min(max_bins, MAX_SINGLE):
         cuts = between(different.ends[1][:-1], different.ends[0][1:])
     elif len(values):
         often = find_recurring(counts, 0.001)
-        if often.sum() > MANY:  # of many values of one sort those that stand out
+        if often.sum() > MAX_SINGLE:  # of many values of one sort those that stand out
             often = find_recurring(counts, 1.0)
-        if often.sum() > MANY:
+        if often.sum() > MAX_SINGLE:
             often[:] = False
         atoms = different.part(often)
         cuts = _cuts(different.part(~often), counts[~often], max_bins)
@@ -149,9 +156,9 @@ def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
     counts = np.bincount(kinds[kinds >= 0], minlength=len(table.levels))
     present = [level for level, code in table.levels.items() if counts[code]]
     present.sort(key=lambda level: -counts[table.levels[level]])
-    return tuple(present[:HUNDREDS])
+    return tuple(present[:MAX_CATEGORIES])
 
 
 def row_share(features: int, rows: int) -> float:
     """The part of the outputs by which to place cut points, so that sorting stays affordable."""
-    return min(1.0, (4 * MILLION) / max(1, features * rows))
+    return min(1.0, MAX_NUMBERS / max(1, features * rows))

@@ -17,11 +17,19 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import FAR, MANY, ROUNDED
 from pytest_dp.outputs.feature import SPECIAL, Feature, numbers_and_categories
 from pytest_dp.outputs.leaves import NUMBER, Category
 from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.regression import expit, logit
+
+MAX_DEVIATION = 1e6
+"""Standard deviations beyond which all numbers count as the same. More overflow; fewer: what is
+far out is lost."""
+MAX_CATEGORIES = 64
+"""Categories that a linear model knows. More learn noise by heart; fewer are not told apart."""
+MIN_DEVIATION = 1e-12
+"""Deviation relative to the mean, at least. Smaller: rounding counts as variation; larger: small
+noise on a large number is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Design:
             usable = kinds == NUMBER
             with np.errstate(over="ignore"):
                 scaled = (values[usable] - mean) / deviation
-            rows[usable, i] = np.clip(scaled, -FAR, FAR)
+            rows[usable, i] = np.clip(scaled, -MAX_DEVIATION, MAX_DEVIATION)
         for i, (feature, flag) in enumerate(self.flags, len(self.numbers)):
             _, kinds, names = numbers_and_categories(feature, table)
             rows[:, i] = kinds == names.index(flag) if flag in names else 0.0
@@ -63,10 +71,10 @@ def design(table: Table, features: list[Feature]) -> Design:
         if len(usable) and np.ptp(usable) > 0:
             with np.errstate(over="ignore"):
                 mean, deviation = float(usable.mean()), float(usable.std())
-            if np.isfinite(mean) and ROUNDED * abs(mean) < deviation < np.inf:
+            if np.isfinite(mean) and MIN_DEVIATION * abs(mean) < deviation < np.inf:
                 numbers.append((feature, mean, deviation))
         counts = np.bincount(kinds[kinds != NUMBER], minlength=len(names))
-        shown = [*SPECIAL, *list(table.levels)[:MANY]]
+        shown = [*SPECIAL, *list(table.levels)[:MAX_CATEGORIES]]
         flags += [(feature, f) for f in shown if 0 < counts[names.index(f)] < len(table)]
     return Design(tuple(numbers), tuple(flags))
 

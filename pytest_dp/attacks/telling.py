@@ -10,10 +10,12 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats
 from pytest_dp.attacks.feature_bins import Column, FeatureBins
 from pytest_dp.attacks.scores import Attack, scores
-from pytest_dp.limits import FEW
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.table import Table
+
+MAX_NAMED = 3
+"""Quantities that are named, and outputs that are shown. More hide the most telling one."""
 
 
 @runtime_checkable
@@ -39,7 +41,7 @@ def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
     adds = [attack.sign * part for part in attack.model.parts(table)]
     more = np.array([part[inside].mean() - part[~inside].mean() for part in adds])
     told = []
-    for at in np.argsort(-more)[:FEW].tolist():
+    for at in np.argsort(-more)[:MAX_NAMED].tolist():
         column = attack.model.columns[at]
         if more[at] > 0 and isinstance(column, FeatureBins):
             here, there = (_typical(column.feature, table, rows) for rows in (inside, ~inside))
@@ -75,5 +77,5 @@ def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
         return []
     score = scores(attack.model, table)[rows]
     order = np.argsort(np.abs(score - np.median(score)), kind="stable")
-    chosen: list[int] = rows[order[:FEW]].tolist()
+    chosen: list[int] = rows[order[:MAX_NAMED]].tolist()
     return chosen

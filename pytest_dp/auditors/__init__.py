@@ -15,6 +15,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.past import NOTHING, Past, note_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claim import Claim, Promise, expand
+from pytest_dp.clocks import QUIET_SECONDS
 from pytest_dp.datasets.conversion import kind_of, rebuilt
 from pytest_dp.datasets.record_relations import OfRecords
 from pytest_dp.declaration import dp_claim
@@ -23,7 +24,6 @@ from pytest_dp.faults import describe_error, note_fault, pop_noted
 from pytest_dp.inputs import Pair, resolved, source_of
 from pytest_dp.inputs.canaries import check_relation
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import BLAME_SECONDS, MOMENT, QUIET_SECONDS
 from pytest_dp.method_settings import Method, OneRun
 from pytest_dp.protocols import Explainer, Search, Violation
 from pytest_dp.registry import load, names
@@ -40,6 +40,12 @@ from pytest_dp.sampling.deadline import (
 from pytest_dp.sampling.sampler import Progress
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings, seed_of, settings_for, unused_settings
+
+BLAME_SECONDS = 3.0
+"""Seconds in which lines are blamed. More: a red build waits; fewer: no line is named for slow
+mechanisms."""
+LEAST_SECONDS = 0.1
+"""Seconds that are left for it in any case. Fewer: nothing is named where time is up."""
 
 
 def auditor(method: str) -> Callable[[Context], AuditResult]:
@@ -282,7 +288,7 @@ def _with_blame(context: Context, result: AuditResult, root: Path | None) -> Aud
     left = Deadline(max(context.to_tell(), min(QUIET_SECONDS, context.before_the_limit())))
     notes, blame, idle = list(result.notes), result.blame, example.idle
     for name in names("explainer"):
-        seconds = min(BLAME_SECONDS, max(left.remaining(), MOMENT))
+        seconds = min(BLAME_SECONDS, max(left.remaining(), LEAST_SECONDS))
         try:
             explainer: Explainer = load("explainer", name)
             said = explainer(violation, seconds)

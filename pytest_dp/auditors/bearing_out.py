@@ -19,24 +19,31 @@ from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.checks import is_strategy
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.doubts import content_of, doubt_about
-from pytest_dp.limits import (
-    DOZENS,
-    EQUAL,
-    NEARLY_EQUAL,
-    RESERVE,
-    SEARCH_TIME,
-    SHOWN_ALPHA,
-    THOUSAND,
-)
 from pytest_dp.oracles.aligned_pair import AlignedPair
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
+
+RESERVED = 0.2
+"""Share of the samples that is kept for other steps. Larger: fewer losses are checked; smaller:
+nothing is left for what follows."""
+FEWEST_RUNS = 12
+"""Runs on an input at a time, at least. Fewer: overhead counts; more: slow mechanisms are
+cut off."""
+ROUNDING = 1e-9
+"""Relative error of a parameter. Smaller: rounding makes a loss larger than the claim."""
+LOSS_ERROR = 1e-6
+"""Relative error of a loss that counts as exact. Larger: what is shown is less exact; smaller:
+losses count as bounds."""
+LOOKING_TIME = 0.1
+"""Share of the time for looking inputs over once. Larger: less is left for checks; smaller: slow
+mechanisms are not checked."""
 
 LEAST_RUNS = 40
 """The fewest. Fewer say next to nothing of what a mechanism does now and then."""
-REAL_RUNS = THOUSAND
+REAL_RUNS = 1_000
 """Real runs that what is derived is held against. With fewer, a law that is wrong in one run of a
 hundred goes unseen more often; with more, audits of data frames take seconds."""
 RUNS_OF_ALIGNED = 400
@@ -76,7 +83,7 @@ class BearingOut:
         self._replayed: dict[int, int] = {}  # runs, by the input that was looked over
         self._calls: set[tuple[int, int]] = set()  # vectorised ones, replayed by their size
         self._held: dict[int, int] = {}  # pairs of outputs that were held against what is known
-        self._seconds = SEARCH_TIME * context.settings.max_seconds  # to look inputs over once
+        self._seconds = LOOKING_TIME * context.settings.max_seconds  # to look inputs over once
         self._until: Deadline | None = None  # when real runs of a slow mechanism are enough
         self._before = context.call.pristine.content if context.call.pristine else b""
 
@@ -126,7 +133,7 @@ class BearingOut:
             known, loss = self.known.pairs[number], None
             with suppress(CannotInstrument, Exception):  # such as of numbers beyond floats
                 value, error = parameter_of(known, self.context.guarantee)
-                if error <= NEARLY_EQUAL * max(value, 1.0) and known.mode in RELIABLE:
+                if error <= LOSS_ERROR * max(value, 1.0) and known.mode in RELIABLE:
                     loss = value, error
             self._losses[number] = loss
         return self._losses[number]
@@ -141,7 +148,7 @@ class BearingOut:
     def exceeds(self) -> bool:
         """Whether a known loss is larger than the claim: then a violation may still be found."""
         value, error = self.loss or (0.0, 0.0)
-        return value > self.context.guarantee.claimed * (1 + EQUAL) + error
+        return value > self.context.guarantee.claimed * (1 + ROUNDING) + error
 
     def _is_screened(self) -> bool:
         """Whether enough pairs were screened, and the one that moves most is known, or may be yet.
@@ -201,7 +208,7 @@ class BearingOut:
         With the calls that they are held against, they are a share of all runs.
         """
         rows = int(SHARE_OF_CHECKED_ROWS * self.context.settings.max_samples / (2 * inputs))
-        rows = min(max(rows, DOZENS // 2), THOUSAND)
+        rows = min(max(rows, FEWEST_RUNS), REAL_RUNS)
         return [rows]
 
     @property
@@ -211,7 +218,7 @@ class BearingOut:
         known = [self.known.pairs.get(state.number) for state in given]
         if all(isinstance(pair, AlignedPair) for pair in known):
             return RUNS_OF_ALIGNED
-        share = 1 - 2 * RESERVE
+        share = 1 - RESERVED
         if self.context.call.size is not None:  # calls as large are made twice
             share = (share - SHARE_OF_CHECKED_ROWS) / 3
         affordable = share * self.context.max_samples
@@ -235,13 +242,13 @@ class BearingOut:
         if not self.is_within or not self._is_screened() or self._is_doubted():
             return 0
         runs, vectorised = self._runs, self.context.call.size is not None
-        if not min(self._replayed.values()) and runs < THOUSAND:
+        if not min(self._replayed.values()) and runs < REAL_RUNS:
             return 0
         given = self._pairs.states[: self._pairs.claimed]
         replays = {at: self._replayed.get(at, 0) for state in given for at, _ in _inputs(state)}
         # an input that was replayed less often than others is checked by as many real runs more
         missing = runs if vectorised else runs - len(replays) * min(replays.values())
-        return max(missing // (2 * len(given)), DOZENS // 2)
+        return max(missing // (2 * len(given)), FEWEST_RUNS)
 
     def decides(self, state: PairState) -> bool:
         """Whether a few runs on a pair are enough, so that none should be made for bets."""
@@ -252,7 +259,7 @@ class BearingOut:
         if not self.is_known(state) or not (wanted := self.wanted):
             return 0
         if self._pairs.is_proposed(state) or self._is_over():
-            wanted = DOZENS // 2
+            wanted = FEWEST_RUNS
         return max(wanted - state.drawn, 0)
 
     def _is_over(self) -> bool:

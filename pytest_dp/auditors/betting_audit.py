@@ -14,10 +14,10 @@ from functools import partial
 from pytest_dp.auditing.betting_loop import FIRST_BATCH, BettingLoop
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.claim_runs import ClaimRuns
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.context import RESERVE, Context
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.pairs_in_play import CLEAR_ERRORS, ClaimPairs
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
@@ -29,13 +29,19 @@ from pytest_dp.auditors.stopping import (
 )
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import CHECK_GROWTH, CLEAR_ERRORS, MANY, RESERVE
 from pytest_dp.results.evidence import Evidence, e_value
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.settings import NO_MARGIN
 from pytest_dp.statistics.ledger import Ledger, suspicion
 from pytest_dp.statistics.power import DELTAS, PlannedBets, rarest_leak
+
+CHECK_GROWTH = 1.15
+"""Growth of the samples between two looks whether to stop. Larger: audits go on for longer;
+smaller: looks take longer."""
+CONFIRMING_RUNS = 64
+"""Runs that are kept to confirm a violation. More: bets get fewer; fewer: violations are not
+confirmed."""
 
 OUTSIDE_SHARE = 0.25
 """Share of all runs that pairs outside of the declared inputs may take, once all others were looked
@@ -267,7 +273,7 @@ class BettingAudit:
     def look_closer(self, state: PairState, pairs: int) -> None:
         """Bring a pair up to so many outputs, if there is time, and learn from them."""
         size = pairs - state.drawn
-        left = self.context.left - 2 * (MANY // 2)
+        left = self.context.left - CONFIRMING_RUNS
         if 0 < size <= min(left, self.context.shown_runs) / 4:
             self.runs.deadline = self.context.deadline
             self.loop.draw(state, size)

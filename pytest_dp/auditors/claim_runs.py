@@ -11,14 +11,13 @@ from pytest_dp.attacks.binning import ByScore
 from pytest_dp.auditing.betting_loop import MAX_FITTED_PAIRS
 from pytest_dp.auditing.detector import Detector, fit_detector
 from pytest_dp.auditors.bearing_out import BearingOut
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.context import RESERVE, Context
 from pytest_dp.auditors.learning import check_users_parts, fit_chosen, outputs_to_learn
 from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.pool import always_raises
 from pytest_dp.auditors.rejected_inputs import skip_rejected_input
-from pytest_dp.limits import RESERVE
 from pytest_dp.outputs.table import Table
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.statistics.event_ranking import rank_for

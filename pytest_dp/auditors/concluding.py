@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.betting_audit import BettingAudit
+from pytest_dp.auditors.context import RESERVE
+from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
 from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
 from pytest_dp.auditors.lateness import note_if_late
 from pytest_dp.auditors.moving import movement_sentence
@@ -43,20 +45,20 @@ from pytest_dp.auditors.strongest import (
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.datasets import describe
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import (
-    ALPHA_SHARE,
-    RESERVE,
-    SHORT_TEXT,
-    SHOWN_OUTPUTS,
-    THOUSAND,
-)
-from pytest_dp.reprs import plural
+from pytest_dp.reprs import SHORT_LENGTH, plural
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.sampling.deadline import OutOfTime, within
 from pytest_dp.sensitivity.unreached import in_words
 from pytest_dp.statistics.power import DELTAS
 from pytest_dp.statistics.proofs import Bound
+
+DIVERGENCE_SHARE = 0.5
+"""Share of alpha for a divergence, where it is shown beside events. Larger: events need more
+samples; smaller: divergences."""
+CLOSER_LOOK = 4_000
+"""Pairs of outputs by which a broken pair outside of the declared inputs is looked at. More take
+longer; fewer show less."""
 
 T = TypeVar("T")
 
@@ -224,7 +226,7 @@ def _not_refuted(
 
 
 def _place_of(state: PairState) -> str:
-    d1, d2 = (describe(data, SHORT_TEXT) for data in (state.pair.d1, state.pair.d2))
+    d1, d2 = (describe(data, SHORT_LENGTH) for data in (state.pair.d1, state.pair.d2))
     return f"That is the loss on D = {d1} and D' = {d2}"
 
 
@@ -265,7 +267,7 @@ def _shown_fields(
     if violated and tested is not None:
         held_out.check_independent(context, witness, tested)
     if tested is not None and distance is not None:
-        tested = replace(tested, share=tested.share * (1 - ALPHA_SHARE))
+        tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
     shown = None if tested is None else held_out.bound_of(context, tested)
     if shown is not None:
         outcome["strongest"] = held_out.described(shown, witness)
@@ -377,8 +379,8 @@ def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
 
 def _divergence(bets: BettingAudit, winner: PairState) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
-    bets.look_closer(winner, 4 * THOUSAND)
-    alpha = ALPHA_SHARE * bets.context.alpha
+    bets.look_closer(winner, CLOSER_LOOK)
+    alpha = DIVERGENCE_SHARE * bets.context.alpha
     return count_divergence(bets.context, bets.pool, winner, alpha)
 
 

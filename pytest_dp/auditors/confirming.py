@@ -48,17 +48,11 @@ from pytest_dp.auditors.starting_afresh import (
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.errors import DependentRuns
 from pytest_dp.inputs import Pair
-from pytest_dp.limits import (
-    DOZENS,
-    HUNG_SECONDS,
-    MANY,
-    NOT_IID,
-    SEVERAL,
-)
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.outcome import Raised, all_raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import safe_repr
+from pytest_dp.sampling.alarm import HUNG_SECONDS
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
@@ -66,6 +60,24 @@ from pytest_dp.sampling.opened_files import ASKED, record_opened_files
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.statistics import assumptions
+from pytest_dp.statistics.assumptions import NOT_IID
+
+MIN_COPIED = 32
+"""Runs of copies on either input, if chance may explain what they show. More: slow mechanisms
+wait; fewer: violations are not confirmed."""
+SURE_STARTS = 64
+"""Fresh starts of a mechanism that is copied. More take longer; fewer miss what differs between
+starts."""
+MAX_RUNS = 512
+"""Runs of other processes that are compared, at most. More take longer; fewer miss small
+differences."""
+MIN_RUNS = 128
+"""Runs of other processes that are compared, if there is room. More take longer; fewer: chance
+explains all."""
+PROCESSES = 8
+"""Processes that are started to compare. More take longer; fewer miss what differs between them."""
+IMPORT_STARTS = 24
+"""Starts before and after an import. More take longer; fewer miss what is drawn there."""
 
 ADVICE = (
     "Claim a function that makes what it holds (a connection, a cache, a file) each time it is "
@@ -182,18 +194,18 @@ def _independent_copies(
     sampler, example = context.sampler, result.counterexample
     # A process that was forked may wait for a thread, which is to be told from one that is slow.
     to_hang = 2 * HUNG_SECONDS if sampler.forks else 0.0
-    starts = sampler.origin.starts() if sampler.forks and sampler.origin else MANY
+    starts = sampler.origin.starts() if sampler.forks and sampler.origin else SURE_STARTS
     to_start = sampler.seconds_a_start * coins_enough(context)
     deadline = Deadline(seconds_left(context) + to_hang + to_start)
     with record_opened_files() as files:
         wanted = runs_wanted(context, result)
         if to_start:  # there is one round of starts
-            wanted = max(wanted, min(starts * MANY // 2, context.left // 2))
+            wanted = max(wanted, min(starts * MIN_COPIED, context.left // 2))
         both = copied_outputs(context, items, event, (wanted, starts), deadline)
-        if wanted < MANY // 2 <= context.left // 2 and any(map(by_chance, both)):
+        if wanted < MIN_COPIED <= context.left // 2 and any(map(by_chance, both)):
             # a few that repeat themselves say nothing where there are few kinds of answers
-            longer = Deadline(MANY * (sampler.seconds_a_run or 0.0) + to_hang + to_start)
-            both = copied_outputs(context, items, event, (MANY // 2, starts), longer)
+            longer = Deadline(SURE_STARTS * (sampler.seconds_a_run or 0.0) + to_hang + to_start)
+            both = copied_outputs(context, items, event, (MIN_COPIED, starts), longer)
     for side, copied in enumerate(both):
         _refuse_other_errors(context, items[side], copied)
         original = (example.counts[side], example.runs[side]) if example else (0, 0)
@@ -258,7 +270,7 @@ def _answers(copied: Copies) -> set[str]:
 
 def _check_before(context: Context, items: Sequence[Input], event: Any) -> None:
     """Refuse a mechanism that kept something when an earlier audit in this process ran it."""
-    runs = max(context.runs_within(context.planned_to_tell / DOZENS, RUNS_BEFORE), 4)
+    runs = max(context.runs_within(context.planned_to_tell / IMPORT_STARTS, RUNS_BEFORE), 4)
     for before in (context.sampler.before_all(), context.sampler.before_all(forks=True)):
         if before is None:
             continue
@@ -266,7 +278,7 @@ def _check_before(context: Context, items: Sequence[Input], event: Any) -> None:
             outputs: list[Outputs] = []
             with suppress(CannotCopy, OutOfTime):
                 deadline = Deadline(seconds_left(context))
-                outputs = outputs_of_starts(before, item, DOZENS, runs, deadline)
+                outputs = outputs_of_starts(before, item, IMPORT_STARTS, runs, deadline)
             if outputs and told_apart(outputs, tabulate(join_outputs(outputs)), event):
                 _refuse(
                     context,
@@ -300,9 +312,9 @@ def _in_other_processes(context: Context, items: Sequence[Input]) -> list[Copies
     deadline = Deadline(seconds_left(context))
     left = context.left // 2
     # a few runs too many are better than a red build for answers that are kept
-    wanted = max(min(SEVERAL * MANY, left), min(2 * MANY, int(context.to_confirm / 6)))
-    runs = max(context.runs_within(context.planned_to_tell / 4, wanted) // SEVERAL, 2)
-    processes = min(SEVERAL, max(wanted // runs, 2))
+    wanted = max(min(MAX_RUNS, left), min(MIN_RUNS, int(context.to_confirm / 6)))
+    runs = max(context.runs_within(context.planned_to_tell / 4, wanted) // PROCESSES, 2)
+    processes = min(PROCESSES, max(wanted // runs, 2))
     drawn: list[Copies] = []
     with suppress(CannotCopy, OutOfTime):  # then the others are all that can be told
         if sampler.origin is not None and sampler.origin.starts() < processes:

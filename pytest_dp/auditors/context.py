@@ -16,16 +16,6 @@ from pytest_dp.datasets import describe
 from pytest_dp.errors import DependentRuns, MechanismError
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource
-from pytest_dp.limits import (
-    HUNDREDS,
-    LONG_STEP_TIME,
-    MILLION,
-    RESERVE,
-    SEVERAL,
-    STEP_TIME,
-    TIME_SHARE,
-    TOLD_SECONDS,
-)
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
 from pytest_dp.results.screened import Screened
@@ -34,6 +24,32 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Progress, Sampler
 from pytest_dp.sampling.streams import claim_seed
 from pytest_dp.settings import Settings
+
+MAX_REPLAYS = 2_048
+"""Runs beside the samples that an audit may take, at most. More take longer; fewer: losses are not
+known."""
+MIN_CONFIRMING = 16
+"""Runs that confirm a violation, at least. More take longer; fewer confirm nothing."""
+MAX_CONFIRMING = 512
+"""Runs that confirm a violation, at most. More take longer; fewer: small violations are not
+confirmed."""
+MAX_SHOWN = 1_000_000
+"""Runs that show a violation. More take longer; fewer: bounds are wider."""
+OVERTIME = 0.05
+"""Share of the time by which an audit may take longer to conclude. Larger: it ends later; smaller:
+nothing is concluded."""
+RESERVE = 0.1
+"""Share of the samples that is kept for counting the strongest attack, and for copies. Larger:
+bets get fewer; smaller: bounds are wider."""
+CONFIRMING_TIME = 0.5
+"""Share of the time that is left in which a violation is confirmed. Larger: less is shown of it;
+smaller: it is not confirmed."""
+SHOWN_SECONDS = 5.0
+"""Seconds for what is shown of a violation that was soon found. More: a red build waits; fewer:
+bounds are wider."""
+SHOWN_SHARE = 0.2
+"""Share of the runs, or of the time spent, for what is shown of a violation. Larger: a red build
+waits; smaller: bounds are wider."""
 
 MAX_SHOWN_INPUT = 120
 """Characters of an input in the description of a pair. Longer ones hide how D and D' differ."""
@@ -80,13 +96,13 @@ class Context:
         self.screened = Screened()
         self.broken: Pair | None = None
         self.told: Deadline | None = None
-        self.shown_runs = MILLION
+        self.shown_runs = MAX_SHOWN
 
     def count_from(self, watch: clocks.Stopwatch) -> None:
         """Count the effort of the audit from when a stopwatch was started."""
         seconds = self.settings.max_seconds
         self.deadline = Deadline(seconds, watch=watch)
-        self._end = Deadline((1 + STEP_TIME) * seconds, watch=watch)
+        self._end = Deadline((1 + OVERTIME) * seconds, watch=watch)
 
     @property
     def call(self) -> Call:
@@ -118,7 +134,7 @@ class Context:
     @property
     def to_confirm(self) -> float:
         """Samples that are set aside to confirm a violation."""
-        return min(RESERVE * self.max_samples, SEVERAL * HUNDREDS)
+        return min(RESERVE * self.max_samples, MAX_REPLAYS)
 
     def affordable(self) -> float:
         """Runs that fit into the time that is left, with a margin."""
@@ -136,16 +152,16 @@ class Context:
         Or by as many as take a few seconds, if these are more. As much time is allowed.
         """
         spent, left = self._end.spent(), self.to_conclude()
-        soon = self.runs_within(TOLD_SECONDS, MILLION)
-        self.shown_runs = max(soon, int(TIME_SHARE * self.sampler.runs))
-        self.told = Deadline(min(max(TOLD_SECONDS, TIME_SHARE * spent), left))
+        soon = self.runs_within(SHOWN_SECONDS, MAX_SHOWN)
+        self.shown_runs = max(soon, int(SHOWN_SHARE * self.sampler.runs))
+        self.told = Deadline(min(max(SHOWN_SECONDS, SHOWN_SHARE * spent), left))
         self.deadline = Deadline(left - self.seconds_to_confirm(left))
 
     def seconds_to_confirm(self, left: float) -> float:
         """Of the seconds `left`, those that copies which start afresh may take."""
         cost = self.sampler.seconds_a_run or 0.0
-        fewest, most = 2 * SEVERAL * cost, 2 * HUNDREDS * cost
-        return min(most, max(fewest, LONG_STEP_TIME * left))
+        fewest, most = MIN_CONFIRMING * cost, MAX_CONFIRMING * cost
+        return min(most, max(fewest, CONFIRMING_TIME * left))
 
     def to_tell(self) -> float:
         """Seconds left for what is worth no longer wait than planned for a violation's report."""

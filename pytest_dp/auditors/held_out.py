@@ -27,7 +27,6 @@ from pytest_dp.auditors.moving import movement_sentence
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.counterexample import diagnose
-from pytest_dp.limits import MAX_BATCH, NOT_IID, PAIRED_SHARE, RUNS, SHOWN_OUTPUTS
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.results.pictures import Histogram
 from pytest_dp.results.result import Counterexample
@@ -36,8 +35,20 @@ from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
+from pytest_dp.statistics.assumptions import NOT_IID
 from pytest_dp.statistics.counts import NO_COUNTS, Counts
 from pytest_dp.statistics.proofs import SHARP, Bound, Proof
+
+MAX_BATCH = 500_000
+"""Pairs of outputs that are drawn at a time. More take memory; fewer take longer."""
+PAIRED_SHARE = 0.98
+"""Share of alpha for counts in pairs; what is left is for counting again without them."""
+SHOWN_OUTPUTS = 8_000
+"""Outputs by which a violation is shown. More would not change the picture; fewer: bounds are
+wider."""
+LEAST_EVENT_RUNS = 100
+"""Runs of an event, or its complement, that have to be expected where shares are uneven. More:
+fewer events are shown; fewer: bounds are chance."""
 
 RESERVED_FOR_RERUNS = 0.06
 """Share of the runs in pairs that is set aside for those which are run again on a copy, to see that
@@ -170,7 +181,7 @@ def _count_apart(
     share, chances = 0.5, (np.array(witness.p1), np.array(witness.p2))
     if not even:
         share = float(first_share(*chances, context.guarantee))
-    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > RUNS // 2
+    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > LEAST_EVENT_RUNS
     n1 = int(total * share) if uneven else total // 2
     runs = n1, total - n1 if uneven else n1
     if n1 < 1:

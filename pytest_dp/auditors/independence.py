@@ -13,12 +13,15 @@ import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.auditors.starting_afresh import Copies, binary_events
-from pytest_dp.limits import MANY, NOT_IID
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import safe_repr
 from pytest_dp.statistics import assumptions
+from pytest_dp.statistics.assumptions import NOT_IID
+
+MAX_CHUNKS = 64
+"""Chunks of runs that are compared. More see what changes often; fewer what changes slowly."""
 
 LAGS = 1, 2, 3, 5, 8, 13, 21, 55
 """How far apart the runs are that are compared. More lags see more periods, and take longer."""
@@ -99,7 +102,7 @@ def unlike(inside: Bools, group: Ints, what: str) -> str:
     """Return that outputs are more often in an event in some groups than in others, if so."""
     sizes = np.bincount(group)
     hits = np.bincount(group, inside).astype(np.int64)
-    if assumptions.same_in_all_chunks(hits, sizes, MANY)[0] >= NOT_IID:
+    if assumptions.same_in_all_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
         return ""
     shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / sizes[:4])
     return f"what the first {what} gave is alike in {shares}, ... of the cases"

@@ -19,13 +19,6 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.inputs import Pair
 from pytest_dp.known import KnownPair, parameter_of
 from pytest_dp.known.factors import compare, law_of
-from pytest_dp.limits import (
-    EQUAL,
-    SEARCH_TIME,
-    SHOWN_ALPHA,
-    STEP_TIME,
-    THOUSAND,
-)
 from pytest_dp.oracles.aligned_pair import (
     REPLAYS,
     REPLAYS_OF_LARGEST,
@@ -43,6 +36,25 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.sampling.streams import Purpose
+from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
+
+ROUNDING = 1e-9
+"""Relative error of a parameter. Smaller: rounding makes a loss larger than the claim."""
+ENUMERATING_TIME = 0.1
+"""Share of the time in which outcomes are enumerated. Larger: bets have less; smaller: losses of
+slow mechanisms are not known."""
+CHECKING_TIME = 0.025
+"""Share of the time in which real runs are held against a loss. Larger: bets have less; smaller:
+slow mechanisms are not checked."""
+FIRST_PAIRS_TIME = 0.05
+"""Share of the time in which losses are looked for before all bets. Larger: bets have less;
+smaller: slow mechanisms bet first."""
+CHECKED_RUNS = 2_000
+"""Runs that are held against a loss before a violation is shown. More take longer; fewer miss what
+is rare."""
+KEPT_RUNS = 1_000
+"""Outputs of a pair that are held against its loss, at least. More take longer; fewer miss what is
+rare."""
 
 REFUTED = math.log(1_000)
 """Log of the evidence against a derived law by which it is given up. Smaller: right laws are given
@@ -167,7 +179,7 @@ class Known:
             return None, self.refusal
         given = [state for state in states if state.number < len(context.pairs)]
         to_check = [state for state in given if state.number in self.pairs]
-        enough = [state for state in to_check if state.outputs.kept >= THOUSAND]
+        enough = [state for state in to_check if state.outputs.kept >= KEPT_RUNS]
         broken = max(states, key=lambda state: state.earned) if violated else None
         if broken is not None and broken not in enough:
             if broken.number not in self.pairs:
@@ -187,7 +199,7 @@ class Known:
             return None, "outputs that differ by rounding alone count as different there"
         known = [self.pairs[state.number] for state in enough]
         rounding = 0.0 if known[0].mode == "exact" else error
-        if value > claimed * (1 + EQUAL) + rounding and not violated:
+        if value > claimed * (1 + ROUNDING) + rounding and not violated:
             return None, "a loss above the claim that the bets do not confirm"
         return estimate_of(known, value, error), ""
 
@@ -265,7 +277,7 @@ def known_of(context: Context) -> Known:
         refusal = "; ".join(filter(None, (derived.refusal, known.refusal)))
         pairs = {**known.pairs, **derived.pairs}
         known = replace(derived, pairs=pairs, refusal=refusal, above=known.above)
-    known.seconds = STEP_TIME * context.settings.max_seconds
+    known.seconds = FIRST_PAIRS_TIME * context.settings.max_seconds
     return known
 
 
@@ -318,7 +330,7 @@ def _derived(context: Context) -> Known:
         lambda data, deadline: law_of(context.call, data, deadline),
         lambda on_d, on_d2, _: compare(on_d, on_d2),
     )
-    return _known_by(context, enumeration, SEARCH_TIME)
+    return _known_by(context, enumeration, ENUMERATING_TIME)
 
 
 def _known_by(context: Context, deriving: Deriving[Any], share: float) -> Known:
@@ -352,13 +364,13 @@ def _until_refused(
 
 def _real_outputs(context: Context, pool: Pool, state: PairState) -> tuple[Outputs, Outputs]:
     """Outputs of real runs on both inputs: those that are kept, or new ones if they are too few."""
-    if state.outputs.kept >= THOUSAND:
+    if state.outputs.kept >= KEPT_RUNS:
         return state.outputs.sides()
-    seconds = (STEP_TIME / 2) * context.settings.max_seconds
-    if min(context.to_test, context.runs_within(seconds, 2 * THOUSAND)) < 2 * THOUSAND:
+    seconds = (CHECKING_TIME) * context.settings.max_seconds
+    if min(context.to_test, context.runs_within(seconds, CHECKED_RUNS)) < CHECKED_RUNS:
         raise CannotInstrument(TOO_FEW)
     draws = [
-        Draw(pool.inputs[i], THOUSAND, (Purpose.ANALYSED, state.number, side))
+        Draw(pool.inputs[i], KEPT_RUNS, (Purpose.ANALYSED, state.number, side))
         for side, i in enumerate((state.input1, state.input2))
     ]
     on_d, on_d2 = context.sampler.draw(draws, context.deadline)

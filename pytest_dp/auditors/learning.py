@@ -6,17 +6,20 @@ from pytest_dp.arrays import Bools
 from pytest_dp.attacks import Posterior, check_by_itself, fit
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, quantities_of
-from pytest_dp.limits import OUTPUTS_PER_QUANTITY
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import affordable
 from pytest_dp.outputs.table import Table
+
+OUTPUTS_PER_FEATURE = 250
+"""Outputs for each feature that a model may learn from. With fewer it learns noise by heart; with
+more it misses features."""
 
 
 def outputs_to_learn(context: Context, state: PairState) -> tuple[Table, Bools, list[Feature]]:
     """Return the outputs on a pair, which of them are on D, and features that a model may use."""
     table, on_d = state.outputs.table()
     about = quantities_of(context, state, table, on_d, state.outputs.coupled)
-    return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_QUANTITY)
+    return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
 
 
 def fit_chosen(context: Context, table: Table, on_d: Bools, about: list[Feature]) -> Posterior:

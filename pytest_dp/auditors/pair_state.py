@@ -24,7 +24,6 @@ from pytest_dp.attacks.binning import (
 from pytest_dp.auditing.pair_queue import PairStatus
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.limits import HUNDREDS
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import user_features
 from pytest_dp.outputs.screening import choose
@@ -33,6 +32,10 @@ from pytest_dp.outputs.targeted import Targeted
 from pytest_dp.privacy import Guarantee
 from pytest_dp.sampling.sampler import Draw
 from pytest_dp.statistics.ledger import Record, suspicion
+
+MAX_PLACES = 256
+"""Places of an output that are features. More learn noise by heart; fewer miss what tells inputs
+apart."""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +79,7 @@ def make_room(context: Context, state: PairState) -> None:
     table, on_d = state.outputs.table()
     about = quantities_of(context, state, table, on_d, state.outputs.coupled)
     if not state.outputs.coupled and any(feature.kind == "leaf" for feature in about):
-        places = choose(table, on_d, 0, HUNDREDS).chosen
+        places = choose(table, on_d, 0, MAX_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
     state.outputs.keep_only(list(dict.fromkeys(about)))
 

@@ -10,10 +10,16 @@ from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import PairSource, Tried
-from pytest_dp.limits import CLEAR_ERRORS, MIN_ROOM, TOTAL_ROOM
-from pytest_dp.outputs.paired_outputs import PairedOutputs
+from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.ledger import suspicion
+
+MIN_ROOM = 50_000
+"""Numbers that are kept of the outputs of each pair, at least. More take memory; fewer teach
+less."""
+CLEAR_ERRORS = 3.0
+"""Standard errors from which a pair looks broken. More: it is bet on later; fewer: chance is bet
+on."""
 
 MAX_LEFT_OUT = 100
 """Pairs inside of the claim that a search proposes in a row, until the audit outside of it ends.

@@ -12,15 +12,18 @@ from pytest_dp.arrays import join_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.datasets import describe
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import MOSTLY, THOUSAND
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.iterators import was_cut
+from pytest_dp.outputs.iterators import MAX_ELEMENTS, was_cut
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.reprs import on_one_line
 from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.sampler import used_up
+
+NEARLY_ALL = 0.9
+"""Share of the outputs that are empty, where nothing tells inputs apart. Larger and smaller:
+another advice alone."""
 
 BLIND = (
     "nothing that was tried tells the two inputs of any pair apart, so a leak may have gone "
@@ -103,8 +106,8 @@ def never_varies(context: Context, pool: Pool) -> bool:
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_outputs(pool).raw)):
         context.sampler.note(
-            f"only the first {THOUSAND:,} elements of an iterator were read, and nothing is known "
-            "of the others: return a list, or use features="
+            f"only the first {MAX_ELEMENTS:,} elements of an iterator were read, and nothing is "
+            "known of the others: return a list, or use features="
         )
     if unreadable:
         if context.settings.features is not None:
@@ -144,7 +147,7 @@ def _empty_output(pool: Pool) -> str:
     for which, last in pool.last.items():
         table = pool.first[which] if last.is_extract else last
         empty = [output for output in table.raw if _is_empty(output)]
-        if len(empty) < MOSTLY * max(len(table), 1):
+        if len(empty) < NEARLY_ALL * max(len(table), 1):
             return ""
         found = f"returned an empty answer ({on_one_line(empty[0])})"
     return found

@@ -10,8 +10,8 @@ from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.datasets import describe, kind_of
 from pytest_dp.datasets.conversion import length
-from pytest_dp.limits import LABEL
 from pytest_dp.outputs.outcome import all_equal, all_raised
+from pytest_dp.reprs import LABEL_LENGTH
 
 
 def skip_rejected_input(context: Context, pairs: ClaimPairs, state: PairState) -> None:
@@ -33,8 +33,9 @@ def skip_rejected_input(context: Context, pairs: ClaimPairs, state: PairState) -
         for seen in given:
             seen.refused = False
     elif state.refused and not state.pair.beyond:
+        shown = describe(data, LABEL_LENGTH)
         context.sampler.note(
-            f"it always {sides[at][0]!r} on {describe(data, LABEL)}, which is inside the claim, as "
+            f"it always {sides[at][0]!r} on {shown}, which is inside the claim, as "
             "if it checked its inputs: passed over. An exception tells inputs apart; with this "
             "example in inputs=, it counts"
         )

@@ -13,12 +13,21 @@ from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.pair_state import PairState, edge
 from pytest_dp.datasets.relations import OfRecords, Pair
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import LONG_STEP_TIME, SAMPLES_SHARE, THOUSAND
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.per_run import CannotCouple
+
+SHRINKING_TIME = 0.5
+"""Share of the time for what is shown in which smaller pairs are looked for. Larger: bounds are
+wider; smaller: pairs are larger."""
+SHRINKING_SHARE = 0.25
+"""Share of the samples that are left in which smaller pairs are looked for. Larger: bounds are
+wider; smaller: pairs are larger."""
+MIN_SHRINKING = 2_000
+"""Runs in which smaller pairs are looked for, at least. More: a red build waits; fewer: pairs are
+larger."""
 
 MAX_TRIALS = 64
 """Pairs on which it is tried to refute the claim again. More: a violation is told later; fewer: the
@@ -63,10 +72,10 @@ class _Search:
         self.raises = _raises(winner)
         self.only_told = context.only_told(winner.pair)
         self.least_hope = 0.5 * edge(winner.record, context.guarantee)
-        self.deadline = Deadline(LONG_STEP_TIME * context.to_tell())
-        left = SAMPLES_SHARE * max(context.left, 0)
+        self.deadline = Deadline(SHRINKING_TIME * context.to_tell())
+        left = SHRINKING_SHARE * max(context.left, 0)
         self.max_runs = context.used + min(left, context.shown_runs)
-        self.runs = max(2 * THOUSAND, 4 * 2 * winner.drawn)
+        self.runs = max(MIN_SHRINKING, 4 * 2 * winner.drawn)
         self.trials = 0
 
     def breaks_in_time(self, pair: Pair) -> bool:

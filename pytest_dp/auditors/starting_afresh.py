@@ -18,17 +18,6 @@ from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.tally import Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.limits import (
-    HUNDREDS,
-    MANY,
-    MAX_WORK,
-    MILLION,
-    MOMENT,
-    NOT_IID,
-    NOTICED_SECONDS,
-    SAMPLES_SHARE,
-    SEVERAL,
-)
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.paired_outputs import leaves_of
@@ -38,6 +27,36 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.sharing import surprise
 from pytest_dp.sampling.subject import Subject
+from pytest_dp.statistics.assumptions import NOT_IID
+
+LEAST_RUNS = 16
+"""Runs for which there is time in any case. More: audits end later; fewer: violations of slow
+mechanisms are not confirmed."""
+MIN_RUNS = 256
+"""Runs on copies, at least, if there is room. More take longer; fewer: small violations are not
+confirmed."""
+MAX_RUNS = 8_192
+"""Runs on copies, at most. More take longer; fewer: small violations are not confirmed."""
+MIN_COPIES = 8
+"""Copies, and runs of a copy, that show what repeats, at least. Fewer: chance repeats as well;
+more take longer."""
+MAX_APART = 64
+"""Runs of each of two inputs that start apart, where processes draw alike. More take longer; fewer
+show less."""
+MAX_PLACES = 32
+"""Places of an output that are looked at for dependence. More take longer; fewer miss it."""
+MAX_NUMBERS = 1_000_000
+"""Numbers of the outputs that are kept. More take memory; fewer: long outputs are compared by
+fewer copies."""
+LEAST_SECONDS = 0.1
+"""Seconds for violations whose outputs are all the same. Fewer: nothing is confirmed where time is
+up."""
+MIN_SECONDS = 0.25
+"""Seconds for runs that start afresh, in any case. More: audits end later; fewer: violations are
+not confirmed."""
+COPIES_SHARE = 0.25
+"""Share of the samples that are left for copies. Larger: bounds are wider; smaller: small
+violations are not confirmed."""
 
 FEWEST_RUNS = 512
 """Runs on either input of some processes, where there is time. Fewer miss a pool of some hundred
@@ -48,8 +67,8 @@ Copies = list[Outputs]
 
 def seconds_left(context: Context) -> float:
     """Seconds for runs that start afresh: a few of them in any case."""
-    a_few = 2 * SEVERAL * (context.sampler.seconds_a_run or 0.0)
-    return max(context.to_conclude(), a_few, NOTICED_SECONDS)
+    a_few = LEAST_RUNS * (context.sampler.seconds_a_run or 0.0)
+    return max(context.to_conclude(), a_few, MIN_SECONDS)
 
 
 def coins_enough(context: Context) -> int:
@@ -95,12 +114,12 @@ def runs_wanted(context: Context, result: AuditResult) -> int:
     """Runs on each input: a cache shows in about as many as it took to look like a leak."""
     left = context.left
     # a third for processes that are forked
-    allowed = min(max(SAMPLES_SHARE * left, context.to_confirm / 3), left / 3)
-    wanted = min(max(result.bet_samples or MAX_WORK, HUNDREDS), MAX_WORK, allowed)
+    allowed = min(max(COPIES_SHARE * left, context.to_confirm / 3), left / 3)
+    wanted = min(max(result.bet_samples or MAX_RUNS, MIN_RUNS), MAX_RUNS, allowed)
     seconds = context.seconds_to_confirm(context.planned_to_tell) / 4  # half of it for either input
     if context.sampler.forks:  # a few runs too many are better than red for answers that are kept
-        wanted, seconds = max(wanted, FEWEST_RUNS), max(seconds, MOMENT)
-    return max(context.runs_within(seconds, int(wanted)), SEVERAL)
+        wanted, seconds = max(wanted, FEWEST_RUNS), max(seconds, LEAST_SECONDS)
+    return max(context.runs_within(seconds, int(wanted)), MIN_COPIES)
 
 
 def copied_outputs(
@@ -127,7 +146,10 @@ def copied_outputs(
         and all(_has_constants(of_item, event) for of_item in outputs)
     ):
         number = len(outputs[0])
-        if number >= SEVERAL and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MILLION:
+        if (
+            number >= MIN_COPIES
+            and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MAX_NUMBERS
+        ):
             break
         try:
             drawn = _all_afresh(context, items, runs, number, deadline)
@@ -141,10 +163,10 @@ def copied_outputs(
         raise OutOfTime
     for side, of_item in enumerate(outputs):
         if sampler.forks and not sampler.seconds_a_start and _draw_alike(of_item):
-            longer = max(min(len(of_item) * runs // SEVERAL, MANY), 2)
+            longer = max(min(len(of_item) * runs // MIN_COPIES, MAX_APART), 2)
             both = items[side], items[1 - side]
             outputs[side] = _apart(context, both, event, longer, deadline)
-        elif len(of_item) < min(SEVERAL, copies) and keep_answers(of_item):  # too few to tell
+        elif len(of_item) < min(MIN_COPIES, copies) and keep_answers(of_item):  # too few to tell
             raise OutOfTime
     return outputs
 
@@ -164,8 +186,8 @@ def _apart(
     keeps: there are so many that fair ones fall alike with chance alpha at most. Of coins that
     seldom show their other side, that chance is larger.
     """
-    outputs, enough = Copies(), max(SEVERAL, coins_enough(context))
-    while len(outputs) < SEVERAL or (len(outputs) < enough and _has_constants(outputs, event)):
+    outputs, enough = Copies(), max(MIN_COPIES, coins_enough(context))
+    while len(outputs) < MIN_COPIES or (len(outputs) < enough and _has_constants(outputs, event)):
         outputs.append(_after_others(context, *both, runs, len(outputs), deadline))
     return outputs
 
@@ -195,7 +217,7 @@ def _draw_alike(outputs: Copies) -> bool:
     Then the n-th outputs of many are the same one, which is rare among the others. How likely it is
     by chance is bounded by its share of these, counted with one more, for any of them.
     """
-    texts = np.array([[safe_repr(output) for output in copy[:SEVERAL]] for copy in outputs])
+    texts = np.array([[safe_repr(output) for output in copy[:MIN_COPIES]] for copy in outputs])
     for run, here in enumerate(texts.T):
         values, counts = np.unique(here, return_counts=True)
         others = np.delete(texts, run, axis=1)
@@ -218,7 +240,7 @@ def binary_events(table: Table, event: Any) -> Iterator[Bools]:
         yield event.mask(table)
     elif isinstance(event, Attack):
         yield Tally(event).hits(table)[0]
-    for place in table.places[: MANY // 2]:
+    for place in table.places[:MAX_PLACES]:
         numbers, codes = table.leaf(place)
         is_number = codes == NUMBER
         if is_number.any():

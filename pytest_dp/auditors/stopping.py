@@ -15,12 +15,6 @@ import numpy as np
 from pytest_dp.arrays import Floats, Ints
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.limits import (
-    FEW,
-    MILLION,
-    NO_LOSS,
-    THOUSAND,
-)
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.rounding import comes_alone
@@ -39,6 +33,16 @@ from pytest_dp.statistics.power import (
     smallest_event,
 )
 from pytest_dp.statistics.shared_loss import count_equal_losses
+
+FEW = 3
+"""Outputs that show a rare leak. Fewer: chance looks like one; more: rarer leaks are not said to
+be seen."""
+MAX_NUMBERS = 1_000_000
+"""Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
+MIN_LOSS = 1e-3
+"""Loss in nats that is divided by, at least."""
+MIN_OUTPUTS = 1_000
+"""Outputs that are looked at for rare values, at least. Fewer miss them; more take longer."""
 
 MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. Derived: a value that is released
@@ -79,7 +83,7 @@ class Caught:
 
         Effort goes by it where the claim has a delta, beside which a loss is seen late.
         """
-        return self.by_bets * min(guarantee.claimed / max(self.now, NO_LOSS), 1.0)
+        return self.by_bets * min(guarantee.claimed / max(self.now, MIN_LOSS), 1.0)
 
     def is_far_below(self, guarantee: Guarantee) -> bool:
         """Whether no attack comes near the claim: what would be caught is then only a guess."""
@@ -115,7 +119,7 @@ def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
     # The mechanism loses most on the pair that loses most, whichever one it is caught by.
     limits = [
         _limit_on(states[k], bets)
-        * (max(1.0, now / max(losses[k], NO_LOSS)) if losses[k] < now < math.inf else 1.0)
+        * (max(1.0, now / max(losses[k], MIN_LOSS)) if losses[k] < now < math.inf else 1.0)
         for k in order
     ]
     return Caught(min(limits), now, rarest)
@@ -170,7 +174,7 @@ def may_release(state: PairState) -> bool:
     if state.outputs.extract is not None:
         return False
     table, on_d = state.outputs.table()
-    part, sides = first_pairs(table, on_d, MILLION // len(table.places or [0]))
+    part, sides = first_pairs(table, on_d, MAX_NUMBERS // len(table.places or [0]))
     return any(comes_alone(*part.leaf(place), sides, FEW) for place in table.places)
 
 
@@ -180,7 +184,7 @@ def _places_sharing(state: PairState) -> float:
     places = list(table.places)
     if len(places) < 2:
         return 1.0
-    enough = max(MILLION // len(places), THOUSAND)
+    enough = max(MAX_NUMBERS // len(places), MIN_OUTPUTS)
     table, on_d = first_pairs(table, on_d, enough)
     labels = (_labels(place, table) for place in places)
     return count_equal_losses(((label[on_d], label[~on_d]) for label in labels), state.coupled)

@@ -23,9 +23,11 @@ from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.threshold import best_cut, cuts_at
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
 from pytest_dp.auditors.pair_state import PairState, joints_of
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import (
+    READABLE_WORTH,
     Read,
     Witness,
     learned_witness,
@@ -33,15 +35,6 @@ from pytest_dp.auditors.witness import (
     readable_witness,
     with_examples,
     witness_of,
-)
-from pytest_dp.limits import (
-    LONG_STEP_TIME,
-    NEARLY_HALF,
-    READABLE_WORTH,
-    RUNS,
-    SHOWN_OUTPUTS,
-    STEPS,
-    THOUSAND,
 )
 from pytest_dp.privacy import HockeyStick, Renyi
 from pytest_dp.results.result import Distance
@@ -51,6 +44,25 @@ from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.divergence_bets import best_bet
 from pytest_dp.statistics.event_bets import event_growth
 from pytest_dp.statistics.event_test import event_test
+
+LOOKING_TIME = 0.5
+"""Share of the time in which the strongest attack is looked for. Larger: less is left to count it;
+smaller: a weaker one is counted."""
+SHOWN_EXCESS = 0.4
+"""Share of the excess over a claim that a bound should reach. Larger: more outputs are drawn;
+smaller: bounds show less."""
+MIN_PLANNED = 100
+"""Runs that an attack is planned for, at least. More: slow mechanisms show nothing; fewer: chance
+decides."""
+MIN_MOST = 20_000
+"""Runs of an audit that passes that count the strongest attack, if there is room. More take
+longer; fewer: bounds are wider."""
+MIN_COUNTED = 4_000
+"""Pairs of outputs in which a divergence is counted, at least. More take longer; fewer: bounds are
+wider."""
+MAX_COUNTED = 50_000
+"""Pairs of outputs in which a divergence is counted, at most. More take longer; fewer: bounds are
+wider."""
 
 MIN_SHOWN_RUNS = 48
 """Held-out runs that show a violation, however slow they are. With fewer, counts say nothing; with
@@ -87,12 +99,12 @@ def strongest(
     attack is returned even without any; otherwise there are `max_runs`, where so many are left.
     """
     if refuted:
-        most = max(STEPS, 10 * 2 * sum(state.drawn for state in states))
+        most = max(MIN_MOST, 10 * 2 * sum(state.drawn for state in states))
         max_runs = min(max_runs, most, max(context.shown_runs, MIN_SHOWN_RUNS))
     left = int(min(max_runs, context.to_test))
     if left < 2 and not refuted:
         return None
-    planned = max(left, RUNS // 2)
+    planned = max(left, MIN_PLANNED)
     plan = context.plan(planned)
     choices = [best_threshold(state, plan) for state in states]
     best = max(range(len(states)), key=lambda i: choices[i].expected)
@@ -148,7 +160,7 @@ def read_in_time(context: Context, state: PairState, plan: PlannedTest) -> Read 
     table, on_d = within(context.deadline.remaining(), state.outputs.table)
     looking = partial(read, context, state, table, on_d, plan)
     try:
-        return within(LONG_STEP_TIME * context.deadline.remaining(), looking)
+        return within(LOOKING_TIME * context.deadline.remaining(), looking)
     except OutOfTime:  # then the attack is shown, which is there already
         return None
 
@@ -251,7 +263,7 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
             total *= 2
         return left
 
-    clear = needed(claimed + NEARLY_HALF * min(best - claimed, 2.0), SHOWN_OUTPUTS)
+    clear = needed(claimed + SHOWN_EXCESS * min(best - claimed, 2.0), SHOWN_OUTPUTS)
     return min(clear, left)
 
 
@@ -268,7 +280,7 @@ def count_divergence(
     guarantee, record = context.guarantee, state.record
     if not guarantee.divergences or len(record.joint[0]) < 2:
         return None
-    pairs = int(np.clip(4 * state.drawn, 4 * THOUSAND, 50 * THOUSAND))
+    pairs = int(np.clip(4 * state.drawn, MIN_COUNTED, MAX_COUNTED))
     pairs = int(min(pairs, context.to_test / 4, context.shown_runs / 4))
     if pairs < 2:
         return None

@@ -23,9 +23,8 @@ from pytest_dp.attacks.scores import Attack
 from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, quantities_of
-from pytest_dp.counterexample import simplest
+from pytest_dp.counterexample import KEPT_RANK, simplest
 from pytest_dp.inputs import Pair
-from pytest_dp.limits import KEPT_RANK, NEARLY, READABLE_WORTH, STEPS
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
@@ -33,6 +32,15 @@ from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.event_bets import event_growth
 from pytest_dp.statistics.event_ranking import rank_for
+
+MAX_OUTPUTS = 200_000
+"""Outputs by which events are searched. More take longer; fewer choose less well."""
+READABLE_WORTH = 0.7
+"""Share of the standard errors of a learned attack that a readable event has. Larger: events are
+less readable; smaller: they prove less."""
+AS_GOOD = 0.97
+"""Share of a bound, or of a rank, that counts as just as good. Larger: events are less readable;
+smaller: they prove less."""
 
 RankOf = Callable[[int], Rank]
 
@@ -84,7 +92,7 @@ def readable(
     promising counts among so many outputs are; an event which is simpler must keep the share
     `kept_rank` of that.
     """
-    table, on_d = first_pairs(table, on_d, 10 * STEPS)
+    table, on_d = first_pairs(table, on_d, MAX_OUTPUTS)
     about = [feature for feature in about if feature.of_kind.ease != "no"]
     plain = [feature for feature in about if feature.of_kind.ease == "plain"]
     rank = rank_of(len(on_d) // 2)
@@ -156,7 +164,7 @@ class Read:
 
 def witness_of(state: PairState, attack: Choice | None, reading: Read | None) -> Witness | None:
     """The readable event where it is worth nearly as much as the learned attack, else that."""
-    least = -math.inf if attack is None else NEARLY * attack.expected
+    least = -math.inf if attack is None else AS_GOOD * attack.expected
     if (
         reading is not None
         and reading.unseen.expected >= least

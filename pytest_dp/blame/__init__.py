@@ -23,12 +23,18 @@ from pytest_dp.blame.parting import find_parting
 from pytest_dp.blame.runs import ENDS, Runs
 from pytest_dp.blame.shared_noise import find_shared_noise
 from pytest_dp.blame.source import function_at, written_budget
-from pytest_dp.limits import EQUAL, FEW, NEARLY_EQUAL
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.protocols import Explanation, Violation
 from pytest_dp.results.outcome import Blame
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
+
+ROUNDING = 1e-9
+"""Relative error of a parameter. Smaller: rounding makes what is enough too little."""
+LOSS_ERROR = 1e-6
+"""Relative error of a loss. Smaller: rounding makes a loss larger than its budget."""
+MAX_FINDINGS = 3
+"""Lines that are named. More hide the most telling one."""
 
 
 def explain(violation: Violation, seconds: float) -> Explanation:
@@ -66,7 +72,7 @@ def blame_lines(  # noqa: PLR0913  an audit's result, piece by piece
                 blame = _blame_of(finding, root or Path.cwd())
                 if not any(_is_near(blame, other) for other in lines):
                     lines.append(blame)
-            if len(lines) == FEW:
+            if len(lines) == MAX_FINDINGS:
                 break
     return tuple(lines)
 
@@ -103,7 +109,7 @@ def _is_near(one: Blame, other: Blame) -> bool:
 def _is_within_budget(finding: Finding, budget: float, claim: Guarantee, lower: float) -> bool:
     """Return whether the loss is within the budget of the code, and only the claim is smaller."""
     loss = max(finding.loss, lower)
-    return budget > claim.claimed * (1 + EQUAL) and loss <= budget * (1 + NEARLY_EQUAL)
+    return budget > claim.claimed * (1 + ROUNDING) and loss <= budget * (1 + LOSS_ERROR)
 
 
 def _blame_of(finding: Finding, root: Path) -> Blame:

@@ -13,13 +13,15 @@ from pytest_dp.bisection import smallest
 from pytest_dp.blame.findings import together_with
 from pytest_dp.blame.runs import ENDS, Runs, place_of
 from pytest_dp.datasets import key
-from pytest_dp.limits import EQUAL
 from pytest_dp.oracles.alignment import Alignment, align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.stand_ins import CannotInstrument
+
+ROUNDING = 1e-9
+"""Relative error of a parameter. Smaller: rounding makes what is enough too little."""
 
 MAX_PAIRS = 400
 """Pairs that are replayed. Claims of more pairs get no number; each takes some twenty runs."""
@@ -62,7 +64,7 @@ def _is_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:
     """Return whether a claim is kept where all noise is this many times as large."""
     try:
         less = replace(bound, pure=bound.pure / times, mu=bound.mu / times)
-        return bool(less.parameter_of(claim) <= claim.claimed * (1 + EQUAL))
+        return bool(less.parameter_of(claim) <= claim.claimed * (1 + ROUNDING))
     except CannotInstrument:
         return False
 

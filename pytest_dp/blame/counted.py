@@ -18,12 +18,21 @@ from pytest_dp.blame.findings import (
 )
 from pytest_dp.blame.missing_noise import RAISES
 from pytest_dp.blame.noise import noise_of
-from pytest_dp.blame.runs import ABSENT, SIDES, WHOLE, Leaf, Run, Runs, indices
+from pytest_dp.blame.runs import ABSENT, MANY_RUNS, RUNS, SIDES, WHOLE, Leaf, Run, Runs, indices
 from pytest_dp.blame.source import condition_of
 from pytest_dp.blame.tracing import lines_with
-from pytest_dp.limits import CLEAR_ERRORS, FEW, MANY_RUNS, RUNS, SEVERAL
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy.guarantees import Guarantee
+
+FIRST_NOISES = 8
+"""Runs on either input that show whether anything differs. More take longer; fewer miss what is
+rare."""
+CLEAR_TIMES = 3
+"""Multiple of what a claim allows from which what never comes elsewhere is more than chance.
+Larger: leaks are not named; smaller: chance is."""
+CLEAR_ERRORS = 3.0
+"""Standard errors of one count that chance does not explain. More: leaks are not named; fewer:
+chance is."""
 
 T = TypeVar("T", bound=Hashable)
 MAX_VALUES = 8
@@ -66,14 +75,14 @@ def find_one_sided_outputs(runs: Runs, claim: Guarantee, lower: float) -> Iterat
 
     More often than a delta, or than a multiple of never or of seldom.
     """
-    looked = (_present(run) for noise in range(SEVERAL) for run in runs.both(noise))
+    looked = (_present(run) for noise in range(FIRST_NOISES) for run in runs.both(noise))
     if len(set(map(frozenset, looked))) < 2:
         return
     never = claim.delta if claim.parameter == "eps" else claim.largest_probability(1 / MANY_RUNS)
     found = list(_count(runs, _present))
     found.sort(key=lambda one: not one[1].startswith(RAISES))
     for side, place, count, seldom in found:
-        least, allowed = count / FEW, never
+        least, allowed = count / CLEAR_TIMES, never
         if seldom:
             least = count - CLEAR_ERRORS * math.sqrt(count)
             most = (seldom + CLEAR_ERRORS * math.sqrt(seldom)) / MANY_RUNS

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.blame.runs import ABSENT, Leaf
-from pytest_dp.limits import LABEL, SHORT_TEXT
 from pytest_dp.randomness.requests import Request, Site
+from pytest_dp.reprs import LABEL_LENGTH, SHORT_LENGTH
 from pytest_dp.whose_code import is_project_file
 
 
@@ -71,7 +71,7 @@ def format_draw(request: Request) -> str:
         if name != "size"
     ]
     text = f"{request.source.name}.{request.method}({', '.join(arguments)})"
-    return text if len(text) <= SHORT_TEXT else f"{request.source.name}.{request.method}(...)"
+    return text if len(text) <= SHORT_LENGTH else f"{request.source.name}.{request.method}(...)"
 
 
 def _format_argument(value: Any) -> str:
@@ -95,7 +95,7 @@ def format_leaf(leaf: Leaf | None) -> str:
     if leaf is None or leaf == ABSENT:
         return "not there"
     text = repr(leaf[1]) if leaf[0] == "str" else " ".join(map(str, leaf[1:])) or str(leaf[0])
-    return text if len(text) <= LABEL else f"{text[: LABEL - 3]}..."
+    return text if len(text) <= LABEL_LENGTH else f"{text[: LABEL_LENGTH - 3]}..."
 
 
 def format_places(places: Sequence[str]) -> str:

@@ -20,15 +20,27 @@ from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.neighbours import Pair
 from pytest_dp.datasets.pool import Pool
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import SEVERAL, STEPS, THOUSAND, TRIAL_RUNS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
+
+CHECKED_NOISES = 8
+"""Runs on the same noise in which a field changes nothing. More take longer; fewer: a field that
+seldom matters is said not to."""
+MAX_RECORDS = 20_000
+"""Records of an input whose fields are looked at. More take longer; with fewer, large examples are
+left out."""
+MAX_OTHERS = 1_000
+"""Records of an example that values are taken from. More take longer; with fewer, a value that
+changes something is missed."""
+FIRST_NOISES = 2
+"""Runs on the same noise by which a field is looked at first. More take longer; fewer: more fields
+are looked at again."""
 
 
 def idle_fields(
     call: Call, pair: Pair, examples: Iterable[Any], seconds: float
 ) -> tuple[Hashable, ...]:
-    """Fields that changed nothing in `SEVERAL` runs, all of them at once, while the record did.
+    """Return the fields that changed nothing in `CHECKED_NOISES` runs, while the record did.
 
     Of a record that was replaced they got the values that it has in D'; of one that only D or D'
     has, those of another record, there or in `examples`.
@@ -48,7 +60,7 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
     others = [change.after]
     if added or change.after is ABSENT:
         kin = (data for data in examples if kind_of(data) == kind_of(dataset))
-        others = [*pool.records, *(row for data in kin for row in records_of(data)[:THOUSAND])]
+        others = [*pool.records, *(row for data in kin for row in records_of(data)[:MAX_OTHERS])]
     mine = pool.records[change.at]
     new = {name: value for name in fields_of(mine) for value in _another(mine, name, others)}
     both = Runs(call, pair.inputs, deadline)
@@ -75,18 +87,18 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
     ahead = [list(new)]  # halves of what changes something, until it is one field
     while ahead:
         some = ahead.pop()
-        if alike([*idle, *some], TRIAL_RUNS):
+        if alike([*idle, *some], FIRST_NOISES):
             idle += some
         elif len(some) > 1:
             ahead += some[len(some) // 2 :], some[: len(some) // 2]
     named = dict(zip(fields_of(mine), fields_of(record_of(dataset, mine)), strict=True))
-    return [named[name] for name in idle] if idle and alike(idle, SEVERAL) else []
+    return [named[name] for name in idle] if idle and alike(idle, CHECKED_NOISES) else []
 
 
 def _the_change(pair: Pair) -> Change | None:
     """The only record in which D and D' differ; None if there are more, or too many to look."""
     of_a_kind = kind_of(pair.d1) and kind_of(pair.d1) == kind_of(pair.d2)
-    if not of_a_kind or max(length(pair.d1), length(pair.d2)) > STEPS:
+    if not of_a_kind or max(length(pair.d1), length(pair.d2)) > MAX_RECORDS:
         return None
     found = changes(pair.d1, pair.d2) or ()
     return found[0] if len(found) == 1 else None
@@ -94,7 +106,9 @@ def _the_change(pair: Pair) -> Change | None:
 
 def _noise_is_captured(runs: Runs) -> bool:
     """Return whether all noise is the same in these runs, and D and D' give different outputs."""
-    return runs.repeats and any(changed_leaves(*runs.both(noise)) for noise in range(SEVERAL))
+    return runs.repeats and any(
+        changed_leaves(*runs.both(noise)) for noise in range(CHECKED_NOISES)
+    )
 
 
 def _another(mine: Any, name: Hashable, others: Sequence[Any]) -> list[Any]:

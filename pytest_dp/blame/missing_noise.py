@@ -12,12 +12,25 @@ from pytest_dp.blame.findings import (
     format_leaf,
     format_places,
 )
-from pytest_dp.blame.runs import ABSENT, LENGTH, ORDER, SIDES, Run, Runs, differ, place_of
+from pytest_dp.blame.runs import (
+    ABSENT,
+    LENGTH,
+    LOOK_RUNS,
+    ORDER,
+    RUNS,
+    SIDES,
+    Run,
+    Runs,
+    differ,
+    place_of,
+)
 from pytest_dp.blame.tracing import lines_with
-from pytest_dp.limits import CLEAR_ERRORS, LOOK_RUNS, RUNS
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Seeded
+
+CLEAR_ERRORS = 3.0
+"""Standard errors that chance does not explain. More: leaks are not named; fewer: chance is."""
 
 RAISES = "raises "
 

@@ -10,13 +10,15 @@ import numpy as np
 
 from pytest_dp.blame.findings import Finding, format_draw
 from pytest_dp.blame.noise import noise_of
-from pytest_dp.blame.runs import Runs, all_at, indices
-from pytest_dp.limits import CLEAR_ERRORS, MANY_RUNS, RUNS
+from pytest_dp.blame.runs import MANY_RUNS, RUNS, Runs, all_at, indices
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.tape import Draw
+
+CLEAR_ERRORS = 3.0
+"""Standard errors that chance does not explain. More: leaks are not named; fewer: chance is."""
 
 FIRST_NOISE = 10_000
 """Number of the first noise used here: those below it were used to choose what is looked at."""

@@ -24,8 +24,7 @@ from pytest_dp.blame.findings import (
     format_places,
     together_with,
 )
-from pytest_dp.blame.runs import WHOLE, Runs, place_of
-from pytest_dp.limits import CLEARLY, LOOK_RUNS, MANY_RUNS, NEARLY_EQUAL
+from pytest_dp.blame.runs import LOOK_RUNS, MANY_RUNS, WHOLE, Runs, place_of
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.moves import Move
@@ -34,6 +33,13 @@ from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.randomness.laws import LAPLACE, NORMAL, Law
 from pytest_dp.randomness.requests import Site
 from pytest_dp.randomness.stand_ins import CannotInstrument
+
+MIN_TOO_SMALL = 1.25
+"""How many times too small the noise of an output is, at least, to be named. Larger: leaks are not
+named; smaller: chance is."""
+LOSS_ERROR = 1e-6
+"""Relative error of a loss or a probability. Smaller: rounding makes what is equal to the claim
+more."""
 
 REPLAYS = 60
 """Replays of the counterexample's pair, in both directions. With fewer, moves that only undo the
@@ -110,7 +116,7 @@ def excess_loss(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float
         value = bound.parameter_of(claim)
     except CannotInstrument:
         value, lower = _proved_by_tails(bound, claim), 0.0
-    if value <= claim.claimed * (1 + NEARLY_EQUAL) or value < lower * (1 - NEARLY_EQUAL):
+    if value <= claim.claimed * (1 + LOSS_ERROR) or value < lower * (1 - LOSS_ERROR):
         return None
     if math.isinf(value):
         return value, _WHY_UNBOUNDED[claim.parameter == "eps" and bound.mu > 0]
@@ -135,9 +141,9 @@ def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
     law, shift = (Law(NORMAL), bound.mu) if bound.mu else (Law(LAPLACE), bound.pure)
     if math.isinf(shift):
         return math.inf
-    shift *= 1 - NEARLY_EQUAL  # what is equal to the claim is not more
+    shift *= 1 - LOSS_ERROR  # what is equal to the claim is not more
     p, q = (np.exp(law.log_above(THRESHOLDS - moved)) for moved in (shift, 0.0))
-    exact = (q > NEARLY_EQUAL) & (p < 1 - NEARLY_EQUAL)  # else digits of claimed curves are lost
+    exact = (q > LOSS_ERROR) & (p < 1 - LOSS_ERROR)  # else digits of claimed curves are lost
     return float(np.max(claim.shown_by(p, q), initial=0.0, where=exact))
 
 
@@ -152,7 +158,7 @@ def measure_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Findin
             continue  # far from too much: not worth more runs
         move, deviation = _move_and_deviation(runs, place, MANY_RUNS)
         needed = math.sqrt(2) * move / claim.claimed
-        if not deviation or needed <= CLEARLY * deviation:
+        if not deviation or needed <= MIN_TOO_SMALL * deviation:
             continue
         line = max(lines, key=lambda line: (line.file, line.line))
         others = together_with([other for other in lines if other != line])

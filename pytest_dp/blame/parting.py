@@ -10,8 +10,13 @@ from itertools import chain
 from pytest_dp.blame.findings import Finding
 from pytest_dp.blame.runs import Runs, changed_leaves
 from pytest_dp.blame.tracing import traced_lines
-from pytest_dp.limits import NOT_BY_CHANCE, TRACED_RUNS
 from pytest_dp.randomness.requests import Site
+
+TRACED_RUNS = 80
+"""Runs on the same noise that are traced, which makes each many times slower. More take longer;
+fewer miss where runs part seldom."""
+MIN_PARTED = 5
+"""Runs that part at a line, and that do not. Fewer may be chance; more: lines are not named."""
 
 _COMPREHENSIONS = {"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>"}
 """Functions whose lines are left out: how often they run says nothing of the path."""
@@ -45,7 +50,7 @@ def find_parting(runs: Runs) -> Iterator[Finding]:
             return
     differs = [pair.differs for pair in pairs]
     count = sum(differs)
-    if count < NOT_BY_CHANCE or TRACED_RUNS - count < NOT_BY_CHANCE:
+    if count < MIN_PARTED or TRACED_RUNS - count < MIN_PARTED:
         return
     partings = [pair.parting for pair in pairs]
     lines = list({line for line in partings if line is not None})

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.limits import EQUAL, FAR, LOOK_RUNS, THOUSAND
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
@@ -25,6 +24,26 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import run_instrumented
 from pytest_dp.whose_code import is_project_file
+
+LOOK_RUNS = 24
+"""Runs on either input that show what differs at all. More see what is rarer; a red build waits
+for them."""
+MAX_LEAVES = 2_000
+"""Places of an output that are compared. More take longer; with fewer, long outputs are left
+out."""
+ROUNDING = 1e-9
+"""Relative error after a few operations. Larger: small differences are missed; smaller: rounding
+makes one."""
+FAR_OFF = 1e6
+"""Multiple by which a draw is moved far off. Smaller: an output may hide it; larger: it
+overflows."""
+
+RUNS = 200
+"""Runs on either input in which something has to be always the same. More are surer; a red build
+waits for them."""
+MANY_RUNS = 600
+"""Runs on either input in which something is counted. More are surer; a red build waits for them.
+"""
 
 Leaf = float | tuple[Any, ...]
 """Part of an output: a number, or what tells a category from others."""
@@ -75,7 +94,7 @@ def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
     A text of several words is its numbers, and the rest.
     """
     table = tabulate([output])
-    if len(table.codes) > 2 * THOUSAND:
+    if len(table.codes) > MAX_LEAVES:
         raise TooLong
     names: dict[int, Any] = {code: level for level, code in table.levels.items()}
     structure = table.structures[0]
@@ -203,7 +222,7 @@ def indices(draw: Draw) -> Iterable[int | None]:
     return range(np.size(draw.value)) if np.ndim(draw.value) else (None,)
 
 
-def differ(one: Leaf | None, other: Leaf | None, relative: float = EQUAL) -> bool:
+def differ(one: Leaf | None, other: Leaf | None, relative: float = ROUNDING) -> bool:
     """Return whether leaves are further apart than rounding can make them."""
     if isinstance(one, float) and isinstance(other, float):
         if one == other or (np.isnan(one) and np.isnan(other)):
@@ -254,9 +273,9 @@ def extreme(sign: int) -> Replacement:
             edge = 0.0 if sign < 0 else BELOW_ONE
             return np.full_like(value, edge) if isinstance(value, np.ndarray) else edge
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            return value + sign * FAR * (1 + np.abs(value))
+            return value + sign * FAR_OFF * (1 + np.abs(value))
         if isinstance(value, float):
-            return type(value)(value + sign * FAR * (1 + abs(value)))
+            return type(value)(value + sign * FAR_OFF * (1 + abs(value)))
         return redrawn(draw, other)
 
     return far

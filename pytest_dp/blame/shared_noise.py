@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pytest_dp.blame.findings import Finding, format_draw, format_number
-from pytest_dp.blame.runs import Runs, place_of
-from pytest_dp.limits import LOOK_RUNS
+from pytest_dp.blame.runs import LOOK_RUNS, Runs, place_of
 from pytest_dp.outputs.relations import without_noise
 from pytest_dp.randomness.requests import Site
 

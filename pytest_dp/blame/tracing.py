@@ -13,11 +13,17 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.blame.runs import Leaf, Runs
-from pytest_dp.limits import MANY, STEPS
 from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.randomness.requests import Site
 from pytest_dp.whose_code import is_project_file
+
+MAX_MEMBERS = 64
+"""Members of a variable that are looked at. More take longer; with fewer, a draw in a list is not
+seen."""
+MAX_LINES = 20_000
+"""Lines of a traced run. More take longer; with fewer, long mechanisms are not followed to their
+end."""
 
 Observer = Callable[[Site, Mapping[str, Any]], None]
 """Called with a line that was run, and the variables after it."""
@@ -56,10 +62,12 @@ def _has(variable: Any, value: Leaf | None) -> bool:
     if kind == "order":
         return isinstance(variable, dict) and ", ".join(map(repr, variable)) == said
     if isinstance(variable, np.ndarray):
-        variable = variable.reshape(-1)[:MANY].tolist() if variable.dtype.kind in "iuf" else ()
+        variable = (
+            variable.reshape(-1)[:MAX_MEMBERS].tolist() if variable.dtype.kind in "iuf" else ()
+        )
     members = variable.values() if isinstance(variable, dict) else variable
     if isinstance(variable, dict | list | tuple):
-        return any(_is(member, value) for member in islice(members, MANY))
+        return any(_is(member, value) for member in islice(members, MAX_MEMBERS))
     return _is(variable, value)
 
 
@@ -88,7 +96,7 @@ def traced_lines(observer: Observer | None = None) -> Iterator[list[Site]]:
         return step if ours else None
 
     def step(frame: types.FrameType, event: str, argument: Any) -> Any:
-        if len(lines) > STEPS:
+        if len(lines) > MAX_LINES:
             return step
         if observer is not None and frame in before and event != "exception":
             variables = frame.f_locals

@@ -9,11 +9,14 @@ import numpy as np
 
 from pytest_dp.arrays import Floats, Outputs
 from pytest_dp.attacks.binning import Binning
-from pytest_dp.limits import EQUAL
 from pytest_dp.oracles.aligned_pair import AlignedPair
 from pytest_dp.privacy import Guarantee
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Mode
+
+ROUNDING = 1e-9
+"""Relative error after a few operations. Larger: other numbers count as equal; smaller: rounding
+makes a difference."""
 
 Excess = tuple[float, tuple[float, float], float, Binning | None]
 """ε, the probabilities of a set of outputs on D and D', by what they exceed the claim, and the set;
@@ -83,7 +86,7 @@ def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
     if guarantee.parameter == "eps":
         value, error = known.eps_at(guarantee.delta)
         if guarantee.delta and value > guarantee.claimed:  # a leak of delta may round to more
-            value, error = known.eps_at(guarantee.delta * (1 + EQUAL))
+            value, error = known.eps_at(guarantee.delta * (1 + ROUNDING))
         return value, error
     if known.mu is None or guarantee.delta or guarantee.parameter not in {"mu", "rho"}:
         raise CannotInstrument(f"a claim of {guarantee.parameter}")
@@ -96,7 +99,7 @@ def differ_by_rounding(numbers: Floats) -> bool:
     ordered = np.unique(numbers[np.isfinite(numbers)])
     if not len(ordered) or (ordered % 1 == 0).all():
         return False
-    return bool((np.diff(ordered) <= EQUAL * np.abs(ordered).max()).any())
+    return bool((np.diff(ordered) <= ROUNDING * np.abs(ordered).max()).any())
 
 
 def larger(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -20,10 +20,19 @@ from pytest_dp.known.choices import Choices
 from pytest_dp.known.domains import BITS
 from pytest_dp.known.monotone import elementwise, is_draw, of_draws
 from pytest_dp.known.paths import Weight
-from pytest_dp.limits import HUNDREDS, MAX_WORK, NEGLIGIBLE
 from pytest_dp.randomness.catalogue import Standard, draw_kind_of, size_of
 from pytest_dp.randomness.laws import NORMAL, UNIFORM, Law
 from pytest_dp.randomness.requests import Request, SystemFunctions, answer_request
+
+MAX_TRIALS = 256
+"""Trials of a binomial draw whose outcomes are enumerated. More take longer; fewer: losses are not
+known."""
+MAX_OUTCOMES = 4_096
+"""Draws in one call, or outcomes of one draw, that are enumerated. More take longer; fewer: losses
+are not known."""
+NEGLIGIBLE_WEIGHT = 1e-17
+"""Probability from which a falling tail is left out. Larger: it is missing; smaller: enumeration
+takes longer."""
 
 
 class PythonDraws(SystemFunctions):
@@ -84,7 +93,7 @@ class NumpyDraws:
     def binomial(self, n: int, p: float) -> int:
         """Exactly, as its probabilities are fractions."""
         q = Fraction(float(p))
-        if n > HUNDREDS:
+        if n > MAX_TRIALS:
             self._choices.refuse(f"a binomial draw of {n} trials")
         return self._counting(lambda k: math.comb(n, k) * q**k * (1 - q) ** (n - k), n)
 
@@ -100,7 +109,7 @@ class NumpyDraws:
 
     def _shape(self, size: Any) -> tuple[int, ...]:
         shape = () if size is None else tuple(np.atleast_1d(size).tolist())
-        if math.prod(shape) > MAX_WORK // 2:
+        if math.prod(shape) > MAX_OUTCOMES:
             self._choices.refuse(f"{math.prod(shape):,} draws at once")
         return shape
 
@@ -117,8 +126,8 @@ class NumpyDraws:
     def _counting(self, pmf: Callable[[int], Weight], largest: float = math.inf) -> int:
         """A number from 0 on, by its probabilities, up to where they are negligible."""
         weights: list[Weight] = []
-        left, is_falling, most = 1.0, False, min(largest, MAX_WORK // 2)
-        while len(weights) <= most and not (is_falling and weights[-1] < NEGLIGIBLE / 100):
+        left, is_falling, most = 1.0, False, min(largest, MAX_OUTCOMES)
+        while len(weights) <= most and not (is_falling and weights[-1] < NEGLIGIBLE_WEIGHT):
             weights.append(pmf(len(weights)))
             left -= float(weights[-1])
             is_falling = left < 0.5
@@ -234,7 +243,7 @@ WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
 class Branching(Choices):
     """Answers each draw by a value that takes every possible value on a path or another."""
 
-    most = MAX_WORK // 2
+    most = MAX_OUTCOMES
     """Draws at once."""
 
     def __init__(self) -> None:

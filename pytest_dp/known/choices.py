@@ -9,9 +9,18 @@ from typing import Any, NoReturn
 from pytest_dp.known.domains import Evenly, OpenDraw, domain_of
 from pytest_dp.known.lazy import Lazy
 from pytest_dp.known.paths import Path, Weight
-from pytest_dp.limits import MANY, NEGLIGIBLE, SEVERAL
 from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.stand_ins import CannotInstrument, Instrument
+
+NEGLIGIBLE = 1e-15
+"""Probability of a path that is left out. Larger: what is rare is not known; smaller: enumeration
+takes longer."""
+MAX_BITS = 16
+"""Random bits that are enumerated at once. More: enumeration never ends; fewer: losses are not
+known."""
+MAX_BRANCHES = 64
+"""Values of a draw that are enumerated one by one. More: paths multiply; fewer: comparisons split
+them one by one."""
 
 
 class Choices(Instrument):
@@ -60,12 +69,12 @@ class Choices(Instrument):
 
     def integer(self, count: int, low: int = 0) -> Any:
         """One of `count` whole numbers from `low` on, all equally likely."""
-        if count <= MANY:
+        if count <= MAX_BRANCHES:
             return low + (self.branch([Fraction(1, count)] * count) if count > 1 else 0)
         return Lazy(OpenDraw(Evenly(low, low + count), self), discrete=True)
 
     def random_bytes(self, count: int) -> bytes:
         """Random bytes, if they are few."""
-        if 8 * count > 2 * SEVERAL:
+        if 8 * count > MAX_BITS:
             self.refuse(f"{8 * count} random bits as bytes")
         return bytes(self.branch([Fraction(1, 256)] * 256) for _ in range(count))

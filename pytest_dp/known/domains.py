@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.known.paths import Weight
-from pytest_dp.limits import MANY
 from pytest_dp.randomness import laws
 from pytest_dp.randomness.laws import Law
 from pytest_dp.randomness.stand_ins import CannotInstrument
+
+MAX_MODULUS = 64
+"""Remainders by which a draw is split. More: paths multiply; fewer: losses are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ class OpenDraw:
 
     def residue(self, modulus: int) -> int | None:
         """Return the remainder of a whole number: a branch for each, if these are few."""
-        if not isinstance(self.domain, Evenly) or not self.is_whole or modulus > MANY:
+        if not isinstance(self.domain, Evenly) or not self.is_whole or modulus > MAX_MODULUS:
             return None
         parts = self.domain.residues(self.start, self.stop, modulus)
         if not parts:

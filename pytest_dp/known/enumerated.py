@@ -15,7 +15,6 @@ from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.attacks.binning import ByEvent
 from pytest_dp.known import Excess, differ_by_rounding, larger
 from pytest_dp.known.paths import Weight
-from pytest_dp.limits import EQUAL, FLOAT_ERRORS
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
@@ -27,6 +26,12 @@ from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.reprs import plural
 from pytest_dp.results.outcome import Mode
 from pytest_dp.statistics.assumptions import log_e_value
+
+ROUNDING = 1e-9
+"""Relative error after a few operations. Larger: bounds are less exact; smaller: rounding makes a
+difference."""
+FLOAT_ERROR = 2.0**-50
+"""Relative error of one operation or two. Smaller: rounding may make a bound too small."""
 
 NO_EQUALITY = "output without value equality"
 
@@ -109,7 +114,7 @@ def pair_probabilities(on_d: Distribution, on_d2: Distribution) -> PairProbabili
     p, q = np.zeros(len(marks)), np.zeros(len(marks))
     p[np.searchsorted(marks, on_d.marks)] = on_d.probabilities
     q[np.searchsorted(marks, on_d2.marks)] = on_d2.probabilities
-    rounding = max(on_d.rounding, on_d2.rounding) + FLOAT_ERRORS
+    rounding = max(on_d.rounding, on_d2.rounding) + FLOAT_ERROR
     return PairProbabilities(marks, p, q, (on_d.residual, on_d2.residual), rounding)
 
 
@@ -215,7 +220,7 @@ class EnumeratedPair:
             raise CannotInstrument("outcomes in the tails lose more than likelier ones")
         losses = [eps_at(delta, way) for way in self.ways]
         beside, error = max(loss.extra_delta for loss in losses), max(loss.error for loss in losses)
-        if beside > EQUAL or error > 100 * EQUAL:
+        if beside > ROUNDING or error > 100 * ROUNDING:
             raise CannotInstrument(f"{beside:.2g} of the probability was not enumerated")
         return max(loss.upper for loss in losses), error + beside
 
@@ -230,7 +235,7 @@ class EnumeratedPair:
         for stick, way in itertools.product(guarantee.hockey_sticks, self.ways):
             delta, _, worst = delta_of(stick, way)
             excess = delta - stick.delta
-            if excess > EQUAL * (1 + stick.delta):
+            if excess > ROUNDING * (1 + stick.delta):
                 masses = float(way.p[worst].sum()), float(way.q[worst].sum())
                 binning = ByEvent(WholeOutputs(tuple(np.sort(way.marks[worst]).tolist())))
                 yield stick.eps, masses, excess, binning

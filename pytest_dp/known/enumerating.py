@@ -18,7 +18,6 @@ from pytest_dp.known.lazy import COMBINED, COMPARED, HELD, PLAIN, Lazy
 from pytest_dp.known.monotone import is_draw
 from pytest_dp.known.paths import Path, Weight, explored
 from pytest_dp.known.shared_draw import SharedDraw
-from pytest_dp.limits import MAX_WORK, NESTED, ROUNDED
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.stand_ins import CannotInstrument
@@ -28,10 +27,20 @@ from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import apply_instrument, run_copy
 
+MAX_DEPTH = 5
+"""Levels of containers in which numbers are settled. Fewer: deeper ones stay open."""
+WEIGHT_ERROR = 1e-13
+"""Relative error of a weight that is no fraction. Smaller: rounding may make a bound too small."""
+UNKNOWN_LEFT = 1e-12
+"""Probability that may stay unknown. Larger: losses of rare outputs are missed; smaller:
+enumeration takes longer."""
+MAX_WORK = 8_192
+"""Runs of an enumeration. More take longer; fewer: losses are not known."""
+
 TOO_MANY, TOO_SLOW = "too many paths", "runs take too long"
 
 
-def settled(output: Any, depth: int = NESTED) -> Any:
+def settled(output: Any, depth: int = MAX_DEPTH) -> Any:
     """An output with a number in place of each draw that it holds.
 
     Raises CannotInstrument if it holds a draw that has too many values.
@@ -184,10 +193,10 @@ class Paths:
         """
         left, work = float(self.left + self.abandoned), self.runs + self.choices / 10
         while work >= self._next[0]:
-            if left > ROUNDED and 1 - left < self._next[1]:
+            if left > UNKNOWN_LEFT and 1 - left < self._next[1]:
                 raise CannotInstrument(TOO_MANY)
             self._next = next(self._steps, (math.inf, 0.0))
-        return left <= ROUNDED or work >= MAX_WORK
+        return left <= UNKNOWN_LEFT or work >= MAX_WORK
 
     def distribution(self) -> Distribution:
         residual = max(self.left, 0) + self.abandoned
@@ -196,4 +205,4 @@ class Paths:
     @property
     def rounding(self) -> float:
         """The relative error of weights."""
-        return self.inexact * (ROUNDED / 10)
+        return self.inexact * (WEIGHT_ERROR)

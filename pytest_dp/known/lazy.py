@@ -12,8 +12,11 @@ import numpy as np
 from pytest_dp.known.deferred import Deferred, operators
 from pytest_dp.known.domains import OpenDraw
 from pytest_dp.known.monotone import UNARY, applied, elementwise, of_draws, unary
-from pytest_dp.limits import MAX_WORK
 from pytest_dp.randomness.requests import is_diagnostic
+
+MAX_WHOLE_NUMBERS = 65_536
+"""Whole numbers of a range that a draw may be split into. More: enumeration never ends; fewer:
+losses are not known."""
 
 HELD, HASHED, COMPARED = (
     "output holds a continuous draw",
@@ -85,7 +88,9 @@ class Lazy:
             at_start, at_end = self.ends()
             if at_start == at_end:
                 return at_start
-            if not self.discrete or (self._draw.is_whole and abs(at_end - at_start) > 8 * MAX_WORK):
+            if not self.discrete or (
+                self._draw.is_whole and abs(at_end - at_start) > MAX_WHOLE_NUMBERS
+            ):
                 return self._settled(reason)
             if not self._draw.parted(self._function):
                 return self._settled("a draw that may not be a number")

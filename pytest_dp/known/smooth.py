@@ -31,11 +31,14 @@ from pytest_dp.known.branching import Branching
 from pytest_dp.known.deferred import Deferred, Function, is_constant
 from pytest_dp.known.monotone import COMPARISONS, elementwise, is_draw, objects, of_draws
 from pytest_dp.known.paths import Path, Weight
-from pytest_dp.limits import MANY, SEVERAL
 from pytest_dp.randomness.laws import INTEGERS, Law
 from pytest_dp.randomness.requests import plain
 
-STEEPNESS = float(SEVERAL)
+MAX_BRANCHES = 64
+"""Values of a draw that a smoothed run takes one by one. More: paths multiply; fewer: gradients
+are not known."""
+
+STEEPNESS = float(8)
 """Of sigmoids, for margins in units of their spread. Derived: logistic noise of an eighth of the
 spread adds pi^2 / 3 / 64, or 5 %, to a variance."""
 MAX_COMPARISONS = 1_000
@@ -100,7 +103,7 @@ class Smoothing(Branching):
 
     def takes(self, law: Law) -> bool:
         """All laws but those of few whole numbers, which are branches."""
-        return law.family is not INTEGERS or law.parameter > MANY
+        return law.family is not INTEGERS or law.parameter > MAX_BRANCHES
 
     def choose(self, weights: Sequence[Weight]) -> int:
         """A branch by its probability, whatever the draws."""
@@ -111,7 +114,7 @@ class Smoothing(Branching):
     def integer(self, count: int, low: int = 0) -> Any:
         return (
             super().integer(count, low)
-            if count <= MANY
+            if count <= MAX_BRANCHES
             else low + self.value_of(Law(INTEGERS, count))
         )
 

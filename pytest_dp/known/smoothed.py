@@ -14,7 +14,6 @@ from pytest_dp.known.conversions import FLOAT, INT, functions_of_draws
 from pytest_dp.known.leaves import flatten_output
 from pytest_dp.known.paths import Path, explored
 from pytest_dp.known.smooth import Smooth, Smoothing, Weighing
-from pytest_dp.limits import FEW, HUNDREDS, NEARLY_EQUAL
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.randomness.requests import RNG
 from pytest_dp.randomness.stand_ins import CannotInstrument, stand_in, was_drawn_unasked
@@ -23,6 +22,15 @@ from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.instrumented import apply_instrument
 from pytest_dp.sampling.shadowing import shadow
+
+MAX_OUTPUTS = 6
+"""Outputs of a path whose probabilities are followed. More take longer; fewer may miss the one
+that leaks."""
+UNKNOWN_LEFT = 1e-6
+"""Probability of paths that are not followed. Larger: gradients are less exact; smaller: they take
+longer."""
+MAX_PATHS = 256
+"""Paths that are followed. More take longer; with fewer, gradients are less exact."""
 
 Key = tuple[Hashable, tuple[Any, ...]]
 
@@ -90,7 +98,7 @@ def outputs_of(
         if outcome.weights.mean() >= least:
             count = len(outcome.numbers)
             signs = np.zeros(count, int)
-            some = rng.permutation(count)[: 2 * FEW]
+            some = rng.permutation(count)[:MAX_OUTPUTS]
             signs[some] = rng.choice([-1, 1], len(some))
             averages = [number.average(outcome.weights) for number in outcome.numbers]
             thresholds = np.array(averages)[signs != 0]
@@ -166,7 +174,7 @@ class Smoothed:
             for _, outcome, left in explored(lambda path: self._run(path, data)):
                 if outcome is not None:
                     found.append(outcome)
-                if left < NEARLY_EQUAL or len(found) >= HUNDREDS:
+                if left < UNKNOWN_LEFT or len(found) >= MAX_PATHS:
                     break
                 if self._deadline.remaining() <= 0:
                     raise OutOfTime

@@ -18,12 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pytest_dp.faults import note_fault
-from pytest_dp.limits import MAX_WORK
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.iterators import IteratorElements
 from pytest_dp.outputs.leaves import NUMBERS, type_name
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.reprs import safe_repr
+
+MAX_LISTED = 4_096
+"""Entries of a sparse matrix that are listed in full. More take longer; with fewer, only what is
+not 0 is read."""
 
 Aspect = tuple[str, str, Any]
 """A place, what is observed of it (see `ASPECT_TEXTS`), and what that is."""
@@ -255,7 +258,7 @@ def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, An
 def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     form += [("", "dtype", str(matrix.dtype)), ("", "shape", tuple(matrix.shape))]
     yield ".nnz", int(matrix.nnz)
-    if math.prod(matrix.shape) <= MAX_WORK // 2:
+    if math.prod(matrix.shape) <= MAX_LISTED:
         dense = matrix.toarray()
         entries = [(index, dense[index]) for index in np.ndindex(dense.shape)]
     else:

@@ -21,7 +21,6 @@ from typing import Self
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import COST, DOZENS, FEW, HUNDREDS, RARELY, THRESHOLDS
 from pytest_dp.outputs.events import (
     Between,
     Condition,
@@ -31,7 +30,7 @@ from pytest_dp.outputs.events import (
     IsNumber,
     OneOf,
 )
-from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.feature import COST, Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
     NO_ROOM,
@@ -43,6 +42,21 @@ from pytest_dp.outputs.rounding import (
 )
 from pytest_dp.outputs.table import Table
 from pytest_dp.reprs import safe_repr
+
+MAX_VALUES = 48
+"""Different values, or categories, that are events by themselves. More take longer; with fewer,
+rare ones are left out."""
+MAX_OF_A_KIND = 3
+"""Events of one kind of one feature. More take longer; with fewer, a second one is left out."""
+MAX_SET = 256
+"""Categories of a set, at most. More: events are unreadable; fewer: leaks over many categories are
+missed."""
+RARE_SHARE = 0.01
+"""Share of the outputs below which an event is rare. Larger: common events take their places;
+smaller: leaks of rare outputs are missed."""
+THRESHOLDS = (0.002, 0.005, 0.01, *(k / 50 for k in range(1, 50)), 0.99, 0.995, 0.998)
+"""Quantiles at which a number is cut. More take longer; with fewer, leaks in between are met less
+closely."""
 
 Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events with these counts are; higher is better."""
@@ -146,7 +160,7 @@ def _rarely_on(on_d: bool, runs: int) -> Rank:
     def rank(c1: Ints, c2: Ints) -> Floats:
         more, less = (c1, c2) if on_d else (c2, c1)
         apart = (more - less) / np.sqrt(c1 + c2 + 1.0)
-        return np.where((apart >= 2.0) & (c1 + c2 < RARELY * runs), apart, -np.inf)
+        return np.where((apart >= 2.0) & (c1 + c2 < RARE_SHARE * runs), apart, -np.inf)
 
     return rank
 
@@ -161,7 +175,7 @@ def _best(
     ranked = []
     for block, plain in zip(blocks, np.split(all_ranks, ends), strict=True):
         ranks = plain - block.cost - cost
-        ranked += [(ranks[k], block, k) for k in _highest(ranks, min(limit, FEW))]
+        ranked += [(ranks[k], block, k) for k in _highest(ranks, min(limit, MAX_OF_A_KIND))]
     ranked.sort(key=lambda entry: -entry[0])
     return [
         RankedEvent(
@@ -237,7 +251,7 @@ def _recurring_values(
     )
     # Where outputs on both inputs share their noise, all numbers may come twice, once on each.
     often = find_recurring(counts, 0.002) | find_recurring(np.maximum(c1, counts - c1), 1.0)
-    at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[: 2 * DOZENS]]
+    at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[:MAX_VALUES]]
     commonest, rooms = values.values[at], values.reach[at]
 
     def equals(k: int) -> Equals:
@@ -252,7 +266,7 @@ def thresholds(numbers: Floats, around: Room = NO_ROOM) -> Floats:
     if not len(finite):
         return np.unique(numbers)
     values = clusters(*np.unique(finite, return_counts=True), around)[0].values
-    if len(values) <= 2 * DOZENS and len(values) < 0.2 * len(finite):
+    if len(values) <= MAX_VALUES and len(values) < 0.2 * len(finite):
         return values
     with np.errstate(all="ignore"):
         *levels, low, high = np.quantile(finite, (*THRESHOLDS, 0.1, 0.9))
@@ -274,7 +288,7 @@ def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]
     counts1, counts2 = (
         np.bincount(codes[side & (codes >= 0)], minlength=len(levels)) for side in (on_d, ~on_d)
     )
-    common = np.argsort(-(counts1 + counts2), kind="stable")[: 2 * DOZENS]
+    common = np.argsort(-(counts1 + counts2), kind="stable")[:MAX_VALUES]
     common = common[(counts1 + counts2)[common] > 0]
     if not len(common):
         return
@@ -292,7 +306,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
         return []
     known = WholeOutputs.of(table, exact=exact)
     size = len(known.marks)
-    if size > min(HUNDREDS, max(8, len(table) // 8)):
+    if size > min(MAX_SET, max(8, len(table) // 8)):
         return []
     codes = known.codes(table)
     first = np.unique(codes, return_index=True)[1]

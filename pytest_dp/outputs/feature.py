@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import COST
 from pytest_dp.outputs import forms, quantities
 from pytest_dp.outputs.flatten import EXTRACT
 from pytest_dp.outputs.hashing import HASHES, hashes
@@ -27,6 +26,10 @@ from pytest_dp.outputs.leaves import (
     one_name,
 )
 from pytest_dp.outputs.table import Table
+
+COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
+"""What a form of an event costs, in units of its rank. Larger: simpler events are shown, which
+prove less."""
 
 Column = tuple[Floats, Ints]
 """Numbers, and codes as in `Table`, shape (n,) each."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import DOZENS, HUNDREDS, MANY, MILLION, POOL, SEVERAL, STEPS, THOUSAND
 from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, leaf
 from pytest_dp.outputs.forms import observe_forms
 from pytest_dp.outputs.leaves import NUMBER, category_text
@@ -26,6 +25,36 @@ from pytest_dp.outputs.screening import (
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.user_features import name_of, user_function
 from pytest_dp.registry import load, names
+
+MAX_PAIRED = 32
+"""Differences that are features, where only some places are looked at. More learn noise by heart;
+fewer miss what tells inputs apart."""
+MAX_COMPARED = 400_000
+"""Outputs times features that are compared to choose features. More take longer; fewer choose less
+well."""
+MIN_ROWS = 48
+"""Outputs on either input by which features are chosen, at least. More take longer; fewer choose
+by chance."""
+MAX_ROWS = 200
+"""Outputs on either input by which features are chosen, at most. More take longer; fewer choose by
+chance."""
+MAX_CHOSEN = 512
+"""Features of which the most distinguishing are not chosen. More take longer; fewer miss what
+tells inputs apart."""
+MAX_FORMS = 16
+"""Forms of outputs that are features. More learn noise by heart; fewer miss what tells inputs
+apart."""
+MAX_SUMS = 8
+"""Sums that are features. More learn noise by heart; fewer miss what tells inputs apart."""
+MIN_PAIRED = 8
+"""Outputs in pairs from which pairs show what differs. Fewer: chance decides; more: it is seen
+later."""
+MAX_FEATURES = 64
+"""Features of one kind. More learn noise by heart; fewer miss what tells inputs apart."""
+SAMPLED = 1_000
+"""Outputs on either input by which a feature is judged. More take longer; fewer judge by chance."""
+MAX_NUMBERS = 1_000_000
+"""Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
 
 
 def features(
@@ -56,7 +85,7 @@ class Sample:
     @cached_property
     def leaves(self) -> list[Feature]:
         """The leaves at the chosen places."""
-        return _pick_evenly([leaf(place) for place in self.places.chosen], MANY)
+        return _pick_evenly([leaf(place) for place in self.places.chosen], MAX_FEATURES)
 
     @cached_property
     def sides(self) -> tuple[list[str], Floats, Floats] | None:
@@ -65,16 +94,18 @@ class Sample:
         if on_d is None or not np.any(table.codes == NUMBER):
             return None
         among = set(table.places)
-        if not self.places.all and (self.paired >= SEVERAL or len(among) > 2 * HUNDREDS):
+        if not self.places.all and (self.paired >= MIN_PAIRED or len(among) > MAX_CHOSEN):
             among = set(self.places.chosen)
-        affordable_rows = (20 * STEPS) // max(len(among), 1)
-        rows = leading_rows(on_d, int(np.clip(affordable_rows, 2 * DOZENS, POOL)))
+        affordable_rows = (MAX_COMPARED) // max(len(among), 1)
+        rows = leading_rows(on_d, int(np.clip(affordable_rows, MIN_ROWS, MAX_ROWS)))
         index, numbers, _ = table.matrix(rows)
         columns = [i for i, place in enumerate(index) if place in among]
         numbers = numbers[:, columns] if len(columns) < len(index) else numbers
         return [index[i] for i in columns], numbers[on_d[rows]], numbers[~on_d[rows]]
 
-    def most_distinguishing(self, candidates: list[Feature], limit: int = MANY) -> list[Feature]:
+    def most_distinguishing(
+        self, candidates: list[Feature], limit: int = MAX_FEATURES
+    ) -> list[Feature]:
         """Return the features at which the two sides look most different, if there are many."""
         return _most_distinguishing(candidates, self.table, self.on_d, limit)
 
@@ -85,9 +116,7 @@ def basic_features(sample: Sample, references: list[Any]) -> list[Feature]:
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     collected = [LEN] if len(lengths) > 1 else []
-    forms = sample.most_distinguishing(
-        [Feature(*each) for each in observe_forms(table)], 2 * SEVERAL
-    )
+    forms = sample.most_distinguishing([Feature(*each) for each in observe_forms(table)], MAX_FORMS)
     collected = [form for form in forms if form.kind == "key"] + collected + leaves
     collected += [feature for name in names("reader") for feature in load("reader", name)(sample)]
     collected += forms
@@ -96,7 +125,7 @@ def basic_features(sample: Sample, references: list[Any]) -> list[Feature]:
     collected += _summaries(table, ("mean", "min", "max"))
     if any(len(structure.places) > 1 for structure in containers):
         every = "output" if _every(table) == "output" else f"list({_every(table)})"
-        for level in list(table.levels)[:MANY]:
+        for level in list(table.levels)[:MAX_FEATURES]:
             collected.append(Feature(f"{every}.count({category_text(level)})", "count", level))
         collected += map(_distance, filter(_is_short_vector, references))
     return list(dict.fromkeys(collected))
@@ -118,7 +147,7 @@ def all_features(
     if sample.sides is not None:
         related = [Feature(str(one), "relation", one) for one in relations(*sample.sides)]
         collected += sample.most_distinguishing(related)
-    if places.all or on_d is None or paired < SEVERAL:
+    if places.all or on_d is None or paired < MIN_PAIRED:
         return collected
     return [feature for feature in collected if _differs(feature, table, on_d, paired)]
 
@@ -141,7 +170,7 @@ def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
     lowest = _most_distinguishing(
         [lowest_bit_of(place) for place in _numeric_places(table)], table, on_d
     )
-    few = _most_distinguishing(lowest, table, on_d, SEVERAL)
+    few = _most_distinguishing(lowest, table, on_d, MAX_SUMS)
     return lowest + [bit for feature in few for bit in bits_of(feature.argument)]
 
 
@@ -204,9 +233,9 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
         for i in np.flatnonzero(np.bincount(position[1:][both])).tolist()
     ]
     if on_d is None:
-        return _pick_evenly([_difference(*pair) for pair in pairs], MANY)
-    if len(pairs) > (MANY if places.all else MANY // 2):
-        rows = leading_rows(on_d, MILLION // len(pairs))
+        return _pick_evenly([_difference(*pair) for pair in pairs], MAX_FEATURES)
+    if len(pairs) > (MAX_FEATURES if places.all else MAX_PAIRED):
+        rows = leading_rows(on_d, MAX_NUMBERS // len(pairs))
         index, numbers, _ = table.matrix(rows)
         column = {place: i for i, place in enumerate(index)}
         of, less = np.array([[column[place] for place in pair] for pair in pairs]).T
@@ -247,13 +276,13 @@ def affordable(
 
 
 def _most_distinguishing(
-    candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MANY
+    candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MAX_FEATURES
 ) -> list[Feature]:
     """Return the features at which the two sides look most different, if there are very many."""
     if len(candidates) <= limit or on_d is None:
         return _pick_evenly(candidates, limit)
     sample = np.zeros(len(table), dtype=bool)
-    sample[leading_rows(on_d, min(THOUSAND, MILLION // len(candidates)))] = True
+    sample[leading_rows(on_d, min(SAMPLED, MAX_NUMBERS // len(candidates)))] = True
     part = table.rows(sample)
     numbers, codes = (
         np.stack(columns, axis=1)
@@ -272,7 +301,7 @@ def _pick_evenly(candidates: list[Feature], limit: int) -> list[Feature]:
 def _is_short_vector(reference: Any) -> bool:
     """Return whether a reference is a vector short enough to be compared with outputs."""
     try:
-        return bool(np.ndim(reference) == 1) and len(reference) <= MANY
+        return bool(np.ndim(reference) == 1) and len(reference) <= MAX_FEATURES
     except ValueError:  # lists of several lengths
         return False
 

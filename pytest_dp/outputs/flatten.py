@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Ints
-from pytest_dp.limits import DEEP
+from pytest_dp.datasets.visiting import MAX_DEPTH
 from pytest_dp.outputs.containers import (
     ALL_ELEMENTS,
     PLAIN_HEADS,
@@ -96,7 +96,7 @@ class _Walk:
 
     def shape(self, node: Any, above: tuple[int, ...] = ()) -> int:
         """The shape of what stands in the containers at these addresses."""
-        if type(node) not in NO_CONTAINERS and len(above) <= DEEP:
+        if type(node) not in NO_CONTAINERS and len(above) <= MAX_DEPTH:
             if id(node) in above:  # it holds itself
                 node = ...
             container = open_container(node)

@@ -13,10 +13,16 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats
-from pytest_dp.limits import MANY, SEVERAL
 from pytest_dp.outputs.containers import ASPECT_TEXTS, Aspect
 from pytest_dp.outputs.leaves import NUMBER, UNKNOWN
 from pytest_dp.outputs.table import Table
+
+MAX_KEYS = 16
+"""Keys whose presence and position are features. More learn noise by heart; fewer miss what tells
+inputs apart."""
+MAX_FORMS = 64
+"""Types and lengths that are features. More learn noise by heart; fewer miss what tells inputs
+apart."""
 
 Form = tuple[Aspect, ...]
 Observed = tuple[str, str, Any]
@@ -97,13 +103,13 @@ def _varying_aspects(table: Table) -> Iterator[Observed]:
         counts.update(dict.fromkeys(form, weight))
     varied = [aspect for aspect, n in counts.items() if 0 < n < len(table)]
     varied.sort(key=lambda aspect: (-counts[aspect], repr(aspect)))
-    for place, what, value in varied[:MANY]:
+    for place, what, value in varied[:MAX_FORMS]:
         shown = ", ".join(value) if isinstance(value, tuple) else value
         yield ASPECT_TEXTS[what].format(place, shown), "aspect", (place, what, value)
     orders = [(place, keys) for place, what, keys in varied if what == "order"]
     pairs = {(place, key) for place, keys in orders for key in keys}
-    for place, key in sorted(pairs)[: 2 * SEVERAL]:
+    for place, key in sorted(pairs)[:MAX_KEYS]:
         if not all(key in _keys(form, place) for form in _forms(table)):
             yield f"{key} in {place}", "key", (place, key)
-    for place, key in sorted(pairs)[: 2 * SEVERAL]:
+    for place, key in sorted(pairs)[:MAX_KEYS]:
         yield f"list({place}).index({key})", "position of a key", (place, key)

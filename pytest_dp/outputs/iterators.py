@@ -10,8 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.limits import FEW, THOUSAND
 from pytest_dp.outputs.outcome import Raised
+
+MAX_DEPTH = 3
+"""Levels of containers in which iterators are read out. More take longer; fewer: iterators further
+down are not read."""
+MAX_ELEMENTS = 1_000
+"""Elements of an iterator that are read: there may be no end of them. More take longer; fewer miss
+what comes late."""
 
 _END = object()
 
@@ -28,7 +34,7 @@ class IteratorElements(list[Any]):
         return f"<{self.kind} {super().__repr__()}>"
 
 
-def _within(output: Any, deep: int = FEW) -> Iterator[Any]:
+def _within(output: Any, deep: int = MAX_DEPTH) -> Iterator[Any]:
     """An output, and what stands in it in lists, tuples and dicts a few levels deep."""
     yield output
     if deep and isinstance(output, list | tuple | dict):
@@ -48,7 +54,7 @@ def is_iterator(kind: Any) -> bool:
     return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
 
 
-def read_out(output: Any, deep: int = FEW) -> Any:
+def read_out(output: Any, deep: int = MAX_DEPTH) -> Any:
     """An output with its iterators replaced by what they give.
 
     Where one raises, that stands for the rest.
@@ -64,9 +70,9 @@ def read_out(output: Any, deep: int = FEW) -> Any:
     read.kind = kind.__name__
     try:
         iterator = iter(output)
-        for element in islice(iterator, THOUSAND):
+        for element in islice(iterator, MAX_ELEMENTS):
             read.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
-        read.goes_on = len(read) == THOUSAND and _goes_on(iterator)
+        read.goes_on = len(read) == MAX_ELEMENTS and _goes_on(iterator)
     except (Exception, SystemExit) as error:
         read.append(Raised.of(error))
     return read

@@ -9,10 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from pytest_dp.arrays import Bools, Outputs, join_outputs
-from pytest_dp.limits import SEVERAL, STEPS, THOUSAND, TOTAL_ROOM
 from pytest_dp.outputs.feature import Extract, Feature
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, concatenate, tabulate
+
+TOTAL_ROOM = 2_000_000
+"""Numbers that are kept of the outputs on either input, of all pairs together. More take memory;
+fewer teach less."""
+MAX_SHOWN = 200_000
+"""Numbers of the outputs that a check looks at. More take longer; fewer miss what is rare."""
+MIN_SHOWN = 8
+"""Outputs that a check looks at, at least, however long they are."""
+MAX_SMALL = 1_000
+"""Objects of an output that are counted as what they hold alone. More: memory is underrated;
+fewer: it is overrated."""
 
 ROOM_OF_AN_OBJECT = 4
 """What a number takes that is a Python object. Derived: 32 bytes against 8 in an array."""
@@ -81,7 +91,7 @@ class PairedOutputs:
     def keep_only(self, about: list[Feature]) -> None:
         """Turn all outputs into extracts with these features, and keep only such from now on."""
         table = self.table()[0]
-        shown = max(SEVERAL, int((10 * STEPS) / leaves_of(table)))
+        shown = max(MIN_SHOWN, int((MAX_SHOWN) / leaves_of(table)))
         sides = (table.raw[: self.pairs], table.raw[self.pairs :])
         examples = tabulate(join_outputs([copy_first(side, shown) for side in sides]))
         extract = Extract(tuple(about))
@@ -101,7 +111,7 @@ def size_of_output(table: Table) -> float:
     """
     leaves = leaves_of(table)
     in_arrays = isinstance(table.raw[0], np.ndarray | np.generic)
-    return leaves if in_arrays or leaves < THOUSAND else ROOM_OF_AN_OBJECT * leaves
+    return leaves if in_arrays or leaves < MAX_SMALL else ROOM_OF_AN_OBJECT * leaves
 
 
 def copy_first(outputs: Outputs, number: int) -> Outputs:

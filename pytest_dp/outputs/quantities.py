@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import FLOAT_ERRORS
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import Table
+
+FLOAT_ERROR = 2.0**-50
+"""Relative error of one operation or two. Larger: small differences are missed; smaller: rounding
+makes one."""
 
 
 def summary(kind: str, table: Table) -> Floats:
@@ -42,7 +45,7 @@ def summary(kind: str, table: Table) -> Floats:
     # digits do not.
     with np.errstate(invalid="ignore"):
         size = np.maximum.reduceat(np.abs(numbers), starts)
-        room = np.where(np.isfinite(size), FLOAT_ERRORS * size, 0.0)
+        room = np.where(np.isfinite(size), FLOAT_ERROR * size, 0.0)
         close = np.abs(numbers - np.repeat(ends, counts[rows])) <= np.repeat(room, counts[rows])
     infinite = np.isinf(numbers) & (numbers == np.repeat(ends, counts[rows]))
     at = np.flatnonzero(close | infinite | np.isnan(numbers))
@@ -87,7 +90,7 @@ def hamming_distance(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
         rows = np.flatnonzero(table.structure == number)
         shared = min(len(structure.places), len(keys))
         at = table.offsets[rows][:, None] + np.arange(shared)
-        close = np.isclose(table.numbers[at], values[:shared], rtol=FLOAT_ERRORS, atol=0.0)
+        close = np.isclose(table.numbers[at], values[:shared], rtol=FLOAT_ERROR, atol=0.0)
         same = (table.codes[at] == codes[:shared]) & ((codes[:shared] != NUMBER) | close)
         extra = max(len(structure.places), len(keys)) - shared
         distance[rows] = shared - same.sum(axis=1) + extra

@@ -12,8 +12,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import DOZENS, EXACT_RESIDUAL, HUNDREDS, MANY, MOSTLY, SEVERAL
 from pytest_dp.outputs.table import Table
+
+NEARLY_ALL = 0.9
+"""Share of the outputs that are the same, or for which a relation holds. Larger: relations with
+exceptions are missed; smaller: chance makes one."""
+MAX_ROWS = 256
+"""Outputs that a relation is fitted on. More take longer; fewer see relations of fewer numbers."""
+EXACT_RESIDUAL = 1e-5
+"""Share of its noise that an exact relation leaves. Larger: near relations count as exact;
+smaller: rounding hides exact ones."""
+MAX_WIDTH = 12
+"""Numbers of a relation. More take longer, and need more outputs; fewer miss long relations."""
+MIN_SPARE = 4
+"""Outputs beyond the numbers of a relation, at least. Fewer: chance makes one; more: long
+relations are missed."""
+MAX_MARKS = 8
+"""Rows of a shape by which numbers are matched. More take longer; fewer match by chance."""
+MIN_ROWS = 8
+"""Outputs that a relation is looked for in, at least. Fewer: chance makes one."""
+MAX_RELATIONS = 128
+"""Relations that are features. More learn noise by heart; fewer miss what tells inputs apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,7 @@ def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> Shar
             columns = [places.index(place) for place in relation.places]
             sides = [relation.of(list(side[:, columns].T)) for side in (numbers1, numbers2)]
             sides = [values[np.isfinite(values)] for values in sides]
-            if all(len(values) and (values == values[0]).mean() > MOSTLY for values in sides):
+            if all(len(values) and (values == values[0]).mean() > NEARLY_ALL for values in sides):
                 here, there = (float(np.median(values)) for values in sides)
                 found.append(Shared(replace(relation, digits=None), here, there))
     return min(found, key=lambda shared: len(shared.relation.places), default=None)
@@ -103,8 +122,8 @@ def _usable(side: Floats) -> tuple[Ints, Floats]:
     finite = np.isfinite(side)
     columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
     rows = finite[:, columns].all(axis=1)
-    usable = side[np.ix_(rows, columns)][:HUNDREDS]
-    if len(usable) < SEVERAL:
+    usable = side[np.ix_(rows, columns)][:MAX_ROWS]
+    if len(usable) < MIN_ROWS:
         return columns[:0], usable[:, :0]
     spread = np.median(np.abs(usable - np.median(usable, axis=0)), axis=0)
     varies = spread > EXACT_RESIDUAL * 1e-6 * np.abs(np.median(usable, axis=0))
@@ -116,7 +135,7 @@ def _exact_relations(numbers: Floats) -> list[Floats]:
     n, width = numbers.shape
     if width < 2:
         return []
-    if width > DOZENS // 2:
+    if width > MAX_WIDTH:
         return _equal_shapes(numbers)
     x, scales = _scaled_alike(numbers)
     sizes = np.linalg.svd(x, compute_uv=False)
@@ -128,7 +147,7 @@ def _exact_relations(numbers: Floats) -> list[Floats]:
         weights = next(
             (w for i in free if (w := _explain_column(x, scales, [i], j)) is not None), None
         )
-        if weights is None and 1 < len(free) <= n - 1 - SEVERAL // 2:
+        if weights is None and 1 < len(free) <= n - 1 - MIN_SPARE:
             weights = _explain_column(x, scales, free, j)
         if weights is None:
             free.append(j)
@@ -175,7 +194,7 @@ def _with_integer_weights(weights: Floats) -> Floats:
 def _equal_shapes(numbers: Floats) -> list[Floats]:
     """Find relations of very many columns: those that are equal but for a shift and a scale."""
     shape = (numbers - numbers[0]) / (numbers[1] - numbers[0])
-    marks = np.round(shape[2:SEVERAL], 5).T
+    marks = np.round(shape[2:MAX_MARKS], 5).T
     order = np.lexsort(marks.T)
     equal = (np.abs(np.diff(marks[order], axis=0)) <= 2e-5).all(axis=1)
     x, scales = _scaled_alike(numbers)
@@ -188,7 +207,7 @@ def _equal_shapes(numbers: Floats) -> list[Floats]:
             weights = _explain_column(x, scales, [earlier], later)
             if weights is not None:
                 relations.append(weights)
-        if len(relations) == 2 * MANY:
+        if len(relations) == MAX_RELATIONS:
             break
     return relations
 
@@ -203,7 +222,7 @@ def _round_relation(
     error = max(error, 1e-15 * abs(middle), 1e-300)
     away = [np.abs(relation.of(list(numbers.T)) - middle) for numbers in (numbers1, numbers2)]
     away = [gaps[np.isfinite(gaps)] for gaps in away]
-    if not all(map(len, away)) or min(np.mean(gaps <= error) for gaps in away) > MOSTLY:
+    if not all(map(len, away)) or min(np.mean(gaps <= error) for gaps in away) > NEARLY_ALL:
         return None
     error = max(error, 1e-4 * float(max(map(np.median, away))))
     return replace(relation, digits=math.floor(-math.log10(error)))

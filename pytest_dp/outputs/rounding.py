@@ -15,11 +15,30 @@ from typing import ClassVar, Self
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import MANY, MOSTLY, NOT_BY_CHANCE, SEVERAL, SINGLE_ERRORS, THOUSAND
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import MAX_EXACT, NUMBER
 from pytest_dp.outputs.table import Table
+
+SINGLE_ERRORS = 2.0**-20
+"""Relative error of single precision, or of a long sum. Larger: small steps are missed; smaller:
+rounding makes steps."""
+ROUNDINGS = 8
+"""Operations whose rounding adds up. More: small differences are missed; fewer: rounding makes
+one."""
+MAX_SAMPLED = 2_000
+"""Numbers that show how outputs are rounded. More take longer; fewer miss it."""
+TIMES_USUAL = 4
+"""Multiple of the usual count at which a value recurs. Larger: recurring values are missed;
+smaller: chance makes one."""
+MIN_COUNT = 5
+"""Outputs that a recurring value has. Fewer may be chance; more: rare ones are missed."""
+NEARLY_ALL = 0.9
+"""Share of the outputs that are numbers, or different ones. Larger and smaller: hardly any
+difference."""
+MAX_SPECIAL = 64
+"""Values that are special, and places of outputs that are looked at. More learn noise by heart;
+fewer miss rare ones."""
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
 """Relative errors of one operation, given by doubles and by single precision."""
@@ -71,12 +90,12 @@ def tolerance_of(numbers: Floats, *made_of: Floats) -> Room:
         error, of_spread = SINGLE, 2.0**-12
     else:
         error, of_spread = DOUBLE, SINGLE_ERRORS
-    plain = max(SEVERAL * error * size, min(2.0**10 * error * size, of_spread * spread))
-    return Room(plain, SEVERAL * error)
+    plain = max(ROUNDINGS * error * size, min(2.0**10 * error * size, of_spread * spread))
+    return Room(plain, ROUNDINGS * error)
 
 
 def _finite_sample(numbers: Floats) -> Floats:
-    sample = numbers[:: max(1, len(numbers) // (2 * THOUSAND))]
+    sample = numbers[:: max(1, len(numbers) // (MAX_SAMPLED))]
     return sample[np.isfinite(sample)]
 
 
@@ -170,7 +189,7 @@ Merging = tuple[tuple[str, Clusters], ...]
 
 def find_clusters(table: Table) -> Merging:
     """Find clusters of numbers that are equal but for rounding, at each place of the outputs."""
-    if table.is_extract or len(table.places) > MANY:
+    if table.is_extract or len(table.places) > MAX_SPECIAL:
         return ()
     by_place = []
     for place in table.places:
@@ -241,8 +260,8 @@ def find_recurring(counts: Ints, share: float) -> Bools:
     Those are values that make up more than a share of all outputs, and among continuous ones any
     that comes five times, and more than four times as often as its neighbours.
     """
-    often: Bools = counts > max(NOT_BY_CHANCE - 1, share * counts.sum())
-    candidates = np.flatnonzero(~often & (counts >= NOT_BY_CHANCE))
+    often: Bools = counts > max(MIN_COUNT - 1, share * counts.sum())
+    candidates = np.flatnonzero(~often & (counts >= MIN_COUNT))
     if len(candidates) and len(counts) > 2 * 10:
         sums = np.concatenate([[0], np.cumsum(counts)])
         means = []
@@ -250,7 +269,7 @@ def find_recurring(counts: Ints, share: float) -> Bools:
             ends = [np.clip(candidates + end, 0, len(counts)) for end in (low, high)]
             means.append((sums[ends[1]] - sums[ends[0]]) / np.maximum(ends[1] - ends[0], 1))
         usual = np.maximum(np.minimum(*means), 1.0)  # a neighbour may itself come often
-        often[candidates] = counts[candidates] > (SEVERAL // 2) * usual
+        often[candidates] = counts[candidates] > TIMES_USUAL * usual
     return often
 
 
@@ -262,17 +281,17 @@ def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
     """
     missing = np.isnan(numbers) & (codes == NUMBER)
     is_number = (codes == NUMBER) & ~missing
-    if is_number.mean() < MOSTLY:
+    if is_number.mean() < NEARLY_ALL:
         return False
     special = [
         missing,
-        *(codes == code for code in np.unique(codes[codes != NUMBER])[:MANY]),
+        *(codes == code for code in np.unique(codes[codes != NUMBER])[:MAX_SPECIAL]),
     ]
     for side in (on_d, ~on_d):  # outputs on both may share their noise, and be equal
         values, counts = np.unique(numbers[is_number & side], return_counts=True)
-        if len(values) > MOSTLY * (is_number & side).sum():
+        if len(values) > NEARLY_ALL * (is_number & side).sum():
             recur = values[counts >= times]
-            special += [numbers == value for value in recur[:MANY]]
+            special += [numbers == value for value in recur[:MAX_SPECIAL]]
     for mask in special:
         c1, c2 = int(np.sum(mask & on_d)), int(np.sum(mask & ~on_d))
         if min(c1, c2) == 0 and max(c1, c2) >= times:

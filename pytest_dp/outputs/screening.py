@@ -12,9 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import EQUAL, MANY, MILLION, SEVERAL
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table
+
+MAX_PLACES = 64
+"""Places of an output that are all looked at. More learn noise by heart; fewer: places are chosen
+by chance."""
+MIN_PLACES = 32
+"""Places of an output that are chosen, at least. More learn noise by heart; fewer miss the one
+that tells inputs apart."""
+MIN_LEADING = 16
+"""Outputs on either input that are looked at, at least. Fewer: chance decides."""
+ROUNDING = 1e-9
+"""Relative error after a few operations. Larger: small differences are missed; smaller: rounding
+makes one."""
+MIN_PAIRED = 8
+"""Outputs in pairs from which pairs show what differs. Fewer: chance decides; more: it is seen
+later."""
+MAX_NUMBERS = 1_000_000
+"""Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +48,9 @@ def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> 
     As many as `affordable_number` says, but no fewer than `at_least`.
     """
     places = list(table.places)
-    if on_d is None or len(places) <= (MANY // 2 if paired >= SEVERAL else MANY):
+    if on_d is None or len(places) <= (MIN_PLACES if paired >= MIN_PAIRED else MAX_PLACES):
         return Places(places)
-    rows = leading_rows(on_d, MILLION // len(places))
+    rows = leading_rows(on_d, MAX_NUMBERS // len(places))
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
     limit = max(at_least, affordable_number(on_d))
@@ -43,14 +59,14 @@ def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> 
 
 
 def leading_rows(on_d: Bools, limit: int) -> Ints:
-    """The first `limit` outputs on either input, or `2 * SEVERAL` if that is more."""
-    limit = max(limit, 2 * SEVERAL)
+    """The first `limit` outputs on either input, or `MIN_LEADING` if that is more."""
+    limit = max(limit, MIN_LEADING)
     return np.concatenate([np.flatnonzero(side)[:limit] for side in (on_d, ~on_d)])
 
 
 def affordable_number(on_d: Bools, runs_each: int = 30) -> int:
     """How many quantities of a kind to choose: one for each `runs_each` outputs, within limits."""
-    return int(np.clip(len(on_d) / runs_each, MANY // 2, MANY))
+    return int(np.clip(len(on_d) / runs_each, MIN_PLACES, MAX_PLACES))
 
 
 def informative(
@@ -63,7 +79,7 @@ def informative(
     start, share their random numbers in order: of these, columns that never differ say nothing.
     """
     rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
-    if min(paired, len(rows1), len(rows2)) < SEVERAL:
+    if min(paired, len(rows1), len(rows2)) < MIN_PAIRED:
         return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit)
     moved = differing_columns(numbers, codes, rows1[:paired], rows2[:paired])
     return _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
@@ -78,7 +94,7 @@ def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: I
     sample = np.abs(numbers[rows1[:: max(1, len(rows1) // 100)]])
     with np.errstate(all="ignore"):
         usual = np.median(np.where(np.isfinite(sample), sample, 0.0), axis=0)
-    step = max(1, MILLION // width)
+    step = max(1, MAX_NUMBERS // width)
     for start in range(0, len(rows1), step):
         rows, others = rows1[start : start + step], rows2[start : start + step]
         a, b = numbers[rows], numbers[others]
@@ -91,7 +107,7 @@ def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: I
             continue
         a, b, unequal = a[:, at], b[:, at], unequal[:, at]
         with np.errstate(all="ignore"):
-            near = np.abs(a - b) <= EQUAL * (np.abs(a) + np.abs(b) + usual[at])
+            near = np.abs(a - b) <= ROUNDING * (np.abs(a) + np.abs(b) + usual[at])
         near &= np.isfinite(a) & np.isfinite(b)
         if codes is not None:
             near &= ~other_kind[:, at]
@@ -105,7 +121,7 @@ def _furthest(
     """Return those of some columns at which the two sides are furthest apart."""
     if len(among) <= limit:
         return among
-    rows = min(len(rows1), len(rows2), max(SEVERAL, MILLION // (2 * len(among))))
+    rows = min(len(rows1), len(rows2), max(MIN_PAIRED, MAX_NUMBERS // (2 * len(among))))
     outputs = np.concatenate([rows1[:rows], rows2[:rows]])
     kinds = None if codes is None else codes[np.ix_(outputs, among)]
     distances = gaps(numbers[np.ix_(outputs, among)], kinds)

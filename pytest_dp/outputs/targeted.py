@@ -21,9 +21,21 @@ import numpy as np
 from pytest_dp.arrays import Bools, Floats, Outputs
 from pytest_dp.datasets.cells import Cells, cells_of, record_cells
 from pytest_dp.datasets.differences import changes
-from pytest_dp.limits import DOZENS, FEW, SEVERAL
 
-CLOSE = 1 / SEVERAL
+TRIED_DIRECTIONS = 48
+"""Directions in which outputs are looked at. More take longer; fewer miss the record."""
+MAX_CATEGORIES = 24
+"""Different values of a column of categories. More: numbers count as categories; fewer: categories
+as numbers."""
+FAR_SCALES = 3
+"""Deviations at which a cell is as far off as can be. More: one far cell decides; fewer: near and
+far look alike."""
+MAX_NAMED = 3
+"""Columns that are named. More hide the rest."""
+CLOSEST_ROWS = 8
+"""Rows closest to the record. More: others count as near; fewer: chance decides."""
+
+CLOSE = 1 / 8
 """Deviations from the target's number within which a number agrees with it, where a column has many
 numbers."""
 
@@ -76,7 +88,7 @@ class Targeted:
         return [
             "agreement with the record",
             "distance of the closest row to the record",
-            f"distance of the closest {SEVERAL} rows to the record",
+            f"distance of the closest {CLOSEST_ROWS} rows to the record",
             "number of rows",
             *counts,
             *moments,
@@ -88,7 +100,11 @@ class Targeted:
 
     def _column_names(self, subset: Bools) -> list[str]:
         named = [_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
-        return named if len(named) <= FEW else [*named[:FEW], f"{len(named) - FEW} more"]
+        return (
+            named
+            if len(named) <= MAX_NAMED
+            else [*named[:MAX_NAMED], f"{len(named) - MAX_NAMED} more"]
+        )
 
     def __call__(self, output: Any) -> list[float]:
         cells = cells_of(output)
@@ -105,7 +121,7 @@ class Targeted:
             for column in columns
             for f in MOMENTS.values()
         ]
-        closest = [distances[0], distances[:SEVERAL].mean()]
+        closest = [distances[0], distances[:CLOSEST_ROWS].mean()]
         return [excess, *closest, float(len(agrees)), *agreeing, *moments]
 
     def counts(self, agrees: Bools) -> Floats:
@@ -128,7 +144,7 @@ class Targeted:
             else:
                 off = np.abs(column - value)
                 agrees.append(off <= room)
-                apart.append(np.nan_to_num(np.minimum(off / (FEW * scale), 1.0), nan=1.0))
+                apart.append(np.nan_to_num(np.minimum(off / (FAR_SCALES * scale), 1.0), nan=1.0))
         return np.stack(agrees, axis=1), np.stack(apart, axis=1)
 
 
@@ -148,7 +164,7 @@ def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targe
     columns = list(zip(cells.values(), target, strict=True))
     scale = np.array([_deviation(column, value) for column, value in columns])
     few = np.array(
-        [len(np.unique(c)) <= DOZENS if c.dtype != object else True for c in cells.values()]
+        [len(np.unique(c)) <= MAX_CATEGORIES if c.dtype != object else True for c in cells.values()]
     )
     room = np.where(few, 0.0, CLOSE * scale)
     subsets = _subsets(len(names), np.random.default_rng(seed))
@@ -166,7 +182,7 @@ def _deviation(column: Any, value: Any) -> float:
 def _subsets(width: int, random: np.random.Generator) -> Bools:
     """All columns, each by itself, and random ones of every size; none of them twice."""
     chosen = [np.ones(width, bool), *np.eye(width, dtype=bool)]
-    for _ in range(2 * DOZENS if width > 2 else 0):
+    for _ in range(TRIED_DIRECTIONS if width > 2 else 0):
         subset = np.zeros(width, bool)
         subset[random.permutation(width)[: random.integers(2, width)]] = True
         chosen.append(subset)
@@ -179,7 +195,7 @@ def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
     None where they differ in more, or have no columns, and where no output is a table of the same
     ones.
     """
-    cells, some = cells_of(d1) or cells_of(d2), list(outputs[:SEVERAL])
+    cells, some = cells_of(d1) or cells_of(d2), list(outputs[:CLOSEST_ROWS])
     if cells is None or len(cells) < 2:
         return None
     if all((cells_of(output) or {}).keys() != cells.keys() for output in some):

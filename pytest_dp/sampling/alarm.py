@@ -22,10 +22,13 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from pytest_dp import clocks
-from pytest_dp.limits import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.native import above_native_code
 from pytest_dp.sampling.supervisor import current
+
+HUNG_SECONDS = 5.0
+"""Seconds for a run that stands still, or a worker beyond its deadline. More: hangs are found
+later; fewer: slow runs count as hangs."""
 
 RETRY_SECONDS = 0.01
 """Seconds until an alarm rings again that could not raise; more wait longer, less load the run."""

@@ -18,12 +18,22 @@ from pytest_dp.arrays import Outputs
 from pytest_dp.claim import Arguments
 from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import CannotRun, ClaimError, MechanismError
-from pytest_dp.limits import MANY, SEVERAL, THOUSAND
 from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
 from pytest_dp.outputs.outcome import Raised, all_equal
 from pytest_dp.sampling import reuse
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.generators import NO_GENERATORS, Captured, find
+
+MIN_ROWS = 16
+"""Draws of a call that show whether noise is shared, at least. Fewer: chance looks like it; more:
+small calls are not looked at."""
+CHECK_CALLS = 8
+"""Further calls that decide whether noise is shared. More take longer; fewer: chance decides."""
+CHECK_ROWS = 64
+"""Draws of each of these calls. More take longer; fewer: chance decides."""
+MAX_LOOKED = 1_000
+"""Draws after which large calls are not looked at again. More take longer; fewer: noise that is
+shared late is not seen."""
 
 
 @dataclass(slots=True)
@@ -206,21 +216,21 @@ class Call:
 
     def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
         count = len(outputs)
-        if count < 2 * SEVERAL:
+        if count < MIN_ROWS:
             return
         equal = all_equal(outputs)
         if equal:
             if self.made.constant >= 2:
                 return
-        elif count > THOUSAND < self.made.runs or not reuse.look_shared(
+        elif count > MAX_LOOKED < self.made.runs or not reuse.look_shared(
             reuse.keys(outputs), self.made.looks
         ):
             return
         # By what further calls return, as these were what raised the suspicion.
-        self.made.runs += SEVERAL * MANY
+        self.made.runs += CHECK_CALLS * CHECK_ROWS
         calls = [
-            self._called(self._fresh_input(data), {**keywords, self.size or "": MANY})()
-            for _ in range(SEVERAL)
+            self._called(self._fresh_input(data), {**keywords, self.size or "": CHECK_ROWS})()
+            for _ in range(CHECK_CALLS)
         ]
         if equal:
             shared = all(map(all_equal, calls)) and not all_equal([call[0] for call in calls])

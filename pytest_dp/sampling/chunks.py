@@ -21,10 +21,23 @@ import numpy as np
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.datasets.equality import key
-from pytest_dp.limits import CHUNK, MANY, MAX_BYTES, MOMENT
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.deadline import Deadline, within
 from pytest_dp.sampling.pickling import dumps
+
+MAX_BYTES = 2**25
+"""Bytes of outputs drawn at a time. More take memory; fewer take longer."""
+MIN_JOB_SECONDS = 0.1
+"""Seconds of a job of a process, about. More: processes wait for each other; fewer: sending jobs
+takes longer than running them."""
+MAX_VECTORIZED = 32_768
+"""Runs of one call of a vectorised mechanism. More take memory; fewer take longer."""
+MAX_GROUP = 4_096
+"""Runs of a group of chunks. More: processes wait for each other; fewer: sending groups takes
+longer."""
+CHUNK = 512
+"""Runs that one process makes at a time. More: processes wait for each other; fewer: each chunk's
+overhead counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +122,14 @@ def _length(output: Any) -> int:
 
 
 def cut_draw(
-    draw: Chunk, vectorized: bool, *, slow: bool = False, limit: int = MANY * CHUNK
+    draw: Chunk, vectorized: bool, *, slow: bool = False, limit: int = MAX_VECTORIZED
 ) -> list[Chunk]:
     """Cut a draw into chunks: as few as pays, or as many as go round for slow mechanisms.
 
     No chunk has more than ``limit + 1`` runs.
     """
     count = draw.count
-    limit = min(limit, MANY * CHUNK if vectorized else CHUNK)
+    limit = min(limit, MAX_VECTORIZED if vectorized else CHUNK)
     enough = CHUNK // 2 if draw.shared else CHUNK // 8
     size = min(limit, max(min(count, enough), -(-count // 16), 1))
     if slow:
@@ -204,7 +217,7 @@ Group = list[Chunk]
 Work = tuple[Input, list[Group]]
 
 
-def group_chunks(chunks: list[Chunk], vectorized: bool, limit: int = 8 * CHUNK) -> list[Group]:
+def group_chunks(chunks: list[Chunk], vectorized: bool, limit: int = MAX_GROUP) -> list[Group]:
     """Divide the chunks of a draw into groups, several even for small draws.
 
     No group has more than `limit` runs, unless a single chunk has.
@@ -212,7 +225,7 @@ def group_chunks(chunks: list[Chunk], vectorized: bool, limit: int = 8 * CHUNK) 
     size = 1  # in chunks
     if chunks and not vectorized:
         runs = sum(chunk.count for chunk in chunks)
-        size = max(1, min(8 * CHUNK, limit, -(-runs // 16)) // chunks[0].count)
+        size = max(1, min(MAX_GROUP, limit, -(-runs // 16)) // chunks[0].count)
     return [chunks[start : start + size] for start in range(0, len(chunks), size)]
 
 
@@ -221,7 +234,7 @@ def jobs_of(
 ) -> list[tuple[int, list[Group]]]:
     """Cut works into jobs, each with the number of its work: several for every process."""
     runs = sum(chunk.count for _, groups in works for group in groups for chunk in group)
-    a_job = min(MOMENT / (seconds_a_run or MOMENT), runs / (4 * n_jobs))
+    a_job = min(MIN_JOB_SECONDS / (seconds_a_run or MIN_JOB_SECONDS), runs / (4 * n_jobs))
     jobs: list[tuple[int, list[Group]]] = []
     for index, (_, groups) in enumerate(works):
         size = a_job

@@ -23,13 +23,19 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.limits import MAX_BYTES, THOUSAND
 from pytest_dp.randomness.modules import NUMPY, PYTHONS, current_instrument
 from pytest_dp.randomness.requests import KINDS, Source
 from pytest_dp.randomness.stand_ins import stand_in
 from pytest_dp.reach import is_bound, names_in
 from pytest_dp.sampling.pickling import Pickler, class_by_value
 from pytest_dp.whose_code import is_library
+
+MAX_STATE_BYTES = 2**26
+"""Bytes that a mechanism may hold to be copied. More take memory and time; fewer: its state is not
+reset."""
+MAX_FUNCTIONS = 3_000
+"""Functions that a mechanism may reach to be copied. More take longer; fewer: its state is not
+reset."""
 
 _FRAMEWORKS = frozenset(
     ["cloudpickle", "torch", "jax", "jaxlib", "tensorflow", "keras", "numba", "polars", "pyarrow"]
@@ -136,8 +142,8 @@ class Bounded(io.BytesIO):
     """A file in memory that refuses to grow without end."""
 
     def write(self, data: Any, /) -> int:
-        if self.tell() > 2 * MAX_BYTES:
-            raise CannotCopy(f"it holds more than {(2 * MAX_BYTES) // 1_000_000} MB")
+        if self.tell() > MAX_STATE_BYTES:
+            raise CannotCopy(f"it holds more than {(MAX_STATE_BYTES) // 1_000_000} MB")
         return super().write(data)
 
 
@@ -233,8 +239,8 @@ class _Copier(Pickler):
 
     def _count(self) -> None:
         self._functions += 1
-        if self._functions > 3 * THOUSAND:
-            raise CannotCopy(f"it reaches more than {(3 * THOUSAND):,} functions")
+        if self._functions > MAX_FUNCTIONS:
+            raise CannotCopy(f"it reaches more than {(MAX_FUNCTIONS):,} functions")
 
 
 def _is_shared(module: str | None) -> bool:

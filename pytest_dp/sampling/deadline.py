@@ -15,8 +15,7 @@ from typing import ParamSpec, TypeVar
 
 from pytest_dp import clocks
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import HUNG_SECONDS
-from pytest_dp.sampling.alarm import Alarm, TimeUp, compute_interruptibly, is_free
+from pytest_dp.sampling.alarm import HUNG_SECONDS, Alarm, TimeUp, compute_interruptibly, is_free
 from pytest_dp.sampling.supervisor import supervise
 
 P = ParamSpec("P")

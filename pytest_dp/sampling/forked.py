@@ -36,8 +36,8 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.clocks import since_1970
-from pytest_dp.limits import DOZENS, HUNG_SECONDS, MILLION, MOMENT, SEVERAL
 from pytest_dp.reach import GENERATORS
+from pytest_dp.sampling.alarm import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Input, pickle_data
 from pytest_dp.sampling.copies import CannotCopy, Pristine
@@ -46,6 +46,15 @@ from pytest_dp.sampling.generators import reseed
 from pytest_dp.sampling.opened_files import record_opened_files
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import Purpose, stream
+
+MAX_STARTS = 24
+"""Processes that start afresh to confirm a violation. More take longer; fewer miss what differs."""
+MAX_WAITING = 4
+"""Processes that wait for further audits of a mechanism. More take memory; fewer start anew."""
+MAX_WAITING_BYTES = 1_000_000
+"""Bytes of a mechanism whose process waits. More take memory; fewer start anew."""
+POLL_SECONDS = 0.1
+"""Seconds between two looks at a pipe. More: alarms may find it hanging; fewer take longer."""
 
 HANGS = "it does not return in a process that was forked, as where it waits for a thread"
 STANDARD = range(3)
@@ -168,14 +177,14 @@ class Origin:
 
     def starts(self) -> int:
         """Return how many processes are worth their cost."""
-        return DOZENS
+        return MAX_STARTS
 
     def ask(self, request: bytes, seconds: float) -> bytes:
         """Return what a process answers; if there is no answer, there is a reason."""
         try:
             self._pipe.send_bytes(request)
             until = clocks.seconds() + seconds
-            while not self._pipe.poll(MOMENT):  # briefly, so that no alarm finds it hanging
+            while not self._pipe.poll(POLL_SECONDS):  # briefly, so that no alarm finds it hanging
                 if clocks.seconds() > until:
                     self.reason = HANGS
                     return b""
@@ -330,7 +339,7 @@ class FirstState:
         """Let its process wait for the next audits of the mechanism, in place of an older one."""
         if self not in _WAITING:
             _WAITING.append(self)
-        while len(_WAITING) > SEVERAL // 2:
+        while len(_WAITING) > MAX_WAITING:
             _WAITING.popleft().end()
 
     def end(self) -> None:
@@ -352,7 +361,7 @@ def first_state(mechanism: Any, pristine: Pristine) -> FirstState:
     if known is not None and known[0]() is owner:
         return known[1]
     state = FirstState(pristine)
-    if pristine.size > MILLION:
+    if pristine.size > MAX_WAITING_BYTES:
         return state
 
     def forget(_: Any, number: int = id(owner)) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.limits import MOMENT
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.randomness.catalogue import draw_kind_of, size_of
 from pytest_dp.randomness.modules import modules_replaced
@@ -28,6 +27,10 @@ from pytest_dp.sampling.chunks import Input
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.shadowing import shadow
+
+ONE_RUN_SECONDS = 1.0
+"""Seconds for one run without noise. More: slow mechanisms hold up the search; fewer: they are not
+run."""
 
 
 def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:
@@ -93,7 +96,7 @@ def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
     """
     attempts: list[dict[str, Any]] = [{}]
     attempts += [{privacy_param: math.inf}] if privacy_param is not None else []
-    deadline, item = Deadline(10 * MOMENT), Input(data)
+    deadline, item = Deadline(ONE_RUN_SECONDS), Input(data)
     for changed in attempts:
         instrument = _NoNoise()
         try:

@@ -24,17 +24,21 @@ from typing import Any
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs
-from pytest_dp.limits import DOZENS, HUNG_SECONDS, MOMENT, NOTICED_SECONDS
+from pytest_dp.sampling.alarm import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Input, pickle_data
 from pytest_dp.sampling.copies import Bounded, CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.forked import Answer
+from pytest_dp.sampling.forked import MAX_STARTS, POLL_SECONDS, Answer
 from pytest_dp.sampling.locating import locate, project_files
 from pytest_dp.sampling.opened_files import record_opened_files
 from pytest_dp.sampling.pickling import Pickler
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.serving import Recipe, receive, send, serve
+
+LEAST_START_SECONDS = 0.25
+"""Seconds that a start takes, at least, when effort is planned. Larger: fewer starts are planned;
+smaller: too many."""
 
 IMPORT_SECONDS = 60.0
 """For an interpreter to start and to import a mechanism's module. Less refuses modules that import
@@ -105,14 +109,14 @@ class NewInterpreters:
         """
         if self._forks is None:
             self._interpreter()
-        return DOZENS if self._forks else STARTS
+        return MAX_STARTS if self._forks else STARTS
 
     @property
     def seconds_a_start(self) -> float:
         """Return what a start takes where each costs an import, as far as is known; else 0."""
         if self._forks is not False:
             return 0.0
-        return max(self.seconds_to_start / max(self._started, 1), NOTICED_SECONDS)
+        return max(self.seconds_to_start / max(self._started, 1), LEAST_START_SECONDS)
 
     @property
     def imports(self) -> bool:
@@ -308,7 +312,7 @@ class Interpreter:
         try:
             while clocks.seconds() < until:  # briefly, so that no alarm finds it hanging
                 with contextlib.suppress(queue.Empty):
-                    answer = self._answers.get(timeout=MOMENT)
+                    answer = self._answers.get(timeout=POLL_SECONDS)
                     break
         finally:
             self._sent = None

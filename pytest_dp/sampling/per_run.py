@@ -17,14 +17,20 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Outputs
-from pytest_dp.limits import FEW, RERUN_SHARE
 from pytest_dp.outputs.outcome import same
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.generators import PYTHONS_NUMBER, Runs
 from pytest_dp.sampling.streams import child
 
-_FORTH = [(run, side) for side in (0, 1) for run in range(FEW)]
+ATTEMPTS = 3
+"""Attempts with sources that should be idle, and runs of a check. More take longer; fewer: another
+thread's draw is taken for the mechanism's."""
+RERUN_SHARE = 0.02
+"""Share of runs made again, which shows that some depend on others. Larger takes longer; smaller
+misses more."""
+
+_FORTH = [(run, side) for side in (0, 1) for run in range(ATTEMPTS)]
 SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
 """Streams and inputs of a trial: each stream twice on either input, in another order than before,
 so that an output that depends on earlier runs has other ones before it."""
@@ -61,7 +67,7 @@ def draw_per_run(
     if threading.current_thread() is not threading.main_thread():
         idle -= {PYTHONS_NUMBER}  # others are at work in this process, and may use it at any time
     before, wasted = call.made.runs, 0
-    for _ in range(FEW if idle else 1):
+    for _ in range(ATTEMPTS if idle else 1):
         wasted = call.made.runs - before
         outputs = _attempt(call, data, count, sequence, idle)
         if outputs is not None:
@@ -116,7 +122,7 @@ def try_per_run(
     touched: set[int] = set()
     draw: set[int] = set()
     seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
-    with Runs(sequence, FEW, captured, frozenset()) as runs:
+    with Runs(sequence, ATTEMPTS, captured, frozenset()) as runs:
         for run, side in SCHEDULE:
             if deadline.remaining() <= 0:
                 raise OutOfTime

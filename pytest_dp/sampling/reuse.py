@@ -18,8 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.limits import SEVERAL, THOUSAND
 from pytest_dp.outputs.attributes import attributes, opens
+
+MIN_EQUAL = 16
+"""Equal outputs within calls that show shared noise. Fewer may be chance; more are seen later."""
+LOOKED_AT = 8
+"""First outputs, and last ones, that are looked at. More take longer; fewer miss what is shared."""
+MAX_OBJECTS = 1_000
+"""Objects of an output that are looked at. More take longer; fewer miss what is shared."""
 
 
 def is_reused(outputs: Sequence[Any]) -> bool:
@@ -31,8 +37,10 @@ def is_reused(outputs: Sequence[Any]) -> bool:
         return False
     if _share_objects([_owner(part) for part in _parts(output)] for output in outputs):
         return True
-    last = max(SEVERAL, len(outputs) - 2)
-    return _share_objects(list(mutable_parts(out)) for out in (*outputs[:SEVERAL], *outputs[last:]))
+    last = max(LOOKED_AT, len(outputs) - 2)
+    return _share_objects(
+        list(mutable_parts(out)) for out in (*outputs[:LOOKED_AT], *outputs[last:])
+    )
 
 
 def _share_objects(owners: Iterable[list[Any]]) -> bool:
@@ -57,7 +65,7 @@ def mutable_parts(output: Any) -> Iterator[Any]:
     Of arrays, those that own the memory.
     """
     left, seen = [output], dict[int, Any]()
-    while left and len(seen) < THOUSAND:
+    while left and len(seen) < MAX_OBJECTS:
         obj = left.pop()
         if id(obj) in seen or never_changes(obj):
             continue
@@ -72,14 +80,14 @@ _PLAIN = {int, float, bool, str, bytes, complex, type(None), np.float64, np.int6
 
 def _inside(obj: Any) -> list[Any]:
     if isinstance(obj, np.ndarray):
-        return obj.ravel().tolist()[:THOUSAND] if obj.dtype.kind == "O" else []
+        return obj.ravel().tolist()[:MAX_OBJECTS] if obj.dtype.kind == "O" else []
     if hasattr(obj, "iloc"):  # pandas
         columns = [obj.iloc[:, j] for j in range(obj.shape[1])] if obj.ndim > 1 else [obj]
         return [column.to_numpy() for column in columns]
     if isinstance(obj, Mapping):
-        return list(obj.values())[:THOUSAND]
+        return list(obj.values())[:MAX_OBJECTS]
     if isinstance(obj, list | tuple | deque | AbstractSet):
-        return list(obj)[:THOUSAND]
+        return list(obj)[:MAX_OBJECTS]
     return list((attributes(obj) or {}).values())
 
 
@@ -142,7 +150,7 @@ def are_shared(calls: list[Keys]) -> bool:
     for values in _values_and_distances(np.concatenate(calls)):
         together = _pairs(values)
         within = sum(_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
-        if within >= 2 * SEVERAL and 2 * within > together:
+        if within >= MIN_EQUAL and 2 * within > together:
             return True
     return False
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.arrays import Bools, Outputs
-from pytest_dp.limits import SMALL_SHARE, TRIAL_RUNS
 from pytest_dp.outputs.outcome import same
 from pytest_dp.randomness.catalogue import NUMPY as NUMPY_KINDS
 from pytest_dp.randomness.catalogue import PYTHON as PYTHON_KINDS
@@ -31,6 +30,12 @@ from pytest_dp.sampling.deadline import Deadline, OutOfTime
 from pytest_dp.sampling.generators import Runs, state_of
 from pytest_dp.sampling.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple
 from pytest_dp.sampling.streams import child
+
+CHECKED_SHARE = 0.05
+"""Share of shared calls that are checked again. Larger takes longer; smaller misses more."""
+TRIAL_RUNS = 2
+"""Runs that are made before anything is known: one may take a second. More take longer; fewer show
+less."""
 
 ROW_CHILD = 1_000
 """The lowest of the children of a chunk's sequence from which rows get their noise. Given by those
@@ -190,7 +195,7 @@ def draw_row_aligned(
 def check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
     """Return the generator that chooses rows to draw again with other noise; None if none are."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
-    return choose if choose.random() < SMALL_SHARE else None
+    return choose if choose.random() < CHECKED_SHARE else None
 
 
 def try_row_aligned(

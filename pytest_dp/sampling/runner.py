@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pytest_dp import clocks
-from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.outputs.outcome import all_equal
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import Chunk, Done, Input, Summary, summarize_chunk
@@ -15,6 +14,10 @@ from pytest_dp.sampling.generators import seed_randomness, states
 from pytest_dp.sampling.per_run import CannotCouple, draw_per_run
 from pytest_dp.sampling.row_aligned import draw_row_aligned
 from pytest_dp.sampling.streams import stream
+
+CHECK_TIME = 0.1
+"""Share of the time that looking for changes of an input may take. Larger takes longer; smaller
+sees them later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Runner:
             runs, spent, since = runs + chunk.count, spent + seconds, since + seconds
             runner = replace(runner, seconds_a_run=spent / runs)
             if not runner.copies:
-                seldom = SEARCH_TIME * since < dataset.cost and chunk is not chunks[-1]
+                seldom = CHECK_TIME * since < dataset.cost and chunk is not chunks[-1]
                 if seldom and not changed:
                     continue
                 if changed or not dataset.unchanged():  # none of these can be trusted

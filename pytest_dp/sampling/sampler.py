@@ -11,19 +11,11 @@ from typing import TypeVar
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.limits import (
-    CHUNK,
-    NOT_IID,
-    NOTICED_SECONDS,
-    RUNS,
-    SEVERAL,
-    START_WORKERS_FROM,
-    TRIAL_RUNS,
-)
 from pytest_dp.outputs.outcome import Raised, all_raised
 from pytest_dp.sampling import workers
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import (
+    CHUNK,
     Chunk,
     Done,
     Group,
@@ -38,14 +30,28 @@ from pytest_dp.sampling.chunks import (
 from pytest_dp.sampling.copies import CannotCopy
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE, check_of
+from pytest_dp.sampling.row_aligned import DIFFERENT_NOISE, TRIAL_RUNS, check_of
 from pytest_dp.sampling.sharing import CannotShare, Comparison
 from pytest_dp.sampling.streams import stream
 from pytest_dp.sampling.subject import Subject
+from pytest_dp.statistics.assumptions import NOT_IID
+
+START_WORKERS_FROM = 5.0
+"""Seconds of work from which processes are started, which takes as long. Larger: long work is done
+by one; smaller: short work waits for them."""
+NOTICED_SECONDS = 0.25
+"""Seconds of work that is worth another process that runs already. Larger: it is done by one;
+smaller: sending takes longer."""
+GROWTH_OF_ROWS = 16
+"""Growth of the calls of a shared draw before larger ones are tried. Larger: small calls go on for
+longer; smaller: trials take longer."""
+STREAK = 200
+"""Equal outputs, or failures, in a row that are more than chance. More are seen later; fewer may
+be chance."""
 
 T = TypeVar("T")
 
-SLOW_RUN = START_WORKERS_FROM / RUNS
+SLOW_RUN = START_WORKERS_FROM / STREAK
 """Seconds a run from which processes are thus started at once, and every draw is shared out."""
 
 
@@ -143,7 +149,7 @@ class Sampler(Subject):
         Small draws are not worth it: to try a call takes as many runs as some of them have.
         """
         rows = max(chunk.count for chunk in self.chunks(draw))
-        return rows if (2 * SEVERAL) * self._rows <= rows <= draw.count // 4 else 0
+        return rows if GROWTH_OF_ROWS * self._rows <= rows <= draw.count // 4 else 0
 
     def cost_of(self, draw: Draw) -> int:
         """Runs that a draw takes which two inputs share, with those by which it is checked.
@@ -258,7 +264,7 @@ class Sampler(Subject):
             return False
         if self._packed is not None or self.explicit_jobs:
             return runs * (self.time_a_run or 0.0) > NOTICED_SECONDS
-        return max(runs, RUNS) * (self.time_a_run or 0.0) > START_WORKERS_FROM
+        return max(runs, STREAK) * (self.time_a_run or 0.0) > START_WORKERS_FROM
 
     def _pack(self, dataset: Input, deadline: Deadline) -> tuple[workers.Packed, Comparison] | None:
         if self._packed is None:
@@ -326,7 +332,7 @@ class Sampler(Subject):
         worked, raised = worked + summary.worked, raised + summary.raised
         streak = summary.streak + (0 if summary.worked else streak)
         self._worked[dataset] = worked, raised, streak
-        if summary.last is None or streak < RUNS:
+        if summary.last is None or streak < STREAK:
             return
         from pytest_dp.statistics.assumptions import all_come_before  # it loads SciPy
 

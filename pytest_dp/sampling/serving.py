@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pytest_dp.limits import HUNG_SECONDS
+from pytest_dp.sampling.alarm import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.chunks import pickle_data
 from pytest_dp.sampling.copies import Pristine

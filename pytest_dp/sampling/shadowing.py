@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.limits import THOUSAND
 from pytest_dp.reach import is_bound
+
+MAX_OBJECTS = 500
+"""Objects that are looked through for generators. More take longer; fewer miss some."""
 
 
 class StandsFor(type):
@@ -64,7 +66,7 @@ def functions_of(mechanism: Any) -> list[types.FunctionType]:
     found: list[types.FunctionType] = []
     seen: set[int] = set()
     ahead = [mechanism]
-    while ahead and len(seen) < THOUSAND // 2:
+    while ahead and len(seen) < MAX_OBJECTS:
         obj = ahead.pop()
         if id(obj) in seen:
             continue

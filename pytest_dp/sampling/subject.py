@@ -16,10 +16,10 @@ from typing import Any
 
 from pytest_dp import clocks
 from pytest_dp.arrays import Outputs, join_outputs
-from pytest_dp.limits import CHUNK, HUNG_SECONDS, LOOK_RUNS, MANY, MOMENT, TRIAL_RUNS
 from pytest_dp.outputs.outcome import Raised, all_raised, same
+from pytest_dp.sampling.alarm import HUNG_SECONDS
 from pytest_dp.sampling.calling import Call, Made
-from pytest_dp.sampling.chunks import Chunk, Input, at_a_time
+from pytest_dp.sampling.chunks import MAX_VECTORIZED, Chunk, Input, at_a_time
 from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.costs import RunCosts
 from pytest_dp.sampling.deadline import Deadline, interruptible
@@ -28,9 +28,15 @@ from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.instrumented import noiseless
 from pytest_dp.sampling.interpreters import NewInterpreters
 from pytest_dp.sampling.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
-from pytest_dp.sampling.row_aligned import try_row_aligned
+from pytest_dp.sampling.row_aligned import TRIAL_RUNS, try_row_aligned
 from pytest_dp.sampling.runner import Runner
 from pytest_dp.sampling.streams import Purpose, stream
+
+REPLAYS = 12
+"""Runs on one stream that show whether it decides all. More take longer; fewer miss what is
+rare."""
+QUICK_SECONDS = 0.1
+"""Seconds that these runs may take. More: slow mechanisms wait; fewer: less is seen of them."""
 
 TRIAL_KEY = (Purpose.TRIAL, 0, 0)
 """Key of the streams on which mechanisms are tried."""
@@ -55,7 +61,7 @@ class Subject:
         self.seed = seed
         self.runs = self.looked = 0
         self._costs = RunCosts()
-        self._at_a_time = MANY * CHUNK
+        self._at_a_time = MAX_VECTORIZED
         self.replayable, self.worked = True, False  # worked: when it was tried out
         self._copies = False
         self.origin: Starts | None = None  # waits since before the first run
@@ -177,9 +183,9 @@ class Subject:
         self._draws = moved
         if moved:
             self.replayable = all(map(same, drawn(TRIAL_RUNS)[0], drawn(TRIAL_RUNS)[0]))
-            if self.replayable and (LOOK_RUNS // 2) * (self.seconds_a_run or 0.0) < MOMENT:
+            if self.replayable and (REPLAYS) * (self.seconds_a_run or 0.0) < QUICK_SECONDS:
                 used = replace(used, made=Made())  # to look at: these are no samples
-                self.replayable = all(map(same, drawn(LOOK_RUNS // 2)[0], drawn(LOOK_RUNS // 2)[0]))
+                self.replayable = all(map(same, drawn(REPLAYS)[0], drawn(REPLAYS)[0]))
         else:  # then outputs that vary come from elsewhere
             alone = drawn(3 * TRIAL_RUNS)[0]
             self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))

@@ -16,8 +16,14 @@ import numpy as np
 from scipy.special import bdtrc, chdtrc, gammaln
 
 from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.limits import SEVERAL
 from pytest_dp.statistics.statdp import log_tail
+
+MAX_GROUPS = 16
+"""Groups of runs that are compared. More see what changes often; fewer what changes slowly."""
+
+NOT_IID = 1e-9
+"""A p-value below which runs depend on each other. Larger: right mechanisms are refused; smaller:
+runs that depend on each other decide."""
 
 MIN_EXPECTED = 4
 """Runs inside, and outside, the event that each group is expected to hold. Larger: fewer groups;
@@ -25,7 +31,7 @@ smaller: the chi-squared law is a worse approximation (5 is the usual rule). By 
 
 
 def same_in_all_chunks(
-    hits: Ints, sizes: Ints, max_groups: int = 2 * SEVERAL
+    hits: Ints, sizes: Ints, max_groups: int = MAX_GROUPS
 ) -> tuple[float, list[float]]:
     """Pearson's chi-squared test that an event is equally likely in all chunks (approximate).
 

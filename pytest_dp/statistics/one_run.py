@@ -25,24 +25,42 @@ from scipy.special import betaincinv, ndtr
 
 from pytest_dp.arrays import Bools, Floats, Ints
 from pytest_dp.bisection import bracket, first_where
-from pytest_dp.limits import (
-    CAUTIOUS,
-    CLEAR_ERRORS,
-    CLEARLY,
-    DOZENS,
-    FAIR,
-    HUNDREDS,
-    MANY,
-    NEARLY_EQUAL,
-    NO_LOSS,
-    ROUNDED,
-    SEVERAL,
-    STEPS,
-)
 from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.guarantees import LARGEST_EPS, HockeyStick
 from pytest_dp.privacy.losses import logs_of_coins
 from pytest_dp.statistics.regression import expit, logit
+
+NEARLY_NOTHING = 1e-6
+"""Share of a claim that counts as nothing. Larger: small losses are not shown; smaller: it takes
+longer."""
+SHIFT_ERROR = 1e-6
+"""Error of a shift. Larger: what would be found is less exact; smaller: it takes longer."""
+MIN_DELTA = 1e-12
+"""Delta at which the largest loss is taken. Larger: losses beyond are left out; smaller: steps are
+coarser."""
+LOSS_STEPS = 24
+"""Losses at which a guarantee is taken apart. More are sharper; fewer are quicker."""
+SIMULATED_RUNS = 128
+"""Runs that are simulated to see what would be found. More are more exact; fewer are quicker."""
+CACHE_SIZE = 256
+"""Tails that are kept. More take memory; fewer are computed again."""
+MAX_CANARIES = 20_000
+"""Canaries that are thought of. More: advice takes longer; fewer: there is none."""
+CAUTION = 1.5
+"""Standard errors by which shares of right guesses count as less. More: less is expected to be
+found; fewer: luck is."""
+CLEAR_ERRORS = 3.0
+"""Standard errors of guesses that chance does not explain. More: fewer guesses are asked for;
+fewer: chance decides."""
+TIMES = (1.25, 2.0, 8)
+"""Multiples of the claim that are bet on. More share the stake; fewer miss the true one."""
+MAX_TIMES = 2.0
+"""Multiple of the claim up to which a bound is looked for. Larger: it is coarser; smaller: large
+losses are not shown."""
+TESTED_LOSSES = 64
+"""Losses that are tested for a bound. More are finer; fewer are quicker."""
+LOSS_ERROR = 1e-3
+"""Relative error of a bound. Larger: it is less exact; smaller: it takes longer."""
 
 LARGEST_SHIFT = 40.0
 """Derived: standard deviations, beyond which normal scores leave nothing to guess."""
@@ -56,13 +74,15 @@ def sticks_of(guarantee: Guarantee) -> Sticks:
     """The pairs of a promise that are looked at: itself, or a few dozen of a curve."""
     if guarantee.eps is not None:
         return (HockeyStick(guarantee.eps, guarantee.delta),)
-    furthest = guarantee.eps_at(ROUNDED)
-    eps = np.linspace(0.0, furthest if math.isfinite(furthest) else LARGEST_EPS, DOZENS).tolist()
+    furthest = guarantee.eps_at(MIN_DELTA)
+    eps = np.linspace(
+        0.0, furthest if math.isfinite(furthest) else LARGEST_EPS, LOSS_STEPS
+    ).tolist()
     deltas = ((at, guarantee.delta_at(at)) for at in eps)
     return tuple(HockeyStick(at, delta) for at, delta in deltas if delta < 1)
 
 
-@lru_cache(maxsize=HUNDREDS)
+@lru_cache(maxsize=CACHE_SIZE)
 def tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
     """The largest chance of at least v right guesses, for v = 0, ..., `guesses`; never rises.
 
@@ -74,7 +94,7 @@ def tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
     return reached
 
 
-@lru_cache(maxsize=HUNDREDS)
+@lru_cache(maxsize=CACHE_SIZE)
 def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
     """Their logarithms: what is too small for floats is not 0, which would refute and pay all."""
     reached = np.zeros(guesses + 1)
@@ -103,13 +123,13 @@ def lower(correct: int, guesses: int, canaries: int, guarantee: Guarantee, alpha
         return bool(tails(guesses, canaries, at)[correct] > alpha)
 
     low, high = 0.0, guarantee.claimed
-    if stands(NEARLY_EQUAL * high):
+    if stands(NEARLY_NOTHING * high):
         return 0.0
     while not stands(high):
         low, high = high, 2 * high
         if high > LARGEST_EPS:
             return low
-    return bracket(stands, low, high, relative=NO_LOSS)[0]
+    return bracket(stands, low, high, relative=LOSS_ERROR)[0]
 
 
 def to_refute(guesses: int, canaries: int, sticks: Sticks, alpha: float) -> int | None:
@@ -129,7 +149,7 @@ def fewest(sticks: Sticks, alpha: float) -> int | None:
     at_most = 1
     while not enough(at_most):
         at_most *= 2
-        if at_most > STEPS:
+        if at_most > MAX_CANARIES:
             return None
     return first_where(enough, 1, at_most)
 
@@ -145,7 +165,7 @@ def _tail(shift: float, share: float) -> float:
     def is_within(cut: float) -> bool:
         return bool(0.5 * (ndtr(-cut) + ndtr(shift - cut)) <= share)
 
-    cut = bracket(is_within, -LARGEST_SHIFT, 2 * LARGEST_SHIFT, width=NEARLY_EQUAL)[1]
+    cut = bracket(is_within, -LARGEST_SHIFT, 2 * LARGEST_SHIFT, width=SHIFT_ERROR)[1]
     return 0.5 * float(ndtr(shift - cut))
 
 
@@ -157,7 +177,7 @@ def shift_of(share: float, guesses: tuple[int, int], canaries: int) -> float:
 
     if share <= 0.5 or not is_reached(LARGEST_SHIFT):
         return 0.0 if share <= 0.5 else math.inf
-    return bracket(is_reached, 0.0, LARGEST_SHIFT, relative=NEARLY_EQUAL)[1]
+    return bracket(is_reached, 0.0, LARGEST_SHIFT, relative=SHIFT_ERROR)[1]
 
 
 def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]:
@@ -214,11 +234,11 @@ def simulate_right_guesses(
     runs = len(right) * total
     shares = _share(right, total)
     if len(total) > 1:  # the luckiest of several is what would win
-        shares -= CAUTIOUS * np.sqrt(shares * (1 - shares) / runs)
+        shares -= CAUTION * np.sqrt(shares * (1 - shares) / runs)
         shares = np.maximum(shares, 1 / (runs + 2))
     odds = expit(times * logit(shares))
     rng = np.random.default_rng(seed)
-    return rng.binomial(total, odds, size=(HUNDREDS // 2, *right.shape))
+    return rng.binomial(total, odds, size=(SIMULATED_RUNS, *right.shape))
 
 
 def most(canaries: int) -> int:
@@ -268,7 +288,7 @@ class Bet:
 def bets(canaries: int) -> list[Bet]:
     """Bets on many guesses and on few, on losses little above the claim and far above."""
     sizes = [halves(r) for r in _sizes(canaries, 4) if r >= 2]
-    return [Bet(guesses, times) for guesses in sizes for times in (CLEARLY, FAIR, SEVERAL)]
+    return [Bet(guesses, times) for guesses in sizes for times in TIMES]
 
 
 def log_e_value(right: Ints, placed: Sequence[Bet], canaries: int, sticks: Sticks) -> Floats:
@@ -291,7 +311,7 @@ def lower_of_runs(right: Ints, canaries: int, guarantee: Guarantee, alpha: float
     refuted.
     """
     placed, claimed, shown = bets(canaries), guarantee.claimed, 0.0
-    few = np.linspace(0.0, FAIR * claimed + min(claimed, 1.0), MANY)[1:]
+    few = np.linspace(0.0, MAX_TIMES * claimed + min(claimed, 1.0), TESTED_LOSSES)[1:]
     for tested in sorted({claimed, *few.tolist()}):
         sticks = sticks_of(guarantee.at(tested))
         if log_e_value(right, placed, canaries, sticks) < -math.log(alpha):

@@ -17,7 +17,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import RARELY, STANDS_OUT
+
+OUTLIER_ERRORS = 4.0
+"""Standard errors of the best of thousands. More: places that share a loss are missed; fewer:
+chance is taken for one."""
+MIN_OFTEN = 0.01
+"""Share of the outputs that an event has, at least. Larger: rare events are left out; smaller:
+chance is taken for them."""
 
 MIN_JOINT_ERRORS = 2.0
 """Standard errors from which the places that do not stand out lose anything together. Larger: small
@@ -36,7 +42,7 @@ def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> flo
     outliers = np.zeros(count, dtype=bool)
     while (left := np.count_nonzero(~outliers)) > 1:
         mean = np.maximum(squares[~outliers].sum() - squares, 0) / (left - 1)  # of all the others
-        far = (np.sqrt(mean) + STANDS_OUT * np.sqrt(errors)) ** 2
+        far = (np.sqrt(mean) + OUTLIER_ERRORS * np.sqrt(errors)) ** 2
         more = ~outliers & (squares > far)
         if not more.any():
             break
@@ -65,7 +71,7 @@ def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]
         chance = c1 + c2 - 2.0 * np.bincount(labels1[labels1 == labels2], minlength=width)
     else:
         chance = c1 * (1 - c1 / n) + c2 * (1 - c2 / n)
-    often = (c1 + c2) / (2 * n) >= RARELY
+    often = (c1 + c2) / (2 * n) >= MIN_OFTEN
     c1, c2, chance = c1[often], c2[often], chance[often]
     size = n * (c1 + c2) / 2
     by_chance = float((chance / size).sum())

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.arrays import Floats, Ints
-from pytest_dp.limits import EQUAL
 from pytest_dp.statistics.event_bets import FRACTIONS
 from pytest_dp.statistics.regression import fit_nondecreasing
+
+MIN_LOSS = 1e-9
+"""Largest loss of a bet that is divided by, at least."""
 
 SHARPNESS = np.array([1.0, 3.0, 10.0])
 """Factors of a soft attack before it is cut off at 1, for claims with a delta: with large ones,
@@ -60,7 +62,7 @@ class Attacks:
     @property
     def largest_loss(self) -> Floats:
         """The most that any pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
-        loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), EQUAL)
+        loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), MIN_LOSS)
         return loss
 
     def growth(self, joint: Ints | Floats) -> Floats:

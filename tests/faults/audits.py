@@ -66,8 +66,8 @@ FAULTS = (
     Fault(
         "a-coin-that-is-kept",
         "auditors/starting_afresh.py",
-        "Copies(), max(SEVERAL, coins_enough(context))",
-        "Copies(), SEVERAL",
+        "Copies(), max(MIN_COPIES, coins_enough(context))",
+        "Copies(), MIN_COPIES",
         "Eight processes that each keep a coin may fall alike: red by chance, once in 128 times.",
         "unit/test_auditors_confirming.py::"
         "test_a_coin_that_is_kept_falls_alike_everywhere_with_chance_alpha_at_most",
@@ -75,7 +75,7 @@ FAULTS = (
     Fault(
         "divergence-for-nothing",
         "auditors/concluding.py",
-        "share=tested.share * (1 - ALPHA_SHARE)",
+        "share=tested.share * (1 - DIVERGENCE_SHARE)",
         "share=tested.share",
         "A divergence is shown beside events that have spent all of alpha.",
         WIRING + "test_all_that_is_shown_spends_alpha_once",

@@ -141,7 +141,7 @@ FAULTS = (
     Fault(
         "fields-equal-one-by-one",
         "blame/idle.py",
-        "alike([*idle, *some], TRIAL_RUNS)",
+        "alike([*idle, *some], FIRST_NOISES)",
         "alike(some, TRIAL_RUNS)",
         "Of two fields of which either suffices, both are said to change nothing, or none.",
         "unit/test_blame_idle.py::test_they_change_nothing_together",

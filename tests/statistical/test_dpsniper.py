@@ -15,7 +15,7 @@ from benchmarks import vectorized
 from benchmarks.cases import CORPUS
 from pytest_dp import ClaimError, DPSniper, audit, queries, values
 from pytest_dp.auditors import held_out
-from pytest_dp.limits import PAIRED_SHARE
+from pytest_dp.auditors.held_out import PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler

@@ -11,7 +11,7 @@ from boundary import COUNTS, run
 from pytest_dp import Sequential, audit
 from pytest_dp.auditors import sequential
 from pytest_dp.auditors.known import Known
-from pytest_dp.limits import COUPLED_SHARE
+from pytest_dp.auditors.sequential import COUPLED_SHARE
 from pytest_dp.sampling.sampler import Sampler
 from pytest_dp.sampling.streams import Purpose
 from pytest_dp.settings import SEARCHES

@@ -13,8 +13,7 @@ from learning import both, compared, gain, learned
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
-from pytest_dp.attacks.feature_bins import bins_of, output_categories
-from pytest_dp.limits import HUNDREDS
+from pytest_dp.attacks.feature_bins import MAX_CATEGORIES, bins_of, output_categories
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
@@ -206,7 +205,7 @@ def test_what_never_varies_has_no_bins():
 def test_very_many_categories():
     outputs = [f"word {k}" for k in range(5_000)] + ["often"] * 50
     found = bins_of(OUTPUT, tabulate(outputs), 10)
-    assert len(found.categories) == HUNDREDS
+    assert len(found.categories) == MAX_CATEGORIES
     assert ("str", "often") in found.categories or any("often" in c for c in found.categories)
     assert found.codes(tabulate(outputs)).max() == found.width - 1
 

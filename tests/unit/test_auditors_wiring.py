@@ -13,9 +13,10 @@ import pytest
 
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
 from pytest_dp.auditors import concluding, held_out, sequential
+from pytest_dp.auditors.held_out import PAIRED_SHARE
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.limits import COUPLED_SHARE, PAIRED_SHARE
+from pytest_dp.auditors.sequential import COUPLED_SHARE
 from pytest_dp.methods import dpfinder
 from pytest_dp.sampling.per_run import CannotCouple
 from pytest_dp.sampling.sampler import Sampler

@@ -8,7 +8,6 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.context import Context
 from pytest_dp.bisection import smallest_loss
-from pytest_dp.limits import EQUAL
 from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
 from pytest_dp.statistics import statdp
 from pytest_dp.statistics.event_bets import (
@@ -21,7 +20,7 @@ from pytest_dp.statistics.event_bets import (
     payoffs,
 )
 from pytest_dp.statistics.ledger import RUNGS, Ledger, Record
-from pytest_dp.statistics.soft_bets import soft_attacks
+from pytest_dp.statistics.soft_bets import MIN_LOSS, soft_attacks
 
 pytestmark = pytest.mark.slow
 
@@ -137,7 +136,7 @@ def test_wealth_is_the_product_of_all_factors():
             wealth += math.exp(both_ways[row, f]) * both
         for k, (one, two, r) in enumerate(attacks):
             pays = [one[x] + two[y] - r for x, y in batch]
-            odds = FRACTIONS[f] / max(-one.min() - two.min(), EQUAL)
+            odds = FRACTIONS[f] / max(-one.min() - two.min(), MIN_LOSS)
             share = odds / (1 + odds * r)
             assert share * (r - one.min() - two.min()) < 1
             wealth += math.exp(portfolio.soft[-1, k, f]) * math.prod(

@@ -4,15 +4,14 @@ import pytest
 from pytest_dp.attacks import additive
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.counterexample import is_constant
-from pytest_dp.limits import MANY, MAX_BYTES
 from pytest_dp.outputs.events import Between, Event, Is
 from pytest_dp.outputs.feature import Extract, Feature, about_extract, leaf
-from pytest_dp.outputs.features import affordable, all_features
+from pytest_dp.outputs.features import MAX_FEATURES, affordable, all_features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.paired_outputs import PairedOutputs, copy_first
 from pytest_dp.outputs.table import concatenate, tabulate
-from pytest_dp.sampling.chunks import Chunk, at_a_time, cut_draw, group_chunks
+from pytest_dp.sampling.chunks import MAX_BYTES, Chunk, at_a_time, cut_draw, group_chunks
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +94,7 @@ def test_of_many_quantities_in_an_extract_the_telling_ones_are_learned_from():
     table = Extract(everything)(tabulate(outputs))
     assert about_extract(table) == list(everything)
     found = affordable(list(everything), table, first, 30)
-    assert len(found) == MANY // 2 + 1
+    assert len(found) == MAX_FEATURES // 2 + 1
     assert leaf("output[123]") in found
     assert {one.kind for one in found} == {"leaf", "max"}
 

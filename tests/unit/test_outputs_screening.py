@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from pytest_dp.limits import MANY
 from pytest_dp.outputs.features import all_features, features
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.screening import choose, differing_columns, gaps, informative
+from pytest_dp.outputs.screening import MAX_PLACES, choose, differing_columns, gaps, informative
 from pytest_dp.outputs.table import tabulate
 
 HALF = 60
@@ -73,9 +72,9 @@ def test_with_shared_noise_the_columns_that_differ_are_chosen():
     noise = rng.laplace(size=(HALF, 500))
     numbers = np.concatenate([noise, noise])
     numbers[FIRST, 300] += 1e-3  # far too little to see without pairs
-    assert informative(numbers, None, FIRST, MANY, paired=HALF).tolist() == [300]
+    assert informative(numbers, None, FIRST, MAX_PLACES, paired=HALF).tolist() == [300]
     few = np.arange(2 * HALF) % HALF < 24
-    assert informative(numbers[few], None, FIRST[few], MANY, paired=24).tolist() == [300]
+    assert informative(numbers[few], None, FIRST[few], MAX_PLACES, paired=24).tolist() == [300]
 
 
 def test_without_pairs_the_columns_that_look_different_are_chosen():
@@ -105,7 +104,7 @@ def test_of_thousands_of_places_the_one_that_moves_is_learned_from(make):
     assert [f.text for f in found if f.kind == "leaf"] == [place]
     assert {f.kind for f in found} >= {"mean", "sum"}
     assert len(found) < 20
-    assert len([f for f in features(table, [], first) if f.kind == "leaf"]) == MANY // 2
+    assert len([f for f in features(table, [], first) if f.kind == "leaf"]) == MAX_PLACES // 2
 
 
 def test_differences_of_neighbours_that_differ_in_pairs():

@@ -12,9 +12,8 @@ from results import BROKEN
 
 from benchmarks.resolution import untraced
 from pytest_dp import audit
-from pytest_dp.attacks.bars import bars_of
+from pytest_dp.attacks.bars import MAX_KINDS, bars_of
 from pytest_dp.auditors.picturing import attack_of, event_of
-from pytest_dp.limits import SEVERAL
 from pytest_dp.outputs.events import Between, Equals, Event, Is
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
@@ -102,10 +101,10 @@ def test_whole_outputs_are_told_apart_and_the_rare_ones_summed_up():
     assert histogram(event, on_d, on_d2).bars[0].label == "('a', 1)"
     many = [("c", k) for k in range(40)]
     found = histogram(event, [*on_d, *many], [*on_d2, *many])
-    assert len(found.bars) == SEVERAL + 1
+    assert len(found.bars) == MAX_KINDS + 1
     assert found.bars[0].inside == (50, 0)
     assert found.bars[-1].label == "others"
-    assert found.bars[-1].counts == (42 - SEVERAL, 42 - SEVERAL)
+    assert found.bars[-1].counts == (42 - MAX_KINDS, 42 - MAX_KINDS)
 
 
 def test_the_first_quantity_is_drawn_and_the_whole_event_is_filled():

@@ -11,9 +11,8 @@ import pytest
 from zoo import Colour
 
 from pytest_dp import audit
-from pytest_dp.limits import THOUSAND
 from pytest_dp.outputs.attributes import attributes
-from pytest_dp.outputs.iterators import holds_iterator, read_out, was_cut
+from pytest_dp.outputs.iterators import MAX_ELEMENTS, holds_iterator, read_out, was_cut
 from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.sampling.calling import Call
 
@@ -66,7 +65,7 @@ def failing():
         (reversed([1, 2]), [2, 1], "list_reverseiterator"),
         ({"a": 1}.keys(), ["a"], "dict_keys"),
         ({"a": 1}.items(), [("a", 1)], "dict_items"),
-        (itertools.repeat(0), [0] * THOUSAND, "repeat"),
+        (itertools.repeat(0), [0] * MAX_ELEMENTS, "repeat"),
         (failing(), [1, Raised("ValueError", message="no more")], "generator"),
     ],
 )

@@ -16,9 +16,8 @@ import pytest
 from drawing import at_work, draws_of, measure, scalar, warm
 
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.limits import CHUNK
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling.chunks import Chunk, cut_draw, group_chunks
+from pytest_dp.sampling.chunks import CHUNK, Chunk, cut_draw, group_chunks
 from pytest_dp.sampling.deadline import Deadline, OutOfTime
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
