@@ -19,8 +19,8 @@ from pytest_dp.search.by_movement import ByMovement
 from pytest_dp.search.by_symbols import BySymbols
 from pytest_dp.search.constants import constants_of
 from pytest_dp.search.exploring import Explorer, Sieve, values_in_turn
+from pytest_dp.search.novelty import Screen
 from pytest_dp.search.observing import Clock
-from pytest_dp.search.screening import Screen
 from pytest_dp.search.shrinking import counts, shrunk
 from pytest_dp.search.space import Space
 from pytest_dp.settings import Settings
@@ -66,11 +66,11 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     by_movement.steps = lambda: screen.steps
     found: dict[str, Proposer] = {}
     notes: list[Callable[[], list[str]]] = []
-    if source.generated is not None:
-        pass  # pairs around new ways at comparisons are proposed by movement
-    elif isinstance(promise.inputs, Values) and relation is not None:
+    if source.generated is not None or relation is None:
+        pass  # of strategies, movement proposes pairs around new ways at comparisons
+    elif isinstance(promise.inputs, Values):
         found["patterns"] = values_in_turn(promise.inputs.options, relation, screen)
-    elif relation is not None and (space := _space(promise, relation, source)):
+    elif space := _space(promise, relation, source):
         explorer = Explorer(space, relation, screen)
         found, notes = explorer.proposers, [explorer.notes]
     own_clock = Clock(SEARCH_TIME * settings.max_seconds / 2)

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pytest_dp.sensitivity.unreached import Step
 from pytest_dp.whose_code import is_project_file
 
-Step = tuple[str, int, int]
-"""File, first line and offset of an instruction: equal for copies of a function."""
 NAME = "pytest-dp"
 FREE_TOOLS = (4, 3)
 """Tools of `sys.monitoring` that are not reserved for others: given by Python."""

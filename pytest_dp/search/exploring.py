@@ -18,7 +18,7 @@ from pytest_dp.limits import DOZENS, FEW, MANY, PATIENCE, SEVERAL, THOUSAND
 from pytest_dp.reprs import plural
 from pytest_dp.search.columns import choice
 from pytest_dp.search.constants import Constant, constants_of, corner_values
-from pytest_dp.search.screening import KNOWN, Screen
+from pytest_dp.search.novelty import KNOWN, Screen
 from pytest_dp.search.space import Candidate, Space, Walk
 
 MAX_INSERTED_INTO = 8

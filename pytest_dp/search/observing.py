@@ -31,7 +31,8 @@ from pytest_dp.sampling.copies import CannotCopy, Pristine
 from pytest_dp.sampling.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.streams import Purpose, stream
-from pytest_dp.search.coverage import Step, covered
+from pytest_dp.search.coverage import covered
+from pytest_dp.sensitivity.unreached import Step
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ import numpy as np
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.limits import CLEARLY, SEVERAL
 from pytest_dp.sampling.calling import Call
-from pytest_dp.search.coverage import Step
 from pytest_dp.search.observing import Clock, Observation, Observer
+from pytest_dp.sensitivity.unreached import Step
 
 KNOWN = 3
 """The rank of pairs that show nothing new, given after those of `Screen.rank`."""
