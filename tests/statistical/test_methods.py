@@ -99,6 +99,7 @@ def one_number(records, eps, rng, size):
 
 
 @pytest.mark.spot(3)
+@pytest.mark.usefixtures("_by_samples")
 @pytest.mark.parametrize(
     ("method", "mechanism", "inputs"),
     [

@@ -70,6 +70,7 @@ def test_wrong_mechanisms_of_the_literature_are_caught_at_once(eps0, names):
 
 
 @pytest.mark.spot(2)
+@pytest.mark.usefixtures("_by_samples")
 @pytest.mark.parametrize("name", ["NoisyHist1", "SVT1"])
 def test_correct_mechanisms_of_the_literature_pass(name):
     case = BY_NAME[name]
