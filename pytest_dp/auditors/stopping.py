@@ -34,7 +34,7 @@ from pytest_dp.statistics.power import (
 )
 from pytest_dp.statistics.shared_loss import count_equal_losses
 
-FEW = 3
+MIN_RARE = 3
 """Outputs that show a rare leak. Fewer: chance looks like one; more: rarer leaks are not said to
 be seen."""
 MAX_NUMBERS = 1_000_000
@@ -46,7 +46,7 @@ MIN_OUTPUTS = 1_000
 
 MIN_AT_MARGIN = 8_000
 """Pairs of outputs from which an audit may stop at its margin. Derived: a value that is released
-once in a thousand runs comes a `FEW` times in so many, with a probability of 99 %.
+once in a thousand runs comes a `MIN_RARE` times in so many, with a probability of 99 %.
 """
 
 OTHER_PAIRS_SHARE = 0.35
@@ -108,7 +108,7 @@ def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
     guarantee = bets.guarantee
     states = [state for state in states if state.binnings]
     losses = [largest_loss(state.record, guarantee) for state in states]
-    order: list[int] = np.argsort(losses, kind="stable")[::-1][:FEW].tolist()
+    order: list[int] = np.argsort(losses, kind="stable")[::-1][:MIN_RARE].tolist()
     now: float = losses[order[0]] if order else 0.0
     rarest = rarest_leak(bets)
     if not order or (
@@ -175,7 +175,7 @@ def may_release(state: PairState) -> bool:
         return False
     table, on_d = state.outputs.table()
     part, sides = first_pairs(table, on_d, MAX_NUMBERS // len(table.places or [0]))
-    return any(comes_alone(*part.leaf(place), sides, FEW) for place in table.places)
+    return any(comes_alone(*part.leaf(place), sides, MIN_RARE) for place in table.places)
 
 
 def _places_sharing(state: PairState) -> float:

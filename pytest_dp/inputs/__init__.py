@@ -12,6 +12,7 @@ from typing import Any
 from pytest_dp.checks import is_strategy
 from pytest_dp.claim import Claim, Promise, fit_relation
 from pytest_dp.datasets import describe, ends_first
+from pytest_dp.datasets.neighbours import MAX_PAIRS
 from pytest_dp.datasets.ordering import distinct
 from pytest_dp.datasets.relations import OfFunction, OfQueries, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
@@ -20,7 +21,6 @@ from pytest_dp.inputs.deriving import Derived, by_function, derived, leading, st
 from pytest_dp.inputs.examples import EVERYTHING, Patterns
 from pytest_dp.inputs.resolving import resolve, resolve_data, resolve_pairs
 from pytest_dp.inputs.sources import PairSource, Proposing, marked
-from pytest_dp.limits import MAX_PAIRS
 
 __all__ = ["Pair", "describe", "pairs_of", "patterns", "resolved", "source_of"]
 

@@ -16,8 +16,15 @@ from pytest_dp.datasets.fields import fields_of, with_field
 from pytest_dp.datasets.pool import Pool
 from pytest_dp.datasets.relations import AddRemoveOne, Relation
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import MILLION, THOUSAND
 from pytest_dp.reprs import plural
+
+MAX_DRAWN_PAIRS = 100_000
+"""Pairs of records among which canaries are chosen. More take longer; fewer are further from the
+data."""
+MAX_DRAWS = 2_000
+"""Draws of a strategy for canaries. More take longer; fewer may not do."""
+CANARIES = 1_000
+"""Canaries of a strategy. More show a smaller loss; fewer change less of what is trained."""
 
 
 class Canaries:
@@ -80,7 +87,7 @@ def mislabelled(records: Sequence[Any], count: int, seed: int) -> list[Any]:
     last = {key(_last(record)[1]): _last(record) for record in records}
     made: list[Any] = []
     pairs = len(records) * len(last)
-    for at in rng.choice(pairs, min(pairs, MILLION // 10 + count), replace=False).tolist():
+    for at in rng.choice(pairs, min(pairs, MAX_DRAWN_PAIRS + count), replace=False).tolist():
         record, (name, value) = records[at // len(last)], list(last.values())[at % len(last)]
         changed = with_field(record, name, value)
         if name is not None and key(changed) not in there:
@@ -104,8 +111,8 @@ def _last(record: Any) -> tuple[Any, Any]:
 def _drawn(strategy: Any, seed: int) -> list[Any]:
     from pytest_dp.inputs.pair_strategies import values_drawn  # Hypothesis is loaded by now
 
-    drawn = values_drawn(strategy, seed, "canaries", 2 * THOUSAND)
-    values = list(islice(drawn, THOUSAND))
-    if len(values) == THOUSAND:
+    drawn = values_drawn(strategy, seed, "canaries", MAX_DRAWS)
+    values = list(islice(drawn, CANARIES))
+    if len(values) == CANARIES:
         return values
-    raise ClaimError(f"canaries: the strategy gave {len(values):,} of {THOUSAND:,} records.")
+    raise ClaimError(f"canaries: the strategy gave {len(values):,} of {CANARIES:,} records.")

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_dp.datasets import describe, key, kind_of, records_of
 from pytest_dp.datasets.conversion import length, no_dataset, taken_rows
+from pytest_dp.datasets.neighbours import MAX_PAIRS
 from pytest_dp.datasets.ordering import accept_until, distinct, in_turn
 from pytest_dp.datasets.pool import Pool, Positions
 from pytest_dp.datasets.record_relations import AddRemoveOne, ReplaceOne
@@ -25,7 +26,24 @@ from pytest_dp.inputs.large import (
     pools_of,
     whole_of,
 )
-from pytest_dp.limits import MANY, MAX_PAIRS, MILLION, SEVERAL
+
+LARGE_EXAMPLE = 64
+"""Records from which an example is large, so that pairs are of parts of it as well. Larger and
+smaller: other pairs come first."""
+PAIRS_OF_PARTS = 8
+"""Pairs of parts of large examples that come first. More share the samples; fewer may miss the one
+that leaks."""
+PAIRS_OF_WHOLES = 4
+"""Pairs of whole large examples that come first. More share the samples, and are slow; fewer may
+miss the one that leaks."""
+MAX_FAILURES = 64
+"""Datasets in a row of which a user's function may make no neighbour. More take longer; fewer:
+rare neighbours are not found."""
+FIRST_PAIRS = 64
+"""Pairs that come first, where there are many. More share the samples; fewer may miss the one that
+leaks."""
+MAX_RECORDS = 16_000_000
+"""Records of all pairs that are kept. More take memory; fewer: large examples give fewer pairs."""
 
 MAX_LEFT_OUT = 24
 """How many records of an example are left out in turn, those of extreme values first. More make
@@ -215,7 +233,7 @@ def _sorted(
 ) -> Derived:
     """The pairs that a sieve lets through: those of small examples, or of parts of large ones."""
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
-    large = [(pool, rows) for pool, rows in sources if len(rows) > MANY]
+    large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE_EXAMPLE]
     parts = [(pool, relation.part(pool, rows)) for pool, rows in large]
     small = [source for source in sources if source not in large]
     seen: set[frozenset[bytes]] = set()
@@ -224,7 +242,10 @@ def _sorted(
         return leading(ways[0])
     if any(pool.gaps for pool, _ in large):
         return leading(sieve(_new_pairs(sources, offered, relation, seen)))
-    of_part, of_whole = list(islice(ways[0], SEVERAL)), list(islice(ways[1], SEVERAL // 2))
+    of_part, of_whole = (
+        list(islice(ways[0], PAIRS_OF_PARTS)),
+        list(islice(ways[1], PAIRS_OF_WHOLES)),
+    )
     both = zip(parts, large, strict=True)
     sizes = [f"{len(part):,} of {len(rows):,}" for (_, part), (_, rows) in both]
     shown = ", ".join(sizes[:3]) + ", ..." * (len(sizes) > 3)
@@ -240,7 +261,7 @@ def _inside(
     pairs: Iterator[Pair],
     beyond: Callable[[Pair], str],
     outside: list[Pair],
-    in_a_row: int = MANY,
+    in_a_row: int = MAX_FAILURES,
 ) -> Iterator[Pair]:
     """The pairs inside the claim; others are put aside, until there are too many in a row."""
 
@@ -255,11 +276,11 @@ def _inside(
 
 def leading(pairs: Iterator[Pair]) -> Derived:
     """The first pairs, and the rest."""
-    given = list(islice(pairs, MANY))
+    given = list(islice(pairs, FIRST_PAIRS))
     following = list(islice(pairs, 1))
     note = (
-        f"of the pairs that follow from the inputs, {MANY} come first; the others are tried while "
-        "there is time"
+        f"of the pairs that follow from the inputs, {FIRST_PAIRS} come first; the others are "
+        "tried while there is time"
     )
     return Derived(given, chain(following, pairs), note * bool(following))
 
@@ -277,7 +298,7 @@ def _new_pairs(
     ):
         both = frozenset((content, pool.content(moved)))
         if both not in seen:
-            if records > 16 * MILLION or len(seen) == MAX_PAIRS:
+            if records > MAX_RECORDS or len(seen) == MAX_PAIRS:
                 return
             seen.add(both)
             records += len(moved)

@@ -37,6 +37,12 @@ from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_
 
 from pytest_dp.inputs.members import cuts, without_end
 
+MAX_DRAWS = 1_000
+"""Draws in a row of which none is of use. More take longer; fewer: what is rare is not found."""
+MAX_POOL_RECORDS = 100_000
+"""Records of all datasets that are drawn to choose from. More take longer; fewer: large datasets
+are drawn less often."""
+
 Choices = tuple[Any, ...]
 T = TypeVar("T")
 

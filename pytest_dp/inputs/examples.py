@@ -26,8 +26,11 @@ from pytest_dp.datasets.record_relations import OfRecords
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.datasets.types import type_of
 from pytest_dp.inputs import regularities
-from pytest_dp.limits import NESTED
 from pytest_dp.reprs import plural
+
+MAX_DEPTH = 5
+"""Levels of records in which values are looked for. More take longer; fewer: inner values are not
+changed."""
 
 
 class Bounds:
@@ -355,7 +358,7 @@ def _is_named_id(name: Hashable) -> bool:
     return re.search(r"(^|[_. -])(uu?)?id$|[a-z]I[Dd]$|^U*ID$", str(name)) is not None
 
 
-def _inner(record: Any, depth: int = NESTED) -> dict[Hashable, Any]:
+def _inner(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
     """The values of a record by their names; of dicts inside of it by ``"user.id"`` and so on."""
     named: dict[Hashable, Any] = {}
     for name, value in fields_of(record).items():

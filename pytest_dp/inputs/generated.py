@@ -19,11 +19,28 @@ from pytest_dp.datasets.fields import fields_of
 from pytest_dp.datasets.ordering import accept_until, in_turn
 from pytest_dp.datasets.relations import Pair
 from pytest_dp.errors import ClaimError
-from pytest_dp.inputs.drawing import Drawn, choices_work
+from pytest_dp.inputs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, Drawn, choices_work
 from pytest_dp.inputs.pair_makers import Pairs
 from pytest_dp.inputs.pair_strategies import drawing
 from pytest_dp.inputs.simplifying import simplify
-from pytest_dp.limits import CLEARLY, DOZENS, MILLION, POOL, SEVERAL, THOUSAND
+
+POOL = 200
+"""Datasets that are drawn from a strategy to choose from. More take longer; fewer may miss what
+leaks."""
+MAX_REJECTED = 1.25
+"""Draws for each dataset that is needed, where neighbours are rejected. More take longer; fewer:
+pools are small."""
+MIN_POOL = 8
+"""Datasets of a pool, however large they are. Fewer: there is nothing to choose from."""
+MAX_CORNERS = 18
+"""Records of a strategy's ends that pairs are made of. More share the samples; fewer may miss the
+one that leaks."""
+MIN_FIRST = 24
+"""Pairs that are drawn before bets, at least. More take longer; fewer may miss the one that
+leaks."""
+MAX_VALUES = 16
+"""Values of a field that are all tried. More share the samples; fewer may miss the one that
+leaks."""
 
 
 class Generated:
@@ -48,13 +65,13 @@ class Generated:
         for pair in self._more:
             pool.append(pair)
             records += _size(pair.d1) + _size(pair.d2)
-            late = len(pool) + self._rejected > CLEARLY * enough and len(pool) >= DOZENS
-            if late or len(pool) >= (enough if records <= MILLION // 10 else SEVERAL):
+            late = len(pool) + self._rejected > MAX_REJECTED * enough and len(pool) >= MIN_FIRST
+            if late or len(pool) >= (enough if records <= MAX_POOL_RECORDS else MIN_POOL):
                 break
         if not pool:
             raise ClaimError(f"{said}: {pairs.nothing}")
         pool = listed_first(pairs.listed, ordered(pool))
-        up_front = max(DOZENS, len(pairs.listed))
+        up_front = max(MIN_FIRST, len(pairs.listed))
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
 
     def _new(self, drawn: Iterator[Drawn | None]) -> Iterator[Pair]:
@@ -67,7 +84,7 @@ class Generated:
             return None
 
         endless = (drawing(drawn, self._said) for _ in count())
-        return accept_until(endless, accept, THOUSAND)
+        return accept_until(endless, accept, MAX_DRAWS)
 
     def _keep(self, drawn: Drawn) -> bool:
         """Remember how a pair was drawn, if it is a new one."""
@@ -200,7 +217,7 @@ def ordered(pairs: Sequence[Pair]) -> list[Pair]:
                 numbers.setdefault(column, []).append((value, at))
     columns = [_column_cases(values[column], numbers.get(column, [])) for column in values]
     chosen = dict.fromkeys([*cases.values(), *in_turn(columns)])
-    corners = dict.fromkeys(list(chosen)[: 3 * DOZENS // 4])
+    corners = dict.fromkeys(list(chosen)[:MAX_CORNERS])
     return [pairs[at] for at in corners | dict.fromkeys(range(len(pairs)))]
 
 
@@ -211,7 +228,7 @@ def _column_cases(values: Mapping[Hashable, int], numbers: list[tuple[float, int
     finite = [(value, at) for value, at in numbers if abs(value) < math.inf]
     if finite:
         shown += [min(finite)[1], max(finite)[1]]
-    return shown + (list(values.values()) if len(values) <= 2 * SEVERAL else [])
+    return shown + (list(values.values()) if len(values) <= MAX_VALUES else [])
 
 
 def _look(pair: Pair) -> _Look:

@@ -27,10 +27,9 @@ from pytest_dp.datasets.relations import (
     ReplaceSpecial,
 )
 from pytest_dp.declaration import Queries
-from pytest_dp.inputs.drawing import Choices, Drawn, draws, remade
+from pytest_dp.inputs.drawing import MAX_DRAWS, Choices, Drawn, draws, remade
 from pytest_dp.inputs.edits import Edits
 from pytest_dp.inputs.simplifying import Parts
-from pytest_dp.limits import THOUSAND
 
 BATCH = 24
 """Datasets that are looked at together. More take longer until the first pair is there."""
@@ -39,7 +38,7 @@ EDITS = 6
 
 
 REJECTED = (
-    f"the strategy rejected {THOUSAND:,} draws in a row. Write one with fewer .filter(...) and "
+    f"the strategy rejected {MAX_DRAWS:,} draws in a row. Write one with fewer .filter(...) and "
     "assume(...), such as st.lists(st.integers(0, 5)), and with few rows for each unit where the "
     "claim says rows=."
 )

@@ -29,10 +29,21 @@ from pytest_dp.datasets.relations import (
 )
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.deriving import stated_pair
-from pytest_dp.inputs.drawing import Drawn, choices_work, draws
+from pytest_dp.inputs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, Drawn, choices_work, draws
 from pytest_dp.inputs.pair_makers import REJECTED, EditedPairs, ListedPairs, Pairs, parameter_values
-from pytest_dp.limits import DOZENS, HUNDREDS, MILLION, POOL, SEVERAL, THOUSAND
 from pytest_dp.reprs import on_one_line
+
+MAX_RECORDS = 256
+"""Records of another dataset that are put into a neighbour. More take longer; fewer may miss the
+one that leaks."""
+MAX_NEIGHBOURS = 24
+"""Neighbours of a dataset that one is chosen from. More take longer; fewer are much alike."""
+MAX_LENGTHS = 100
+"""Datasets by which lengths are chosen. More take longer; fewer: rare lengths are missed."""
+MIN_LENGTHS = 8
+"""Datasets by which lengths are chosen, however large they are. Fewer: all lengths are alike."""
+MAX_LENGTH = 1_000_000
+"""Records of a dataset that a strategy may draw. More take memory and time."""
 
 Draw = Callable[[SearchStrategy[Any]], Any]
 
@@ -76,7 +87,7 @@ def neighbours(
         )
     if isinstance(relation, AnyTwo | Neighbours):  # whose inputs may be anything
         none = (
-            f"in {THOUSAND:,} draws in a row, none had a neighbour under {relation}. Write "
+            f"in {MAX_DRAWS:,} draws in a row, none had a neighbour under {relation}. Write "
             "neighbors= so that it holds for many of the inputs, or a strategy of pairs, pairs=."
         )
         return Pairs(neighbouring(datasets, relation), none)
@@ -109,11 +120,11 @@ def neighbouring(
     """A dataset and one of its neighbours, whatever that is; new records are of another dataset."""
     dataset, other = draw(datasets), draw(datasets)
     is_value = isinstance(relation, AnyTwo) or not kind_of(other)
-    records = [other] if is_value else records_of(other)[:HUNDREDS]
+    records = [other] if is_value else records_of(other)[:MAX_RECORDS]
     pairs = relation.pairs(dataset, records if new_records else [])
     if isinstance(relation, Predicate) and key(dataset) != key(other):
         pairs = chain(relation.accepted(iter([Pair(dataset, other)])), pairs)
-    leading = list(islice(pairs, draw(st.integers(1, DOZENS))))
+    leading = list(islice(pairs, draw(st.integers(1, MAX_NEIGHBOURS))))
     return leading[-1] if leading else cast("Pair", draw(st.nothing()))
 
 
@@ -121,10 +132,10 @@ def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
     """How long the datasets of a strategy are, in words."""
     lengths: list[int] = []
     records, last = 0, None
-    for last in values_drawn(datasets, seed, said, THOUSAND):
+    for last in values_drawn(datasets, seed, said, MAX_DRAWS):
         lengths.append(length(last))
         records += lengths[-1]
-        if len(lengths) >= (POOL // 2 if records <= MILLION // 10 else SEVERAL):
+        if len(lengths) >= (MAX_LENGTHS if records <= MAX_POOL_RECORDS else MIN_LENGTHS):
             break
     if not lengths:
         raise ClaimError(f"{said}: {REJECTED}")
@@ -146,10 +157,10 @@ def _fits(relation: Relation, dataset: Any) -> bool:
             "st.lists(...) around it; if any two of its values are neighbours, write "
             "neighbors='any_two'."
         )
-    if length(dataset) > MILLION:
+    if length(dataset) > MAX_LENGTH:
         raise ClaimError(
             f"drew a dataset of {length(dataset):,} records, {describe(dataset)}. At most "
-            f"{MILLION:,} are allowed: bound its size, such as by max_size=1_000."
+            f"{MAX_LENGTH:,} are allowed: bound its size, such as by max_size=1_000."
         )
     return not relation.check(dataset)
 

@@ -11,7 +11,11 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
-from pytest_dp.limits import FEW, SEVERAL
+MAX_FIELDS = 8
+"""Fields of which two are compared. More take longer; fewer: what they have in common is missed."""
+MAX_ORDERS = 3
+"""Fields by which records are in order. More take longer; fewer: an order is missed."""
+
 
 Row = dict[Hashable, Hashable]
 """The contents of a record by the names, or places, of its fields."""
@@ -57,7 +61,7 @@ def keys(datasets: Sequence[Sequence[Row]]) -> list[Key]:
     names = _names(datasets)
     single = [(name,) for name in names if _is_key((name,), datasets)]
     left = [name for name in names if (name,) not in single]
-    two = combinations(left[:SEVERAL], 2)
+    two = combinations(left[:MAX_FIELDS], 2)
     return [*single, *(columns for columns in two if _is_key(columns, datasets))]
 
 
@@ -97,7 +101,7 @@ def _longer(
         if all(_equal(a.get(name), b.get(name)) for name, _ in order)
     ]
     used = [name for name, _ in order]
-    for name in names if tied and len(order) < FEW else ():
+    for name in names if tied and len(order) < MAX_ORDERS else ():
         two = [(a.get(name), b.get(name)) for a, b in tied]
         if name in used or all(_equal(a, b) for a, b in two):
             continue

@@ -13,10 +13,16 @@ from typing import Any
 
 from pytest_dp.checks import is_strategy
 from pytest_dp.datasets import describe, kind_of
+from pytest_dp.datasets.neighbours import MAX_PAIRS
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.keywords import read_pairs
-from pytest_dp.limits import FEW, MANY, MAX_PAIRS
+
+MAX_DATASETS = 64
+"""Datasets of a function that yields them. More share the samples; fewer may miss the one that
+leaks."""
+MAX_SUGGESTIONS = 3
+"""Names that an error suggests. More hide the right one."""
 
 
 def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
@@ -24,7 +30,7 @@ def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
     returns = "queries(...), values([...]) or a list of example datasets, or yields these"
     name = _name_of(given)
     given, origin = _looked_up("inputs", given, root, returns)
-    given = _leading("inputs", name, given, MANY, "datasets", notes)
+    given = _leading("inputs", name, given, MAX_DATASETS, "datasets", notes)
     if isinstance(given, Queries | Values | list) or type(given) is tuple or is_strategy(given):
         return given
     allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
@@ -140,7 +146,7 @@ def _look_up(name: str, root: Path | None, keyword: str) -> Any:
             file = getattr(sys.modules[module], "__file__", None) or "built in"
             raise ClaimError(
                 f"{keyword}={name!r}: there is no {part!r}; the module {module!r} is {file}."
-                f"{did_you_mean(part, dir(value), FEW)} "
+                f"{did_you_mean(part, dir(value), MAX_SUGGESTIONS)} "
                 f"Write the name of something that it defines."
             ) from error
     return value
@@ -172,7 +178,7 @@ def _module(module: str, name: str, root: Path | None) -> Any:
         looked = f"on sys.path{f' and in {root}' if root else ''}"
     raise ClaimError(
         f"{name}: there is no module {module!r}; looked {looked}."
-        f"{did_you_mean(last, _modules_in(folders), FEW)} "
+        f"{did_you_mean(last, _modules_in(folders), MAX_SUGGESTIONS)} "
         "Write the module as in an import statement."
     )
 

@@ -11,11 +11,14 @@ from pytest_dp.datasets.ordering import accept_until
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
 from pytest_dp.inputs.examples import EVERYTHING, Bounds
-from pytest_dp.limits import THOUSAND
 from pytest_dp.results.screened import Screened
 
 if TYPE_CHECKING:  # with Hypothesis, which not all claims load
     from pytest_dp.inputs.generated import Generated
+
+MAX_PROPOSALS = 1_000
+"""Proposals in a row of which none is of use. More take longer; fewer: what is rare is not
+found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def checked(
             return None
         return pair if fits else None
 
-    return accept_until(pairs, accept, THOUSAND)
+    return accept_until(pairs, accept, MAX_PROPOSALS)
 
 
 class Screener:
@@ -171,7 +174,7 @@ class PairSource:
 
     def _new(self, proposed: Iterator[Pair]) -> Pair | None:
         """The next one that is not known yet."""
-        for _, pair in zip(range(THOUSAND), proposed, strict=False):
+        for _, pair in zip(range(MAX_PROPOSALS), proposed, strict=False):
             known = pair.content
             if known not in self._known:
                 self._known.add(known)

@@ -15,8 +15,17 @@ from pytest_dp.datasets.cells import Cells, cells_of
 from pytest_dp.datasets.equality import key
 from pytest_dp.datasets.types import type_of
 from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.limits import HUNDREDS, MAX_PAIRS, SEVERAL
 from pytest_dp.risk_declaration import Riskiest
+
+MAX_TARGETS = 512
+"""Records that membership games are about, at most. No audit has samples for more."""
+MAX_COMPARED = 1_024
+"""Records among which the riskiest are looked for. More take longer; fewer may miss them."""
+CLOSEST = 8
+"""Closest other records by which a record is odd. More: clusters count as odd; fewer: pairs do
+not."""
+ROOM_SHARE = 8
+"""Part of a deviation within which numbers count as equal. Larger: fewer; smaller: more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +69,8 @@ def targets_of(data: Any, records: Any) -> list[Target]:
     for at in dict.fromkeys(chosen):
         rest = [i for i in range(len(every)) if i != at]
         targets.append(Target(at, every[at], kind.taken(rows, rest)))
-    if len(targets) > MAX_PAIRS:
-        raise ClaimError(f"records= names {len(targets)} records. Allowed: {MAX_PAIRS} at most.")
+    if len(targets) > MAX_TARGETS:
+        raise ClaimError(f"records= names {len(targets)} records. Allowed: {MAX_TARGETS} at most.")
     return targets
 
 
@@ -116,13 +125,13 @@ def _isolated(cells: Cells) -> Floats:
     """The mean distance of each record to the closest of some others, column by column."""
     columns = [_coded(column) for column in cells.values()]
     n = len(columns[0][0])
-    among = np.unique(np.linspace(0, n - 1, min(n, 4 * HUNDREDS)).astype(int))
+    among = np.unique(np.linspace(0, n - 1, min(n, MAX_COMPARED)).astype(int))
     apart = np.zeros((n, len(among)))
     for column, coded in columns:
         off = np.abs(column[:, None] - column[among])
         apart += off > 0 if coded else off / (column.std() or 1.0)
     apart[among, np.arange(len(among))] = np.inf  # itself
-    closest = np.sort(apart, axis=1)[:, : min(SEVERAL, max(len(among) - 1, 1))]
+    closest = np.sort(apart, axis=1)[:, : min(CLOSEST, max(len(among) - 1, 1))]
     mean: Floats = np.where(np.isfinite(closest), closest, 0.0).mean(axis=1)
     return mean
 
@@ -134,7 +143,7 @@ def _rare(cells: Cells) -> Floats:
         if coded:
             shares = np.bincount(column.astype(int))[column.astype(int)]
         else:
-            order, room = np.sort(column), column.std() / SEVERAL
+            order, room = np.sort(column), column.std() / ROOM_SHARE
             shares = np.searchsorted(order, column + room, "right")
             shares = shares - np.searchsorted(order, column - room, "left")
         total += np.log(len(column) / shares)

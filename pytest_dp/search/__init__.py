@@ -13,7 +13,6 @@ from pytest_dp.datasets import kind_of
 from pytest_dp.datasets.relations import OfRecords, Relation
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.inputs.sources import PairSource, Proposer, checked, marked, sieved
-from pytest_dp.limits import SEARCH_TIME
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.by_movement import ByMovement
 from pytest_dp.search.by_symbols import BySymbols
@@ -24,6 +23,10 @@ from pytest_dp.search.observing import Clock
 from pytest_dp.search.shrinking import counts, shrunk
 from pytest_dp.search.space import Space
 from pytest_dp.settings import Settings
+
+SEARCH_TIME = 0.1
+"""Share of the time for looking for inputs. Larger: bets have less; smaller: fewer inputs are
+tried."""
 
 __all__ = ["compared_values", "shrunk", "widened"]
 

@@ -9,8 +9,7 @@ from typing import Any
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.faults import note_fault
 from pytest_dp.inputs.sources import Proposing, Tried
-from pytest_dp.limits import LINE
-from pytest_dp.reprs import on_one_line
+from pytest_dp.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import Pristine
 from pytest_dp.sampling.deadline import OutOfTime
@@ -65,5 +64,5 @@ class BySymbols:
             raise
         except Exception as error:  # what z3 or a library says of stand-ins; nothing hangs on it
             note_fault(error, "symbolic runs")
-            said = on_one_line(str(error), LINE)
+            said = on_one_line(str(error), LINE_WIDTH)
             self._error = f"symbolic runs ended: {type(error).__name__}: {said}"

@@ -11,7 +11,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pytest_dp.arrays import Floats
-from pytest_dp.limits import RARELY
+
+EXACTNESS = 0.01
+"""Nats by which a probability may be too small, and within which a climb ends. Larger: climbs end
+early; smaller: they take longer."""
 
 Logs = Callable[[Floats], tuple[Floats, Floats]]
 """From points, one in each row, to the logarithms of two probabilities at each."""
@@ -45,7 +48,7 @@ def climbed(logs: Logs, start: Floats, low: Floats, high: Floats, least: float) 
             inside = np.clip(x, low, high)
             steps = np.where(inside + STEP <= high, STEP, -STEP)
             p, q = logs(np.vstack([inside, inside + np.diag(steps)]))
-            if evaluations == 1 or (p[0] >= math.log(least) - RARELY and p[0] - q[0] > best[0]):
+            if evaluations == 1 or (p[0] >= math.log(least) - EXACTNESS and p[0] - q[0] > best[0]):
                 best = p[0] - q[0], inside
             last.clear()
             last[x.tobytes()] = p[0], (p[1:] - p[0]) / steps, q[0], (q[1:] - q[0]) / steps
@@ -53,7 +56,7 @@ def climbed(logs: Logs, start: Floats, low: Floats, high: Floats, least: float) 
 
     _, slope_p, _, slope_q = at(start)
     steepest = float(np.abs(slope_p - slope_q).max()) or 1.0  # so that first steps are of size 1
-    options: Any = {"maxiter": OPTIMISED, "ftol": RARELY}
+    options: Any = {"maxiter": OPTIMISED, "ftol": EXACTNESS}
     likely: Any = {
         "type": "ineq",
         "fun": lambda x: at(x)[0] - math.log(least),

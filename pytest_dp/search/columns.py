@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.datasets import is_real
-from pytest_dp.limits import LARGEST_NUMBER, MOVES, THOUSAND
 from pytest_dp.search.constants import Constant
+
+LARGEST_NUMBER = 2.0**32
+"""Largest number that is proposed. Beyond, floats are too coarse for the noise of most
+mechanisms."""
+MOVES = (1, -1, 2, -2, 10, -10, 100, -100)
+"""Numbers by which a value is moved. More share the search; fewer may miss the one that leaks."""
+USUAL_SIZE = 1_000
+"""Size of numbers that are drawn where nothing is known of a column. Larger: small ones are
+missed; smaller: large ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ class Column:
         low, high = float(self.values[0]), float(self.values[-1])
         moves: Sequence[int] = (1, -1)
         if self.free:
-            low, high, moves = -THOUSAND, THOUSAND, MOVES
+            low, high, moves = -USUAL_SIZE, USUAL_SIZE, MOVES
         match int(rng.integers(3)):
             case 0:
                 mutated = rng.uniform(low, high)

@@ -20,9 +20,15 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.faults import noting_faults
-from pytest_dp.limits import POOL, SHORT_TEXT
 from pytest_dp.reach import reach
 from pytest_dp.whose_code import is_project_file
+
+MAX_READ = 10_000
+"""Constants that are read of a mechanism's code. More take longer; fewer miss those far from it."""
+MAX_CONSTANTS = 200
+"""Constants that are tried. More share the search; fewer may miss the one that leaks."""
+MAX_TEXT_LENGTH = 120
+"""Characters of a text that is tried. Longer ones are documentation more often than values."""
 
 _DECIDING = frozenset(["COMPARE_OP", "CONTAINS_OP"])
 _LOADING = frozenset(["LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL"])
@@ -56,12 +62,12 @@ def constants_of(mechanism: Any, params: dict[str, Any]) -> list[Constant]:
     They are looked for in all that is `reachable`.
     """
     ranked: dict[tuple[type, Any], tuple[int, Constant]] = {}
-    for rank, constant in islice(_in_all(mechanism, params), 50 * POOL):
+    for rank, constant in islice(_in_all(mechanism, params), MAX_READ):
         key = type(constant.value), constant.value
         if key not in ranked or ranked[key][0] > rank:
             ranked[key] = rank, constant
     ordered = sorted(ranked.values(), key=lambda entry: entry[0])
-    return [constant for _, constant in ordered[:POOL]]
+    return [constant for _, constant in ordered[:MAX_CONSTANTS]]
 
 
 def reachable(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[Any, str]]:
@@ -98,7 +104,7 @@ def is_constant(value: Any) -> bool:
     """Whether this is a number or a string that may stand in data."""
     kind = type(value)
     if issubclass(kind, str):
-        return 0 < str.__len__(value) <= 2 * SHORT_TEXT
+        return 0 < str.__len__(value) <= MAX_TEXT_LENGTH
     if issubclass(kind, int):
         return kind is not bool and int.bit_length(value) < sys.float_info.max_exp
     return issubclass(kind, float | np.integer | np.floating) and math.isfinite(value)

@@ -14,12 +14,33 @@ from typing import Any
 
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.inputs.sources import Proposer, Proposing, Tried
-from pytest_dp.limits import DOZENS, FEW, MANY, PATIENCE, SEVERAL, THOUSAND
 from pytest_dp.reprs import plural
 from pytest_dp.search.columns import choice
 from pytest_dp.search.constants import Constant, constants_of, corner_values
 from pytest_dp.search.novelty import KNOWN, Screen
 from pytest_dp.search.space import Candidate, Space, Walk
+
+MAX_NEIGHBOURS = 6
+"""Neighbours of an input that are tried. More share the search; fewer may miss the one that
+leaks."""
+MAX_OTHERS = 64
+"""Pairs of the claim from which inputs are taken. More take longer; fewer are much alike."""
+MAX_CONSTANTS = 12
+"""Constants that are put into an input at a time. More share the search; fewer are tried later."""
+MAX_BEST = 4
+"""Best pairs that the search goes on from, and pairs that are tried before it. More share the
+search; fewer are much alike."""
+MAX_STARTS = 8
+"""Pairs from which the search starts. More share it; fewer are much alike."""
+DRY_EACH = 24
+"""Attempts without a new pair for each that is known, after which the search rests. More take
+longer; fewer miss rare ones."""
+MAX_RECORDS = 1_000
+"""Records that mutations take values from. More take memory; fewer miss rare ones."""
+MAX_NAMED = 3
+"""Constants that a note names. More hide the rest."""
+PATIENCE = 40
+"""Mutations in a row that may show nothing new. More take longer; fewer miss rare branches."""
 
 MAX_INSERTED_INTO = 8
 """Inputs with new behaviour into which constants are put: behind one condition, there may be
@@ -77,7 +98,7 @@ class Around:
 
     def _best_neighbours(self, candidate: Candidate) -> list[Pair]:
         ranked: list[tuple[int, int, Pair]] = []
-        for pair in islice(self._neighbours(candidate), 2 * FEW):
+        for pair in islice(self._neighbours(candidate), MAX_NEIGHBOURS):
             rank = self._screen.rank(pair)
             if rank is not None:
                 ranked.append((rank, len(ranked), pair))
@@ -87,13 +108,13 @@ class Around:
         """A candidate with its neighbours: two in order, which differ most, then others."""
         pairs = self._relation.pairs(candidate.data, self._records)
         yield from (with_origin(pair, candidate) for pair in islice(pairs, 2))
-        others = list(islice(pairs, MANY))
+        others = list(islice(pairs, MAX_OTHERS))
         for at in self._screen.rng.permutation(len(others)).tolist():
             yield with_origin(others[at], candidate)
 
     def _boundary_pair(self, candidate: Candidate) -> Pair | None:
         """Two neighbours, between an input of the claim and the candidate, that differ."""
-        for start in self._screen.pairs[:SEVERAL]:
+        for start in self._screen.pairs[:MAX_STARTS]:
             walk = self._walk(start.d1, candidate.data)
             inputs = None if walk is None else boundary(walk, self._screen.behaviour_of)
             pair = None if inputs is None else self._relation.pair(*inputs)
@@ -128,8 +149,8 @@ class Explorer:
         """The constants in comparisons that were not tried, with their places."""
         left = [c for c in self._constants if c.decides and c not in self._tried]
         places = (f"{c.value!r} ({c.origin.removeprefix('a constant in ')})" for c in left)
-        named = ", ".join(islice(places, FEW))
-        more = f" and {plural(len(left) - FEW, 'other')}" if len(left) > FEW else ""
+        named = ", ".join(islice(places, MAX_NAMED))
+        more = f" and {plural(len(left) - MAX_NAMED, 'other')}" if len(left) > MAX_NAMED else ""
         return [f"constants of the code that were not tried: {named}{more}"] * bool(left)
 
     def _with_constants(self) -> Iterator[Candidate]:
@@ -146,7 +167,7 @@ class Explorer:
         new_inputs = self._screen.new_inputs
         while self._inserted_into < min(len(new_inputs), MAX_INSERTED_INTO):
             self._inserted_into += 1
-            for constant in self._constants[: DOZENS // 2]:
+            for constant in self._constants[:MAX_CONSTANTS]:
                 data = new_inputs[self._inserted_into - 1]
                 yield from self._space.inserted(data, constant, self._rng)
 
@@ -169,7 +190,7 @@ class Explorer:
 
 def values_in_turn(options: Sequence[Any], relation: Relation, screen: Screen) -> Proposing:
     """Pairs around the values of a claim; others may mean nothing to the mechanism."""
-    records = tuple(options)[:THOUSAND]
+    records = tuple(options)[:MAX_RECORDS]
     around = Around(screen, relation, records, lambda *ends: Walk(2, ends.__getitem__))
     pairs = around.each(lambda: (Candidate(option, "one of the values") for option in records))
     return Proposing("corner cases", lambda _: pairs)
@@ -212,7 +233,7 @@ def patience(screen: Screen) -> int:
 def hopeful(past: Sequence[Tried]) -> list[Pair]:
     """The pairs that a bet may gain most on."""
     ordered = sorted(past, key=lambda tried: -tried.hope)
-    return [tried.pair for tried in ordered[: SEVERAL // 2]]
+    return [tried.pair for tried in ordered[:MAX_BEST]]
 
 
 class Sieve:
@@ -235,6 +256,6 @@ class Sieve:
 
     def _is_due(self) -> bool:
         """Whether a pair that shows nothing new is proposed all the same."""
-        is_due = self._known < SEVERAL // 2 and self._dry >= DOZENS * self._known
+        is_due = self._known < MAX_BEST and self._dry >= DRY_EACH * self._known
         self._known += is_due
         return is_due

@@ -17,9 +17,12 @@ from pytest_dp.datasets.relations import AddRemoveOne, OneQuery, Pair, Relation,
 from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
 from pytest_dp.known.monotone import is_draw, of_draws
-from pytest_dp.limits import DOZENS, LARGEST_NUMBER
 from pytest_dp.reprs import on_one_line
-from pytest_dp.search.columns import choice
+from pytest_dp.search.columns import LARGEST_NUMBER, choice
+
+MAX_SLOTS = 24
+"""Numbers of an input that are moved along a gradient. More take longer; fewer leave some as they
+are."""
 
 Slot = tuple[int, Hashable]
 """A number of a dataset: the position of its record, and the name of its field."""
@@ -136,7 +139,7 @@ def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Gener
     example = choice(held, rng)
     records = records_of(example)
     slots = _slots(records, ranges)
-    chosen = rng.permutation(len(slots))[: max(DOZENS - len(ranges), 1)]
+    chosen = rng.permutation(len(slots))[: max(MAX_SLOTS - len(ranges), 1)]
     slots = [slots[at] for at in sorted(chosen.tolist())]
     template = records[choice(slots, rng)[0]]
     at = len(records)

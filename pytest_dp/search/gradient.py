@@ -26,16 +26,6 @@ from pytest_dp.inputs import Pair
 from pytest_dp.inputs.sources import Tried
 from pytest_dp.known.smooth import HARD, STEEPNESS, Smoothing
 from pytest_dp.known.smoothed import Key, Output, Smoothed, outputs_of
-from pytest_dp.limits import (
-    CLEARLY,
-    FEW,
-    NO_LOSS,
-    RARE,
-    RARELY,
-    SEVERAL,
-    SHOWN_ALPHA,
-    THOUSAND,
-)
 from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.copies import CannotCopy
@@ -45,8 +35,32 @@ from pytest_dp.search.constants import constants_of
 from pytest_dp.search.families import Family, Side, families_of
 from pytest_dp.search.observing import Clock
 from pytest_dp.statistics import mclt
+from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
-MIN_SHARE = RARELY
+DRAWS = 2_000
+"""Draws of a smoothed run. More take longer; fewer: gradients are noise."""
+LAST_DRAWS = 4_000
+"""Draws by which the end of a climb is judged. More take longer; fewer: chance chooses."""
+KNOWN_PARTS = 64
+"""Part of a loss that its error may be, to be known. Larger takes longer; smaller: chance
+chooses."""
+STARTS = 3
+"""Places at which a climb may start. More take longer; fewer: climbs end on low hills."""
+REACH = 8
+"""Distance from its start that a climb covers at a time. More: steps are coarse; less: it takes
+longer."""
+MAX_CENTRES = 8
+"""Outputs whose gradients are followed, and climbs. More take longer; fewer may miss the one that
+leaks."""
+MIN_GAIN = 1.25
+"""Factor by which a climb has to be better. Larger: small gains are lost; smaller: chance counts
+as one."""
+MIN_LOSS = 1e-3
+"""Loss in nats that counts as none. Larger: small losses are not climbed; smaller: chance is."""
+MIN_PROBABILITY = 1e-30
+"""Probability that counts, at least: of 0 there is no logarithm."""
+
+MIN_SHARE = 0.01
 """The least probability of an output on the input where it is likelier. Given by the paper."""
 SHARPER = (STEEPNESS, STEEPNESS**2)
 """Steepness of comparisons, one optimisation after the other."""
@@ -102,7 +116,7 @@ class Gradients:
     ) -> None:
         self._call, self._family_of, self._centres = call, family_of, [0.0, *centres]
         self._seed, self._deadline, self._least = seed, deadline, least
-        self._runs = Smoothed(call, Smoothing(2 * THOUSAND, seed), deadline)
+        self._runs = Smoothed(call, Smoothing(DRAWS, seed), deadline)
 
     def restart(self, number: int) -> Found | None:
         """Where one restart ends; None where no output is likely enough.
@@ -120,7 +134,9 @@ class Gradients:
     def start(self, number: int) -> Found | None:
         """Where one restart begins: of a few random neighbours, those with most promise."""
         rng = np.random.default_rng((self._seed, number))
-        starts = [start for start in (self._started(rng) for _ in range(FEW)) if start is not None]
+        starts = [
+            start for start in (self._started(rng) for _ in range(STARTS)) if start is not None
+        ]
         promising = max(starts, key=lambda start: start.loss, default=None)
         return None if promising is None else self._measured(promising)
 
@@ -177,13 +193,13 @@ class Gradients:
 
         With other draws, the same on both inputs; the more, the less they tell.
         """
-        family, draws = found.family, 4 * THOUSAND
+        family, draws = found.family, LAST_DRAWS
         vector = np.where(family.whole, np.rint(found.vector), found.vector)
         found = replace(found, vector=vector)
         while True:
             runs = Smoothed(self._call, Smoothing(draws, self._seed + draws, HARD), self._deadline)
             loss, error = self._counted(found, runs)
-            is_known = 0 < error <= max(2 * NO_LOSS, loss / SEVERAL**2)
+            is_known = 0 < error <= max(2 * MIN_LOSS, loss / KNOWN_PARTS)
             if draws >= MAX_DRAWS or is_known or loss == math.inf:
                 return loss, error
             draws *= 4
@@ -222,7 +238,7 @@ class Gradients:
         p, q = (_logs(chance)[:, 0] for chance in chances)
         losses = np.where(np.maximum(p, q) >= math.log(self._least), np.abs(p - q), 0.0)
         best = int(np.argmax(losses))
-        if losses[best] <= CLEARLY * max(found.loss, NO_LOSS):
+        if losses[best] <= MIN_GAIN * max(found.loss, MIN_LOSS):
             return found
         output, thresholds = outputs[best]
         forward = bool(p[best] > q[best])
@@ -236,7 +252,7 @@ class Gradients:
         units, bounds = self._units(found), self._bounds(found)
         low, high = bounds / units
         start = np.clip(_point(found) / units, low, high)
-        low, high = np.maximum(low, start - SEVERAL), np.minimum(high, start + SEVERAL)
+        low, high = np.maximum(low, start - REACH), np.minimum(high, start + REACH)
         best = climbed(lambda x: self._logs_of(found, x * units), start, low, high, self._least)
         vector, thresholds = np.split(best * units, [len(found.vector)])
         moved = self._measured(replace(found, vector=vector, thresholds=thresholds))
@@ -260,7 +276,7 @@ class Gradients:
 
 def _logs(chances: Floats) -> Floats:
     """Logarithms of probabilities, by outputs and vectors."""
-    logs: Floats = np.log(np.maximum(chances.mean(axis=-1), RARE))
+    logs: Floats = np.log(np.maximum(chances.mean(axis=-1), MIN_PROBABILITY))
     return logs
 
 
@@ -278,7 +294,7 @@ def gradients_of(
     """Restarts on neighbours, around the constants of the code; raises as `Gradients`."""
     values = [constant.value for constant in constants_of(call.mechanism, call.params)]
     centres = [float(value) for value in values if is_real(value)]
-    return Gradients(call, families, centres[:SEVERAL], seed, deadline, least)
+    return Gradients(call, families, centres[:MAX_CENTRES], seed, deadline, least)
 
 
 class ByGradients:
@@ -307,7 +323,7 @@ class ByGradients:
     ) -> Iterator[Pair]:
         try:
             gradients = gradients_of(families, call, seed, Deadline(clock.remaining))
-            for number in range(SEVERAL):
+            for number in range(MAX_CENTRES):
                 found = gradients.restart(number)
                 if found is not None and (pair := found.pair) is not None:
                     yield replace(pair, origin="D was moved along the gradient of its loss")

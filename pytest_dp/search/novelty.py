@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.datasets.relations import Pair
-from pytest_dp.limits import CLEARLY, SEVERAL
 from pytest_dp.sampling.calling import Call
 from pytest_dp.search.observing import Clock, Observation, Observer
 from pytest_dp.sensitivity.unreached import Step
+
+MIN_GAIN = 1.25
+"""Factor by which an answer moves more than before. Larger: small gains are lost; smaller: each
+input is one."""
+MIN_NOISES = 4
+"""Different noises that may be new behaviour in any case. Larger: noise counts as behaviour;
+smaller: it is left out."""
 
 KNOWN = 3
 """The rank of pairs that show nothing new, given after those of `Screen.rank`."""
@@ -85,7 +91,7 @@ class Screen:
         kind = frozenset((self._behaviour(observation1), self._behaviour(observation2)))
         self._kinds[kind] += 1
         apart = _apart(observation1, observation2)
-        is_farther = apart > CLEARLY * self._farthest
+        is_farther = apart > MIN_GAIN * self._farthest
         self._farthest = max(self._farthest, apart)
         if len(kind) > 1 and self._kinds[kind] <= 2:
             return 0
@@ -119,7 +125,7 @@ class Screen:
         return None if refused else observation
 
     def _behaviour(self, observation: Observation) -> Hashable:
-        uses_noise = len(self._noises) <= max(SEVERAL // 2, len(self._behaviours) // 3)
+        uses_noise = len(self._noises) <= max(MIN_NOISES, len(self._behaviours) // 3)
         return observation.coverage, observation.form, observation.noise if uses_noise else ()
 
     def _enter(self, data: Any, observation: Observation) -> bool:

@@ -22,7 +22,6 @@ from pytest_dp.datasets import is_real, kind_of, rebuilt, records_of
 from pytest_dp.datasets.equality import digest
 from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.limits import FEW, MILLION, NESTED, NOTICED_SECONDS, SEVERAL, SLOW, THOUSAND
 from pytest_dp.outputs.leaves import as_float
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.sampling.calling import Call
@@ -33,6 +32,23 @@ from pytest_dp.sampling.generators import Runs
 from pytest_dp.sampling.streams import Purpose, stream
 from pytest_dp.search.coverage import covered
 from pytest_dp.sensitivity.unreached import Step
+
+MAX_NOISES = 8
+"""Numbers of an output by whose noise behaviours are told apart. More: all are new; fewer: some
+are missed."""
+MANY_BYTES = 1_000_000
+"""Number with which a mechanism is run to see whether it needs memory for each. Larger: a test
+takes long; smaller: it is not seen."""
+SLOW = 20.0
+"""Times the quickest run from which an input is slow, and not proposed. More: searches take
+longer; fewer: large inputs are left out."""
+NOTICED_SECONDS = 0.25
+"""Seconds of a run from which an input may be slow. More: searches take longer; fewer: large
+inputs are left out."""
+MAX_NUMBERS = 1_000
+"""Numbers of an output that are compared. More take longer; fewer miss late ones."""
+MAX_DEPTH = 5
+"""Levels of an output in which numbers are compared. Fewer miss inner ones."""
 
 T = TypeVar("T")
 
@@ -154,7 +170,7 @@ class Observer:
             return Observation(frozenset(steps), forms, raised=any(raised))
         with np.errstate(all="ignore"):
             apart = np.abs(numbers[0] - numbers[1])
-        noise = tuple(float(f"{distance:.3g}") for distance in apart[:SEVERAL])
+        noise = tuple(float(f"{distance:.3g}") for distance in apart[:MAX_NOISES])
         return Observation(frozenset(steps), forms, noise, numbers[0], float(np.mean(apart)))
 
     def _run(self, data: Input, streams: Runs, number: int, steps: set[Step]) -> Any:
@@ -196,13 +212,13 @@ def _form(output: Any) -> tuple[str, Any]:
 def _numbers(output: Any) -> Floats:
     """The numbers in an output, in order."""
     if isinstance(output, np.ndarray | np.generic | int | float):
-        flat = np.ravel(np.asarray(output))[:THOUSAND]
+        flat = np.ravel(np.asarray(output))[:MAX_NUMBERS]
         return flat.astype(float) if flat.dtype.kind in "iuf" else np.empty(0)
-    return np.array(list(islice(_leaves(output, 0), THOUSAND)), dtype=float)
+    return np.array(list(islice(_leaves(output, 0), MAX_NUMBERS)), dtype=float)
 
 
 def _leaves(output: Any, depth: int) -> Iterator[float]:
-    if depth > NESTED:
+    if depth > MAX_DEPTH:
         return
     if isinstance(output, dict):
         for name in sorted(output, key=repr):
@@ -231,9 +247,9 @@ def is_too_large(data: Any, run: Callable[[Any], object]) -> bool:
         return min(_memory(lambda: run(smaller)) for _ in range(repetitions))
 
     try:
-        if memory(MILLION, 1) <= MILLION / 2:
+        if memory(MANY_BYTES, 1) <= MANY_BYTES / 2:
             return False  # as nearly always: the difference is no more than that
-        return memory(MILLION, FEW) - memory(SEVERAL, FEW) > MILLION / 2
+        return memory(MANY_BYTES, 3) - memory(8, 3) > MANY_BYTES / 2
     except OutOfTime:
         return True
 
@@ -256,7 +272,7 @@ def _memory(run: Callable[[], object]) -> int:
 def _is_large(record: Any) -> bool:
     if isinstance(record, tuple):
         return any(map(_is_large, record))
-    return is_real(record) and abs(record) > MILLION
+    return is_real(record) and abs(record) > MANY_BYTES
 
 
 def _bounded(record: Any, bound: int) -> Any:

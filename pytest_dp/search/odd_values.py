@@ -12,7 +12,7 @@ from pytest_dp.datasets.fields import columns_of, fields_of, with_known
 from pytest_dp.datasets.ordering import in_turn, representatives
 from pytest_dp.datasets.relations import Pair, Relation
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import LARGEST_NUMBER
+from pytest_dp.search.columns import LARGEST_NUMBER
 
 MAX_RECORDS = 6
 """Records of the examples that are changed. With more, a field that only matters in some kinds of

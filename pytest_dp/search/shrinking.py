@@ -22,9 +22,12 @@ from pytest_dp.datasets.differences import align_records
 from pytest_dp.datasets.fields import columns_of, fields_of, with_known
 from pytest_dp.datasets.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
-from pytest_dp.limits import DOZENS, LABEL
 from pytest_dp.outputs.leaves import as_float
+from pytest_dp.reprs import LABEL_LENGTH
 from pytest_dp.sampling.deadline import OutOfTime
+
+MAX_SIMPLER = 24
+"""Simpler values of a field that are tried. More take longer; fewer: values stay as they are."""
 
 Breaks = Callable[[Pair], bool]
 Columns = dict[Hashable, dict[Hashable, Any]]
@@ -197,14 +200,14 @@ def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
     """
     if type(value) is str:
         texts = {v for v in seen if type(v) is str and (len(v), v) < (len(value), value)}
-        if len(value) > LABEL:
+        if len(value) > LABEL_LENGTH:
             texts |= {value[: len(value) >> k] for k in range(1, len(value).bit_length())}
-        return sorted(texts, key=lambda text: (len(text), text))[:DOZENS]
+        return sorted(texts, key=lambda text: (len(text), text))[:MAX_SIMPLER]
     if type(value) not in (int, float) or not _is_finite(value):
         return []
     numbers = [v for v in seen if type(v) in (int, float) and v == v]
     as_type = int if type(value) is int else as_float
-    towards: list[float] = [*simpler_numbers(value), *sorted(numbers, key=_rank)[:DOZENS]]
+    towards: list[float] = [*simpler_numbers(value), *sorted(numbers, key=_rank)[:MAX_SIMPLER]]
     inside = {as_type(v) for v in towards if min(numbers) <= v <= max(numbers) and _is_finite(v)}
     return sorted((v for v in inside if _rank(v) < _rank(value)), key=_rank)
 

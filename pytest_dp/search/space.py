@@ -24,9 +24,22 @@ from pytest_dp.datasets.ordering import distinct
 from pytest_dp.datasets.relations import Relation
 from pytest_dp.declaration import Queries
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import COPIES, FEW, LONG_DATASET, MOVES, SEVERAL
-from pytest_dp.search.columns import any_of, choice, column_of, described
+from pytest_dp.search.columns import MOVES, any_of, choice, column_of, described
 from pytest_dp.search.constants import Constant
+
+LONG_DATASET = 300
+"""Records of a dataset that is proposed, at most. Longer ones reach more, and make runs slower."""
+COPIES = (2, 3, 10)
+"""How often a record is repeated. More reach more, and make runs slower."""
+MAX_REPEATED = 8
+"""Records of the examples that are repeated. More share the search; fewer may miss the one that
+leaks."""
+MAX_MUTATIONS = 8
+"""Mutations of an input at a time, at most one less. More: inputs are far off; fewer: several
+conditions are not met."""
+ATTEMPTS = 3
+"""Attempts to mutate a record within what examples have in common. More take longer; fewer leave
+it as it is."""
 
 Records = list[Any]
 
@@ -113,7 +126,7 @@ class Space:
 
     def _alike(self, base: Records) -> Iterator[Candidate]:
         """Corner cases without constants: datasets of equal records, or of records with a value."""
-        records = self.records[:SEVERAL]
+        records = self.records[:MAX_REPEATED]
         for times in (0, 1, *COPIES):
             for record in records if times else records[:1]:
                 text = "repeated" if times > 1 else "all of it" if times else "left out"
@@ -163,7 +176,7 @@ class Space:
     def combined(self, constants: Sequence[Constant], rng: np.random.Generator) -> Candidate:
         """An input with several constants."""
         candidate = Candidate(rebuilt(self._like, choice(self._bases, rng)))
-        for _ in range(int(rng.integers(1, SEVERAL))):
+        for _ in range(int(rng.integers(1, MAX_MUTATIONS))):
             records = records_of(candidate.data)
             made = self._with_constant(records, constants, rng) if records else iter(())
             candidate = next(made, candidate)
@@ -177,7 +190,7 @@ class Space:
         for at, column in self._columns.items() if records else ():
             for value in column.beside(constant)[::2]:  # and the one above
                 origin = described(value, constant)
-                for _ in range(FEW):
+                for _ in range(ATTEMPTS):
                     half = rng.random(len(records)) < 0.5
                     for places in (half, ~half):
                         yield from self._made(_changed(records, places, at, value), *origin)

@@ -31,7 +31,7 @@ ANY_SHARE = 0.02
 """Share of alpha for a lower bound on how often any output of a pair is in the event; the rest is
 for what tells the two apart. Larger: less for that; smaller: the bound on the sum is too low. By
 hand; it changes little of what is shown."""
-MANY = 1e6
+ASYMPTOTIC_N = 1e6
 """Runs at which probabilities are compared with 0 and 1 where errors are compared: any large number
 would do."""
 
@@ -175,8 +175,9 @@ class EventTest:
 
     def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
         """Return what one run of each input adds to the standard error of the proved parameter."""
-        v1, v2 = self.variances(np.maximum(p1, 1e-12), MANY, np.maximum(p2, 1e-12), MANY)
-        return np.sqrt(MANY * v1) + 1e-12, np.sqrt(MANY * v2) + 1e-12
+        n, least = ASYMPTOTIC_N, 1e-12
+        v1, v2 = self.variances(np.maximum(p1, least), n, np.maximum(p2, least), n)
+        return np.sqrt(n * v1) + least, np.sqrt(n * v2) + least
 
     def variances(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.limits import HUNDREDS
 from pytest_dp.symbolic.stand_ins import is_symbolic, plain
+
+MAX_ELEMENTS = 256
+"""Elements of an array whose formulas are looked for. More take longer; fewer miss late ones."""
 
 _array, _HISTOGRAM = np.array, np.histogram
 
@@ -105,7 +107,7 @@ def found_in(data: Any, depth: int = 3) -> Any:
     if isinstance(data, Cells):
         return next(filter(is_symbolic, data.flat), None)
     if isinstance(data, list | tuple) and depth:
-        inner = (found_in(value, depth - 1) for value in data[:HUNDREDS])
+        inner = (found_in(value, depth - 1) for value in data[:MAX_ELEMENTS])
         return next((value for value in inner if value is not None), None)
     return None
 

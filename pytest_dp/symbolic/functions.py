@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.limits import NESTED
 from pytest_dp.randomness.modules import Replacements
 from pytest_dp.sampling.shadowing import StandsFor
 from pytest_dp.symbolic.arrays import array_of, found_in
@@ -16,6 +15,9 @@ from pytest_dp.symbolic.numbers import Truth, number
 from pytest_dp.symbolic.stand_ins import is_symbolic
 from pytest_dp.symbolic.texts import Text
 from pytest_dp.symbolic.trace import Trace
+
+MAX_DEPTH = 5
+"""Levels of an output in which formulas are looked for. Fewer miss inner ones."""
 
 _NESTED = (np.concatenate, np.stack)
 
@@ -84,7 +86,7 @@ NAMES = {"float": StandsFor.of(float), "int": StandsFor.of(int), "len": _length}
 """Python's own functions by their names, as a mechanism finds them."""
 
 
-def _leaves(output: Any, depth: int = NESTED) -> Iterator[Any]:
+def _leaves(output: Any, depth: int = MAX_DEPTH) -> Iterator[Any]:
     """Single values in an output, in order."""
     if depth and not is_symbolic(output) and isinstance(output, list | tuple | dict | np.ndarray):
         values = output.values() if isinstance(output, dict) else output

@@ -12,11 +12,16 @@ import numpy as np
 import z3
 
 from pytest_dp.datasets.fields import fields_of, with_field
-from pytest_dp.limits import LARGEST_NUMBER, SHORT_TEXT
 from pytest_dp.symbolic.numbers import Truth, number, term
 from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.texts import text
 from pytest_dp.symbolic.trace import Trace
+
+LARGEST_NUMBER = 2.0**32
+"""Largest number that is proposed. Beyond, floats are too coarse for the noise of most
+mechanisms."""
+MAX_TEXT = 60
+"""Characters of a text that is proposed. Longer ones take z3 longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Seen:
     low: float = -LARGEST_NUMBER
     high: float = LARGEST_NUMBER
     letters: frozenset[str] = frozenset()
-    length: int = SHORT_TEXT
+    length: int = MAX_TEXT
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Seen:
@@ -35,7 +40,7 @@ class Seen:
         numbers = [v for v in values if type(v) in (int, float) and abs(v) <= LARGEST_NUMBER]
         texts = [value for value in values if type(value) is str]
         low, high = (min(numbers), max(numbers)) if numbers else (-LARGEST_NUMBER, LARGEST_NUMBER)
-        longest = max(map(len, texts), default=SHORT_TEXT)
+        longest = max(map(len, texts), default=MAX_TEXT)
         return cls(low, high, frozenset("".join(texts)), longest)
 
 
@@ -58,7 +63,7 @@ class Variable:
     def allowed(self) -> Iterable[Any]:
         """Conditions on its value: the range of a strategy, if it is known."""
         if isinstance(self.value, str):
-            yield z3.Length(self.formula) <= min(self.seen.length, SHORT_TEXT)
+            yield z3.Length(self.formula) <= min(self.seen.length, MAX_TEXT)
             letters = [z3.Re(letter) for letter in sorted(self.seen.letters)]
             letters = letters or [z3.Range(chr(32), chr(126))]
             one = z3.Union(*letters) if len(letters) > 1 else letters[0]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import z3
 
 from pytest_dp.datasets.relations import Pair, Relation
-from pytest_dp.limits import DOZENS, FEW, HUNDREDS, NOTICED_SECONDS, SEVERAL
 from pytest_dp.sampling.calling import Call
 from pytest_dp.sampling.deadline import Deadline
 from pytest_dp.symbolic.leaves import Seen
@@ -26,6 +25,24 @@ from pytest_dp.symbolic.trace import Branch, Place, Trace
 
 if TYPE_CHECKING:  # with Hypothesis, which claims about examples do without
     from pytest_dp.inputs.generated import Generated
+
+MAX_RUN_SECONDS = 1.0
+"""Seconds of one run on stand-ins. More: slow mechanisms hold up the search; fewer: they are not
+followed."""
+MAX_QUESTIONS = 256
+"""Questions to z3. More take longer; fewer leave branches unmet."""
+USUAL_LENGTH = 3
+"""Records of a dataset that runs on stand-ins begin with. More take longer; fewer miss what needs
+several."""
+MAX_ASKED = 24
+"""Questions about one branch. More take longer; fewer leave it unmet."""
+MAX_WITH_PARAMS = 8
+"""Inputs for a branch, where parameters are drawn as well. More share the search; fewer may miss
+what leaks."""
+MAX_STARTS = 8
+"""Pairs from which runs on stand-ins start. More take longer; fewer are much alike."""
+MAX_MET = 3
+"""Inputs for a branch. More share the search; fewer may miss what leaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +106,7 @@ class Explorer:
             said.append(f"z3 gave no answer in time {self._questions.unanswered:,} times")
         if self.refused:
             said.append(f"symbolic runs: {self.refused}")
-        lost = ", ".join(what for what, _ in self.concrete.most_common(FEW))
+        lost = ", ".join(what for what, _ in self.concrete.most_common(MAX_MET))
         return said + [f"symbolic runs went on with plain values after {lost}"] * bool(lost)
 
     def found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[Found]:
@@ -107,7 +124,7 @@ class Explorer:
         self._more = more
         if self._generated is not None:
             self._seen = seen_in([*pairs, *self._generated.pool])
-        chosen = sorted(pairs, key=_distance)[:SEVERAL]
+        chosen = sorted(pairs, key=_distance)[:MAX_STARTS]
         for seed in (None, 1):
             ahead = deque(chosen)
             while ahead and self._may_ask():
@@ -148,7 +165,7 @@ class Explorer:
         return [Found(replace(pair, origin=quiet), True, True) for pair in runs.stage.pairs(model)]
 
     def _run(self, pair: Pair, seed: int | None) -> _Runs | None:
-        deadline = Deadline(4 * NOTICED_SECONDS)
+        deadline = Deadline(MAX_RUN_SECONDS)
         try:
             stage = self._stage(pair)
             if stage is None:
@@ -200,24 +217,24 @@ class Explorer:
                     yield "alone", branch.place, model
 
     def _may_ask(self) -> bool:
-        return self.asked < HUNDREDS and self._more()
+        return self.asked < MAX_QUESTIONS and self._more()
 
     def _ask(self, key: tuple[Any, ...], runs: _Runs, before: list[Any], condition: Any) -> Any:
-        if self._met[key] >= FEW or not self._may_ask():
+        if self._met[key] >= MAX_MET or not self._may_ask():
             return None
         self.asked += 1
         model = self._questions.any([*runs.stage.facts, *before, condition], runs.stage.known)
         self._met[key] += model is not None
         self._met[(*key, "asked")] += 1
-        if self._met[(*key, "asked")] >= DOZENS:
-            self._met[key] = FEW
+        if self._met[(*key, "asked")] >= MAX_ASKED:
+            self._met[key] = MAX_MET
         return model
 
     def _arguments(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
         """Values for which as many branches as possible part."""
         other = {branch.key: branch for branch in runs.d2.branches}
         both = [(branch, other[branch.key]) for branch in runs.d1.branches if branch.key in other]
-        enough = SEVERAL if runs.stage.params else FEW
+        enough = MAX_WITH_PARAMS if runs.stage.params else MAX_MET
         if both and self._met["most"] < enough:
             self._met["most"] += 1
             parting = [z3.Xor(a.condition, b.condition) for a, b in both]
@@ -239,4 +256,4 @@ def _wanted(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
 def _distance(pair: Pair) -> int:
     """How far from the sizes that are easiest to think about."""
     sizes = [len(data) if hasattr(data, "__len__") else 1 for data in (pair.d1, pair.d2)]
-    return abs(max(sizes) - FEW) + 2 * (min(sizes) == 0)
+    return abs(max(sizes) - USUAL_LENGTH) + 2 * (min(sizes) == 0)

@@ -14,7 +14,11 @@ from typing import Any
 import z3
 
 from pytest_dp import clocks
-from pytest_dp.limits import MOMENT, STARTING_SECONDS
+
+POLL_SECONDS = 0.1
+"""Seconds between two looks for an answer. More: answers are seen late; fewer take longer."""
+STARTING_SECONDS = 25.0
+"""Seconds for z3's process to start. More: hangs are found later; fewer: slow machines fail."""
 
 QUESTION_SECONDS = 2.0
 """Processor seconds for a question, most of which take less than a tenth of a second.
@@ -108,7 +112,7 @@ class Questions:
         try:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
-            while sys.platform != "win32" and not self._can_read(MOMENT):
+            while sys.platform != "win32" and not self._can_read(POLL_SECONDS):
                 if clocks.seconds() > until:
                     return None
             answered: dict[str, Any] = json.loads(self._process.stdout.readline())

@@ -23,7 +23,6 @@ from pytest_dp.datasets.relations import (
     WithParams,
 )
 from pytest_dp.errors import ClaimError
-from pytest_dp.limits import LONG_DATASET, SEVERAL
 from pytest_dp.symbolic.arrays import array_of
 from pytest_dp.symbolic.functions import Rows, sized
 from pytest_dp.symbolic.leaves import (
@@ -37,6 +36,11 @@ from pytest_dp.symbolic.leaves import (
 )
 from pytest_dp.symbolic.solving import Model
 from pytest_dp.symbolic.trace import Trace
+
+MAX_SIZE = 300
+"""Records of a dataset whose size is a formula. Larger ones make runs slower."""
+MAX_STARTS = 8
+"""Places of a record that stand-ins take. More take longer; fewer miss later records."""
 
 Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
 """The pair of a strategy in which some choices are others; None if there is none."""
@@ -139,7 +143,7 @@ class Stage:
         if type(d1) is list and d1 and not fixed and relation.unit is None:  # type: ignore[union-attr]
             self._size = self._made.length(len(d1))
             size = self._size.formula
-            self._made.facts += [size >= 1, size <= LONG_DATASET]
+            self._made.facts += [size >= 1, size <= MAX_SIZE]
 
     # Choices of a strategy
 
@@ -166,7 +170,7 @@ class Stage:
         kept = {id(variable): list(variable.places) for variable in self._made.all}
         leading = first[0].value if first else None
         starts = [at for at, choice in enumerate(choices) if _same(choice, leading)]
-        for start in starts[:SEVERAL] or [0]:
+        for start in starts[:MAX_STARTS] or [0]:
             taken = {at for places in kept.values() for at in places}
             for variable in self._made.all:
                 variable.places = list(kept[id(variable)])

@@ -12,8 +12,13 @@ from typing import Any
 
 import z3
 
-from pytest_dp.limits import DOZENS, SHORT_TEXT, THOUSAND
+from pytest_dp.reprs import SHORT_LENGTH
 from pytest_dp.whose_code import is_project_file
+
+MAX_BRANCHES = 1_000
+"""Branches of a run that are noted. More take memory; fewer miss late ones."""
+MAX_HASHED = 24
+"""Formulas that are hashed and compared. More take longer; fewer count as different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class Place:
     def __str__(self) -> str:
         """Its line, as in ``line 12 `if total > 50```."""
         text = linecache.getline(self.file, self.line).strip()
-        text = text if len(text) <= SHORT_TEXT else f"{text[: SHORT_TEXT - 6]} (...)"
+        text = text if len(text) <= SHORT_LENGTH else f"{text[: SHORT_LENGTH - 6]} (...)"
         where = f"{Path(self.file).name}:{self.line}" if self.file else "the output"
         return f"{where} `{text}`" if text else where
 
@@ -75,7 +80,7 @@ class Trace:
 
     def decide(self, condition: Any, held: bool) -> bool:
         """Note a decision that is as the values have it; returns it."""
-        if len(self.branches) < THOUSAND:
+        if len(self.branches) < MAX_BRANCHES:
             self._note(_place(sys._getframe(1)), condition, held)  # noqa: SLF001
         return held
 
@@ -84,7 +89,9 @@ class Trace:
         for other, known in self._hashed:
             if other.sort() == formula.sort() and not other.eq(formula):
                 self.decide(other == formula, known == value)
-        if len(self._hashed) < DOZENS and not any(other.eq(formula) for other, _ in self._hashed):
+        if len(self._hashed) < MAX_HASHED and not any(
+            other.eq(formula) for other, _ in self._hashed
+        ):
             self._hashed.append((formula, value))
 
     def release(self, condition: Any, held: bool) -> None:

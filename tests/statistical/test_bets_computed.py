@@ -22,8 +22,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from benchmarks.attaining import leaky
-from pytest_dp.limits import RARE
 from pytest_dp.privacy import ApproximateDP, GaussianDP, Guarantee, RenyiDP, ZeroConcentratedDP
+from pytest_dp.privacy.losses import NEGLIGIBLE_TAIL
 from pytest_dp.statistics.ledger import RUNGS, Ledger, Record
 
 ROUNDING = 1e-9
@@ -215,7 +215,8 @@ def test_what_is_at_the_boundary_is_near_what_wins(name):
     ledger = Ledger(claim.times(0.6))
     q = np.array([0.7, 0.3])
     p, q = leaking(at_the_boundary(q, np.array([0.01, 0.99]), excess), q, claim.delta)
-    record = Record([1e4 * np.outer(p, q)], scores=np.log((p + RARE) / (q + RARE)))
+    odds = (p + NEGLIGIBLE_TAIL) / (q + NEGLIGIBLE_TAIL)
+    record = Record([1e4 * np.outer(p, q)], scores=np.log(odds))
     assert p @ wealth_after_a_pair(ledger, record) @ q > 1 + 1e-3
 
 

@@ -67,7 +67,7 @@ def test_many_pairs_are_capped_at_the_extremes():
 
 
 def test_large_datasets_give_fewer_pairs(monkeypatch):
-    monkeypatch.setattr("pytest_dp.inputs.deriving.MILLION", 2000 // 16)
+    monkeypatch.setattr("pytest_dp.inputs.deriving.MAX_RECORDS", 2000)
     found = pairs(inputs=[list(range(1000))], neighbors=ADD_REMOVE)
     assert sum(len(pair.d1) == 1000 for pair in found) == 3
     assert len(pairs(inputs=[list(range(20))], neighbors=ADD_REMOVE)) == 40

@@ -17,9 +17,8 @@ from pytest_dp import ClaimError, add_remove_one, audit, queries, replace_specia
 from pytest_dp.datasets import key
 from pytest_dp.datasets.relations import RELATIONS, Pair
 from pytest_dp.inputs import drawing
-from pytest_dp.inputs.generated import Generated
+from pytest_dp.inputs.generated import MIN_FIRST, Generated
 from pytest_dp.inputs.pair_strategies import neighbours
-from pytest_dp.limits import DOZENS
 from pytest_dp.strategies import histograms, neighbors
 
 pytestmark = pytest.mark.slow
@@ -60,9 +59,9 @@ def refusal(root=None, **keywords):
 )
 def test_all_pairs_are_neighbours(datasets, relation):
     made = generated(datasets, relation)
-    assert len(made.pairs) == DOZENS
+    assert len(made.pairs) == MIN_FIRST
     further = list(islice(made.propose([]), 20))
-    assert len({pair.content for pair in (*made.pairs, *further)}) == DOZENS + 20
+    assert len({pair.content for pair in (*made.pairs, *further)}) == MIN_FIRST + 20
     for pair in (*made.pairs, *further):
         assert RELATIONS[relation]().fault(pair.d1, pair.d2) == ""
         assert pair.difference
@@ -171,7 +170,7 @@ def test_what_a_strategy_asks_of_its_datasets_holds_in_each_pair(datasets, claim
     made = source(inputs=datasets, **claim)
     further = [*islice(made.generated.propose([]), 20)]
     small = made.generated.shrunk(made.given[-1], lambda pair: True, 0.1)
-    assert len({pair.content for pair in (*made.given, *further)}) == DOZENS + 20
+    assert len({pair.content for pair in (*made.given, *further)}) == MIN_FIRST + 20
     for pair in filter(None, (*made.given, *further, small)):
         assert holds(pair.d1)
         assert holds(pair.d2)
@@ -187,7 +186,7 @@ def test_entries_of_a_dict_keep_their_order():
 
 
 def test_no_neighbour_in_the_strategy(monkeypatch):
-    monkeypatch.setattr("pytest_dp.inputs.generated.THOUSAND", 100)
+    monkeypatch.setattr("pytest_dp.inputs.generated.MAX_DRAWS", 100)
     message = refusal(inputs=summing(), neighbors="replace_one")
     for part in ("with 3 to 6 records, none has a neighbour", "no part of the promise", "pairs="):
         assert part in message
@@ -234,7 +233,7 @@ def test_without_choices_pairs_are_drawn_and_stay_as_they_are(monkeypatch):
     monkeypatch.setattr(drawing, "choices_work", lambda: False)
     monkeypatch.setattr("pytest_dp.inputs.generated.choices_work", lambda: False)
     made = generated(st.lists(st.integers(0, 9), max_size=3))
-    assert len(made.pairs) == DOZENS
+    assert len(made.pairs) == MIN_FIRST
     assert [] in [side for pair in made.pairs for side in (pair.d1, pair.d2)]
     assert made.shrunk(made.pairs[0], lambda _: True) is made.pairs[0]
 
@@ -250,7 +249,7 @@ def halves(number):
 @pytest.mark.parametrize("relation", [near, halves])
 def test_functions_that_tell_neighbours(relation):
     made = source(inputs=st.integers(0, 50), neighbors=relation)
-    assert len(made.given) == DOZENS
+    assert len(made.given) == MIN_FIRST
     for pair in made.given:
         if relation is near:
             assert near(pair.d1, pair.d2)
@@ -267,7 +266,7 @@ def test_groups_and_units():
         one, other = ({user for user, _ in side} for side in (pair.d1, pair.d2))
         assert len(one ^ other) == 1
     made = source(inputs=visits, neighbors=add_remove_one(unit=0, rows=2))
-    assert len(made.given) == DOZENS
+    assert len(made.given) == MIN_FIRST
     for pair in (*made.given, *islice(made.generated.propose([]), 20)):
         for side in (pair.d1, pair.d2):
             assert max(Counter(user for user, _ in side).values(), default=0) <= 2
@@ -299,7 +298,7 @@ def test_strategies_are_found_by_name_and_from_functions(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
     for name in ("patients", "some"):
         found = source(tmp_path, inputs=f"dpg_inputs:{name}", neighbors="add_remove_one")
-        assert len(found.given) == DOZENS
+        assert len(found.given) == MIN_FIRST
         assert found.generated is not None
     assert source(inputs=lambda: PATIENTS, neighbors="add_remove_one").given
 
@@ -354,7 +353,7 @@ def test_claims_about_strategies_that_do_not_work(claim, parts):
 def test_drawn_pairs():
     data = st.lists(st.integers(0, 5), max_size=3)
     made = source(pairs=st.tuples(data, data))
-    assert len(made.given) == DOZENS
+    assert len(made.given) == MIN_FIRST
     assert all(key(pair.d1) != key(pair.d2) for pair in made.given)
     assert all(pair.difference == "" for pair in made.given)
     near = neighbors(data, "add_remove_one")

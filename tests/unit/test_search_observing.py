@@ -13,11 +13,10 @@ from pytest_dp import audit, queries
 from pytest_dp.claim import Arguments
 from pytest_dp.datasets.relations import WithParams
 from pytest_dp.errors import MechanismError
-from pytest_dp.limits import MILLION
 from pytest_dp.sampling.calling import prepare
 from pytest_dp.sampling.deadline import OutOfTime
 from pytest_dp.search import observing
-from pytest_dp.search.observing import Clock, Observer, is_too_large
+from pytest_dp.search.observing import MANY_BYTES, Clock, Observer, is_too_large
 
 SECONDS = 0.05
 
@@ -96,7 +95,7 @@ def endless(data):
         ([2, 10**9], zeros, True),
         ([10**9], listed, True),
         ([10**9], sum, False),
-        ([MILLION], listed, False),
+        ([MANY_BYTES], listed, False),
         ([10**9], refusing, False),
         ([10**9], endless, True),
         ([(10**9, 1)], lambda data: zeros(data[0]), True),
@@ -117,7 +116,7 @@ def test_memory_that_others_take_meanwhile_is_no_size(run, too_large, others):
     runs = iter(range(9))
 
     def beside_others(data):
-        kept = bytearray(4 * MILLION) if next(runs) in others else b""
+        kept = bytearray(4 * MANY_BYTES) if next(runs) in others else b""
         return run(data), kept
 
     assert is_too_large([10**9], beside_others) is too_large
@@ -134,4 +133,4 @@ def test_no_size_is_proposed_that_fills_the_memory(monkeypatch):
         return counts[0] + rng.laplace()
 
     audit(histogram, eps=1.0, inputs=queries(2), seed=1, n_jobs=1, max_samples=20_000)
-    assert 1_000 < int(os.environ["LARGEST"]) <= MILLION
+    assert 1_000 < int(os.environ["LARGEST"]) <= MANY_BYTES
