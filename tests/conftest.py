@@ -88,9 +88,11 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Name cases by their values where pytest would number them, such as ``keywords7``.
 
     None leaves the name to pytest: of numbers and texts, and where a value has no short text that
-    is the same in all processes.
+    is the same in all processes, as of sets.
     """
     if val is None or isinstance(val, str | bytes | bool | int | float | complex | re.Pattern):
+        return None
+    if has_set(val):
         return None
     try:
         if isinstance(val, dict) and val and all(isinstance(key, str) for key in val):
@@ -101,6 +103,15 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
         return None
     is_plain = text.isascii() and " at 0x" not in text and "\n" not in text
     return text if is_plain and len(text) <= MAX_ID_LENGTH else None
+
+
+def has_set(value: object) -> bool:
+    """Return whether a value is a set, or a container with one in it."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list | tuple):
+        return any(map(has_set, value))
+    return isinstance(value, set | frozenset)
 
 
 def in_short(value: object) -> str:
