@@ -25,10 +25,10 @@ from pytest_dp.oracles.aligned_pair import REPLAYS, REPLAYS_OF_LARGEST, aligned_
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.privacy.reading import guarantee
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.stand_ins import CannotInstrument
 
 REGIONS = ["north", "south", "east", "west"]
 PAIRS = 25

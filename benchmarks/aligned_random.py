@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator, default_rng
 from scipy import stats
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 
 Losses = tuple[float, float]
 """From D to D', and back."""

@@ -35,7 +35,7 @@ import numpy as np
 
 from benchmarks.common import progress, table
 from pytest_dp import audit
-from pytest_dp.errors import PytestDPError
+from pytest_dp.basics.errors import PytestDPError
 from pytest_dp.results.result import Result
 
 Mechanism = Callable[..., Any]

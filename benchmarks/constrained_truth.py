@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Twins
-from pytest_dp.datasets import key, rebuilt, records_of
+from pytest_dp.data import key, rebuilt, records_of
 
 ADD, REPLACE = "add_remove_one", "replace_one"
 

@@ -28,12 +28,12 @@ import numpy as np
 from scipy import stats
 
 from benchmarks import mechanisms
-from pytest_dp.datasets.relations import AddRemoveOne, AllQueries
-from pytest_dp.known.smooth import Smooth
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.search.families import Family, of_queries, of_records
-from pytest_dp.search.gradient import Found, Gradients
+from pytest_dp.data.relations import AddRemoveOne, AllQueries
+from pytest_dp.oracles.smooth import Smooth
+from pytest_dp.proposers.families import Family, of_queries, of_records
+from pytest_dp.proposers.gradient import Found, Gradients
+from pytest_dp.running.calling import Call
+from pytest_dp.running.deadline import Deadline
 
 EPS, N = 0.1, 4
 Interval = tuple[float, float]

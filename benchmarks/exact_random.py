@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pytest_dp.known.enumerated import Distribution
-from pytest_dp.known.enumerating import enumerated
+from pytest_dp.oracles.enumerated import Distribution
+from pytest_dp.oracles.enumerating import enumerated
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.stand_ins import CannotInstrument
 
 SUSPICIOUS = 1e-4
 """p-value from which a program is looked at again."""

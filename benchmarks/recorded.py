@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.cases import CORPUS
 from benchmarks.common import progress
 from pytest_dp import Sequential, audit
-from pytest_dp.errors import PytestDPError
+from pytest_dp.basics.errors import PytestDPError
 
 SAMPLES = 20_000
 METHODS = {"sequential": {}, "statdp": {}, "dpsniper": {"alpha": 0.01}}

@@ -33,7 +33,7 @@ import numpy as np
 
 from benchmarks.common import cpu_seconds, progress, table
 from pytest_dp import audit
-from pytest_dp.errors import PytestDPError
+from pytest_dp.basics.errors import PytestDPError
 
 Mechanism = Callable[..., Any]
 Place = Callable[..., Any]

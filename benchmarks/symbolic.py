@@ -25,16 +25,16 @@ from benchmarks.gated_symbolic import SYMBOLIC
 from benchmarks.gated_unseen import UNSEEN
 from benchmarks.worst_inputs import WORST, Worst
 from pytest_dp import audit, between
-from pytest_dp.claim import expand
-from pytest_dp.inputs import resolved, source_of
-from pytest_dp.inputs.pair_strategies import neighbours
-from pytest_dp.inputs.sources import Pair, PairSource, Tried
-from pytest_dp.sampling.calling import Call, prepare
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.search import widened
-from pytest_dp.search.constants import constants_of
-from pytest_dp.settings import Settings
-from pytest_dp.symbolic.proposing import Explorer, Found
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs.pair_strategies import neighbours
+from pytest_dp.pairs.sources import Pair, PairSource, Tried
+from pytest_dp.proposers import widened
+from pytest_dp.proposers.constants import constants_of
+from pytest_dp.proposers.proposing import Explorer, Found
+from pytest_dp.running.calling import Call, prepare
+from pytest_dp.running.copies import Pristine
 
 OLD = ("patterns", "constants", "mutation")
 MOST = 200

@@ -18,9 +18,9 @@ from benchmarks.common import count, progress, table
 from pytest_dp import Sequential
 from pytest_dp.auditors import run
 from pytest_dp.auditors.past import Past
-from pytest_dp.claim import expand
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.settings import Settings
 
 ALPHA, NIGHTS, SAMPLES = 0.05, 4, 1_500
 PAIR = {"pairs": [([1], [])], "vectorized": "size", "margin": None}

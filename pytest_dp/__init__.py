@@ -8,17 +8,17 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 _HOME = {
-    "Claimed": "claims_table",
-    "claims": "claims_table",
+    "Claimed": "claiming.claims_table",
+    "claims": "claiming.claims_table",
     "dp_claim": "declaration",
     "add_remove_one": "declaration",
     "queries": "declaration",
     "replace_one": "declaration",
     "replace_special": "declaration",
     "values": "declaration",
-    "between": "ranges",
-    "risk_claim": "risk_declaration",
-    "riskiest": "risk_declaration",
+    "between": "claiming.ranges",
+    "risk_claim": "claiming.risk_declaration",
+    "riskiest": "claiming.risk_declaration",
     "dp_command": "black_boxes",
     "dp_url": "black_boxes",
     "audit": "auditors",
@@ -32,21 +32,21 @@ _HOME = {
     "RenyiDP": "privacy",
     "PrivacyProfile": "privacy",
     "TradeOff": "privacy",
-    "DPFinder": "method_settings",
-    "DPSniper": "method_settings",
-    "Membership": "method_settings",
-    "OneRun": "method_settings",
-    "Sequential": "method_settings",
-    "StatDP": "method_settings",
-    "Claim": "claim",
-    "ClaimError": "errors",
+    "DPFinder": "claiming.method_settings",
+    "DPSniper": "claiming.method_settings",
+    "Membership": "claiming.method_settings",
+    "OneRun": "claiming.method_settings",
+    "Sequential": "claiming.method_settings",
+    "StatDP": "claiming.method_settings",
+    "Claim": "claiming.claim",
+    "ClaimError": "basics.errors",
     "InconclusiveAudit": "auditors.result",
-    "InconclusiveWarning": "errors",
-    "MechanismError": "errors",
+    "InconclusiveWarning": "basics.errors",
+    "MechanismError": "basics.errors",
     "PrivacyViolation": "auditors.result",
-    "PytestDPError": "errors",
-    "load_profile": "profiles",
-    "register_profile": "profiles",
+    "PytestDPError": "basics.errors",
+    "load_profile": "claiming.profiles",
+    "register_profile": "claiming.profiles",
 }
 
 __all__ = [
@@ -95,9 +95,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.auditors import audit
     from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
+    from pytest_dp.basics.errors import (
+        ClaimError,
+        InconclusiveWarning,
+        MechanismError,
+        PytestDPError,
+    )
     from pytest_dp.black_boxes import dp_command, dp_url
-    from pytest_dp.claim import Claim
-    from pytest_dp.claims_table import Claimed, claims
+    from pytest_dp.claiming.claim import Claim
+    from pytest_dp.claiming.claims_table import Claimed, claims
+    from pytest_dp.claiming.method_settings import (
+        DPFinder,
+        DPSniper,
+        Membership,
+        OneRun,
+        Sequential,
+        StatDP,
+    )
+    from pytest_dp.claiming.profiles import load_profile, register_profile
+    from pytest_dp.claiming.ranges import between
+    from pytest_dp.claiming.risk_declaration import risk_claim, riskiest
     from pytest_dp.declaration import (
         add_remove_one,
         dp_claim,
@@ -106,20 +123,10 @@ if TYPE_CHECKING:
         replace_special,
         values,
     )
-    from pytest_dp.errors import (
-        ClaimError,
-        InconclusiveWarning,
-        MechanismError,
-        PytestDPError,
-    )
     from pytest_dp.estimating import LossEstimate, estimate
-    from pytest_dp.method_settings import DPFinder, DPSniper, Membership, OneRun, Sequential, StatDP
     from pytest_dp.privacy import PrivacyProfile, RenyiDP, TradeOff
-    from pytest_dp.profiles import load_profile, register_profile
-    from pytest_dp.ranges import between
     from pytest_dp.results.outcome import Blame
     from pytest_dp.results.result import Counterexample
-    from pytest_dp.risk_declaration import risk_claim, riskiest
     from pytest_dp.risks import MembershipRisk, membership_risk
 
 

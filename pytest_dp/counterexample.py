@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_dp.arrays import Bools
-from pytest_dp.datasets import describe
+from pytest_dp.basics.arrays import Bools
+from pytest_dp.basics.reprs import SHORT_LENGTH
+from pytest_dp.data import describe
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.hashing import hashes
@@ -22,7 +23,6 @@ from pytest_dp.outputs.relations import Relation, without_noise
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.readers.lattices import Remainder
-from pytest_dp.reprs import SHORT_LENGTH
 from pytest_dp.results.result import Counterexample
 
 KEPT_RANK = 0.8

@@ -1,7 +1,7 @@
 """Decorators for production code: ``@dp_claim``, ``queries`` and ``values``.
 
 Production code imports this module, so it stays on the cheapest corner of the standard library and
-never raises: a claim is only recorded here. It is validated (`pytest_dp.claim`) when it is audited,
+never raises: a claim is only recorded here. It is validated (`claiming.claim`) when it is audited,
 so that a mistake in a claim turns a test red and never breaks an import in production.
 """
 
@@ -260,7 +260,7 @@ def record_claim(keywords: dict[str, Any]) -> Callable[[F], F]:
         try:
             setattr(mechanism, ATTRIBUTE, (declaration, *earlier))
         except (AttributeError, TypeError):
-            from pytest_dp.errors import ClaimError
+            from pytest_dp.basics.errors import ClaimError
 
             raise ClaimError(
                 f"A claim cannot be attached to {mechanism!r}, which takes no attributes. "

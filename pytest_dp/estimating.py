@@ -11,33 +11,33 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from pytest_dp import clocks
 from pytest_dp.auditors import audit
 from pytest_dp.auditors.known import REFUTED, Deriving
-from pytest_dp.claim import expand
-from pytest_dp.clocks import QUIET_SECONDS
-from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.inputs import resolved, source_of
-from pytest_dp.keywords import PRIVACY
-from pytest_dp.known.enumerated import EnumeratedPair
-from pytest_dp.known.enumerating import TOO_MANY
-from pytest_dp.known.factors import compare, law_of
+from pytest_dp.basics import clocks
+from pytest_dp.basics.clocks import QUIET_SECONDS
+from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.basics.reprs import on_one_line
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.keywords import PRIVACY
+from pytest_dp.claiming.settings import seed_of
 from pytest_dp.oracles.aligned_pair import REPLAYS_OF_LARGEST
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
+from pytest_dp.oracles.enumerated import EnumeratedPair
+from pytest_dp.oracles.enumerating import TOO_MANY
+from pytest_dp.oracles.factors import compare, law_of
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.outputs.outcome import all_raised
-from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.pairs import resolved, source_of
 from pytest_dp.report import numbers
-from pytest_dp.reprs import on_one_line
 from pytest_dp.results.outcome import Estimate, Mode
 from pytest_dp.results.result import Counterexample
-from pytest_dp.sampling.calling import Call, prepare
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, ended_if_hung, interruptible
-from pytest_dp.settings import seed_of
+from pytest_dp.running.calling import Call, prepare
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.copies import CannotCopy, Pristine
+from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung, interruptible
+from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA, delta_lower
 
 CLAIMED = 1e-3

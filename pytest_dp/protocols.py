@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from pytest_dp.claim import Promise
-    from pytest_dp.datasets.relations import Pair, Relation
-    from pytest_dp.inputs.sources import PairSource
+    from pytest_dp.claiming.claim import Promise
+    from pytest_dp.claiming.settings import Settings
+    from pytest_dp.data.relations import Pair, Relation
     from pytest_dp.outputs.feature import Feature
     from pytest_dp.outputs.features import Sample
+    from pytest_dp.pairs.sources import PairSource
     from pytest_dp.privacy.guarantees import Guarantee
     from pytest_dp.results.outcome import Blame
-    from pytest_dp.sampling.calling import Call
-    from pytest_dp.settings import Settings
+    from pytest_dp.running.calling import Call
 
 
 class Method(Protocol):

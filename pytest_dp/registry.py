@@ -27,8 +27,8 @@ _PARTS: dict[Kind, dict[str, Any]] = {
         "one_run": "pytest_dp.methods.one_run:audit",
         "membership": "pytest_dp.methods.membership:audit",
     },
-    "search": {"inputs": "pytest_dp.search"},
-    "explainer": {"blame": "pytest_dp.blame:explain"},
+    "search": {"inputs": "pytest_dp.proposers"},
+    "explainer": {"blame": "pytest_dp.explain:explain"},
     "reader": {
         "parsed": "pytest_dp.readers.parsed:parsed_features",
         "texts": "pytest_dp.readers.text_features:text_features",

@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from pytest_dp.arrays import Floats
-from pytest_dp.checks import whole
-from pytest_dp.claim import Arguments, expand
-from pytest_dp.datasets.equality import key
-from pytest_dp.datasets.types import type_of
-from pytest_dp.errors import ClaimError, MechanismError, invalid
-from pytest_dp.inputs import resolved
-from pytest_dp.inputs.resolving import resolve_data
-from pytest_dp.inputs.targets import Target
-from pytest_dp.method_settings import Membership
+from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.errors import ClaimError, MechanismError, invalid
+from pytest_dp.basics.reprs import SHORT_LENGTH, on_one_line
+from pytest_dp.claiming.checks import whole
+from pytest_dp.claiming.claim import Arguments, expand
+from pytest_dp.claiming.method_settings import Membership
+from pytest_dp.claiming.risk_declaration import Riskiest
+from pytest_dp.claiming.settings import seed_of
+from pytest_dp.data.equality import key
+from pytest_dp.data.types import type_of
 from pytest_dp.methods.membership import seen_of
 from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import SHORT_LENGTH, on_one_line
-from pytest_dp.risk_declaration import Riskiest
-from pytest_dp.sampling.calling import Call, prepare
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, ended_if_hung
-from pytest_dp.sampling.sampler import Draw, Sampler
-from pytest_dp.sampling.streams import Purpose, claim_seed
-from pytest_dp.settings import seed_of
+from pytest_dp.pairs import resolved
+from pytest_dp.pairs.resolving import resolve_data
+from pytest_dp.pairs.targets import Target
+from pytest_dp.running.calling import Call, prepare
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung
+from pytest_dp.running.sampler import Draw, Sampler
+from pytest_dp.running.streams import Purpose, claim_seed
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.auc import area
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA

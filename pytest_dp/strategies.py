@@ -32,10 +32,10 @@ from typing import Any, Literal
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from pytest_dp.basics.errors import invalid
+from pytest_dp.claiming.keywords import read_one
 from pytest_dp.declaration import Neighbors
-from pytest_dp.errors import invalid
-from pytest_dp.inputs.pair_strategies import neighbouring
-from pytest_dp.keywords import read_one
+from pytest_dp.pairs.pair_strategies import neighbouring
 
 __all__ = ["categories", "histograms", "neighbors", "numbers", "records", "tables"]
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, settings
 
-from pytest_dp.profiles import _CI_VARIABLES
+from pytest_dp.claiming.profiles import _CI_VARIABLES
 
 pytest_plugins = ["pytester"]
 
@@ -53,7 +53,7 @@ def _without_blame(monkeypatch):
 
     Looking for them takes several times as long as a small audit does.
     """
-    monkeypatch.setattr("pytest_dp.blame.blame_lines", lambda *_: ())
+    monkeypatch.setattr("pytest_dp.explain.blame_lines", lambda *_: ())
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def _by_samples(monkeypatch):
 @pytest.fixture
 def few_pairs(monkeypatch):
     """Strategies are drawn from less often before an audit: most of its time, where it is short."""
-    monkeypatch.setattr("pytest_dp.inputs.generated.POOL", 30)
-    monkeypatch.setattr("pytest_dp.inputs.pair_strategies.POOL", 20)
+    monkeypatch.setattr("pytest_dp.pairs.generated.POOL", 30)
+    monkeypatch.setattr("pytest_dp.pairs.pair_strategies.POOL", 20)
 
 
 @pytest.fixture

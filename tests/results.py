@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import Claim, Promise
+from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.record import Record, claim_fields
 from pytest_dp.results.pictures import Bar, Histogram, Pictures

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.constrained import ZOO
 from benchmarks.constrained_random import kind
 from benchmarks.constrained_truth import inside, loss
-from pytest_dp.datasets import rebuilt, records_of
-from pytest_dp.keywords import read_one
+from pytest_dp.claiming.keywords import read_one
+from pytest_dp.data import rebuilt, records_of
 
 NAMES = [twins.name for twins in ZOO]
 

@@ -14,8 +14,8 @@ from scipy.stats import laplace as laplace_law
 from benchmarks import mechanisms, truth, vectorized
 from benchmarks.cases import CORPUS, STATDP
 from pytest_dp import queries
-from pytest_dp.claim import expand
-from pytest_dp.inputs import pairs_of
+from pytest_dp.claiming.claim import expand
+from pytest_dp.pairs import pairs_of
 
 SAMPLES = {"scalar": 4_000, "vectorized": 40_000}
 

@@ -9,37 +9,37 @@ from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
-from pytest_dp import clocks
 from pytest_dp.auditors.confirming import confirmed
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.past import NOTHING, Past, note_of
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import Claim, Promise, expand
-from pytest_dp.clocks import QUIET_SECONDS
-from pytest_dp.datasets.conversion import kind_of, rebuilt
-from pytest_dp.datasets.record_relations import OfRecords
+from pytest_dp.basics import clocks
+from pytest_dp.basics.clocks import QUIET_SECONDS
+from pytest_dp.basics.errors import ClaimError, MechanismError, invalid
+from pytest_dp.basics.faults import describe_error, note_fault, pop_noted
+from pytest_dp.basics.reprs import on_one_line
+from pytest_dp.claiming.claim import Claim, Promise, expand
+from pytest_dp.claiming.method_settings import Method, OneRun
+from pytest_dp.claiming.settings import Settings, seed_of, settings_for, unused_settings
+from pytest_dp.data.conversion import kind_of, rebuilt
+from pytest_dp.data.record_relations import OfRecords
 from pytest_dp.declaration import dp_claim
-from pytest_dp.errors import ClaimError, MechanismError, invalid
-from pytest_dp.faults import describe_error, note_fault, pop_noted
-from pytest_dp.inputs import Pair, resolved, source_of
-from pytest_dp.inputs.canaries import check_relation
-from pytest_dp.inputs.sources import PairSource
-from pytest_dp.method_settings import Method, OneRun
+from pytest_dp.pairs import Pair, resolved, source_of
+from pytest_dp.pairs.canaries import check_relation
+from pytest_dp.pairs.sources import PairSource
 from pytest_dp.protocols import Explainer, Search, Violation
 from pytest_dp.registry import load, names
-from pytest_dp.reprs import on_one_line
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.deadline import (
+from pytest_dp.running.calling import prepare
+from pytest_dp.running.deadline import (
     Deadline,
     OutOfTime,
     ended_if_native,
     interrupt_if_hung,
     within,
 )
-from pytest_dp.sampling.sampler import Progress
-from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.settings import Settings, seed_of, settings_for, unused_settings
+from pytest_dp.running.sampler import Progress
+from pytest_dp.running.streams import claim_seed
 
 BLAME_SECONDS = 3.0
 """Seconds in which lines are blamed. More: a red build waits; fewer: no line is named for slow

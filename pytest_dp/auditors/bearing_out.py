@@ -16,14 +16,14 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, estimate_of, hold_against
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.checks import is_strategy
-from pytest_dp.known import KnownPair, parameter_of
-from pytest_dp.known.doubts import content_of, doubt_about
+from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.oracles.aligned_pair import AlignedPair
+from pytest_dp.oracles.doubts import content_of, doubt_about
+from pytest_dp.oracles.known_pairs import KnownPair, parameter_of
 from pytest_dp.oracles.rows import check_rows
-from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Estimate
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 RESERVED = 0.2

@@ -1,4 +1,4 @@
-"""Bets by the betting loop (`pytest_dp.auditing`), on runs of a claim's mechanism.
+"""Bets by the betting loop (`pytest_dp.betting`), on runs of a claim's mechanism.
 
 The loop says which pair is next and what is bet; this says how a pair is run, what its outputs are
 asked, and when enough is known. What is drawn depends on counts and outputs alone.
@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from pytest_dp.auditing.betting_loop import FIRST_BATCH, BettingLoop
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.claim_runs import ClaimRuns
 from pytest_dp.auditors.context import RESERVE, Context
@@ -27,12 +26,13 @@ from pytest_dp.auditors.stopping import (
     pairs_for_worst,
     runs_to_margin,
 )
-from pytest_dp.inputs import Pair
-from pytest_dp.inputs.sources import PairSource
+from pytest_dp.betting.betting_loop import FIRST_BATCH, BettingLoop
+from pytest_dp.claiming.settings import NO_MARGIN
+from pytest_dp.pairs import Pair
+from pytest_dp.pairs.sources import PairSource
 from pytest_dp.results.evidence import Evidence, e_value
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.streams import Purpose
-from pytest_dp.settings import NO_MARGIN
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.ledger import Ledger, suspicion
 from pytest_dp.statistics.power import DELTAS, PlannedBets, rarest_leak
 

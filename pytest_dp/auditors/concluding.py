@@ -42,14 +42,14 @@ from pytest_dp.auditors.strongest import (
     seen_before,
     strongest,
 )
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.basics.reprs import SHORT_LENGTH, plural
 from pytest_dp.counterexample import in_one_sentence
-from pytest_dp.datasets import describe
-from pytest_dp.errors import MechanismError
-from pytest_dp.reprs import SHORT_LENGTH, plural
+from pytest_dp.data import describe
+from pytest_dp.pairs.unreached import in_words
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
-from pytest_dp.sampling.deadline import OutOfTime, within
-from pytest_dp.sensitivity.unreached import in_words
+from pytest_dp.running.deadline import OutOfTime, within
 from pytest_dp.statistics.power import DELTAS
 from pytest_dp.statistics.proofs import Bound
 

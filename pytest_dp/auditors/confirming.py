@@ -23,7 +23,6 @@ from typing import Any, Never
 
 import numpy as np
 
-from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.importing import drawn_at_the_import
 from pytest_dp.auditors.independence import (
@@ -45,20 +44,21 @@ from pytest_dp.auditors.starting_afresh import (
     seconds_left,
     seconds_to_start,
 )
+from pytest_dp.basics.arrays import Outputs, join_outputs
+from pytest_dp.basics.errors import DependentRuns
+from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.counterexample import in_one_sentence
-from pytest_dp.errors import DependentRuns
-from pytest_dp.inputs import Pair
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.outcome import Raised, all_raised
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.reprs import safe_repr
-from pytest_dp.sampling.alarm import HUNG_SECONDS
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.opened_files import ASKED, record_opened_files
-from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.pairs import Pair
+from pytest_dp.running.alarm import HUNG_SECONDS
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.opened_files import ASKED, record_opened_files
+from pytest_dp.running.sampler import Draw
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
 

@@ -8,22 +8,22 @@ from typing import Any
 
 from joblib import cpu_count
 
-from pytest_dp import clocks
-from pytest_dp.attacks.expected_bounds import PlannedTest
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.claim import Claim
-from pytest_dp.datasets import describe
-from pytest_dp.errors import DependentRuns, MechanismError
-from pytest_dp.inputs import Pair
-from pytest_dp.inputs.sources import PairSource
+from pytest_dp.basics import clocks
+from pytest_dp.basics.errors import DependentRuns, MechanismError
+from pytest_dp.betting.expected_bounds import PlannedTest
+from pytest_dp.claiming.claim import Claim
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.data import describe
+from pytest_dp.pairs import Pair
+from pytest_dp.pairs.sources import PairSource
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.result import Verdict
 from pytest_dp.results.screened import Screened
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.sampler import Progress, Sampler
-from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.settings import Settings
+from pytest_dp.running.calling import Call
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.sampler import Progress, Sampler
+from pytest_dp.running.streams import claim_seed
 
 MAX_REPLAYS = 2_048
 """Runs beside the samples that an audit may take, at most. More take longer; fewer: losses are not

@@ -17,23 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Ints
-from pytest_dp.attacks.bars import Bars, bars_of
-from pytest_dp.attacks.expected_bounds import first_share
-from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.tally import Hits, Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.moving import movement_sentence
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
+from pytest_dp.basics.arrays import Ints
+from pytest_dp.betting.bars import Bars, bars_of
+from pytest_dp.betting.expected_bounds import first_share
+from pytest_dp.betting.scores import Attack
+from pytest_dp.betting.tally import Hits, Tally
 from pytest_dp.counterexample import diagnose
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.results.pictures import Histogram
 from pytest_dp.results.result import Counterexample
-from pytest_dp.sampling.deadline import OutOfTime, within
-from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import Purpose, stream
+from pytest_dp.running.deadline import OutOfTime, within
+from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.running.sampler import Draw
+from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
 from pytest_dp.statistics.counts import NO_COUNTS, Counts

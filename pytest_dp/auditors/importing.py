@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pytest_dp.arrays import Outputs, join_outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.independence import examples_of, told_apart
 from pytest_dp.auditors.starting_afresh import by_chance, keep_answers, seconds_left
+from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline, OutOfTime
 
 MAX_RUNS = 512
 """Runs on either input after each import. Fewer miss noise of the import beneath larger noise of

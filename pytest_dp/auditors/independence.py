@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.auditors.starting_afresh import Copies, binary_events
+from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
+from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.reprs import safe_repr
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
 

@@ -11,14 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from pytest_dp.arrays import Outputs
-from pytest_dp.attacks.binning import Binning
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.inputs import Pair
-from pytest_dp.known import KnownPair, parameter_of
-from pytest_dp.known.factors import compare, law_of
+from pytest_dp.basics.arrays import Outputs
+from pytest_dp.betting.binning import Binning
 from pytest_dp.oracles.aligned_pair import (
     REPLAYS,
     REPLAYS_OF_LARGEST,
@@ -28,14 +25,17 @@ from pytest_dp.oracles.aligned_pair import (
     replays_of_each,
 )
 from pytest_dp.oracles.checking import Memory
+from pytest_dp.oracles.factors import compare, law_of
+from pytest_dp.oracles.known_pairs import KnownPair, parameter_of
 from pytest_dp.oracles.shift_loss import LossBound
+from pytest_dp.pairs import Pair
 from pytest_dp.privacy import Guarantee, gaussian_sigma
-from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Estimate, Mode
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.sampler import Draw
+from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 ROUNDING = 1e-9

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.strongest import CUT_OFF, length_of
+from pytest_dp.basics.reprs import plural
 from pytest_dp.report import numbers
-from pytest_dp.reprs import plural
 
 LONG_DATASET = 300
 """Records from which a slow audit is advised to take fewer. Larger and smaller: advice alone."""

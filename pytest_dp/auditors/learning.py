@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pytest_dp.arrays import Bools
-from pytest_dp.attacks import Posterior, check_by_itself, fit
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.basics.arrays import Bools
+from pytest_dp.betting.models import Posterior, check_by_itself, fit
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import affordable
 from pytest_dp.outputs.table import Table

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from pytest_dp.arrays import Ints
-from pytest_dp.attacks.binning import Reader
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState, joints_of, make_room
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.basics.arrays import Ints
+from pytest_dp.betting.binning import Reader
 from pytest_dp.outputs.table import concatenate
 from pytest_dp.outputs.targeted import target_of
-from pytest_dp.sampling.deadline import Deadline, within
+from pytest_dp.running.deadline import Deadline, within
 
 
 def draw_batch(

@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Ints
-from pytest_dp.attacks import quantities
-from pytest_dp.attacks.binning import (
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pool import Pool
+from pytest_dp.basics.arrays import Bools, Ints
+from pytest_dp.betting.binning import (
     Binning,
     joint_counts,
 )
-from pytest_dp.auditing.pair_queue import PairStatus
-from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pool import Pool
+from pytest_dp.betting.models import quantities
+from pytest_dp.betting.pair_queue import PairStatus
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import user_features
 from pytest_dp.outputs.screening import choose
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.targeted import Targeted
 from pytest_dp.privacy import Guarantee
-from pytest_dp.sampling.sampler import Draw
+from pytest_dp.running.sampler import Draw
 from pytest_dp.statistics.ledger import Record, suspicion
 
 MAX_PLACES = 256

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from pytest_dp.auditing.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.inputs import Pair
-from pytest_dp.inputs.sources import PairSource, Tried
+from pytest_dp.betting.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
 from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs
+from pytest_dp.pairs import Pair
+from pytest_dp.pairs.sources import PairSource, Tried
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.ledger import suspicion
 

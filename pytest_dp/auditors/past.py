@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pytest_dp.claim import Promise
-from pytest_dp.datasets.relations import Pair
+from pytest_dp.claiming.claim import Promise
+from pytest_dp.data.relations import Pair
 from pytest_dp.results.evidence import Evidence, e_value
 
 

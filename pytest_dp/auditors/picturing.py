@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
 from pytest_dp.auditors.held_out import Tested
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, round_for_drawing
 from pytest_dp.statistics.proofs import Bound
 

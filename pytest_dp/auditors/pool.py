@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Any
 
-from pytest_dp.arrays import join_outputs
 from pytest_dp.auditors.context import Context
-from pytest_dp.datasets import describe
-from pytest_dp.errors import MechanismError
+from pytest_dp.basics.arrays import join_outputs
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.basics.reprs import on_one_line
+from pytest_dp.data import describe
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.iterators import MAX_ELEMENTS, was_cut
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.reprs import on_one_line
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.sampler import used_up
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.sampler import used_up
 
 NEARLY_ALL = 0.9
 """Share of the outputs that are empty, where nothing tells inputs apart. Larger and smaller:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_dp.arrays import Outputs
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.datasets import describe, kind_of
-from pytest_dp.datasets.conversion import length
+from pytest_dp.basics.arrays import Outputs
+from pytest_dp.basics.reprs import LABEL_LENGTH
+from pytest_dp.data import describe, kind_of
+from pytest_dp.data.conversion import length
 from pytest_dp.outputs.outcome import all_equal, all_raised
-from pytest_dp.reprs import LABEL_LENGTH
 
 
 def skip_rejected_input(context: Context, pairs: ClaimPairs, state: PairState) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_dp.errors import PytestDPError
+from pytest_dp.basics.errors import PytestDPError
 from pytest_dp.results.result import Result
 
 

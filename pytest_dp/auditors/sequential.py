@@ -17,11 +17,11 @@ from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
 from pytest_dp.auditors.context import RESERVE, Context
 from pytest_dp.auditors.known import Known, known_of
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.row_aligned import TRIAL_RUNS
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.running.row_aligned import TRIAL_RUNS
+from pytest_dp.running.streams import Purpose
 
 COUPLED_SHARE = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.pair_state import PairState, edge
-from pytest_dp.datasets.relations import OfRecords, Pair
-from pytest_dp.errors import MechanismError
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.data.relations import OfRecords, Pair
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.per_run import CannotCouple
 
 SHRINKING_TIME = 0.5
 """Share of the time for what is shown in which smaller pairs are looked for. Larger: bounds are

@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Outputs, join_outputs
-from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.tally import Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.basics.arrays import Bools, Outputs, join_outputs
+from pytest_dp.basics.reprs import safe_repr
+from pytest_dp.betting.scores import Attack
+from pytest_dp.betting.tally import Tally
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.paired_outputs import leaves_of
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.reprs import safe_repr
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.sharing import surprise
-from pytest_dp.sampling.subject import Subject
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.sharing import surprise
+from pytest_dp.running.subject import Subject
 from pytest_dp.statistics.assumptions import NOT_IID
 
 LEAST_RUNS = 16

@@ -10,17 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
-from pytest_dp.attacks.binning import ByScore, Reader
-from pytest_dp.attacks.expected_bounds import (
-    Choice,
-    PlannedTest,
-    cautious,
-    first_share,
-    likelier_first,
-)
-from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.threshold import best_cut, cuts_at
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
@@ -36,10 +25,21 @@ from pytest_dp.auditors.witness import (
     with_examples,
     witness_of,
 )
+from pytest_dp.basics.arrays import Floats, Ints
+from pytest_dp.betting.binning import ByScore, Reader
+from pytest_dp.betting.expected_bounds import (
+    Choice,
+    PlannedTest,
+    cautious,
+    first_share,
+    likelier_first,
+)
+from pytest_dp.betting.scores import Attack
+from pytest_dp.betting.threshold import best_cut, cuts_at
 from pytest_dp.privacy import HockeyStick, Renyi
 from pytest_dp.results.result import Distance
-from pytest_dp.sampling.deadline import OutOfTime, within
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.running.deadline import OutOfTime, within
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.divergence_bets import best_bet
 from pytest_dp.statistics.event_bets import event_growth

@@ -10,26 +10,26 @@ from typing import Any, cast
 
 import numpy as np
 
-from pytest_dp.arrays import Bools
-from pytest_dp.attacks.binning import ByScore
-from pytest_dp.attacks.expected_bounds import (
+from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.basics.arrays import Bools
+from pytest_dp.betting.binning import ByScore
+from pytest_dp.betting.expected_bounds import (
     Choice,
     PlannedTest,
     choice_of,
     likelier_first,
     rough_bounds,
 )
-from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
-from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.betting.scores import Attack
+from pytest_dp.betting.telling import digits_for, told_by, typical_outputs
 from pytest_dp.counterexample import KEPT_RANK, simplest
-from pytest_dp.inputs import Pair
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.table import Table
+from pytest_dp.pairs import Pair
 from pytest_dp.statistics.event_bets import event_growth
 from pytest_dp.statistics.event_ranking import rank_for
 

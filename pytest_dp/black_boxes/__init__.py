@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pytest_dp.basics.errors import invalid
 from pytest_dp.black_boxes.boxes import Program, Service
-from pytest_dp.errors import invalid
 
 
 def dp_command(

@@ -27,11 +27,11 @@ from time import sleep
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from pytest_dp import clocks
+from pytest_dp.basics import clocks
+from pytest_dp.basics.errors import CannotRun, invalid
+from pytest_dp.basics.reprs import SHORT_LENGTH, on_one_line
 from pytest_dp.black_boxes.texts import decode_answer, encode_data, value_of
-from pytest_dp.errors import CannotRun, invalid
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import SHORT_LENGTH, on_one_line
 
 MAX_STDERR_LINES = 8
 """Last lines of what a program writes to stderr that an error shows. More hide the rest; fewer may

@@ -14,8 +14,8 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
-from pytest_dp.datasets.equality import is_missing
-from pytest_dp.datasets.types import type_of
+from pytest_dp.data.equality import is_missing
+from pytest_dp.data.types import type_of
 
 OWN = "; give send= a function that makes text of the data"
 

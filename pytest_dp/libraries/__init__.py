@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.keywords import PRIVACY
+from pytest_dp.basics.errors import ClaimError, invalid
+from pytest_dp.claiming.keywords import PRIVACY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

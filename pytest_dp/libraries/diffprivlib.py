@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pytest_dp.claims_table import Claimed
+from pytest_dp.basics.errors import ClaimError, invalid
+from pytest_dp.claiming.claims_table import Claimed
 from pytest_dp.declaration import values
-from pytest_dp.errors import ClaimError, invalid
 from pytest_dp.libraries import import_library, refuse_promises
 
 

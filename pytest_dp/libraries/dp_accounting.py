@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_dp.errors import invalid
+from pytest_dp.basics.errors import invalid
 from pytest_dp.libraries import import_library, profile
 from pytest_dp.privacy import PrivacyProfile
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.claims_table import Claimed
+from pytest_dp.basics.errors import ClaimError, invalid
+from pytest_dp.claiming.claims_table import Claimed
 from pytest_dp.declaration import Queries, add_remove_one, queries, replace_one, values
-from pytest_dp.errors import ClaimError, invalid
-from pytest_dp.inputs import patterns
 from pytest_dp.libraries import import_library, profile, refuse_promises
+from pytest_dp.pairs import patterns
 
 ROUNDING = 1e-9
 """Relative error of a distance. Larger: what is a little too far passes; smaller: rounding refuses

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
-from pytest_dp.datasets import describe_record, records_of
-from pytest_dp.datasets.cells import cells_of
-from pytest_dp.datasets.fields import fields_of
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.data import describe_record, records_of
+from pytest_dp.data.cells import cells_of
+from pytest_dp.data.fields import fields_of
 from pytest_dp.methods.membership_attacks import ASKED, Asking
 
 MAX_NUMBERS = 1_000_000

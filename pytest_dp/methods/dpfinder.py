@@ -1,7 +1,7 @@
 """DP-Finder: move inputs along the gradient of the loss, and count on fresh samples what it found.
 
-Restarts of `pytest_dp.search.gradient` end with pairs of inputs, each with an estimate of its loss
-by correlated runs of copies (M-CLT), which is told as such. Where that is above the claim, the
+Restarts of `proposers.gradient` end with pairs of inputs, each with an estimate of its loss by
+correlated runs of copies (M-CLT), which is told as such. Where that is above the claim, the
 output that it is of is what is tested; else the best pairs are looked at beside those that the
 claim gives, as by StatDP. One event is counted once on held-out samples, as by DP-Sniper. So the
 bound is exact, whatever the search did; the paper has a solver for probabilities in that place.
@@ -19,24 +19,24 @@ from functools import partial
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness, conjunction
-from pytest_dp.datasets import describe
-from pytest_dp.inputs import Pair
-from pytest_dp.known.smoothed import Output
-from pytest_dp.method_settings import DPFinder
+from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.reprs import LABEL_LENGTH, plural
+from pytest_dp.claiming.method_settings import DPFinder
+from pytest_dp.data import describe
 from pytest_dp.methods.searching import PairSearch
 from pytest_dp.methods.statdp import suspect
 from pytest_dp.methods.two_stage import search_then_test
+from pytest_dp.oracles.smoothed import Output
 from pytest_dp.outputs.features import features
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.reprs import LABEL_LENGTH, plural
-from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.search.families import families_of
-from pytest_dp.search.gradient import MIN_SHARE, Gradients, gradients_of
+from pytest_dp.pairs import Pair
+from pytest_dp.proposers.families import families_of
+from pytest_dp.proposers.gradient import MIN_SHARE, Gradients, gradients_of
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.statistics.proofs import SHARP
 
 OUTSIDE_SHARE = 0.5

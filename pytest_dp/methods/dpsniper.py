@@ -18,16 +18,16 @@ from functools import partial
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Outputs
-from pytest_dp.attacks import Posterior
-from pytest_dp.attacks.expected_bounds import Choice, likelier_first
-from pytest_dp.attacks.scores import Attack, scores
-from pytest_dp.attacks.tally import Tally
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.strongest import best_threshold, read_in_time
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
+from pytest_dp.basics.arrays import Floats, Outputs
+from pytest_dp.betting.expected_bounds import Choice, likelier_first
+from pytest_dp.betting.models import Posterior
+from pytest_dp.betting.scores import Attack, scores
+from pytest_dp.betting.tally import Tally
 from pytest_dp.methods.searching import (
     MIN_FITTED,
     PairSearch,
@@ -37,9 +37,9 @@ from pytest_dp.methods.searching import (
 )
 from pytest_dp.methods.two_stage import left_to_test, search_then_test
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.sampler import Draw
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.proofs import PUBLISHED, SHARP
 

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.datasets import describe_record
-from pytest_dp.datasets.conversion import length
-from pytest_dp.datasets.equality import equality_key
-from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.inputs.targets import Target
+from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.data import describe_record
+from pytest_dp.data.conversion import length
+from pytest_dp.data.equality import equality_key
 from pytest_dp.methods.membership_attacks import (
     ASKED,
     RAISED,
@@ -36,12 +35,13 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.pairs.targets import Target
 from pytest_dp.results.outcome import Risk
 from pytest_dp.results.result import Verdict
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.sampler import Draw, Sampler
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.sampler import Draw, Sampler
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.auc import AreaBets, area, resolution
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Outputs
-from pytest_dp.attacks import fit
-from pytest_dp.datasets.cells import cells_of, record_cells
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.arrays import Floats, Outputs
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.reprs import on_one_line
+from pytest_dp.betting.models import fit
+from pytest_dp.data.cells import cells_of, record_cells
 from pytest_dp.methods.ridge import fit_ridge
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
@@ -24,7 +25,6 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.targeted import target_record
 from pytest_dp.outputs.user_features import name_of
-from pytest_dp.reprs import on_one_line
 
 MIN_PROBABILITY = 1e-12
 """Probability that a prediction counts with, at least: 0 would be an infinite score. Larger: sure

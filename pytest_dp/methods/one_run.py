@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Ints
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.bisection import smallest
-from pytest_dp.errors import ClaimError, MechanismError
-from pytest_dp.inputs.canaries import Canaries
-from pytest_dp.method_settings import OneRun
+from pytest_dp.basics.arrays import Ints
+from pytest_dp.basics.bisection import smallest
+from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.basics.reprs import plural
+from pytest_dp.claiming.method_settings import OneRun
 from pytest_dp.methods.canary_scores import canary_scores
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import plural
+from pytest_dp.pairs.canaries import Canaries
 from pytest_dp.results.evidence import e_value
 from pytest_dp.results.result import Verdict
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.streams import Purpose, stream
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics import one_run as evidence
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA

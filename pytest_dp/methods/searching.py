@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from pytest_dp.arrays import Bools
-from pytest_dp.attacks import Posterior
-from pytest_dp.auditing.detector import Detector, fit_score
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.learning import check_users_parts, fit_chosen, outputs_to_learn
 from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
@@ -21,10 +18,13 @@ from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.pool import Pool, always_raises
 from pytest_dp.auditors.rejected_inputs import skip_rejected_input
-from pytest_dp.inputs import Pair
-from pytest_dp.inputs.sources import PairSource
+from pytest_dp.basics.arrays import Bools
+from pytest_dp.betting.detector import Detector, fit_score
+from pytest_dp.betting.models import Posterior
 from pytest_dp.outputs.table import Table
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, within
+from pytest_dp.pairs import Pair
+from pytest_dp.pairs.sources import PairSource
+from pytest_dp.running.deadline import Deadline, OutOfTime, within
 from pytest_dp.statistics.ledger import Record
 
 MIN_RUNS = 20

@@ -19,12 +19,12 @@ from functools import partial
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.attacks.expected_bounds import apart, likelier_first
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.witness import Witness
+from pytest_dp.basics.arrays import Bools, Floats, Ints
+from pytest_dp.betting.expected_bounds import apart, likelier_first
 from pytest_dp.counterexample import simplest
 from pytest_dp.methods.searching import PairSearch, search_by_halving
 from pytest_dp.methods.two_stage import search_then_test

@@ -16,13 +16,13 @@ from pytest_dp.auditors.pool import blind, cannot_be_read, never_varies, note_le
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
-from pytest_dp.inputs import Pair
 from pytest_dp.methods.searching import PairSearch
+from pytest_dp.pairs import Pair
 from pytest_dp.results.result import Verdict
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.blindness import any_event_differs, would_show
 from pytest_dp.statistics.event_test import event_test

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.outcome import Raised, same
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Outputs
+from pytest_dp.basics.arrays import Outputs
 from pytest_dp.oracles.alignment import Alignment, align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy import Guarantee
-from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.results.outcome import Mode
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.calling import Call
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.stand_ins import CannotInstrument
 
 REPLAYS_OF_LARGEST = 200
 """Replays of a pair on which the answer moves most, in both directions. With fewer, outputs that

@@ -25,10 +25,10 @@ from pytest_dp.oracles.handing_out import Replayer
 from pytest_dp.oracles.moves import Move, moves_of
 from pytest_dp.oracles.numbers import Plan
 from pytest_dp.oracles.shift_loss import LossBound, largest
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import CannotCopy
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.stand_ins import CannotInstrument
 
 TAIL_SHARE = 0.4
 """Of all replays, the share whose draws are from tails."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.random import default_rng
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.agreeing import agree, differences
 from pytest_dp.oracles.handing_out import MAX_ELEMENTS, NO_GAP, Drawn, Gap, Replayer, Run, Shift
 from pytest_dp.oracles.numbers import Numbers, Pinned, Plan
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.deadline import Deadline
 
 ROUNDING_TRIALS = 6
 """Replays with draws moved by rounding errors, where outputs differ. With fewer, a sound alignment

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import OUTPUTS_DIFFER, Laws, Memory, NotAligned, Pairing
 from pytest_dp.oracles.gaps import LOW, ORDINARY, Most, candidates, highest, probability_above
 from pytest_dp.oracles.handing_out import Run, Shift
@@ -27,7 +27,7 @@ from pytest_dp.oracles.numbers import Numbers
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
 from pytest_dp.oracles.shifts import are_equal, shift_of_centres, shift_of_path
 from pytest_dp.outputs.outcome import same
-from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.running.stand_ins import CannotInstrument
 
 FIRST_REPLAYS = 6
 """Replays that show which draws may be left out. With fewer, more is checked in vain."""

@@ -12,24 +12,24 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.numbers import StandardDraws, is_supported
 from pytest_dp.oracles.sums import Record
 from pytest_dp.oracles.tracked import tracked_draws
 from pytest_dp.outputs.outcome import same
-from pytest_dp.randomness.catalogue import draw_kind_of, size_of
-from pytest_dp.randomness.laws import Law
-from pytest_dp.randomness.requests import RNG, Request, Site, Source, answer_request, plain, stack
-from pytest_dp.randomness.stand_ins import (
+from pytest_dp.running.calling import Call, Made
+from pytest_dp.running.catalogue import draw_kind_of, size_of
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.instrumented import apply_instrument
+from pytest_dp.running.laws import Law
+from pytest_dp.running.requests import RNG, Request, Site, Source, answer_request, plain, stack
+from pytest_dp.running.stand_ins import (
     CannotInstrument,
     Instrument,
     stand_in,
     was_drawn_unasked,
 )
-from pytest_dp.sampling.calling import Call, Made
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.instrumented import apply_instrument
 
 MAX_DRAWS = 10_000
 """Requests for draws in one run. With more, runs that reject draws for ever are replayed longer

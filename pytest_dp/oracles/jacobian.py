@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Pairing
 from pytest_dp.oracles.handing_out import Run, Shift
 from pytest_dp.oracles.numbers import Numbers

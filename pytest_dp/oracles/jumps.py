@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.agreeing import agree
 from pytest_dp.oracles.numbers import Numbers
-from pytest_dp.randomness.laws import Law
+from pytest_dp.running.laws import Law
 
 MAX_JUMPS = 2
 """Jumps that are looked for. Each costs as many runs as the interval is halved."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Pairing
 from pytest_dp.oracles.handing_out import Run, Shift
 from pytest_dp.oracles.numbers import Numbers
 from pytest_dp.oracles.shift_loss import LossBound, loss_of_shift
-from pytest_dp.randomness.requests import Request, Site
+from pytest_dp.running.requests import Request, Site
 
 
 @dataclass(frozen=True, slots=True)

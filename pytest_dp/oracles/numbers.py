@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from pytest_dp.arrays import Bools, Floats
-from pytest_dp.randomness.laws import (
+from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.running.laws import (
     EXPONENTIAL,
     GEOMETRIC,
     GUMBEL,

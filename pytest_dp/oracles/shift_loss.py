@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.handing_out import NO_GAP, Drawn, Gap, Shift
 from pytest_dp.privacy import Guarantee, RenyiDP
 from pytest_dp.privacy.concentrated import GaussianDP
 from pytest_dp.privacy.conversions import pure_to_gdp, pure_to_zcdp
 from pytest_dp.privacy.guarantees import LARGEST_EPS
-from pytest_dp.randomness.laws import (
+from pytest_dp.running.laws import (
     EXPONENTIAL,
     GEOMETRIC,
     GUMBEL,
@@ -24,7 +24,7 @@ from pytest_dp.randomness.laws import (
     NORMAL,
     Law,
 )
-from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.running.stand_ins import CannotInstrument
 
 TWO_SIDED = (LAPLACE, LOGISTIC)
 """Laws whose log density falls with slope 1 at most: a shift of s loses |s| over the scale."""

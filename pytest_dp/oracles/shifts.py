@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.handing_out import MAX_ELEMENTS, Drawn, Run, Shift
 from pytest_dp.oracles.shift_loss import cost_per_step
 from pytest_dp.oracles.sums import Form, ScalarSum, Sum

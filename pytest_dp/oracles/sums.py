@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 
 Terms = list[tuple[Ints, Floats]]
 """Numbers of draws and their coefficients, a pair of arrays for each summand."""

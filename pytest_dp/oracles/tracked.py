@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.oracles.sums import Form, Record, ScalarSum, Sum, Terms
 
 MAX_SUMMANDS = 1000

@@ -20,7 +20,8 @@ from typing import Self
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints
+from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.outputs.events import (
     Between,
     Condition,
@@ -41,7 +42,6 @@ from pytest_dp.outputs.rounding import (
     room,
 )
 from pytest_dp.outputs.table import Table
-from pytest_dp.reprs import safe_repr
 
 MAX_VALUES = 48
 """Different values, or categories, that are events by themselves. More take longer; with fewer,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools
+from pytest_dp.basics.arrays import Bools
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, category_text
 from pytest_dp.outputs.outcome import Raised

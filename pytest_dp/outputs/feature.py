@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.outputs import forms, quantities
 from pytest_dp.outputs.flatten import EXTRACT
 from pytest_dp.outputs.hashing import HASHES, hashes

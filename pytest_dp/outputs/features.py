@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, leaf
 from pytest_dp.outputs.forms import observe_forms
 from pytest_dp.outputs.leaves import NUMBER, category_text

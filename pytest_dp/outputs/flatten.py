@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Ints
-from pytest_dp.datasets.visiting import MAX_DEPTH
+from pytest_dp.basics.arrays import Ints
+from pytest_dp.data.visiting import MAX_DEPTH
 from pytest_dp.outputs.containers import (
     ALL_ELEMENTS,
     PLAIN_HEADS,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.outputs.containers import ASPECT_TEXTS, Aspect
 from pytest_dp.outputs.leaves import NUMBER, UNKNOWN
 from pytest_dp.outputs.table import Table

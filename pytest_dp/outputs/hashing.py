@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.arrays import Ints
+from pytest_dp.basics.arrays import Ints
 from pytest_dp.outputs.leaves import NUMBER, Named
 from pytest_dp.outputs.table import Table
 

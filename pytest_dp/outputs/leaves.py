@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints, Outputs
+from pytest_dp.basics.arrays import Floats, Ints, Outputs
+from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.reprs import safe_repr
 
 NUMBER = -1
 """Category code of a leaf that is a number."""

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from pytest_dp.arrays import Outputs
+from pytest_dp.basics.arrays import Outputs
+from pytest_dp.basics.reprs import safe_repr, without_addresses
 from pytest_dp.outputs.attributes import attributes
-from pytest_dp.reprs import safe_repr, without_addresses
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Outputs, join_outputs
+from pytest_dp.basics.arrays import Bools, Outputs, join_outputs
 from pytest_dp.outputs.feature import Extract, Feature
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import Table, concatenate, tabulate

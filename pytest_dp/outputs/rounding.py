@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import MAX_EXACT, NUMBER

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table
 

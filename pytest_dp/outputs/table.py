@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.arrays import Bools, Floats, Ints, Outputs, join_outputs
+from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs, join_outputs
 from pytest_dp.outputs.containers import is_plain
 from pytest_dp.outputs.flatten import EXTRACT, SCALAR, Structure, flatten, of_shape
 from pytest_dp.outputs.leaves import (

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Outputs
-from pytest_dp.datasets.cells import Cells, cells_of, record_cells
-from pytest_dp.datasets.differences import changes
+from pytest_dp.basics.arrays import Bools, Floats, Outputs
+from pytest_dp.data.cells import Cells, cells_of, record_cells
+from pytest_dp.data.differences import changes
 
 TRIED_DIRECTIONS = 48
 """Directions in which outputs are looked at. More take longer; fewer miss the record."""

@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.arrays import Floats, Ints
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.outputs.flatten import SCALAR, Structure
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, as_float
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.reprs import on_one_line
 
 _ALLOWED = (
     "Allowed: a number, or a list, tuple or 1-d array of numbers, as many for every output; True "

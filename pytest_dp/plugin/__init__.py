@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dp import clocks  # noqa: F401  ahead of tests that move the time
+from pytest_dp.basics import clocks  # noqa: F401  ahead of tests that move the time
 from pytest_dp.plugin.names import (
     CONTENT,
     MARKER,
@@ -145,7 +145,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(partial(os.close, copy))
     collects_modules(config)  # a value that makes no sense is said now
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
-    profiles_in_use = "pytest_dp.profiles" in sys.modules
+    profiles_in_use = "pytest_dp.claiming.profiles" in sys.modules
     if profiles_in_use or any(
         option_or_ini(config, name) is not None
         for name, _, _ in _OPTIONS
@@ -322,11 +322,11 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave no worker process running, and no profile that this run registered or loaded."""
-    if "pytest_dp.profiles" in sys.modules:
+    if "pytest_dp.claiming.profiles" in sys.modules:
         start: Any = config.pluginmanager.get_plugin(START)
-        sys.modules["pytest_dp.profiles"].forget(start.profiles)
+        sys.modules["pytest_dp.claiming.profiles"].forget(start.profiles)
     if "pytest_dp.records.identity" in sys.modules:
         sys.modules["pytest_dp.records.identity"].forget()
     for name in ("workers", "supervisor", "interpreters"):
-        if f"pytest_dp.sampling.{name}" in sys.modules:
-            sys.modules[f"pytest_dp.sampling.{name}"].stop()
+        if f"pytest_dp.running.{name}" in sys.modules:
+            sys.modules[f"pytest_dp.running.{name}"].stop()

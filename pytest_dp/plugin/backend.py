@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import joblib
 import pytest
 
-from pytest_dp.sampling.workers import STARTING_SECONDS
+from pytest_dp.running.workers import STARTING_SECONDS
 
 RETRIED = {"ray_remote_args": {"max_restarts": 3, "max_task_retries": 3}}
 """As Dask does: what a worker that died was doing is done again, so many times."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dp.claim import Claim, expand, variants
-from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError
+from pytest_dp.basics.errors import ClaimError, InconclusiveWarning, PytestDPError
+from pytest_dp.claiming.claim import Claim, expand, variants
+from pytest_dp.claiming.settings import FIELDS, GRADES
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.markers import closest_markers, place, read_marker, takes_dp_check
 from pytest_dp.plugin.names import MARKER, PROFILE, STDERR, audits_of, reports
@@ -20,8 +21,7 @@ from pytest_dp.report.alarms import properties
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record, claim_fields
 from pytest_dp.report.violation import violation
-from pytest_dp.sampling.streams import claim_seed
-from pytest_dp.settings import FIELDS, GRADES
+from pytest_dp.running.streams import claim_seed
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.result import AuditResult
@@ -74,7 +74,7 @@ def run_audit(
     from pytest_dp.auditors import run
     from pytest_dp.plugin.earlier import Earlier
     from pytest_dp.plugin.pair_files import with_file
-    from pytest_dp.sampling import supervisor
+    from pytest_dp.running import supervisor
 
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dp.errors import ClaimsFileError
+from pytest_dp.basics.errors import ClaimsFileError
 
 if TYPE_CHECKING:
     from pytest_dp.report.record import Record

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.claim import Claim
-from pytest_dp.errors import ClaimsFileError, WeakenedClaim
+from pytest_dp.basics.errors import ClaimsFileError, WeakenedClaim
+from pytest_dp.basics.reprs import plural
+from pytest_dp.claiming.claim import Claim
 from pytest_dp.plugin.claim_session import ClaimSession
 from pytest_dp.plugin.failure import decorator_source, relative, represent
 from pytest_dp.plugin.markers import place
@@ -34,7 +35,6 @@ from pytest_dp.records.judging import (
 from pytest_dp.records.storing import alone, load
 from pytest_dp.records.storing import write as store
 from pytest_dp.report.record import Record
-from pytest_dp.reprs import plural
 
 _GROUP = re.compile(r"@[^\]@]*$")
 """What xdist appends to an id with ``--dist=loadgroup``."""

@@ -14,10 +14,10 @@ from weakref import ref
 
 import pytest
 
-from pytest_dp.claim import Claim, distinct_labels, expand
-from pytest_dp.claims_table import Claimed, Claims
+from pytest_dp.basics.errors import ClaimError, InconclusiveWarning, PytestDPError, invalid
+from pytest_dp.claiming.claim import Claim, distinct_labels, expand
+from pytest_dp.claiming.claims_table import Claimed, Claims
 from pytest_dp.declaration import ATTRIBUTE, DECLARED, Declaration
-from pytest_dp.errors import ClaimError, InconclusiveWarning, PytestDPError, invalid
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.names import MARKER, has_claims
 

@@ -18,18 +18,18 @@ import pytest
 
 from pytest_dp.auditors.past import Past
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.checks import is_strategy
-from pytest_dp.claim import Claim, Promise
-from pytest_dp.datasets.relations import Pair
+from pytest_dp.basics.reprs import plural
+from pytest_dp.basics.writing import write_whole
+from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.claiming.claim import Claim, Promise
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.data.relations import Pair
 from pytest_dp.plugin.failure import reason, warn_without_failing
 from pytest_dp.plugin.options import accumulates
 from pytest_dp.records.evidence import Run, Store, at_most
 from pytest_dp.records.identity import identity, is_outside, project_digest
 from pytest_dp.report import numbers
-from pytest_dp.reprs import plural
 from pytest_dp.results.evidence import Evidence, e_value
-from pytest_dp.settings import Settings
-from pytest_dp.writing import write_whole
 
 _FORMAT = 1
 """Given with the format of pairs that are kept; other ones are not read."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
-from pytest_dp.errors import InconclusiveWarning, PytestDPError
+from pytest_dp.basics.errors import InconclusiveWarning, PytestDPError
 
 MAX_SOURCE_LINES = 24
 """Lines of a claim's source in a failure. More hide what is wrong; fewer leave out the end of a

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.claim import variants
-from pytest_dp.errors import ClaimError
-from pytest_dp.keywords import read
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.claiming.claim import variants
+from pytest_dp.claiming.keywords import read
 from pytest_dp.plugin.failure import relative
 from pytest_dp.plugin.names import CONTENT, MARKER, audits_of
 

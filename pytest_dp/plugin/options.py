@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.claim import Claim
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.claiming.claim import Claim
+from pytest_dp.claiming.profiles import Profile, choose_profile, in_ci, of_ci
+from pytest_dp.claiming.settings import FIELDS, GRADES, Settings, read_field, settings_for
 from pytest_dp.plugin.names import PROFILE, ini, option_or_ini
 from pytest_dp.plugin.selection import typed_options
-from pytest_dp.profiles import Profile, choose_profile, in_ci, of_ci
-from pytest_dp.settings import FIELDS, GRADES, Settings, read_field, settings_for
 
 
 def configure(config: pytest.Config) -> None:

@@ -112,7 +112,7 @@ class Outcomes:
                 terminalreporter.write_line(f"report of the privacy claims: {file}")
         for line in _not_collected(terminalreporter.config, self.audited):
             terminalreporter.write_line(line, yellow=True)
-        faults = sys.modules.get("pytest_dp.faults")
+        faults = sys.modules.get("pytest_dp.basics.faults")
         for line in faults.pop_noted() if faults is not None else ():  # those of no audit
             terminalreporter.write_line(line, yellow=True)
         for problem in self.problems:
@@ -128,8 +128,8 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
     chosen = config.args_source is pytest.Config.ArgsSource.ARGS
     if declaration is None or chosen or config.option.collectonly:
         return []
+    from pytest_dp.basics.whose_code import is_project_file
     from pytest_dp.plugin.failure import relative
-    from pytest_dp.whose_code import is_project_file
 
     declared: dict[str, tuple[Any, Any]] = declaration.DECLARED
     files = {
@@ -163,8 +163,8 @@ def tell(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
     claims = [item for item in items if item.get_closest_marker(MARKER) is not None]
     if not claims or file is None:
         return
+    from pytest_dp.basics.writing import write_whole
     from pytest_dp.plugin.markers import place
-    from pytest_dp.writing import write_whole
 
     places = {item.nodeid: place(item) for item in claims}
     with suppress(OSError):  # on another machine, or where nothing can be written

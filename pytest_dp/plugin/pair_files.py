@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.basics.writing import write_whole
 from pytest_dp.plugin.failure import reason, warn_without_failing
 from pytest_dp.records.evidence import FOLDER, Store
 from pytest_dp.report.as_test import NoTest, as_test
 from pytest_dp.report.pair import as_source_lines
-from pytest_dp.writing import write_whole
 
 _PAIRS = "pairs"
 MOST_CHARACTERS = 100

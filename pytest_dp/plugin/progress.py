@@ -11,8 +11,8 @@ from typing import Self
 
 import pytest
 
-from pytest_dp.clocks import QUIET_SECONDS
-from pytest_dp.settings import NO_LIMIT
+from pytest_dp.basics.clocks import QUIET_SECONDS
+from pytest_dp.claiming.settings import NO_LIMIT
 
 
 class Progress:

@@ -33,7 +33,7 @@ class Start:
 
     def __init__(self, parser: pytest.Parser) -> None:
         self.parser = parser
-        profiles = sys.modules.get("pytest_dp.profiles")
+        profiles = sys.modules.get("pytest_dp.claiming.profiles")
         self.profiles = profiles.in_use() if profiles is not None else None
 
 

@@ -12,8 +12,9 @@ from urllib.parse import quote
 
 import pytest
 
-from pytest_dp.errors import ClaimError
-from pytest_dp.faults import note_fault
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.writing import write_whole
 from pytest_dp.plugin.about_run import about_run
 from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.plugin.names import reports
@@ -23,7 +24,6 @@ from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
 from pytest_dp.report.table import table, total
 from pytest_dp.report.text import verbose
-from pytest_dp.writing import write_whole
 
 
 def records_of(reports: Iterable[pytest.TestReport]) -> list[Record]:

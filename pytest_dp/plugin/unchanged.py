@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from pytest_dp import clocks
-from pytest_dp.checks import is_strategy
-from pytest_dp.claim import Claim
-from pytest_dp.faults import note_fault
-from pytest_dp.inputs import resolved
+from pytest_dp.basics import clocks
+from pytest_dp.basics.faults import note_fault
+from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.claiming.claim import Claim
+from pytest_dp.claiming.settings import NAMES
+from pytest_dp.pairs import resolved
 from pytest_dp.plugin.failure import warn_without_failing
 from pytest_dp.plugin.options import settings_of
 from pytest_dp.records.evidence import Store
 from pytest_dp.records.identity import identity, is_outside, project_digest
 from pytest_dp.records.texts import text_of
 from pytest_dp.report.record import Record
-from pytest_dp.settings import NAMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from pytest_dp.bisection import bracket
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.bisection import bracket
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
     Guarantee,
@@ -19,7 +19,7 @@ from pytest_dp.privacy.guarantees import (
 )
 
 if TYPE_CHECKING:
-    from pytest_dp.arrays import Floats
+    from pytest_dp.basics.arrays import Floats
     from pytest_dp.privacy.profiles import Region
 
 

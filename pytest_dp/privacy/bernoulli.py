@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 
 MIN_ABOVE_ONE = 1e-6
 """Distance of an order from 1, at least: at 1 the divergence is another function. Smaller:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from pytest_dp.bisection import bracket
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.bisection import bracket
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.conversions import pure_to_gdp
@@ -21,7 +21,7 @@ from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
 from pytest_dp.privacy.membership import AttackAUC
 
 if TYPE_CHECKING:
-    from pytest_dp.arrays import Floats
+    from pytest_dp.basics.arrays import Floats
     from pytest_dp.privacy.losses import Losses
     from pytest_dp.privacy.profiles import Region
 

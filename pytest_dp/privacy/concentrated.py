@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
-from pytest_dp.bisection import bracket
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.bisection import bracket
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
     Curve,
@@ -23,7 +23,7 @@ from pytest_dp.privacy.guarantees import (
 )
 
 if TYPE_CHECKING:
-    from pytest_dp.arrays import Floats
+    from pytest_dp.basics.arrays import Floats
     from pytest_dp.privacy.profiles import Region
 
 FLOAT_ERROR = 2.0**-50

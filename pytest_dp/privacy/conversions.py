@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from pytest_dp.bisection import bracket
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.bisection import bracket
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pytest_dp.privacy.guarantees import Curve, Renyi, name_argument
 
 if TYPE_CHECKING:
-    from pytest_dp.arrays import Bools, Floats
+    from pytest_dp.basics.arrays import Bools, Floats
     from pytest_dp.privacy.profiles import Region
 
 

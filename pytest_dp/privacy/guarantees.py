@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
-from pytest_dp.bisection import bracket
+from pytest_dp.basics.bisection import bracket
 
 if TYPE_CHECKING:
-    from pytest_dp.arrays import Floats
+    from pytest_dp.basics.arrays import Floats
     from pytest_dp.privacy.profiles import Region
 
 Number = TypeVar("Number", float, "Floats")

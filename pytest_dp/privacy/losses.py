@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.privacy.profiles import LARGEST, Region
 
 NEGLIGIBLE_TAIL = 1e-30

@@ -7,12 +7,12 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar
 
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.guarantees import HockeyStick, Number, Renyi, WithoutEps
 
 if TYPE_CHECKING:
-    from pytest_dp.arrays import Floats
+    from pytest_dp.basics.arrays import Floats
     from pytest_dp.privacy.profiles import Region
 
 _NORMAL = NormalDist()

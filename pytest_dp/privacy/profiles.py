@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
-from pytest_dp.bisection import bracket
+from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.bisection import bracket
 
 ROUNDING = 1e-12
 """Relative error of a conversion, on the safe side. Smaller: rounding may make a delta too

@@ -9,7 +9,7 @@ from itertools import pairwise
 from numbers import Real
 from typing import Any
 
-from pytest_dp.errors import ClaimError, invalid
+from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff

@@ -16,7 +16,7 @@ from zlib import crc32
 
 import numpy as np
 
-from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.feature import KINDS, Feature, Kind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.leaves import ABSENT, NUMBER

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.outputs.feature import KINDS, Feature, Kind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.relations import inverse_of, nice

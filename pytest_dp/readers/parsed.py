@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.outputs.events import Equals, Is
 from pytest_dp.outputs.feature import KINDS, Feature, Kind
 from pytest_dp.outputs.features import Sample, basic_features

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.outputs.feature import (
     KINDS,
     Feature,

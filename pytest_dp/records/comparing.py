@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pytest_dp.basics.reprs import plural
+from pytest_dp.claiming.method_settings import METHODS
+from pytest_dp.claiming.settings import BEYOND, GRADES, Settings
 from pytest_dp.declaration import Neighbors
-from pytest_dp.method_settings import METHODS
 from pytest_dp.privacy.composition import implies
 from pytest_dp.records.entries import (
     Entry,
@@ -17,8 +19,6 @@ from pytest_dp.records.entries import (
     promise_of,
     promise_text,
 )
-from pytest_dp.reprs import plural
-from pytest_dp.settings import BEYOND, GRADES, Settings
 
 SAME_NUMBER = 1e-9
 """Relative difference of numbers that count as one. Larger: a claim is weakened unseen; smaller:

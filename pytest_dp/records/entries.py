@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_dp.checks import is_strategy
-from pytest_dp.claim import Claim, Promise
-from pytest_dp.datasets.types import type_of
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.reprs import plural
+from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.claiming.claim import Claim, Promise
+from pytest_dp.claiming.risk_declaration import Riskiest
+from pytest_dp.claiming.settings import FIELDS, Settings
+from pytest_dp.data.types import type_of
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.errors import ClaimError
 from pytest_dp.privacy import (
     ApproximateDP,
     AttackAUC,
@@ -21,9 +24,6 @@ from pytest_dp.privacy import (
     guarantee,
 )
 from pytest_dp.records.texts import brief, digest, text_of
-from pytest_dp.reprs import plural
-from pytest_dp.risk_declaration import Riskiest
-from pytest_dp.settings import FIELDS, Settings
 
 RECORDED_EPS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Values of eps at which a curve is put on record. More: files are longer; fewer: a curve may

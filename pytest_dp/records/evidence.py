@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_dp import clocks
+from pytest_dp.basics import clocks
+from pytest_dp.basics.writing import write_whole
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.plain import finite
-from pytest_dp.writing import write_whole
 
 VERSION = 1
 """Given with the format of the files; what a newer one says is not guessed at."""

@@ -21,11 +21,11 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from pytest_dp.basics.reach import reach
+from pytest_dp.basics.whose_code import is_project_file
 from pytest_dp.black_boxes.boxes import BlackBox
-from pytest_dp.claim import Arguments, Promise
-from pytest_dp.reach import reach
+from pytest_dp.claiming.claim import Arguments, Promise
 from pytest_dp.records.texts import digest, text_of
-from pytest_dp.whose_code import is_project_file
 
 _PROSE = (".md", ".rst")
 _NO_SOURCES = {"build", "dist", "node_modules", "venv"}

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.keywords import PRIVACY
-from pytest_dp.method_settings import OF_METHODS
+from pytest_dp.basics.reprs import LINE_WIDTH
+from pytest_dp.claiming.keywords import PRIVACY
+from pytest_dp.claiming.method_settings import OF_METHODS
 from pytest_dp.records.comparing import WEAKER, Change, changes
 from pytest_dp.records.entries import Entry, promise_text
-from pytest_dp.reprs import LINE_WIDTH
 
 KEPT, STRONGER = "as on record", "stronger"
 WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.errors import ClaimError, ClaimsFileError
+from pytest_dp.basics.errors import ClaimError, ClaimsFileError
+from pytest_dp.basics.writing import write_whole
 from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import Entry
-from pytest_dp.writing import write_whole
 
 VERSION = 1
 """Given with the format; what a newer one says is not guessed at."""

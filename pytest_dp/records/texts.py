@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.datasets.equality import is_missing
-from pytest_dp.datasets.types import DataType
-from pytest_dp.datasets.visiting import Visitor
+from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.reprs import SHORT_LENGTH, safe_repr
+from pytest_dp.basics.whose_code import is_project_file
+from pytest_dp.data.equality import is_missing
+from pytest_dp.data.types import DataType
+from pytest_dp.data.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
-from pytest_dp.faults import note_fault
-from pytest_dp.reprs import SHORT_LENGTH, safe_repr
-from pytest_dp.whose_code import is_project_file
 
 MAX_ITEMS = 1_000
 """Members of a container that are written. More: files are longer; fewer: a digest stands for

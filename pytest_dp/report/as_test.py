@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.datasets.source import MOST_VALUES, SHORT_NAMES, Code, source_of
+from pytest_dp.basics.whose_code import is_project_module
+from pytest_dp.data.source import MOST_VALUES, SHORT_NAMES, Code, source_of
 from pytest_dp.report.reproducing import options
 from pytest_dp.results.result import Counterexample, Result
-from pytest_dp.whose_code import is_project_module
 
 NOT_OF_A_PAIR = ("inputs", "pairs", "params", "neighbors", "composes", "search", "beyond")
 """Keywords of a claim that say nothing of a test on one pair."""

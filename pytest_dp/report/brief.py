@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from pytest_dp.basics.reprs import plural
 from pytest_dp.report.pair import field
-from pytest_dp.reprs import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pytest_dp.datasets.differences import Change
+    from pytest_dp.data.differences import Change
     from pytest_dp.results.result import Counterexample
 
 MAX_CHANGES = 8
@@ -21,7 +21,7 @@ than code hosts show."""
 
 def brief_inputs(example: Counterexample, width: int) -> list[str]:
     """Return lines that say what D is, and where D' differs; no record is shown as a whole."""
-    from pytest_dp.datasets.differences import changes, parts
+    from pytest_dp.data.differences import changes, parts
 
     lines = field("D  = ", _in_brief(example.d1), width)
     remark = f" ({example.difference})" if example.difference else ""
@@ -39,9 +39,9 @@ def brief_inputs(example: Counterexample, width: int) -> list[str]:
 
 def _in_brief(data: Any) -> str:
     """Return the type, size and digest of an input; a number or an empty dataset as it is."""
-    from pytest_dp.datasets import describe, kind_of
-    from pytest_dp.datasets.conversion import in_words, length
-    from pytest_dp.datasets.equality import digest
+    from pytest_dp.data import describe, kind_of
+    from pytest_dp.data.conversion import in_words, length
+    from pytest_dp.data.equality import digest
 
     if not kind_of(data) or isinstance(data, str):
         is_plain = isinstance(data, int | float)
@@ -53,10 +53,10 @@ def _in_brief(data: Any) -> str:
 
 def _differing_fields(change: Change, example: Counterexample) -> Iterator[str]:
     """Yield the fields of a record that differ, or the names of those of one that came or went."""
-    from pytest_dp.datasets.differences import ABSENT, parts, record_of
-    from pytest_dp.datasets.equality import digest
-    from pytest_dp.datasets.fields import fields_of
-    from pytest_dp.datasets.types import type_of
+    from pytest_dp.data.differences import ABSENT, parts, record_of
+    from pytest_dp.data.equality import digest
+    from pytest_dp.data.fields import fields_of
+    from pytest_dp.data.types import type_of
 
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
     if ABSENT in (change.before, change.after):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_dp.bisection import bracket
+from pytest_dp.basics.bisection import bracket
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Interval, Pictures, Points, points
 from pytest_dp.results.result import Result

@@ -11,8 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
-from pytest_dp import __version__, clocks
-from pytest_dp.errors import ClaimError
+from pytest_dp import __version__
+from pytest_dp.basics import clocks
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.registry import load_entry_points
 from pytest_dp.report.alarms import CHECKS, DRIVER, code_quality, sarif
 from pytest_dp.report.html import MARK, page

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pytest_dp.basics.reprs import plural
 from pytest_dp.report import numbers
 from pytest_dp.report.pair import field
-from pytest_dp.reprs import plural
 from pytest_dp.results.outcome import Risk
 
 MAX_RECORDS = 8

@@ -17,7 +17,7 @@ from importlib.resources import files
 from itertools import groupby
 from types import MappingProxyType
 
-from pytest_dp import clocks
+from pytest_dp.basics import clocks
 from pytest_dp.report.drawings import Drawing, drawings
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES

@@ -7,8 +7,8 @@ from itertools import accumulate
 from textwrap import wrap
 from typing import Any
 
+from pytest_dp.basics.reprs import LABEL_LENGTH, LINE_WIDTH, plural
 from pytest_dp.report import numbers
-from pytest_dp.reprs import LABEL_LENGTH, LINE_WIDTH, plural
 
 MAX_LINES = 3
 """Lines of an input, or differing records, that are shown. More hide the rest of a failure; fewer
@@ -21,8 +21,8 @@ the rest of a failure."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows them at every exit
-    from pytest_dp.datasets.differences import Change
-    from pytest_dp.datasets.types import DataType
+    from pytest_dp.data.differences import Change
+    from pytest_dp.data.types import DataType
     from pytest_dp.results.result import Counterexample, Result
 
 TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
@@ -31,8 +31,8 @@ NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
 
 def inputs(example: Counterexample, width: int) -> list[str]:
     """D and D', and the values of parameters that were drawn with them."""
-    from pytest_dp.datasets import describe
-    from pytest_dp.datasets.describing import whole
+    from pytest_dp.data import describe
+    from pytest_dp.data.describing import whole
 
     room = MAX_LINES * (width - len("D' = "))
     d1, d2 = (whole(data, room) for data in (example.d1, example.d2))
@@ -69,8 +69,8 @@ def _in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> l
 
 def _summary(data: Any, width: int) -> str:
     """Summarize an input: its type, its size, and its columns if it has any."""
-    from pytest_dp.datasets import describe
-    from pytest_dp.datasets.types import type_of
+    from pytest_dp.data import describe
+    from pytest_dp.data.types import type_of
 
     kind = type_of(data)
     columns = None if kind is None else kind.columns(data)
@@ -83,9 +83,9 @@ def _summary(data: Any, width: int) -> str:
 
 def _changes(example: Counterexample, width: int) -> list[str]:
     """Return lines about the differences, one for each record or part."""
-    from pytest_dp.datasets import key, records_of
-    from pytest_dp.datasets.differences import changes, parts
-    from pytest_dp.datasets.types import type_of
+    from pytest_dp.data import key, records_of
+    from pytest_dp.data.differences import changes, parts
+    from pytest_dp.data.types import type_of
 
     found, kind = changes(example.d1, example.d2), type_of(example.d1)
     if found and kind is not None:
@@ -108,7 +108,7 @@ def _changes(example: Counterexample, width: int) -> list[str]:
 
 def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
     """A record, by its place: what it holds, or what differs in it if it was replaced."""
-    from pytest_dp.datasets.differences import ABSENT, parts, record_of
+    from pytest_dp.data.differences import ABSENT, parts, record_of
 
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
     before, after = (_without(example.idle, side) for side in sides)
@@ -128,9 +128,9 @@ def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator
 
 def _idle(example: Counterexample) -> str:
     """Which fields change nothing, and how that was seen; empty if none was seen to."""
-    from pytest_dp.datasets import key
-    from pytest_dp.datasets.differences import ABSENT, changes, record_of
-    from pytest_dp.datasets.fields import fields_of
+    from pytest_dp.data import key
+    from pytest_dp.data.differences import ABSENT, changes, record_of
+    from pytest_dp.data.fields import fields_of
 
     found = changes(example.d1, example.d2) if example.idle else None
     if found is None or len(found) != 1:
@@ -153,7 +153,7 @@ def _idle(example: Counterexample) -> str:
 
 def _without(idle: Sequence[Any], record: Any) -> Any:
     """A record without some of its fields, if these are not those of a class."""
-    from pytest_dp.datasets.fields import fields_of
+    from pytest_dp.data.fields import fields_of
 
     if not idle or type(record) not in (dict, list, tuple):
         return record
@@ -162,8 +162,8 @@ def _without(idle: Sequence[Any], record: Any) -> Any:
 
 def _record(record: Any, *, partly: bool) -> str:
     """All that a record holds, or as many of its fields as a few lines take; `partly` of more."""
-    from pytest_dp.datasets import describe
-    from pytest_dp.datasets.describing import whole
+    from pytest_dp.data import describe
+    from pytest_dp.data.describing import whole
 
     room = MAX_LINES * LINE_WIDTH
     text = whole(record, room)
@@ -178,7 +178,7 @@ def _record(record: Any, *, partly: bool) -> str:
 
 def _from_to(place: str, before: Any, after: Any) -> str:
     """Show a part on D and on D'; long texts from where they differ."""
-    from pytest_dp.datasets import describe
+    from pytest_dp.data import describe
 
     if (
         isinstance(before, str)
@@ -225,8 +225,8 @@ def keep(result: Result) -> list[str]:
 
 def as_source_lines(result: Result) -> list[str]:
     """The pair as keywords of a claim; nothing if the claim names it, or it is long."""
-    from pytest_dp.datasets.describing import whole
-    from pytest_dp.datasets.source import as_source
+    from pytest_dp.data.describing import whole
+    from pytest_dp.data.source import as_source
 
     example, room = result.counterexample, 4 * LINE_WIDTH
     if example is None or result.claim.promise.pairs is not None:

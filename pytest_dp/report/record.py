@@ -13,12 +13,12 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Literal, Self
 
+from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.report import numbers
 from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.headline import headline
 from pytest_dp.report.reproducing import command
 from pytest_dp.report.violation import counterexample, remedy_sentence, violation
-from pytest_dp.reprs import LINE_WIDTH
 from pytest_dp.results.outcome import Estimate, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import finite, from_plain, plain
@@ -28,7 +28,7 @@ MAX_TEXT_LENGTH = 2_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pytest_dp.claim import Claim
+    from pytest_dp.claiming.claim import Claim
     from pytest_dp.results.result import Counterexample, Result
 
 VERSION = 1
@@ -73,7 +73,7 @@ class Witness:
 
     @classmethod
     def of(cls, result: Result, example: Counterexample) -> Self:
-        from pytest_dp.datasets import describe
+        from pytest_dp.data import describe
 
         (low1, high1), (low2, high2) = example.intervals
         return cls(

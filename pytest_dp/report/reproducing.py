@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.report import numbers
-from pytest_dp.reprs import LINE_WIDTH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def command(result: Result) -> str:
 
 def options(result: Result) -> list[str]:
     """Options without which it would be another audit."""
-    from pytest_dp.settings import FIELDS, NO_LIMIT, NO_MARGIN, settings_for
+    from pytest_dp.claiming.settings import FIELDS, NO_LIMIT, NO_MARGIN, settings_for
 
     vectorized = result.claim.arguments.vectorized is not None
     written = settings_for(result.claim.effort, vectorized=vectorized)

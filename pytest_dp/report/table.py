@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
 
+from pytest_dp.basics.reprs import plural
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import STATUSES
 from pytest_dp.report.text import proven_bound
-from pytest_dp.reprs import plural
 
 _STOOD = ("no violation", "unchanged")
 _LOUD = ("violated", "error")

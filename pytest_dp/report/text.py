@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from textwrap import wrap
 
+from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.report import numbers
 from pytest_dp.report.games import risk_sentence
 from pytest_dp.report.pair import field
 from pytest_dp.report.record import Record
-from pytest_dp.reprs import LINE_WIDTH
 from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Estimate
 
 MANY_RUNS = 1_000

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from textwrap import wrap
 from typing import Any
 
+from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.report import numbers
 from pytest_dp.report.games import games
 from pytest_dp.report.headline import claim_text, headline
 from pytest_dp.report.pair import field, inputs, keep, wrap_lines
 from pytest_dp.report.reproducing import reproduce
-from pytest_dp.reprs import LINE_WIDTH
 from pytest_dp.statistics.proofs import SHOWN_AT
 
 TYPE_CHECKING = False

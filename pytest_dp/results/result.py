@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pytest_dp.claim import Claim
+from pytest_dp.basics.reprs import shorten_line
+from pytest_dp.claiming.claim import Claim
 from pytest_dp.privacy import Renyi
-from pytest_dp.reprs import shorten_line
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
@@ -371,7 +371,7 @@ class Result(Outcome):
 
 def _list_fields(kind: str, fields: Mapping[str, Any]) -> str:
     """List fields that are not empty, one on each line of at most 80 characters."""
-    from pytest_dp.datasets import describe  # results are read where datasets need not be loaded
+    from pytest_dp.data import describe  # results are read where datasets need not be loaded
 
     lines = [f"{kind}("]
     for name, value in fields.items():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from pytest_dp.datasets.relations import Pair
+from pytest_dp.data.relations import Pair
 
 WANTED_PAIRS = 1_000
 """Pairs of small inputs that are screened. With fewer, a pair that loses more than the others is

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from scipy.special import bdtrc, chdtrc, gammaln
 
-from pytest_dp.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.statistics.statdp import log_tail
 
 MAX_GROUPS = 16

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 
 FRACTIONS = np.array([0.9999, *(0.98 * 0.5 ** np.arange(6)), 0.0])
 """What can be staked, as shares of the largest stake. All of it wins most where one side is always

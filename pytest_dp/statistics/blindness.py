@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from pytest_dp.arrays import Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.privacy import Guarantee
 
 SEEN = 0.5

@@ -11,7 +11,7 @@ import math
 
 from scipy.special import betainccinv, betaincinv
 
-from pytest_dp.bisection import bracket
+from pytest_dp.basics.bisection import bracket
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.validation import check_count, check_eps, check_level
 

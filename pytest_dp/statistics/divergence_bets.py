@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.regression import fit_nondecreasing, logistic, logit
 from pytest_dp.statistics.soft_bets import OPTIMISM_PER_PARAMETER, Attacks

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy.guarantees import HockeyStick
 
 FRACTIONS = 0.98 * 0.5 ** np.arange(9)

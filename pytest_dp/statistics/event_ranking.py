@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.outputs.event_search import Rank
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_bets import event_growth

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, expit, ndtr
 
-from pytest_dp.arrays import Bools, Floats
+from pytest_dp.basics.arrays import Bools, Floats
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics import clopper_pearson, region
 from pytest_dp.statistics.counts import Counts

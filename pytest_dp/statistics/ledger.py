@@ -23,7 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.divergence_bets import against_divergences
 from pytest_dp.statistics.event_bets import (

@@ -15,7 +15,7 @@ import math
 
 from scipy.special import ndtr
 
-from pytest_dp.bisection import MAX_EXCESS, smallest
+from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 from pytest_dp.statistics.validation import check_level
 
 

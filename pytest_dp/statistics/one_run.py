@@ -23,8 +23,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaincinv, ndtr
 
-from pytest_dp.arrays import Bools, Floats, Ints
-from pytest_dp.bisection import bracket, first_where
+from pytest_dp.basics.arrays import Bools, Floats, Ints
+from pytest_dp.basics.bisection import bracket, first_where
 from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.guarantees import LARGEST_EPS, HockeyStick
 from pytest_dp.privacy.losses import logs_of_coins

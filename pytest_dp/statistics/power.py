@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtrc, betaincinv, ndtri
 
-from pytest_dp.arrays import Bools, Floats
-from pytest_dp.bisection import smallest, smallest_loss
+from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.basics.bisection import smallest, smallest_loss
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_bets import all_contingencies, contingency
 from pytest_dp.statistics.ledger import Record, ledger_of

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pytest_dp.bisection import MAX_EXCESS, smallest
+from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics import clopper_pearson, statdp
 from pytest_dp.statistics.counts import Counts

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, expit, ndtr, ndtri
 
-from pytest_dp.arrays import Bools, Floats
+from pytest_dp.basics.arrays import Bools, Floats
 
 BETA = 0.01
 """Share of alpha that pays for points that are left out as too far off. Larger: less for the

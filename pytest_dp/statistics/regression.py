@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 
 
 def expit(log_odds: Any) -> Floats:

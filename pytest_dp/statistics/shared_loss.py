@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 
 OUTLIER_ERRORS = 4.0
 """Standard errors of the best of thousands. More: places that share a loss are missed; fewer:

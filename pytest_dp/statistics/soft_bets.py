@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.statistics.event_bets import FRACTIONS
 from pytest_dp.statistics.regression import fit_nondecreasing
 

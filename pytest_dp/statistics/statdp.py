@@ -14,8 +14,8 @@ import math
 import numpy as np
 from scipy.special import betainc, logsumexp
 
-from pytest_dp.arrays import Floats
-from pytest_dp.bisection import bracket, first_where
+from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.bisection import bracket, first_where
 from pytest_dp.statistics.validation import check_count, check_eps, check_level
 
 THINNING_SHARE = 0.1

@@ -13,7 +13,7 @@ SCORE = "unit/test_attacks_additive_score.py::"
 FAULTS = (
     Fault(
         "bets-on-what-it-saw",
-        "auditing/betting_loop.py",
+        "betting/betting_loop.py",
         "            self.ledger.settle(portfolio, batch)\n",
         "            seen = status.record.with_batch(batch)\n"
         "            self.ledger.settle(self.ledger.stake(seen, prior), batch)\n",
@@ -22,7 +22,7 @@ FAULTS = (
     ),
     Fault(
         "detector-counts-what-it-learned-from",
-        "auditing/detector.py",
+        "betting/detector.py",
         "return (early, ~early), (~early, early)",
         "return (early, early), (~early, ~early)",
         "Bets are weighted by counts that flatter them, and lose.",
@@ -30,7 +30,7 @@ FAULTS = (
     ),
     Fault(
         "weights-without-their-penalty",
-        "attacks/additive.py",
+        "betting/additive.py",
         "change = steps[k] @ (surplus - penalties[k] @ weights[k])",
         "change = steps[k] @ surplus",
         "Few outputs are learned by heart.",
@@ -38,7 +38,7 @@ FAULTS = (
     ),
     Fault(
         "queue-takes-the-least-promising",
-        "auditing/pair_queue.py",
+        "betting/pair_queue.py",
         "best = max(open_pairs,",
         "best = min(open_pairs,",
         "Outputs are drawn on pairs that cannot win.",

@@ -124,7 +124,7 @@ FAULTS = (
     ),
     Fault(
         "branch-forgotten",
-        "known/paths.py",
+        "oracles/paths.py",
         "if other != choice and weight > 0",
         "if other > choice and weight > 0",
         "Exact enumeration leaves out paths, and does not say so.",
@@ -132,7 +132,7 @@ FAULTS = (
     ),
     Fault(
         "paths-left-forgotten",
-        "known/paths.py",
+        "oracles/paths.py",
         "            left += weight_left_out\n",
         "            left += 0 * weight_left_out\n",
         "Paths that were not run are taken for nothing.",
@@ -140,7 +140,7 @@ FAULTS = (
     ),
     Fault(
         "equal-outcomes-replaced",
-        "known/enumerated.py",
+        "oracles/enumerated.py",
         "total[mark] = total.get(mark, 0) + weight",
         "total[mark] = weight",
         "Of equal outcomes only the last counts.",
@@ -148,7 +148,7 @@ FAULTS = (
     ),
     Fault(
         "exact-delta-ignored",
-        "known/enumerated.py",
+        "oracles/enumerated.py",
         "np.cumsum(p[order]) - delta, np.cumsum(q[order]) + residual",
         "np.cumsum(p[order]), np.cumsum(q[order]) + residual",
         "An exact loss is that at delta = 0.",
@@ -156,7 +156,7 @@ FAULTS = (
     ),
     Fault(
         "exact-bounds-exchanged",
-        "known/enumerated.py",
+        "oracles/enumerated.py",
         "return p - factor * (q + on_d2) - slack, p - factor * q + on_d + slack, worst",
         "return p - factor * q + on_d - slack, p - factor * (q + on_d2) + slack, worst",
         "What was not enumerated widens the bounds to the unsound side.",
@@ -164,7 +164,7 @@ FAULTS = (
     ),
     Fault(
         "exact-direction-not-swapped",
-        "known/enumerated.py",
+        "oracles/enumerated.py",
         "return PairProbabilities(self.marks, self.q, self.p, ",
         "return PairProbabilities(self.marks, self.p, self.q, ",
         "The other direction of a pair is never looked at.",
@@ -172,7 +172,7 @@ FAULTS = (
     ),
     Fault(
         "laplace-of-another-scale",
-        "randomness/laws.py",
+        "running/laws.py",
         "log_density=lambda x, _: -np.abs(x) - math.log(2),",
         "log_density=lambda x, _: -np.abs(x) / 2 - math.log(4),",
         "The density takes Laplace noise to be twice as large as it is.",
@@ -180,7 +180,7 @@ FAULTS = (
     ),
     Fault(
         "laplace-tail-doubled",
-        "randomness/laws.py",
+        "running/laws.py",
         "np.log1p(-np.exp(-np.abs(x)) / 2))",
         "np.log1p(-np.exp(-np.abs(x))))",
         "The upper tail of Laplace noise has twice its probability.",
@@ -188,7 +188,7 @@ FAULTS = (
     ),
     Fault(
         "gumbel-tail",
-        "randomness/laws.py",
+        "running/laws.py",
         "log_above=lambda x, _: _log_one_minus_exp(-np.exp(-x)),",
         "log_above=lambda x, _: -np.exp(-x),",
         "The upper tail of Gumbel noise is its lower one.",
@@ -196,7 +196,7 @@ FAULTS = (
     ),
     Fault(
         "geometric-from-one",
-        "randomness/laws.py",
+        "running/laws.py",
         "np.maximum(k + 1, 0.0) * math.log(ratio)",
         "np.maximum(k, 0.0) * math.log(ratio)",
         "Geometric noise is off by one.",
@@ -204,7 +204,7 @@ FAULTS = (
     ),
     Fault(
         "abandoned-paths-forgotten",
-        "known/enumerating.py",
+        "oracles/enumerating.py",
         "residual = max(self.left, 0) + self.abandoned",
         "residual = max(self.left, 0)",
         "Paths that were given up are taken for nothing, and a loss for exact.",
@@ -236,7 +236,7 @@ FAULTS = (
     ),
     Fault(
         "state-is-no-doubt",
-        "known/doubts.py",
+        "oracles/doubts.py",
         "or content_of(copied) != before",
         "",
         "A mechanism that counts its runs is taken for one that does not.",
@@ -260,7 +260,7 @@ FAULTS = (
     ),
     Fault(
         "parts-in-one-run-alone",
-        "known/factors.py",
+        "oracles/factors.py",
         "if not all(_are_same(laws[0], law) for law in laws[1:]):",
         "if not laws:",
         "Bits whose probabilities depend on others count as independent.",
@@ -268,7 +268,7 @@ FAULTS = (
     ),
     Fault(
         "choices-that-change-probabilities-alone",
-        "known/factors.py",
+        "oracles/factors.py",
         "touched |= {leaves + at for at in _changed(runs.last.seen, seen)}",
         "pass",
         "Bits that are flipped twice are not known.",
@@ -276,7 +276,7 @@ FAULTS = (
     ),
     Fault(
         "shared-draw-bounds-forgotten",
-        "known/shared_draw.py",
+        "oracles/shared_draw.py",
         "            draw.low = cut",
         "            pass",
         "A draw that was compared before may be anywhere again.",

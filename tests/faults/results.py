@@ -132,7 +132,7 @@ FAULTS = (
     ),
     Fault(
         "source-not-compared",
-        "datasets/source.py",
+        "data/source.py",
         "return code if key(made) == key(value) else None",
         "return code",
         "The file of a pair holds other data than those which broke the claim.",
@@ -140,7 +140,7 @@ FAULTS = (
     ),
     Fault(
         "fields-equal-one-by-one",
-        "blame/idle.py",
+        "explain/idle.py",
         "alike([*idle, *some], FIRST_NOISES)",
         "alike(some, TRIAL_RUNS)",
         "Of two fields of which either suffices, both are said to change nothing, or none.",
@@ -148,7 +148,7 @@ FAULTS = (
     ),
     Fault(
         "advice-for-one-pair",
-        "blame/advice.py",
+        "explain/advice.py",
         "for pair in others.values())",
         "for pair in ())",
         "So much more noise is advised that another pair still breaks the claim.",
@@ -156,7 +156,7 @@ FAULTS = (
     ),
     Fault(
         "rare-values-blamed",
-        "blame/counted.py",
+        "explain/counted.py",
         "(count - CLEAR_ERRORS * math.sqrt(count)) / many",
         "count / many",
         "A value that comes a little more often by chance is blamed.",
@@ -164,7 +164,7 @@ FAULTS = (
     ),
     Fault(
         "records-mixed-inside-a-claim",
-        "search/shrinking.py",
+        "proposers/shrinking.py",
         "if not mixes and len(columns) > 1:",
         "if False:",
         "A wide table is shrunk to records that no example holds: minutes, and nothing is shown.",

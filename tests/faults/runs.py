@@ -13,7 +13,7 @@ SYMBOLIC = "unit/test_symbolic.py::"
 FAULTS = (
     Fault(
         "branch-as-its-other-side",
-        "symbolic/trace.py",
+        "proposers/trace.py",
         "return self.condition if self.held else z3.Not(self.condition)",
         "return z3.Not(self.condition) if self.held else self.condition",
         "Inputs are asked for that never come to the branch that they are for.",
@@ -21,7 +21,7 @@ FAULTS = (
     ),
     Fault(
         "params-louder",
-        "symbolic/proposing.py",
+        "proposers/proposing.py",
         "model = self._questions.least(runs.facts, total)",
         "model = self._questions.least(runs.facts, -total)",
         "Arguments are tried at which the noise hides what leaks.",
@@ -29,7 +29,7 @@ FAULTS = (
     ),
     Fault(
         "chunks-with-one-key",
-        "sampling/chunks.py",
+        "running/chunks.py",
         "return [Chunk(runs, (*draw.key, i), draw.shared)",
         "return [Chunk(runs, (*draw.key, 0), draw.shared)",
         "All chunks of a draw, in whichever worker, repeat the first one's outputs.",
@@ -37,7 +37,7 @@ FAULTS = (
     ),
     Fault(
         "seed-whatever-the-code",
-        "sampling/streams.py",
+        "running/streams.py",
         'digest = hashlib.sha256(f"{name}\\0{source}".encode()).digest()',
         'digest = hashlib.sha256(f"{name}".encode()).digest()',
         "A bug that one seed misses is missed for ever.",
@@ -45,7 +45,7 @@ FAULTS = (
     ),
     Fault(
         "use-of-a-source-unseen",
-        "sampling/generators.py",
+        "running/generators.py",
         "_comparable(state_of(self._sources[k])) == before for k, before in self._before.items()",
         "before is not None for k, before in self._before.items()",
         "Runs that draw on numpy's global generator are taken for functions of their stream.",
@@ -53,7 +53,7 @@ FAULTS = (
     ),
     Fault(
         "time-out-swallowed",
-        "sampling/deadline.py",
+        "running/deadline.py",
         '            raise OutOfTime(up.stack if is_hung else "") from None',
         "            return",
         "What was interrupted passes for what has ended.",
@@ -61,7 +61,7 @@ FAULTS = (
     ),
     Fault(
         "changed-input-kept",
-        "sampling/runner.py",
+        "running/runner.py",
         "return replace(call, input=dataset.fresh) if self.copies else call",
         "return call",
         "A mechanism that changes its input is audited on other inputs.",
@@ -69,7 +69,7 @@ FAULTS = (
     ),
     Fault(
         "noise-not-compared",
-        "sampling/sampler.py",
+        "running/sampler.py",
         "if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:",
         "if False:",
         "Two inputs are taken to share random numbers that they do not share.",
@@ -77,7 +77,7 @@ FAULTS = (
     ),
     Fault(
         "group-ignored-by-the-promise",
-        "claim.py",
+        "claiming/claim.py",
         "return of_group(promised, relation.group) if isinstance(relation, OfRecords)",
         "return promised if isinstance(relation, OfRecords)",
         "A group is promised what one unit is.",
@@ -85,7 +85,7 @@ FAULTS = (
     ),
     Fault(
         "neighbours-two-records-apart",
-        "datasets/record_relations.py",
+        "data/record_relations.py",
         "if len(steps) <= self.group else self._too_far(steps)",
         "if len(steps) <= self.group + 1 else self._too_far(steps)",
         "A right mechanism is called broken on inputs that are no neighbours.",
@@ -125,7 +125,7 @@ FAULTS = (
     ),
     Fault(
         "no-answer-as-an-output",
-        "sampling/calling.py",
+        "running/calling.py",
         "not isinstance(error, Exception | SystemExit) or isinstance(error, CannotRun)",
         "not isinstance(error, Exception | SystemExit)",
         "A program is called broken because it is slow, or because its service went down.",
@@ -133,7 +133,7 @@ FAULTS = (
     ),
     Fault(
         "draws-outside-unseen",
-        "randomness/modules.py",
+        "running/modules.py",
         "_note_outside(event) if event in _OUTSIDE else None",
         "None",
         "What another process draws is taken for no randomness: `exact`, and wrong.",

@@ -18,8 +18,8 @@ from recorded import BOXES, INI, INI_FILE, QUICK_AUDITS, SHOP, SHOP_FILE, TESTS,
 from results import BROKEN, FOUND, PASSED
 
 import pytest_dp.auditors
-import pytest_dp.profiles
-from pytest_dp.inputs import Pair, resolved
+import pytest_dp.claiming.profiles
+from pytest_dp.pairs import Pair, resolved
 
 # Loaded here, and compiled once for all processes: runs inside this process would load (and forget)
 # what they use one by one, and are not to write compiled files.
@@ -36,8 +36,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     # A file that is changed within a second, to one as long, would be taken for the compiled one.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    registered = dict(pytest_dp.profiles._PROFILES)  # a conftest.py may add to them
-    monkeypatch.setattr(pytest_dp.profiles, "_PROFILES", registered)
+    registered = dict(pytest_dp.claiming.profiles._PROFILES)  # a conftest.py may add to them
+    monkeypatch.setattr(pytest_dp.claiming.profiles, "_PROFILES", registered)
     return Project(pytester)
 
 

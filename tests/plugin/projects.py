@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import pytest_dp
-from pytest_dp.claim import expand
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.plugin.options import accumulates, settings_of
-from pytest_dp.settings import Settings
 
 IMPORTS = (
     "import pytest\nfrom pytest_dp import ClaimError, PrivacyViolation, dp_claim, queries, values, "

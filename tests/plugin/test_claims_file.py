@@ -23,7 +23,7 @@ from recorded import (
     mechanisms,
 )
 
-from pytest_dp.errors import ClaimsFileError
+from pytest_dp.basics.errors import ClaimsFileError
 from pytest_dp.plugin.claims_judged import id_of
 from pytest_dp.records.storing import load
 
@@ -322,9 +322,9 @@ def test_a_file_that_cannot_be_written_is_an_error_and_stays(shop, monkeypatch, 
         raise OSError(28, "No space left on device")
 
     if fault == "mkstemp":
-        monkeypatch.setattr("pytest_dp.writing.tempfile.mkstemp", full)
+        monkeypatch.setattr("pytest_dp.basics.writing.tempfile.mkstemp", full)
     else:
-        monkeypatch.setattr("pytest_dp.writing.Path.replace", full)
+        monkeypatch.setattr("pytest_dp.basics.writing.Path.replace", full)
     result = shop.run("--dp-claims=update")
     assert (result.ret, result.parseoutcomes()) == (1, {"passed": 5, "errors": 1})
     result.stdout.fnmatch_lines(["  dp-claims.json could not be written: *No space*"])

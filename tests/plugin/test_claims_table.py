@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
 
 TABLE = """
 import functools

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_dp import Sequential, audit, queries
 from pytest_dp.plugin.backend import RETRIED
-from pytest_dp.sampling import sampler, workers
+from pytest_dp.running import sampler, workers
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def cluster(request):
 
 
 def loaded():
-    return len(sys.modules["pytest_dp.sampling.workers"]._LOADED)
+    return len(sys.modules["pytest_dp.running.workers"]._LOADED)
 
 
 @pytest.fixture

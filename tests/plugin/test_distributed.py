@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from projects import QUICK, laplace
 
-from pytest_dp.sampling import sampler
+from pytest_dp.running import sampler
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +97,7 @@ def {name}(d, rng):
     return len(d) + rng.laplace(scale={scale})
 """
 EAGER = """
-from pytest_dp.sampling import sampler
+from pytest_dp.running import sampler
 assert sampler.START_WORKERS_FROM and sampler.NOTICED_SECONDS
 sampler.START_WORKERS_FROM = sampler.NOTICED_SECONDS = 0.01
 """

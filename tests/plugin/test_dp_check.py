@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from projects import QUICK
 
-from pytest_dp.sampling import supervisor
+from pytest_dp.running import supervisor
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 

@@ -54,7 +54,7 @@ def patient(monkeypatch):
     """No time limit leaves anything out, however busy the machine is."""
     monkeypatch.setattr("pytest_dp.auditors.BLAME_SECONDS", 60.0)
     monkeypatch.setattr("pytest_dp.auditors.context.SHOWN_SECONDS", 60.0)
-    monkeypatch.setattr("pytest_dp.clocks.WALL_FACTOR", 60.0)
+    monkeypatch.setattr("pytest_dp.basics.clocks.WALL_FACTOR", 60.0)
 
 
 @pytest.mark.slow

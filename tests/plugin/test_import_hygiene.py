@@ -39,7 +39,7 @@ DPSniper(c=2), RenyiDP("?"), PrivacyProfile(None), TradeOff(3)
 """
 CLAIM = """
 from pytest_dp import DPSniper
-from pytest_dp.claim import expand
+from pytest_dp.claiming.claim import expand
 expand({"eps": 1.0, "pairs": [(0, 1)], "method": DPSniper(classifier="mlp")})
 """
 
@@ -84,7 +84,7 @@ def test_every_public_name_exists_and_is_listed():
 SPY = """
 import atexit, sys
 def pytest_unconfigure():
-    names = ("numpy", "scipy", "joblib", "pytest_dp.claim", "pytest_dp.plugin.collect")
+    names = ("numpy", "scipy", "joblib", "pytest_dp.claiming.claim", "pytest_dp.plugin.collect")
     with open("loaded", "w") as file:
         print(*(name for name in names if name in sys.modules), file=file)
 """
@@ -151,7 +151,7 @@ def test_only_modules_that_are_being_imported_enter_their_claims(python, tmp_pat
 AUDITS = """
 import pytest_dp, sys
 def pytest_collection_finish():
-    heavy = ("numpy", "scipy", "joblib", "pytest_dp.auditors", "pytest_dp.sampling")
+    heavy = ("numpy", "scipy", "joblib", "pytest_dp.auditors", "pytest_dp.running")
     with open("loaded", "w") as file:
         print(*(name for name in heavy if name in sys.modules), file=file)
 """

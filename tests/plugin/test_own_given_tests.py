@@ -46,7 +46,7 @@ PROFILE = """
     for module in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp."):
         import_module(module.name)
 
-    from pytest_dp.inputs import generated, pair_strategies
+    from pytest_dp.pairs import generated, pair_strategies
 
     generated.POOL, pair_strategies.POOL = 30, 20  # fewer draws, of which nothing is to be seen
 """

@@ -9,7 +9,7 @@ import pandas  # noqa: ICN001, F401
 import polars  # noqa: ICN001, F401
 import pytest
 
-from pytest_dp.datasets import describe
+from pytest_dp.data import describe
 from pytest_dp.plugin.pair_files import file_name
 
 pytestmark = pytest.mark.usefixtures("_without_blame", "few_pairs")

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from pytest_dp import ClaimError, DPSniper, dp_claim
-from pytest_dp.claim import expand
-from pytest_dp.keywords import KEYWORDS
-from pytest_dp.profiles import profile, register_profile
-from pytest_dp.settings import NAMES, Settings
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.keywords import KEYWORDS
+from pytest_dp.claiming.profiles import profile, register_profile
+from pytest_dp.claiming.settings import NAMES, Settings
 
 DEFAULT = [1.25, 60.0, None, "inconclusive", False, None]
 CI = [1.25, 60.0, None, "weak", False, None]
@@ -115,7 +115,7 @@ PROFILED = {
 def test_a_default_that_a_claim_writes_beats_the_profile_and_what_it_leaves_open_does_not(
     name, monkeypatch
 ):
-    monkeypatch.setattr("pytest_dp.profiles._PROFILES", {})
+    monkeypatch.setattr("pytest_dp.claiming.profiles._PROFILES", {})
     usual = getattr(Settings(), name)
     register_profile("test", **PROFILED)
     written, left = (

@@ -11,8 +11,8 @@ from results import BROKEN, PASSED
 
 import pytest_dp.auditors
 from pytest_dp.auditors.context import Context
-from pytest_dp.datasets.relations import Pair
-from pytest_dp.inputs import resolved
+from pytest_dp.data.relations import Pair
+from pytest_dp.pairs import resolved
 
 STATS = """
 SCALE = {scale}

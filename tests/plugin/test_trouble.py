@@ -84,7 +84,7 @@ def marked(project, monkeypatch):
         head += "os.environ['HOME_PID'] = str(HOME or os.getpid())\nHOME = HOME or os.getpid()\n"
         project.write("test_a.py", head, body, "def test_plain(): pass")
         # Use the workers at once, not only from some seconds of work on.
-        eager = "from pytest_dp.sampling import sampler\nassert sampler.START_WORKERS_FROM\n"
+        eager = "from pytest_dp.running import sampler\nassert sampler.START_WORKERS_FROM\n"
         project.write("conftest.py", eager + "sampler.START_WORKERS_FROM = 0.01\n", imports="")
 
     project.mark = write

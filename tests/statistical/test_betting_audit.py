@@ -10,12 +10,12 @@ from pytest_dp import Sequential, audit
 from pytest_dp.auditors import bearing_out
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.inputs import Pair
-from pytest_dp.inputs.sources import PairSource
+from pytest_dp.pairs import Pair
+from pytest_dp.pairs.sources import PairSource
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.sampling.sampler import Sampler
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.running.sampler import Sampler
+from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.streams import Purpose
 
 
 def noisy(answer, scale, rng, size):

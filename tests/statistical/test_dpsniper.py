@@ -17,9 +17,9 @@ from pytest_dp import ClaimError, DPSniper, audit, queries, values
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.held_out import PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.sampler import Sampler
-from pytest_dp.sampling.streams import Purpose
+from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.running.sampler import Sampler
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.proofs import SHOWN_AT

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_dp import audit, clocks
+from pytest_dp import audit
+from pytest_dp.basics import clocks
 
 TIMES = 10.0
 CLAIM: dict[str, Any] = {"eps": 1.0, "pairs": [(0, 1)], "seed": 1, "n_jobs": 1}

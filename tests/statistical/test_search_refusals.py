@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.sampling.copies import Pristine
+from pytest_dp.running.copies import Pristine
 
 Rng = np.random.Generator
 

@@ -12,9 +12,9 @@ from pytest_dp import Sequential, audit
 from pytest_dp.auditors import sequential
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.sequential import COUPLED_SHARE
-from pytest_dp.sampling.sampler import Sampler
-from pytest_dp.sampling.streams import Purpose
-from pytest_dp.settings import SEARCHES
+from pytest_dp.claiming.settings import SEARCHES
+from pytest_dp.running.sampler import Sampler
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.ledger import Ledger
 
 ALPHA = 0.05

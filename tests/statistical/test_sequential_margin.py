@@ -12,7 +12,8 @@ from boundary import COUNTS
 
 from benchmarks.cases import CORPUS
 from benchmarks.resolution import CASES, untraced
-from pytest_dp import DPSniper, Sequential, audit, clocks, queries, values
+from pytest_dp import DPSniper, Sequential, audit, queries, values
+from pytest_dp.basics import clocks
 
 LAPLACE = untraced(boundary.laplace)
 

@@ -8,11 +8,12 @@ import time
 import numpy as np
 import pytest
 
-from pytest_dp import audit, clocks
+from pytest_dp import audit
 from pytest_dp.auditors import confirming
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.strongest import MIN_SHOWN_RUNS
+from pytest_dp.basics import clocks
 from pytest_dp.report.violation import violation
 
 SECONDS = 2.0
@@ -124,7 +125,7 @@ def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
 
 def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
     from pytest_dp.auditors import concluding
-    from pytest_dp.sampling.deadline import OutOfTime
+    from pytest_dp.running.deadline import OutOfTime
 
     def cut_off(*_):
         raise OutOfTime("in the middle of a run")

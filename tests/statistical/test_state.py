@@ -240,7 +240,7 @@ def test_a_buffer_is_no_violation(size):
 @pytest.mark.parametrize("scale", [0.5, 1.0])
 @pytest.mark.parametrize("vectorized", [None, "size"])
 def test_samples_are_all_runs_that_were_made(method, scale, vectorized, monkeypatch):
-    from pytest_dp.sampling.calling import Made
+    from pytest_dp.running.calling import Made
 
     made = []
 
@@ -249,7 +249,7 @@ def test_samples_are_all_runs_that_were_made(method, scale, vectorized, monkeypa
             super().__init__(runs)
             made.append(self)
 
-    monkeypatch.setattr("pytest_dp.sampling.subject.Made", Counting)
+    monkeypatch.setattr("pytest_dp.running.subject.Made", Counting)
 
     def mechanism(data, rng, size=None):
         return sum(data) + rng.laplace(scale=scale, size=size)

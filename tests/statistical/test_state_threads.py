@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_dp.sampling import forked
+from pytest_dp.running import forked
 
 A_THREAD = """
 import ctypes
@@ -110,7 +110,7 @@ def test_a_memo_of_a_library_is_no_violation_beside_a_thread(tmp_path):
         + """
 import statistics, threading
 from pytest_dp import audit
-from pytest_dp.errors import MechanismError
+from pytest_dp.basics.errors import MechanismError
 
 def made():
     lock = threading.Lock()

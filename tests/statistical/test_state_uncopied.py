@@ -17,8 +17,8 @@ from states import RECORDS, NoCopy, missing, verdict
 
 from benchmarks.state_zoo import ZOO
 from pytest_dp import audit
-from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.sampler import Sampler
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
@@ -235,7 +235,7 @@ def waits_for_a_thread():
 )
 def test_a_violation_that_cannot_be_confirmed_is_inconclusive_and_says_why(make, why, monkeypatch):
     if make is waits_for_a_thread:
-        monkeypatch.setattr("pytest_dp.sampling.subject.HUNG_SECONDS", 2.0)
+        monkeypatch.setattr("pytest_dp.running.subject.HUNG_SECONDS", 2.0)
         monkeypatch.setattr(OutOfTime, "__reduce__", lambda _: 1 / 0)  # such as with a frame in it
     if make is ZOO["memo_in_a_database"]:
         monkeypatch.delattr("os.fork")

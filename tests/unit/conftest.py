@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from pytest_dp.sampling import sampler, workers
+from pytest_dp.running import sampler, workers
 from pytest_dp.statistics import region
 
 pytest.register_assert_rewrite("coupling", "searching")

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 from drawing import sampler
 
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.sampler import Draw
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.sampler import Draw
 
 ONE, OTHER = [1, 1], [1]
 KEY = (1, 0, 0)

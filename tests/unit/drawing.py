@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_dp.claim import expand
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.sampler import Draw, Sampler
+from pytest_dp.claiming.claim import expand
+from pytest_dp.running.calling import prepare
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.sampler import Draw, Sampler
 
 
 def sampler(mechanism, seed=1, n_jobs=1, **keywords):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 
-from pytest_dp.known.enumerated import eps_at, pair_probabilities
-from pytest_dp.known.enumerating import enumerated
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.oracles.enumerated import eps_at, pair_probabilities
+from pytest_dp.oracles.enumerating import enumerated
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
 
 
 def call_of(mechanism, **params):

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from pytest_dp import Sequential
-from pytest_dp.attacks import fit, quantities
-from pytest_dp.attacks.binning import joint_counts
+from pytest_dp.betting.binning import joint_counts
+from pytest_dp.betting.models import fit, quantities
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.settings import Settings
 
 
 def learned(outputs, first, classifier=None, features=None, seed=0):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import strategies as st
 
 from pytest_dp import ClaimError
-from pytest_dp.claim import expand
-from pytest_dp.datasets.relations import RELATIONS
-from pytest_dp.inputs import pairs_of, resolved, source_of
+from pytest_dp.claiming.claim import expand
+from pytest_dp.data.relations import RELATIONS
+from pytest_dp.pairs import pairs_of, resolved, source_of
 
 ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
 

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 
-from pytest_dp.arrays import join_outputs
+from pytest_dp.basics.arrays import join_outputs
 from pytest_dp.counterexample import simplest
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.features import features

@@ -16,13 +16,13 @@ import pytest
 
 from pytest_dp.auditors import run
 from pytest_dp.auditors.past import Past
-from pytest_dp.claim import Arguments, Promise, expand
-from pytest_dp.datasets.relations import AddRemoveOne
+from pytest_dp.claiming.claim import Arguments, Promise, expand
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.data.relations import AddRemoveOne
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.records.evidence import Store
 from pytest_dp.records.identity import identity
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.settings import Settings
 from pytest_dp.statistics.ledger import RUNGS, Ledger
 
 CLAIM, ABOUT = "shop/stats.py::count[eps=1.0]", "0123456789ab"

@@ -8,9 +8,9 @@ from itertools import chain
 import pytest
 
 import pytest_dp
-from pytest_dp.datasets import describe, types
-from pytest_dp.datasets.types import DataType
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.data import describe, types
+from pytest_dp.data.types import DataType
 
 
 class Deque(DataType):

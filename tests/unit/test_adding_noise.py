@@ -9,12 +9,12 @@ from drawing import sampler
 from scipy import integrate, stats
 
 import pytest_dp
-from pytest_dp.blame.noise import Noise, noise_of
-from pytest_dp.randomness import catalogue
-from pytest_dp.randomness.catalogue import Arguments, Kind, Standard
-from pytest_dp.randomness.laws import Family, Law
-from pytest_dp.randomness.requests import RNG, Request
-from pytest_dp.randomness.tape import Draw
+from pytest_dp.explain.noise import Noise, noise_of
+from pytest_dp.running import catalogue
+from pytest_dp.running.catalogue import Arguments, Kind, Standard
+from pytest_dp.running.laws import Family, Law
+from pytest_dp.running.requests import RNG, Request
+from pytest_dp.running.tape import Draw
 
 TRIANGULAR = Family(
     "triangular",

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import pytest_dp
-from pytest_dp import keywords
-from pytest_dp.checks import whole
-from pytest_dp.datasets.neighbours import Pair, Relation
-from pytest_dp.datasets.relations import RELATIONS
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.claiming import keywords
+from pytest_dp.claiming.checks import whole
+from pytest_dp.data.neighbours import Pair, Relation
+from pytest_dp.data.relations import RELATIONS
 from pytest_dp.declaration import Neighbors, Queries
-from pytest_dp.errors import ClaimError
 from pytest_dp.privacy.guarantees import HockeyStick, WithoutEps
 from pytest_dp.privacy.profiles import Region
 

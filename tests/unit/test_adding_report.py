@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import pytest
 from results import BROKEN, PASSED
 
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.plugin import pytest_addoption
 from pytest_dp.plugin.summary import write
 from pytest_dp.report.files import FORMATS, format_suffix

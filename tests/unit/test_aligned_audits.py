@@ -16,9 +16,9 @@ from pytest_dp.privacy.concentrated import GaussianDP
 from pytest_dp.privacy.conversions import gdp_to_delta, pure_to_gdp
 from pytest_dp.report.record import Record
 from pytest_dp.report.text import estimate_text
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
 
 PAIRS = [([1.0, 0.5], [1.0]), ([1.0], [])]
 
@@ -75,7 +75,7 @@ def test_bounds_on_renyi_divergences_add_those_of_both_kinds_of_draws():
 
 
 def test_aligned_stands_between_strong_and_exact():
-    from pytest_dp.settings import GRADES
+    from pytest_dp.claiming.settings import GRADES
 
     assert GRADES.index("strong") < GRADES.index("aligned") < GRADES.index("exact")
 

@@ -13,7 +13,7 @@ from learning import both, compared, gain, learned
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
-from pytest_dp.attacks.feature_bins import MAX_CATEGORIES, bins_of, output_categories
+from pytest_dp.betting.feature_bins import MAX_CATEGORIES, bins_of, output_categories
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate

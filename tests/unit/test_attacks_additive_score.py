@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pytest_dp.attacks.additive import (
+from pytest_dp.betting.additive import (
     CATEGORY_RIDGE,
     ORDERED_RIDGE,
     SMOOTHNESS,

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from pytest_dp.attacks import additive
-from pytest_dp.attacks.binning import (
+from pytest_dp.betting import additive
+from pytest_dp.betting.binning import (
     ByEvent,
     ByScore,
     Reader,
     cuts_of,
     joint_counts,
 )
-from pytest_dp.attacks.scores import scores
-from pytest_dp.auditing.detector import with_values
+from pytest_dp.betting.detector import with_values
+from pytest_dp.betting.scores import scores
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.paired_outputs import PairedOutputs, size_of_output

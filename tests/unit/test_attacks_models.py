@@ -12,12 +12,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from pytest_dp import ClaimError, Sequential
-from pytest_dp.attacks import quantities
-from pytest_dp.attacks.scores import scores
+from pytest_dp.betting.models import quantities
+from pytest_dp.betting.scores import scores
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.pickling import cloudpickle
-from pytest_dp.settings import Settings
+from pytest_dp.running.pickling import cloudpickle
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from results import BROKEN, FOUND
 
-from pytest_dp.attacks import additive
-from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.telling import digits_for, told_by, typical_outputs
+from pytest_dp.betting import additive
+from pytest_dp.betting.scores import Attack
+from pytest_dp.betting.telling import digits_for, told_by, typical_outputs
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.report.violation import violation

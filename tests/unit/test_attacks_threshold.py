@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, spearmanr
 
-from pytest_dp.attacks.binning import cuts_of
-from pytest_dp.attacks.expected_bounds import (
+from pytest_dp.auditors.strongest import lower_bins
+from pytest_dp.betting.binning import cuts_of
+from pytest_dp.betting.expected_bounds import (
     PlannedTest,
     cautious,
     choice_of,
     first_share,
     rough_bounds,
 )
-from pytest_dp.attacks.scores import Attack
-from pytest_dp.attacks.tally import Hits, Tally
-from pytest_dp.attacks.threshold import Cuts, best_cut, cuts_at
-from pytest_dp.auditors.strongest import lower_bins
+from pytest_dp.betting.scores import Attack
+from pytest_dp.betting.tally import Hits, Tally
+from pytest_dp.betting.threshold import Cuts, best_cut, cuts_at
 from pytest_dp.methods.dpsniper import threshold_attack
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics.event_test import event_test

@@ -9,14 +9,14 @@ import pytest
 from learning import count_batch
 from scipy.stats import binom
 
-from pytest_dp.auditing.betting_loop import (
+from pytest_dp.betting.betting_loop import (
     FIRST_BATCH,
     BettingLoop,
     batch_size,
 )
-from pytest_dp.auditing.detector import fit_detector
-from pytest_dp.auditing.pair_queue import PairQueue, PairStatus
-from pytest_dp.datasets.relations import Pair
+from pytest_dp.betting.detector import fit_detector
+from pytest_dp.betting.pair_queue import PairQueue, PairStatus
+from pytest_dp.data.relations import Pair
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.outputs.table import tabulate
@@ -25,8 +25,8 @@ from pytest_dp.statistics.event_ranking import rank_for
 from pytest_dp.statistics.ledger import Ledger
 
 RANK = rank_for(ApproximateDP(1.0), rarest=0.0)
-ROOM = Path(__file__).parents[2] / "pytest_dp/auditing"
-OPTIONAL = {"auditors", "blame", "known", "oracles", "readers", "search", "sensitivity", "symbolic"}
+ROOM = Path(__file__).parents[2] / "pytest_dp/betting"
+OPTIONAL = {"auditors", "explain", "oracles", "readers", "proposers"}
 
 
 class Answers:
@@ -182,5 +182,5 @@ def imported_by(file):
 def test_the_room_reads_no_clock_and_names_no_optional_room():
     names = {name for file in ROOM.glob("*.py") for name in imported_by(file)}
     assert "pytest_dp.statistics.ledger" in names
-    assert not names & {"time", "datetime", "pytest_dp.clocks"}
+    assert not names & {"time", "datetime", "pytest_dp.basics.clocks"}
     assert not [name for name in names if {*name.split(".")[1:2]} & OPTIONAL]

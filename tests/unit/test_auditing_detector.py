@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from learning import count_batch
 
-from pytest_dp.auditing.detector import fit_detector, mean_scores, with_values
+from pytest_dp.betting.detector import fit_detector, mean_scores, with_values
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from pytest_dp.auditing.pair_queue import (
+from pytest_dp.betting.pair_queue import (
     EDGE_ERRORS,
     FIRST_PROPOSED,
     NEW_PAIR_EDGE,
@@ -12,7 +12,7 @@ from pytest_dp.auditing.pair_queue import (
     PairStatus,
     edge_upper_bound,
 )
-from pytest_dp.datasets.relations import Pair
+from pytest_dp.data.relations import Pair
 
 
 def pairs(count, start=0):

@@ -12,8 +12,8 @@ import pytest
 from pytest_dp import audit
 from pytest_dp.auditors.concluding import _note_origin
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.blame.source import written_budget
-from pytest_dp.datasets.relations import Pair
+from pytest_dp.data.relations import Pair
+from pytest_dp.explain.source import written_budget
 
 HUGE = 10**400
 FRAME = pd.DataFrame({"x": [0, 1, 1], "u": ["a", "b", "c"]})

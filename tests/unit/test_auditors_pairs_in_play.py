@@ -9,8 +9,8 @@ import pandas as pd
 
 from pytest_dp import audit
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.datasets.relations import Pair
-from pytest_dp.inputs.sources import PairSource
+from pytest_dp.data.relations import Pair
+from pytest_dp.pairs.sources import PairSource
 from pytest_dp.privacy import ApproximateDP
 
 

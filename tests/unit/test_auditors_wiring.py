@@ -18,8 +18,8 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.sequential import COUPLED_SHARE
 from pytest_dp.methods import dpfinder
-from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.running.sampler import Sampler
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.proofs import CLASSICAL, SHARP
 

@@ -14,12 +14,12 @@ from exact import call_of
 
 from benchmarks.attacked_traces import MEMBERS, audited, is_wrong
 from pytest_dp import audit
-from pytest_dp.known.doubts import doubt_about
+from pytest_dp.oracles.doubts import doubt_about
 from pytest_dp.oracles.rows import check_rows
-from pytest_dp.randomness.modules import are_originals
-from pytest_dp.randomness.stand_ins import CannotInstrument
 from pytest_dp.report.violation import violation
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.modules import are_originals
+from pytest_dp.running.stand_ins import CannotInstrument
 
 
 def laplace(x, rng):

@@ -24,7 +24,7 @@ from pytest_dp.black_boxes.boxes import ConnectionLost, HTTPError, ProgramError
 from pytest_dp.black_boxes.texts import encode_data, value_of
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.records.identity import is_outside
-from pytest_dp.sampling.calling import Call
+from pytest_dp.running.calling import Call
 
 ROWS = [{"age": 41, "seen": None}, {"age": 7, "seen": "2024-02-01T00:00:00"}]
 SEEN = [None, dt.datetime(2024, 2, 1)]

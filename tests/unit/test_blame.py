@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.blame import blame_lines
-from pytest_dp.blame.advice import rounded_up
+from pytest_dp.explain import blame_lines
+from pytest_dp.explain.advice import rounded_up
 from pytest_dp.oracles.alignment import align
 from pytest_dp.privacy import (
     ApproximateDP,
@@ -24,9 +24,9 @@ from pytest_dp.privacy import (
     TradeOff,
     ZeroConcentratedDP,
 )
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
 
 pytestmark = pytest.mark.slow
 
@@ -390,7 +390,7 @@ def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
     def sine(data, rng):
         return math.sin(max(data) % 4 / 9 + rng.laplace(scale=0.002)) * (1 + len(data) / 99)
 
-    monkeypatch.setattr("pytest_dp.blame.more_noise.MANY_RUNS", 200)
+    monkeypatch.setattr("pytest_dp.explain.more_noise.MANY_RUNS", 200)
     pair = [3, 1], [3]
     (one,) = look(sine, pair, event=lambda output: output > 0.335)
     assert one.message.startswith(
@@ -408,7 +408,7 @@ def test_without_a_violation_nothing_is_looked_for(monkeypatch):
     def never(*_):
         raise AssertionError
 
-    monkeypatch.setattr("pytest_dp.blame.blame_lines", never)
+    monkeypatch.setattr("pytest_dp.explain.blame_lines", never)
     claim = {"eps": 1.0, "pairs": [(ROWS, FEWER)], "max_samples": 20_000, "n_jobs": 1}
     assert not audit(enough_noise, **claim).violated
 
@@ -421,7 +421,7 @@ def test_a_failure_inside_leaves_the_violation_as_it_is(monkeypatch):
     def fails(*_):
         raise ValueError
 
-    monkeypatch.setattr("pytest_dp.blame.runs.Runs.both", fails)
+    monkeypatch.setattr("pytest_dp.explain.runs.Runs.both", fails)
     bare = audit(half_the_noise, **claim)
     assert (bare.blame, bare.verdict, bare.e_value) == ((), "violated", whole.e_value)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pytest_dp.blame.idle import idle_fields
-from pytest_dp.datasets.neighbours import Pair
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
+from pytest_dp.data.neighbours import Pair
+from pytest_dp.explain.idle import idle_fields
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
 
 ROWS = [{"who": f"u{i}", "spent": i, "city": "ab"[i % 2], "age": 30} for i in range(6)]
 OTHER = [*ROWS[:3], {"who": "x", "spent": 50, "city": "z", "age": 31}, *ROWS[4:]]

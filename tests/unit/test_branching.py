@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import islice
 
-from pytest_dp.known.paths import explored
+from pytest_dp.oracles.paths import explored
 
 HALF = Fraction(1, 2)
 

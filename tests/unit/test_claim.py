@@ -24,9 +24,9 @@ from pytest_dp import (
     replace_one,
     values,
 )
-from pytest_dp.claim import distinct_labels, expand
-from pytest_dp.datasets.relations import AllQueries, AnyTwo
-from pytest_dp.keywords import KEYWORDS
+from pytest_dp.claiming.claim import distinct_labels, expand
+from pytest_dp.claiming.keywords import KEYWORDS
+from pytest_dp.data.relations import AllQueries, AnyTwo
 
 PAIRS = [([0], [])]
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pytest_dp import ClaimError, PrivacyProfile, RenyiDP, add_remove_one, dp_claim
-from pytest_dp.claim import expand
+from pytest_dp.claiming.claim import expand
 from pytest_dp.privacy import GaussianDP
 
 PAIRS = [([1, 0], [1])]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from pytest_dp import ClaimError, DPFinder, DPSniper, OneRun, Sequential, StatDP, audit
-from pytest_dp.claim import expand
-from pytest_dp.keywords import KEYWORDS
-from pytest_dp.method_settings import METHODS
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.keywords import KEYWORDS
+from pytest_dp.claiming.method_settings import METHODS
+from pytest_dp.claiming.settings import FIELDS, NAMES, Settings, unused_settings
 from pytest_dp.plugin import _OPTIONS
-from pytest_dp.settings import FIELDS, NAMES, Settings, unused_settings
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 

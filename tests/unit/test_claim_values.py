@@ -19,15 +19,15 @@ from pytest_dp import (
     replace_one,
     replace_special,
 )
-from pytest_dp.claim import distinct_labels, expand
-from pytest_dp.keywords import KEYWORDS
+from pytest_dp.basics.reprs import LINE_WIDTH
+from pytest_dp.claiming.claim import distinct_labels, expand
+from pytest_dp.claiming.keywords import KEYWORDS
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judge_claim
 from pytest_dp.report.record import Record
 from pytest_dp.report.table import cells, short_finding
-from pytest_dp.reprs import LINE_WIDTH
-from pytest_dp.settings import Settings
 
 EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
 PAIRS = {"pairs": [([1], [])]}

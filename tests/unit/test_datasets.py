@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from neighbours import pairs
 
 from pytest_dp import ClaimError
-from pytest_dp.datasets import describe, key, kind_of, rebuilt, records_of
-from pytest_dp.datasets.conversion import length
-from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne
+from pytest_dp.data import describe, key, kind_of, rebuilt, records_of
+from pytest_dp.data.conversion import length
+from pytest_dp.data.relations import AddRemoveOne, ReplaceOne
 
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 MADRID = "Europe/Madrid"

@@ -19,9 +19,9 @@ import pytest
 from zoo import Colour
 
 from pytest_dp import audit, values
-from pytest_dp.claim import expand
-from pytest_dp.datasets.equality import digest, equality_key, key
-from pytest_dp.inputs import pairs_of
+from pytest_dp.claiming.claim import expand
+from pytest_dp.data.equality import digest, equality_key, key
+from pytest_dp.pairs import pairs_of
 
 
 @dataclass(eq=False)

@@ -67,9 +67,9 @@ def test_the_site_has_every_page():
 
 
 def test_the_reference_has_every_keyword_option_and_profile():
-    from pytest_dp.keywords import KEYWORDS
+    from pytest_dp.claiming.keywords import KEYWORDS
+    from pytest_dp.claiming.profiles import _PROFILES
     from pytest_dp.plugin import _OPTIONS
-    from pytest_dp.profiles import _PROFILES
 
     claims = (ROOT / "docs/reference/claims.md").read_text()
     options = (ROOT / "docs/reference/options.md").read_text()

@@ -7,9 +7,10 @@ import pickle
 
 import pytest
 
-from pytest_dp import audit, clocks
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.sharing import Left, Sent, this_process
+from pytest_dp import audit
+from pytest_dp.basics import clocks
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.sharing import Left, Sent, this_process
 
 
 class Machine:

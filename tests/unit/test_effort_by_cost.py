@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from pytest_dp import audit
 from pytest_dp.auditors.context import Context
-from pytest_dp.settings import VECTORIZED_SAMPLES, settings_for
+from pytest_dp.claiming.settings import VECTORIZED_SAMPLES, settings_for
 
 NEEDED = 3.7303
 """The deviation of Gaussian noise that (1, 1e-5) needs at sensitivity 1 (analytic mechanism)."""

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.context import Context
-from pytest_dp.bisection import smallest_loss
+from pytest_dp.basics.bisection import smallest_loss
 from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
 from pytest_dp.statistics import statdp
 from pytest_dp.statistics.event_bets import (

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from exact import distribution, probabilities
 
-from pytest_dp.known.enumerating import enumerated
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.oracles.enumerating import enumerated
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.stand_ins import CannotInstrument
 
 
 class Keeps:

@@ -16,7 +16,7 @@ import pytest
 from exact import distribution, probabilities
 from scipy import stats
 
-from pytest_dp.known import choices
+from pytest_dp.oracles import choices
 
 TOLERANCE = 1e-12
 

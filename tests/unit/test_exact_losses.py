@@ -14,7 +14,7 @@ import pytest
 from exact import loss, probabilities
 
 from pytest_dp import audit
-from pytest_dp.known.enumerated import delta_of, eps_at, grouped, pair_probabilities
+from pytest_dp.oracles.enumerated import delta_of, eps_at, grouped, pair_probabilities
 from pytest_dp.privacy import HockeyStick
 
 RNG = np.random.default_rng(16)

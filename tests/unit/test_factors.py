@@ -10,10 +10,10 @@ import pytest
 from exact import call_of, distribution, loss
 
 from benchmarks.mechanisms import bloom_filter, one_time_rappor, rappor
-from pytest_dp.known.factors import FactoredPair, Factors, compare, factored, law_of
+from pytest_dp.oracles.factors import FactoredPair, Factors, compare, factored, law_of
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.stand_ins import CannotInstrument
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from results import BROKEN, COUNT, PASSED
 
 from pytest_dp import RenyiDP
 from pytest_dp.auditors.result import PrivacyViolation
-from pytest_dp.claim import Claim, Promise
+from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.plugin.check import _too_little
 from pytest_dp.plugin.failure import represent
 from pytest_dp.privacy import guarantee

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.faults import RAISING, is_own, note_fault, noting_faults, pop_noted
+from pytest_dp.basics.faults import RAISING, is_own, note_fault, noting_faults, pop_noted
 from pytest_dp.report import numbers
 
 
@@ -63,7 +63,7 @@ def test_what_fails_after_a_violation_is_named_beside_it(monkeypatch, part):
         raise LookupError("a mistake in this check")
 
     name = "blame_lines" if part == "lines" else "idle_fields"
-    monkeypatch.setattr(f"pytest_dp.blame.{name}", fails)
+    monkeypatch.setattr(f"pytest_dp.explain.{name}", fails)
     result = audit(broken, eps=1.0, pairs=[([1], [])])
     assert result.violated
     (note,) = [str(note) for note in result.notes if "LookupError" in str(note)]
@@ -74,7 +74,7 @@ def test_what_fails_after_a_violation_is_named_beside_it(monkeypatch, part):
 
 def test_a_fault_within_an_audit_is_a_note_of_its_result(monkeypatch):
     monkeypatch.delenv(RAISING)
-    monkeypatch.setattr("pytest_dp.search.constants._in_code", lambda code: own_function())
+    monkeypatch.setattr("pytest_dp.proposers.constants._in_code", lambda code: own_function())
     result = audit(broken, eps=1.0, inputs=[[1]], neighbors="add_remove_one")
     assert result.violated
     assert any("reading constants of code failed: " in str(note) for note in result.notes)

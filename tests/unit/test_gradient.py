@@ -11,12 +11,12 @@ from exact import call_of
 from benchmarks import mechanisms
 from benchmarks.dpfinder import ALGORITHMS, of_sparse_vector
 from pytest_dp import ClaimError, audit, queries
-from pytest_dp.claim import expand
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.search.climbing import climbed
-from pytest_dp.search.families import families_of
-from pytest_dp.search.gradient import ByGradients, Gradients
-from pytest_dp.search.observing import Clock
+from pytest_dp.claiming.claim import expand
+from pytest_dp.proposers.climbing import climbed
+from pytest_dp.proposers.families import families_of
+from pytest_dp.proposers.gradient import ByGradients, Gradients
+from pytest_dp.proposers.observing import Clock
+from pytest_dp.running.deadline import Deadline
 
 NAMED = {algorithm.name: algorithm for algorithm in ALGORITHMS}
 TABLE = [{"age": 30, "group": "a", "paid": 0.5}, {"age": 50, "group": "b", "paid": 2.0}]

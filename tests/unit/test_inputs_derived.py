@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from neighbours import ADD_REMOVE, REPLACE, fault, pairs, plain, refusal, source
 
 from pytest_dp import ClaimError, add_remove_one, replace_one
-from pytest_dp.datasets import ends_first, key
-from pytest_dp.datasets.conversion import length
-from pytest_dp.datasets.ordering import representatives
-from pytest_dp.inputs import MAX_PAIRS, Pair, describe
+from pytest_dp.data import ends_first, key
+from pytest_dp.data.conversion import length
+from pytest_dp.data.ordering import representatives
+from pytest_dp.pairs import MAX_PAIRS, Pair, describe
 
 
 def test_a_pair_and_its_mirror_image_are_one():
@@ -67,7 +67,7 @@ def test_many_pairs_are_capped_at_the_extremes():
 
 
 def test_large_datasets_give_fewer_pairs(monkeypatch):
-    monkeypatch.setattr("pytest_dp.inputs.deriving.MAX_RECORDS", 2000)
+    monkeypatch.setattr("pytest_dp.pairs.deriving.MAX_RECORDS", 2000)
     found = pairs(inputs=[list(range(1000))], neighbors=ADD_REMOVE)
     assert sum(len(pair.d1) == 1000 for pair in found) == 3
     assert len(pairs(inputs=[list(range(20))], neighbors=ADD_REMOVE)) == 40
@@ -268,7 +268,8 @@ def test_every_neighbour_is_derived(inputs):
 
 def test_the_order_does_not_depend_on_the_hash_seed():
     code = (
-        "from pytest_dp.claim import expand; from pytest_dp.inputs import pairs_of, describe\n"
+        "from pytest_dp.claiming.claim import expand\n"
+        "from pytest_dp.pairs import pairs_of, describe\n"
         "inputs = [{'a', 'b', 'c'}, {frozenset('xyz'), frozenset('uv')}, {1, 'a', None}]\n"
         "claim, = expand({'eps': 1.0, 'neighbors': 'add_remove_one', 'inputs': inputs})\n"
         "for pair in pairs_of(claim.promise): print(describe(pair.d1), describe(pair.d2))"
@@ -288,7 +289,8 @@ def test_the_order_does_not_depend_on_the_hash_seed():
 
 def test_numpy_and_pandas_are_not_imported():
     code = (
-        "import sys; from pytest_dp.claim import expand; from pytest_dp.inputs import pairs_of\n"
+        "import sys; from pytest_dp.claiming.claim import expand\n"
+        "from pytest_dp.pairs import pairs_of\n"
         "claim, = expand({'eps': 1.0, 'neighbors': 'replace_one', 'inputs': [[1, 2]]})\n"
         "pairs_of(claim.promise)\n"
         "assert not {'numpy', 'pandas', 'hypothesis', 'pytest'} & set(sys.modules)"

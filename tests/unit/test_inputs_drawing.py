@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
 from pytest_dp import audit
-from pytest_dp.inputs import drawing, simplifying
-from pytest_dp.inputs.drawing import Drawn, choices_work, draws, remade
-from pytest_dp.inputs.simplifying import simplify
+from pytest_dp.pairs import drawing, simplifying
+from pytest_dp.pairs.drawing import Drawn, choices_work, draws, remade
+from pytest_dp.pairs.simplifying import simplify
 
 NUMBERS = st.lists(st.integers(-50, 1_000))
 

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from pytest_dp import add_remove_one, queries
-from pytest_dp.datasets.conversion import length
-from pytest_dp.datasets.relations import Pair
-from pytest_dp.inputs.examples import Examples
-from pytest_dp.keywords import read_one
-from pytest_dp.search.shrinking import shrunk
+from pytest_dp.claiming.keywords import read_one
+from pytest_dp.data.conversion import length
+from pytest_dp.data.relations import Pair
+from pytest_dp.pairs.examples import Examples
+from pytest_dp.proposers.shrinking import shrunk
 
 ADD, REPLACE = "add_remove_one", "replace_one"
 MONDAY, TUESDAY, FRIDAY = date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 5)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from neighbours import source
 
 from pytest_dp import ClaimError, add_remove_one, audit, queries, replace_special
-from pytest_dp.datasets import key
-from pytest_dp.datasets.relations import RELATIONS, Pair
-from pytest_dp.inputs import drawing
-from pytest_dp.inputs.generated import MIN_FIRST, Generated
-from pytest_dp.inputs.pair_strategies import neighbours
+from pytest_dp.data import key
+from pytest_dp.data.relations import RELATIONS, Pair
+from pytest_dp.pairs import drawing
+from pytest_dp.pairs.generated import MIN_FIRST, Generated
+from pytest_dp.pairs.pair_strategies import neighbours
 from pytest_dp.strategies import histograms, neighbors
 
 pytestmark = pytest.mark.slow
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     """What is chosen from a pool is the same matter for a smaller one, and takes less time."""
-    monkeypatch.setattr("pytest_dp.inputs.generated.POOL", 60)
-    monkeypatch.setattr("pytest_dp.inputs.pair_strategies.POOL", 40)
+    monkeypatch.setattr("pytest_dp.pairs.generated.POOL", 60)
+    monkeypatch.setattr("pytest_dp.pairs.pair_strategies.POOL", 40)
 
 
 PATIENTS = st.lists(st.tuples(st.integers(0, 120), st.sampled_from("abcd")))
@@ -186,7 +186,7 @@ def test_entries_of_a_dict_keep_their_order():
 
 
 def test_no_neighbour_in_the_strategy(monkeypatch):
-    monkeypatch.setattr("pytest_dp.inputs.generated.MAX_DRAWS", 100)
+    monkeypatch.setattr("pytest_dp.pairs.generated.MAX_DRAWS", 100)
     message = refusal(inputs=summing(), neighbors="replace_one")
     for part in ("with 3 to 6 records, none has a neighbour", "no part of the promise", "pairs="):
         assert part in message
@@ -231,7 +231,7 @@ def test_pairs_are_shrunk():
 
 def test_without_choices_pairs_are_drawn_and_stay_as_they_are(monkeypatch):
     monkeypatch.setattr(drawing, "choices_work", lambda: False)
-    monkeypatch.setattr("pytest_dp.inputs.generated.choices_work", lambda: False)
+    monkeypatch.setattr("pytest_dp.pairs.generated.choices_work", lambda: False)
     made = generated(st.lists(st.integers(0, 9), max_size=3))
     assert len(made.pairs) == MIN_FIRST
     assert [] in [side for pair in made.pairs for side in (pair.d1, pair.d2)]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from neighbours import ADD_REMOVE, REPLACE, pairs, records, refusal
 
 from pytest_dp import ClaimError, queries, values
-from pytest_dp.claim import Promise, expand
-from pytest_dp.datasets.relations import AddRemoveOne
-from pytest_dp.inputs import Pair, describe, pairs_of, resolved
+from pytest_dp.claiming.claim import Promise, expand
+from pytest_dp.data.relations import AddRemoveOne
+from pytest_dp.pairs import Pair, describe, pairs_of, resolved
 from pytest_dp.privacy import ApproximateDP
 
 # Explicit pairs

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neighbours import fault, pairs, plain, refusal
 
 from pytest_dp import queries, values
-from pytest_dp.inputs import MAX_PAIRS
+from pytest_dp.pairs import MAX_PAIRS
 
 
 def test_queries_are_the_patterns_of_statdp_table_1():

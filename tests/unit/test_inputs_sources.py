@@ -9,11 +9,11 @@ import pytest
 
 from pytest_dp.auditors import sequential
 from pytest_dp.auditors.context import Context
-from pytest_dp.claim import expand
-from pytest_dp.inputs import Pair, pairs_of
-from pytest_dp.inputs.sources import PairSource, Tried
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.settings import Settings
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.pairs import Pair, pairs_of
+from pytest_dp.pairs.sources import PairSource, Tried
+from pytest_dp.running.calling import prepare
 
 
 class Listed:

@@ -13,15 +13,15 @@ import time
 
 import pytest
 
-from pytest_dp.sampling import forked, interpreters
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.chunks import Chunk, Input
-from pytest_dp.sampling.copies import CannotCopy, Pristine
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.interpreters import STARTS, NewInterpreters
-from pytest_dp.sampling.locating import locate
-from pytest_dp.sampling.opened_files import ASKED, record_opened_files
-from pytest_dp.sampling.runner import Runner
+from pytest_dp.running import forked, interpreters
+from pytest_dp.running.calling import Call
+from pytest_dp.running.chunks import Chunk, Input
+from pytest_dp.running.copies import CannotCopy, Pristine
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.interpreters import STARTS, NewInterpreters
+from pytest_dp.running.locating import locate
+from pytest_dp.running.opened_files import ASKED, record_opened_files
+from pytest_dp.running.runner import Runner
 
 MODULE = """
 import numpy as np
@@ -152,7 +152,7 @@ def test_an_interpreter_with_threads_of_others_runs_each_mechanism_once(tmp_path
 def test_threads_that_python_did_not_make_are_counted():
     script = (
         "from threading import Thread, Event\n"
-        "from pytest_dp.sampling.forked import foreign_threads\n"
+        "from pytest_dp.running.forked import foreign_threads\n"
         "Thread(target=Event().wait, daemon=True).start()\n"
         f"before = foreign_threads()\n{A_THREAD}\nprint(before, foreign_threads())"
     )
@@ -172,7 +172,7 @@ def test_a_mechanism_that_ends_its_interpreter_says_so(tmp_path, monkeypatch):
 
 ENDS = """
     import os, signal, sys
-    from pytest_dp.sampling import interpreters
+    from pytest_dp.running import interpreters
 
     started = interpreters.Interpreter()
     print(started._process.pid, flush=True)

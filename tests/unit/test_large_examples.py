@@ -13,12 +13,12 @@ import pytest
 from neighbours import source
 
 from pytest_dp import ClaimError, add_remove_one, audit
-from pytest_dp.claim import expand
-from pytest_dp.datasets import key, records_of, types
-from pytest_dp.datasets.conversion import length, taken_rows
-from pytest_dp.datasets.pool import ThinPool
-from pytest_dp.datasets.thinning import KEPT_ROWS, kept_rows
-from pytest_dp.reprs import on_one_line
+from pytest_dp.basics.reprs import on_one_line
+from pytest_dp.claiming.claim import expand
+from pytest_dp.data import key, records_of, types
+from pytest_dp.data.conversion import length, taken_rows
+from pytest_dp.data.pool import ThinPool
+from pytest_dp.data.thinning import KEPT_ROWS, kept_rows
 
 ROWS = 5_000
 AGES = np.random.default_rng(0).integers(18, 91, ROWS)

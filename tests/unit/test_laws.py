@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_dp.randomness import laws
-from pytest_dp.randomness.laws import Law
+from pytest_dp.running import laws
+from pytest_dp.running.laws import Law
 
 
 @pytest.mark.parametrize(

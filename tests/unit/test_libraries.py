@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from pytest_dp import queries
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.declaration import add_remove_one, replace_one
-from pytest_dp.errors import ClaimError
 from pytest_dp.libraries import diffprivlib, dp_accounting, opendp
 
 ROWS = [[1, 2, 3]]

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_dp.auditors.known import Deriving
-from pytest_dp.inputs import Pair
+from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.methods import dpfinder
-from pytest_dp.reprs import safe_repr
-from pytest_dp.sampling import workers
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, interrupt_if_hung
+from pytest_dp.pairs import Pair
+from pytest_dp.running import workers
+from pytest_dp.running.deadline import Deadline, OutOfTime, interrupt_if_hung
 
 
 def sleeps(*_):

@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 
 from pytest_dp import ClaimError, MechanismError, Membership, audit, between, riskiest
-from pytest_dp.claim import expand
-from pytest_dp.datasets.cells import cells_of
-from pytest_dp.inputs.targets import targets_of
+from pytest_dp.claiming.claim import expand
+from pytest_dp.data.cells import cells_of
 from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
 from pytest_dp.methods.ridge import PENALTIES, fit_ridge
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.targeted import target_of, target_record
+from pytest_dp.pairs.targets import targets_of
 from pytest_dp.privacy import AttackAUC
 from pytest_dp.statistics.auc import resolution
 

@@ -16,8 +16,8 @@ import pytest
 from drawing import outputs
 
 from pytest_dp import audit
-from pytest_dp.sampling.deadline import OutOfTime, within
-from pytest_dp.sampling.native import callback_codes
+from pytest_dp.running.deadline import OutOfTime, within
+from pytest_dp.running.native import callback_codes
 
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 LONG = 0.3
@@ -219,7 +219,7 @@ def test_a_process_whose_native_code_never_returns_is_ended(kind, call):
     script = f"""
 import collections, ctypes, itertools
 from pytest_dp import audit, estimate, membership_risk
-from pytest_dp.sampling import supervisor
+from pytest_dp.running import supervisor
 supervisor.PATIENCE_SECONDS = supervisor.LATER_SECONDS = 1.0
 {textwrap.dedent(HANGS[kind])}
 def noisy_count(records, rng):
@@ -245,7 +245,7 @@ EFFORT = dict(max_seconds=0.5, n_jobs=1)
 def test_pytest_says_which_claim_has_ended_it(tmp_path):
     """Though pytest captures what is written."""
     (tmp_path / "conftest.py").write_text(
-        "from pytest_dp.sampling import supervisor\n"
+        "from pytest_dp.running import supervisor\n"
         "supervisor.PATIENCE_SECONDS = supervisor.LATER_SECONDS = 0.5\n"
     )
     (tmp_path / "test_it.py").write_text(

@@ -20,7 +20,10 @@ from pytest_dp.oracles.jumps import beside_jumps
 from pytest_dp.oracles.numbers import Plan, quantiles
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.conversions import gdp_to_eps
-from pytest_dp.randomness.laws import (
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.laws import (
     EXPONENTIAL,
     GEOMETRIC,
     GUMBEL,
@@ -31,9 +34,6 @@ from pytest_dp.randomness.laws import (
     UNIFORM,
     Law,
 )
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
 
 RATIO = math.exp(-1.0)
 

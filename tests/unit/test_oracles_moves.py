@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pytest_dp.oracles.alignment import align
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
 
 LEGAL, SALES = ("legal", 78_000), ("sales", 41_000)
 

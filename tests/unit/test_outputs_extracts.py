@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from pytest_dp.attacks import additive
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.betting import additive
 from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.events import Between, Event, Is
 from pytest_dp.outputs.feature import Extract, Feature, about_extract, leaf
@@ -11,7 +11,7 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.paired_outputs import PairedOutputs, copy_first
 from pytest_dp.outputs.table import concatenate, tabulate
-from pytest_dp.sampling.chunks import MAX_BYTES, Chunk, at_a_time, cut_draw, group_chunks
+from pytest_dp.running.chunks import MAX_BYTES, Chunk, at_a_time, cut_draw, group_chunks
 
 pytestmark = pytest.mark.slow
 

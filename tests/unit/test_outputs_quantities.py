@@ -14,7 +14,7 @@ from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features, features, float_features, user_features
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.sampling.pickling import cloudpickle
+from pytest_dp.running.pickling import cloudpickle
 
 pytestmark = pytest.mark.slow
 

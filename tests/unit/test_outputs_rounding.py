@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dp.attacks.feature_bins import bins_of, output_categories
+from pytest_dp.betting.feature_bins import bins_of, output_categories
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.feature import Feature, leaf

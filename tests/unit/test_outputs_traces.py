@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from searching import best_events
 
-from pytest_dp.attacks.feature_bins import bins_of
+from pytest_dp.betting.feature_bins import bins_of
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.relations import relations

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from searching import values
 
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.features import (
     user_features,

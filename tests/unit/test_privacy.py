@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from pytest_dp import privacy
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,

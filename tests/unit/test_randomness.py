@@ -27,16 +27,16 @@ import numpy as np
 import pytest
 from numpy.random import default_rng, laplace
 
-from pytest_dp.known.enumerating import enumerated
+from pytest_dp.oracles.enumerating import enumerated
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.randomness.modules import modules_replaced
-from pytest_dp.randomness.requests import KINDS, RNG, Request, Site, Source
-from pytest_dp.randomness.stand_ins import CannotInstrument, stand_in
-from pytest_dp.randomness.tape import Draws, Tape
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.instrumented import run_instrumented
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.instrumented import run_instrumented
+from pytest_dp.running.modules import modules_replaced
+from pytest_dp.running.requests import KINDS, RNG, Request, Site, Source
+from pytest_dp.running.stand_ins import CannotInstrument, stand_in
+from pytest_dp.running.tape import Draws, Tape
 
 numpy_rng, legacy = np.random.default_rng(5), np.random.RandomState(3)
 python_rng, system_rng = random.Random(3), random.SystemRandom()

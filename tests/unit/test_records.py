@@ -25,11 +25,12 @@ from pytest_dp import (
     add_remove_one,
     dp_claim,
     riskiest,
-    writing,
 )
-from pytest_dp.claim import expand
+from pytest_dp.basics import writing
+from pytest_dp.basics.errors import ClaimsFileError
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.declaration import queries, replace_special, values
-from pytest_dp.errors import ClaimsFileError
 from pytest_dp.records import storing
 from pytest_dp.records.comparing import OTHER, STRONGER, WEAKER, changes
 from pytest_dp.records.entries import entry
@@ -44,7 +45,6 @@ from pytest_dp.records.judging import (
     judge,
 )
 from pytest_dp.records.texts import brief, text_of
-from pytest_dp.settings import Settings
 
 
 def mechanism(d, rng):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_dp import audit, registry
-from pytest_dp.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.feature import KINDS, Feature, Kind
 from pytest_dp.protocols import Explanation
 from pytest_dp.results.outcome import Blame

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from neighbours import pairs, refusal
 
 from pytest_dp import ClaimError, queries
-from pytest_dp.datasets import describe, key, records_of
-from pytest_dp.datasets.equality import equality_key
-from pytest_dp.datasets.relations import (
+from pytest_dp.data import describe, key, records_of
+from pytest_dp.data.equality import equality_key
+from pytest_dp.data.relations import (
     RELATIONS,
     AddRemoveOne,
     AllQueries,

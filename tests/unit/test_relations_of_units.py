@@ -26,9 +26,9 @@ from pytest_dp import (
     replace_special,
     values,
 )
-from pytest_dp.claim import expand
-from pytest_dp.datasets import key, kind_of, records_of
-from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne, ReplaceSpecial
+from pytest_dp.claiming.claim import expand
+from pytest_dp.data import key, kind_of, records_of
+from pytest_dp.data.relations import AddRemoveOne, ReplaceOne, ReplaceSpecial
 
 rows = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=4)
 

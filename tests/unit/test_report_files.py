@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from results import BROKEN, COUNT, FOUND, PASSED, Event, rows
 
 import pytest_dp
-from pytest_dp.claim import Claim, Promise
+from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
 from pytest_dp.report.alarms import code_quality, properties, sarif
 from pytest_dp.report.files import as_json, read_records

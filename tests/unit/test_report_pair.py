@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from results import FOUND
 
-from pytest_dp.datasets.differences import ABSENT, Change, changes, parts
+from pytest_dp.data.differences import ABSENT, Change, changes, parts
 from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.pair import inputs
 

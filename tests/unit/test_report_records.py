@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 from results import BROKEN, COUNT, PASSED, VIOLATION, rows
 
-from pytest_dp.claim import Claim, Promise
+from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.plugin.check import _too_little
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github

@@ -13,8 +13,8 @@ from results import BROKEN, FOUND, PASSED, Event
 from pytest_dp import audit
 from pytest_dp.report.headline import headline
 from pytest_dp.results.plain import from_plain, plain
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.sampler import Sampler
+from pytest_dp.running.calling import Call
+from pytest_dp.running.sampler import Sampler
 
 LARGE = replace(
     FOUND,

@@ -9,7 +9,7 @@ import pytest
 from results import BROKEN, COUNT, FOUND, PASSED, VIOLATION, Event, rows
 
 from pytest_dp import DPSniper
-from pytest_dp.claim import Claim, Promise
+from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.outputs import events as outputs
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.privacy import ApproximateDP

@@ -16,11 +16,11 @@ from coupling import (
     vectorized,
 )
 
-from pytest_dp.randomness.catalogue import NUMPY
-from pytest_dp.randomness.requests import GENERATOR
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.per_run import CannotCouple
-from pytest_dp.sampling.sampler import Draw
+from pytest_dp.running.catalogue import NUMPY
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.running.requests import GENERATOR
+from pytest_dp.running.sampler import Draw
 
 # --- many draws a call ---
 

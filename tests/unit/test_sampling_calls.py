@@ -15,12 +15,12 @@ import pytest
 from drawing import Keeper, outputs, sampler
 from zoo import Broken
 
-from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling import reuse
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.sampler import Draw
+from pytest_dp.running import reuse
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.sampler import Draw
 
 # --- vectorised mechanisms ---
 

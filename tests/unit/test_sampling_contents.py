@@ -14,7 +14,7 @@ from pytest_dp import audit
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.iterators import MAX_ELEMENTS, holds_iterator, read_out, was_cut
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling.calling import Call
+from pytest_dp.running.calling import Call
 
 
 class Public:

@@ -12,11 +12,11 @@ import pytest
 from coupling import KEPT, KEY, Owner, Pair, assert_independent, data_dependent, legacy_gauss
 
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling import generators
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.generators import Runs
-from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import stream
+from pytest_dp.running import generators
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.generators import Runs
+from pytest_dp.running.sampler import Draw
+from pytest_dp.running.streams import stream
 
 pytestmark = pytest.mark.slow
 

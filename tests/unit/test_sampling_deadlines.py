@@ -18,11 +18,11 @@ import pytest
 from drawing import by_name, outputs, sampler
 
 from pytest_dp import audit
-from pytest_dp.errors import MechanismError
-from pytest_dp.reprs import safe_repr
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime, interrupt_if_hung, within
-from pytest_dp.sampling.sampler import Draw
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.basics.reprs import safe_repr
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline, OutOfTime, interrupt_if_hung, within
+from pytest_dp.running.sampler import Draw
 
 
 def sleeps(data):
@@ -101,7 +101,7 @@ def test_reading_what_was_returned_is_part_of_the_run(name):
         audit(RETURNED[name], eps=1.0, pairs=[([1], [])], max_seconds=1.5, n_jobs=1)
     if caught is not None:
         assert "test_sampling_deadlines.py" in str(caught.value)
-        assert "pytest_dp" + os.sep + "sampling" not in str(caught.value)
+        assert "pytest_dp" + os.sep + "running" not in str(caught.value)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 

@@ -14,12 +14,12 @@ import pytest
 from counting import calls
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
-from pytest_dp.errors import ClaimError
-from pytest_dp.sampling import generators
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.generators import Runs
-from pytest_dp.sampling.sampler import Draw
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.running import generators
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generators import Runs
+from pytest_dp.running.sampler import Draw
 
 pytestmark = pytest.mark.slow
 

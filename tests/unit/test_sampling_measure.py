@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from drawing import at_work, draws_of, measure, scalar, warm
 
-from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.sampling.chunks import CHUNK, Chunk, cut_draw, group_chunks
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.running.chunks import CHUNK, Chunk, cut_draw, group_chunks
+from pytest_dp.running.deadline import Deadline, OutOfTime
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from coupling import Owner, Pair
 
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.per_run import CannotCouple
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.per_run import CannotCouple
 
 
 def buffered(size, draw=lambda rng: rng.laplace(), per_input=False):

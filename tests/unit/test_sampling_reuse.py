@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.sampling.calling import Call
-from pytest_dp.sampling.reuse import is_reused, mutable_parts
+from pytest_dp.running.calling import Call
+from pytest_dp.running.reuse import is_reused, mutable_parts
 
 BUFFER = np.zeros(2)
 LIST = [0.0, 0.0]

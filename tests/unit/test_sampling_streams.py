@@ -20,14 +20,14 @@ import pytest
 from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
 
 import pytest_dp
-from pytest_dp.sampling import generators
-from pytest_dp.sampling.chunks import Input
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sampling.generators import seed_randomness
-from pytest_dp.sampling.pickling import cloudpickle, dumps
-from pytest_dp.sampling.sampler import Draw
-from pytest_dp.sampling.streams import Purpose, claim_seed, stream
+from pytest_dp.running import generators
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.generators import seed_randomness
+from pytest_dp.running.pickling import cloudpickle, dumps
+from pytest_dp.running.sampler import Draw
+from pytest_dp.running.streams import Purpose, claim_seed, stream
 
 
 class Connection:
@@ -140,8 +140,8 @@ def test_seeds_come_from_name_and_source():
 
 SCRIPT = """
 import numpy as np
-from pytest_dp.sampling.generators import find
-from pytest_dp.sampling.streams import claim_seed
+from pytest_dp.running.generators import find
+from pytest_dp.running.streams import claim_seed
 a, b, c, d, e, f = (np.random.default_rng(0) for _ in range(6))
 def mechanism(data): return sum({source.random() for source in (a, b, c, d, e, f)})
 places = find(mechanism).places
@@ -219,9 +219,7 @@ def test_no_two_purposes_share_random_numbers():
     assert len({purpose.value for purpose in Purpose}) == len(Purpose.__members__)
     house = Path(pytest_dp.__file__).parent
     texts = [
-        file.read_text()
-        for room in ("auditors", "sampling")
-        for file in house.rglob(f"{room}/*.py")
+        file.read_text() for room in ("auditors", "running") for file in house.rglob(f"{room}/*.py")
     ]
     assert len(texts) > 40
     assert not [found for text in texts for found in re.findall(r"Draw\([^()]*\(\d+,", text)]

@@ -16,12 +16,12 @@ import pytest
 from drawing import at_work, by_name, sampler
 from joblib.externals.loky import get_reusable_executor
 
-from pytest_dp.errors import ClaimError, MechanismError
+from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import same
-from pytest_dp.sampling import workers
-from pytest_dp.sampling.chunks import Input, jobs_of
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
-from pytest_dp.sampling.sampler import Draw
+from pytest_dp.running import workers
+from pytest_dp.running.chunks import Input, jobs_of
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.sampler import Draw
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
 

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_dp import audit
 from pytest_dp.methods.searching import FIRST_LOOK, search_by_halving
-from pytest_dp.sampling.deadline import Deadline, OutOfTime
+from pytest_dp.running.deadline import Deadline, OutOfTime
 
 
 @dataclass

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from pytest_dp.search.constants import constants_of, corner_values
+from pytest_dp.proposers.constants import constants_of, corner_values
 
 LIMIT = 417
 EDGES = np.array([0.5, 12.25])

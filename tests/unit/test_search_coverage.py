@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from pytest_dp.search.coverage import covered
+from pytest_dp.proposers.coverage import covered
 
 
 def gated(x):

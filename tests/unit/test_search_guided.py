@@ -10,16 +10,16 @@ import pytest
 from hypothesis import strategies as st
 
 from pytest_dp import queries
-from pytest_dp.claim import Arguments, expand
-from pytest_dp.inputs import resolved, source_of
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.search import widened
-from pytest_dp.search.guided import FIRST_DRAWS, Guided
-from pytest_dp.search.matching import matching_texts
-from pytest_dp.sensitivity.distances import Distances
-from pytest_dp.sensitivity.noiseless import Runner
-from pytest_dp.settings import Settings
+from pytest_dp.claiming.claim import Arguments, expand
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs.distances import Distances
+from pytest_dp.pairs.noiseless import Runner
+from pytest_dp.proposers import widened
+from pytest_dp.proposers.guided import FIRST_DRAWS, Guided
+from pytest_dp.proposers.matching import matching_texts
+from pytest_dp.running.calling import prepare
+from pytest_dp.running.deadline import Deadline
 
 NAMES = ("ann", "robert")
 

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from pytest_dp import add_remove_one, queries, replace_one
-from pytest_dp.claim import expand
-from pytest_dp.datasets.relations import Pair
-from pytest_dp.inputs import resolved, source_of
-from pytest_dp.inputs.sources import Tried
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.search import widened
-from pytest_dp.settings import Settings
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.data.relations import Pair
+from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs.sources import Tried
+from pytest_dp.proposers import widened
+from pytest_dp.running.calling import prepare
 
 pytestmark = pytest.mark.slow
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit, queries
-from pytest_dp.claim import Arguments
-from pytest_dp.datasets.relations import WithParams
-from pytest_dp.errors import MechanismError
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.search import observing
-from pytest_dp.search.observing import MANY_BYTES, Clock, Observer, is_too_large
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.claiming.claim import Arguments
+from pytest_dp.data.relations import WithParams
+from pytest_dp.proposers import observing
+from pytest_dp.proposers.observing import MANY_BYTES, Clock, Observer, is_too_large
+from pytest_dp.running.calling import prepare
+from pytest_dp.running.deadline import OutOfTime
 
 SECONDS = 0.05
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.datasets import records_of
-from pytest_dp.datasets.relations import AddRemoveOne, ReplaceOne
-from pytest_dp.search.odd_values import (
+from pytest_dp.data import records_of
+from pytest_dp.data.relations import AddRemoveOne, ReplaceOne
+from pytest_dp.proposers.odd_values import (
     FARTHER,
     far_values,
     missing_values,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_dp.datasets.relations import AddRemoveOne, AllQueries, OneQuery, Pair, ReplaceOne
-from pytest_dp.sampling.deadline import OutOfTime
-from pytest_dp.search.shrinking import PairRecords, shrunk, simpler_numbers
+from pytest_dp.data.relations import AddRemoveOne, AllQueries, OneQuery, Pair, ReplaceOne
+from pytest_dp.proposers.shrinking import PairRecords, shrunk, simpler_numbers
+from pytest_dp.running.deadline import OutOfTime
 
 RECORDS = st.lists(st.integers(-50, 50), max_size=8)
 HUGE = 10**400

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from pytest_dp.datasets.fields import fields_of
-from pytest_dp.datasets.relations import RELATIONS
-from pytest_dp.search.columns import beside
-from pytest_dp.search.constants import Constant
-from pytest_dp.search.exploring import boundary
-from pytest_dp.search.space import Candidate, Space
+from pytest_dp.data.fields import fields_of
+from pytest_dp.data.relations import RELATIONS
+from pytest_dp.proposers.columns import beside
+from pytest_dp.proposers.constants import Constant
+from pytest_dp.proposers.exploring import boundary
+from pytest_dp.proposers.space import Candidate, Space
 
 
 @dataclass

@@ -8,11 +8,11 @@ import random
 import numpy as np
 import pytest
 
-from pytest_dp.claim import Arguments
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.deadline import Deadline
-from pytest_dp.sensitivity.movement import Movement, Movements
-from pytest_dp.sensitivity.noiseless import Runner
+from pytest_dp.claiming.claim import Arguments
+from pytest_dp.pairs.movement import Movement, Movements
+from pytest_dp.pairs.noiseless import Runner
+from pytest_dp.running.calling import prepare
+from pytest_dp.running.deadline import Deadline
 
 
 def movement(mechanism, d1, d2) -> Movement | None:
@@ -157,7 +157,7 @@ FEW_DRAWS = 200
 
 @pytest.fixture
 def _few_draws(monkeypatch):
-    monkeypatch.setattr("pytest_dp.sensitivity.noiseless.MAX_DRAWS", FEW_DRAWS)
+    monkeypatch.setattr("pytest_dp.pairs.noiseless.MAX_DRAWS", FEW_DRAWS)
 
 
 def rejecting(records, rng):

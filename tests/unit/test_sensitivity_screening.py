@@ -12,18 +12,18 @@ import pytest
 from hypothesis import strategies as st
 
 from pytest_dp import audit
-from pytest_dp.claim import Arguments, expand
-from pytest_dp.datasets import key, records_of
-from pytest_dp.datasets.relations import AddRemoveOne, Pair, ReplaceOne
-from pytest_dp.inputs import resolved, source_of
-from pytest_dp.inputs.examples import Examples
-from pytest_dp.inputs.pair_makers import EditedPairs
+from pytest_dp.claiming.claim import Arguments, expand
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.data import key, records_of
+from pytest_dp.data.relations import AddRemoveOne, Pair, ReplaceOne
+from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs.examples import Examples
+from pytest_dp.pairs.pair_makers import EditedPairs
+from pytest_dp.pairs.pairs import any_two, parts_of
+from pytest_dp.pairs.screening import FEWEST_PAIRS, Screening
+from pytest_dp.proposers import widened
 from pytest_dp.results.screened import LEAST_PAIRS, WANTED_PAIRS, wanted_pairs
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.search import widened
-from pytest_dp.sensitivity.pairs import any_two, parts_of
-from pytest_dp.sensitivity.screening import FEWEST_PAIRS, Screening
-from pytest_dp.settings import Settings
+from pytest_dp.running.calling import prepare
 
 
 def rng():
@@ -126,8 +126,8 @@ def screened(mechanism, **promise):
 
 @pytest.fixture
 def _few_screened(monkeypatch):
-    monkeypatch.setattr("pytest_dp.search.by_movement.wanted_pairs", lambda _: 150)
-    monkeypatch.setattr("pytest_dp.search.by_movement.MAX_OUTSIDE", 20)
+    monkeypatch.setattr("pytest_dp.proposers.by_movement.wanted_pairs", lambda _: 150)
+    monkeypatch.setattr("pytest_dp.proposers.by_movement.MAX_OUTSIDE", 20)
 
 
 @pytest.mark.usefixtures("_few_screened", "few_pairs")

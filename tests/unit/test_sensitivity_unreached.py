@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit, queries
-from pytest_dp.sensitivity.unreached import Place, Tracer, in_words, unreached
+from pytest_dp.pairs.unreached import Place, Tracer, in_words, unreached
 
 
 def left_out(function, *inputs, fixed=()):

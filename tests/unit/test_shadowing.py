@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import statistics
 
-from pytest_dp.sampling.copies import Pristine
-from pytest_dp.sampling.shadowing import shadow
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.shadowing import shadow
 
 NAMES = {"float": lambda value: f"traced {value}", "int": lambda value: "never found"}
 

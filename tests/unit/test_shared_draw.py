@@ -11,7 +11,7 @@ from exact import distribution, loss, probabilities
 from scipy.integrate import quad
 from scipy.stats import expon, laplace, norm
 
-from pytest_dp.randomness.stand_ins import CannotInstrument
+from pytest_dp.running.stand_ins import CannotInstrument
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,10 @@ from scipy import stats
 
 from benchmarks import mechanisms
 from benchmarks.dpfinder import ALGORITHMS
-from pytest_dp.known.smooth import HARD, STEEPNESS, Smooth, Smoothing
-from pytest_dp.known.smoothed import Output, Smoothed, outputs_of
-from pytest_dp.randomness.stand_ins import CannotInstrument
-from pytest_dp.sampling.deadline import Deadline
+from pytest_dp.oracles.smooth import HARD, STEEPNESS, Smooth, Smoothing
+from pytest_dp.oracles.smoothed import Output, Smoothed, outputs_of
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.stand_ins import CannotInstrument
 
 
 class Numbers:

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, laplace, norm
 
 from pytest_dp import RenyiDP
-from pytest_dp.bisection import bracket
+from pytest_dp.basics.bisection import bracket
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_dp import ClaimError, add_remove_one, strategies
-from pytest_dp.datasets.relations import RELATIONS, AddRemoveOne
+from pytest_dp.data.relations import RELATIONS, AddRemoveOne
 from pytest_dp.strategies import categories, histograms, neighbors, numbers, records, tables
 
 few = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))

@@ -16,23 +16,23 @@ import pytest
 from hypothesis import strategies as st
 
 from pytest_dp import audit, between, queries
-from pytest_dp.claim import expand
-from pytest_dp.errors import ClaimError
-from pytest_dp.inputs import resolved, source_of
-from pytest_dp.sampling.calling import prepare
-from pytest_dp.sampling.copies import Pristine
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.claiming.claim import expand
+from pytest_dp.pairs import resolved, source_of
+from pytest_dp.running.calling import prepare
+from pytest_dp.running.copies import Pristine
 
 z3 = pytest.importorskip("z3")
 
 
-from pytest_dp.symbolic.arrays import array_of  # noqa: E402
-from pytest_dp.symbolic.functions import NAMES, functions_of_stand_ins  # noqa: E402
-from pytest_dp.symbolic.leaves import Variables, _unescaped, literal  # noqa: E402
-from pytest_dp.symbolic.numbers import Truth  # noqa: E402
-from pytest_dp.symbolic.proposing import Explorer  # noqa: E402
-from pytest_dp.symbolic.solving import Questions  # noqa: E402
-from pytest_dp.symbolic.texts import Text  # noqa: E402
-from pytest_dp.symbolic.trace import Trace  # noqa: E402
+from pytest_dp.proposers.arrays import array_of  # noqa: E402
+from pytest_dp.proposers.functions import NAMES, functions_of_stand_ins  # noqa: E402
+from pytest_dp.proposers.leaves import Variables, _unescaped, literal  # noqa: E402
+from pytest_dp.proposers.numbers import Truth  # noqa: E402
+from pytest_dp.proposers.proposing import Explorer  # noqa: E402
+from pytest_dp.proposers.solving import Questions  # noqa: E402
+from pytest_dp.proposers.texts import Text  # noqa: E402
+from pytest_dp.proposers.trace import Trace  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("few_pairs"), pytest.mark.spot(5)]
 
@@ -316,14 +316,14 @@ ONLY = {"eps": 1.0, "inputs": SHORT, "neighbors": "add_remove_one", "search": "s
 
 @pytest.mark.usefixtures("_verdict_only")
 def test_an_audit_finds_what_is_behind_the_gate_and_says_how(monkeypatch):
-    monkeypatch.setattr("pytest_dp.search.by_movement.MAX_OPENED", 0)  # which opens it, too
+    monkeypatch.setattr("pytest_dp.proposers.by_movement.MAX_OPENED", 0)  # which opens it, too
     result = audit(counted(True), **ONLY, n_jobs=1)
     assert result.violated
     assert any("symbolic: test_symbolic.py:" in note for note in result.notes)
 
 
 def test_without_z3_only_who_asks_for_it_gets_an_error(monkeypatch):
-    monkeypatch.setattr("pytest_dp.settings.find_spec", lambda name: None)
+    monkeypatch.setattr("pytest_dp.claiming.settings.find_spec", lambda name: None)
     with pytest.raises(ClaimError, match=r"pytest-dp\[z3\]"):
         audit(counted(True), **ONLY)
 
@@ -363,7 +363,7 @@ def questions():
 
 @pytest.mark.parametrize("kind", ["any", "most", "least"])
 def test_a_question_that_does_not_end_is_given_up(kind, questions, monkeypatch):
-    monkeypatch.setattr("pytest_dp.symbolic.solving.QUESTION_SECONDS", 0.5)
+    monkeypatch.setattr("pytest_dp.proposers.solving.QUESTION_SECONDS", 0.5)
     assert questions.any([z3.Int("a") == 3], []).number(z3.Int("a")) == 3  # it has started
     assert unending(kind, questions) is None
     assert questions.unanswered == 1
@@ -372,7 +372,7 @@ def test_a_question_that_does_not_end_is_given_up(kind, questions, monkeypatch):
 
 def test_a_process_that_hangs_is_ended(questions, monkeypatch):
     """Whatever it does: here it is stopped."""
-    monkeypatch.setattr("pytest_dp.symbolic.solving.STARTING_SECONDS", 1.0)
+    monkeypatch.setattr("pytest_dp.proposers.solving.STARTING_SECONDS", 1.0)
     assert questions.any([], []) is not None
     questions._process.send_signal(signal.SIGSTOP)
     assert questions.any([], []) is None

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import pytest_dp
-from pytest_dp.randomness.requests import stack
-from pytest_dp.whose_code import is_project_file
+from pytest_dp.basics.whose_code import is_project_file
+from pytest_dp.running.requests import stack
 
 OURS = Path(pytest_dp.__file__).parent
 STANDARD = Path(functools.__file__).parent
 NUMPY = Path(np.__file__).parent
 FILES = {
-    "this package": (OURS / "claim.py", False),
+    "this package": (OURS / "claiming/claim.py", False),
     "a folder beside this package": (OURS.with_name("pytest_dp_stats") / "count.py", True),
     "a file beside this package": (OURS.with_name("pytest_dp_count.py"), True),
     "the standard library": (STANDARD / "random.py", False),

@@ -1,0 +1,1 @@
+"""Small things that all rooms use: errors, objects as text, clocks, files, what code can reach."""

@@ -1,0 +1,204 @@
+"""Objects that a mechanism can reach: closures, defaults, global variables, attributes, members.
+
+No code of the project is run to find it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import random
+import sys
+import types
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.basics.faults import noting_faults
+from pytest_dp.basics.whose_code import is_installed, is_library, is_project_file, root_of
+
+MAX_LOOKED_INTO = 64
+"""Members of a container that are looked into, whatever they are. More take longer; with fewer,
+what is kept in a list is not seen."""
+MAX_MEMBERS = 1_000
+"""Members of a container that are looked at. More take longer; with fewer, what is kept far back
+is not seen."""
+
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_VALUES = (str, bytes, bool, int, float, complex, np.generic, type(None))
+
+
+def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any, str]]:
+    """Yield reachable objects, nearest first, with their places: ``"the variable LIMIT"``.
+
+    The roots are mechanisms and arguments, with their places. Objects are given once, numbers and
+    texts as often as they are found. The order is the same in every process. `foreign` is whether
+    to look into installed packages too, last and not as far.
+    """
+    seen: dict[int, Any] = {}  # objects are held, so that no id is used twice
+    homes = {root_of(_module_of(_unwrap(root))) for root, _ in roots}
+    near, far = deque(roots), deque[tuple[Any, str]]()
+    left = {True: 5 * 1_000, False: 1_000 // 2 if foreign else 0}
+    while near or far:
+        value, place = (near or far).popleft()
+        if _is_value(value):
+            yield value, place
+        elif id(value) not in seen:
+            seen[id(value)] = value
+            home = root_of(_module_of(value))
+            is_near = home in (*homes, "numpy") or not is_installed(sys.modules.get(home))
+            if not (is_near or foreign):
+                continue
+            yield value, place
+            with noting_faults("looking for what a mechanism reaches"):  # as of computed attributes
+                inside = list(islice(_inside(value, place, foreign), left[is_near]))
+                left[is_near] -= sum(not _is_value(member) for member, _ in inside)
+                (near if is_near else far).extend(inside)
+
+
+def _is_value(obj: Any) -> bool:
+    return issubclass(type(obj), _VALUES)
+
+
+def _unwrap(root: Any) -> Any:
+    while issubclass(type(root), functools.partial | types.MethodType):
+        root = root.__func__ if type(root) is types.MethodType else root.func
+    return root
+
+
+def _module_of(obj: Any) -> Any:
+    """Where a function, a class or an object's class is from."""
+    if type(obj) in (types.FunctionType, types.BuiltinFunctionType):
+        return obj.__module__
+    return type.__getattribute__(obj if issubclass(type(obj), type) else type(obj), "__module__")
+
+
+def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
+    """Yield the objects that an object holds; none of its methods is called."""
+    kind = type(obj)
+    if issubclass(kind, (*GENERATORS, types.ModuleType)):
+        return
+    if kind is types.FunctionType:
+        yield from _of_function(obj, foreign)
+    elif kind in (types.MethodType, types.BuiltinMethodType):
+        yield obj.__self__, place
+        yield getattr(obj, "__func__", None), place
+    elif issubclass(kind, functools.partial):
+        yield from ((part, place) for part in (obj.func, *obj.args, *obj.keywords.values()))
+    elif issubclass(kind, dict):
+        yield from _members(dict.values(obj), place)
+        yield from _members(dict.keys(obj), place)
+    elif issubclass(kind, list | tuple | set | frozenset):
+        base = next(base for base in (list, tuple, set, frozenset) if issubclass(kind, base))
+        yield from _members(base.__iter__(obj), place)
+    elif issubclass(kind, np.ndarray):
+        yield from _members(np.asarray(obj).flat, place)
+    elif issubclass(kind, type):
+        yield from _of_class(obj)
+    else:
+        yield from _of_object(obj)
+
+
+def _members(values: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
+    for at, value in enumerate(islice(values, MAX_MEMBERS)):
+        if at < MAX_LOOKED_INTO or not _is_value(value):
+            yield value, place
+
+
+def _of_function(function: types.FunctionType, foreign: bool) -> Iterator[tuple[Any, str]]:
+    if is_library(function.__module__):
+        return
+    code = function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        if is_bound(cell):
+            yield cell.cell_contents, f"the variable {name}"
+    for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+        yield value, f"a default of {function.__name__}"
+    for name, value in function.__dict__.items():
+        yield value, f"the attribute {name}"
+    if foreign or is_project_file(code.co_filename):
+        names = sorted(names_in(code))
+        for name in names:
+            held: Any = function.__globals__.get(name)
+            if issubclass(type(held), types.ModuleType):
+                yield from _of_module(held, names, foreign)
+            elif held is not None:
+                yield held, f"the variable {name}"
+
+
+def _of_module(
+    module: types.ModuleType, names: list[str], foreign: bool
+) -> Iterator[tuple[Any, str]]:
+    """The variables of a module that go by some names, and of its own modules."""
+    if is_library(module.__name__) or (is_installed(module) and not foreign):
+        return
+    for name in names:
+        value: Any = vars(module).get(name)
+        if not issubclass(type(value), types.ModuleType):
+            yield value, f"{module.__name__}.{name}"
+        elif value.__name__.startswith(f"{module.__name__}."):
+            yield from _of_module(value, names, foreign)
+
+
+def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
+    for base in type.__getattribute__(cls, "__mro__"):
+        if not is_library(base.__module__):
+            for name, value in list(vars(base).items()):
+                if name not in ("__module__", "__qualname__", "__doc__"):
+                    yield getattr(value, "__func__", value), f"{base.__name__}.{name}"
+
+
+def _of_object(instance: Any) -> Iterator[tuple[Any, str]]:
+    cls = type(instance)
+    wrapped = inspect.getattr_static(instance, "__wrapped__", None)
+    if callable(wrapped):
+        yield wrapped, "the function inside"
+    attributes: dict[str, Any] = {}
+    with suppress(Exception):
+        attributes |= object.__getattribute__(instance, "__dict__")
+    if is_library(cls.__module__) and cls is not types.SimpleNamespace:
+        # Library objects (scikit-learn estimators, say) may carry a random state; look no deeper.
+        attributes = {k: v for k, v in attributes.items() if issubclass(type(v), GENERATORS)}
+    else:
+        yield cls, cls.__name__
+        for base in cls.__mro__:
+            for name, slot in vars(base).items():
+                if type(slot) is types.MemberDescriptorType:
+                    with suppress(Exception):
+                        attributes[name] = object.__getattribute__(instance, name)
+    yield from ((value, f"the attribute {name}") for name, value in attributes.items())
+
+
+def is_bound(cell: types.CellType) -> bool:
+    """Return whether a closure's variable has a value yet."""
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def names_in(code: types.CodeType) -> set[str]:
+    """Names used by a function and by the functions written inside it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= names_in(constant)
+    return names
+
+
+def functions_of(*roots: Any) -> Iterator[types.FunctionType]:
+    """Functions of the project that can be reached, also those that members of classes wrap."""
+    for value, _ in reach(*((root, "") for root in roots)):
+        members = [value]
+        if isinstance(value, property):
+            members = [value.fget, value.fset]
+        elif isinstance(value, functools.cached_property):
+            members = [value.func]
+        for member in members:
+            if isinstance(member, types.FunctionType) and not is_library(member.__module__):
+                yield member

@@ -1,0 +1,1 @@
+"""The betting loop: pairs, detectors, the models behind them, and bets."""

@@ -1,0 +1,157 @@
+"""A detector sorts outputs into bins: by a learned score, and by whether readable events hold.
+
+It is fitted on past batches only. Each half of the past is counted through what was learned from
+the other half, so that the counts do not flatter the bets that are weighted by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.betting.additive import AdditiveScore, choose_columns, fit_weights
+from pytest_dp.betting.binning import (
+    Binning,
+    BinNumbers,
+    ByEvent,
+    ByScore,
+    cuts_of,
+    joint_counts,
+)
+from pytest_dp.betting.models import Posterior
+from pytest_dp.betting.scores import scores
+from pytest_dp.outputs.event_search import Rank, search
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.table import Table
+from pytest_dp.statistics.ledger import Record
+
+MAX_SCORE_CUTS = 24
+"""Cuts of the score, at most. More follow its tails closer, and share the same wealth."""
+MAX_EVENTS = 2
+"""Readable events that each half of the past proposes, beside the rarest telling ones. Each takes
+a share of every stake; with none, a value that is released once in a thousand runs is not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """Ways to sort outputs into bins, the one by score first."""
+
+    binnings: tuple[Binning, ...] = ()
+    pairs: int = 0
+    """The number of pairs of outputs that it was fitted on; 0 before there were any."""
+
+
+def fit_detector(
+    table: Table,
+    on_d: Bools,
+    features: Sequence[Feature],
+    rank: Callable[[int], Rank],
+    fit_model: Callable[[Table, Bools], Posterior] | None = None,
+    known: Sequence[Binning] = (),
+) -> tuple[Detector, Record]:
+    """Return a detector of outputs on D against as many on D', and their counts through it.
+
+    Rows `i` of both sides belong to one pair of outputs. `rank` says how promising events are by
+    their counts, given the number of pairs they were counted in. `fit_model` returns a model in
+    place of an `AdditiveScore`. The `known` binnings are bet on too: outputs had no part in them.
+    """
+    by_score, counts, means = fit_score(table, on_d, features, fit_model)
+    binnings: list[Binning] = [by_score]
+    joint = [counts]
+    for seen, unseen in halves_of(table):
+        rows = table.rows(unseen)
+        for event in _readable_events(table.rows(seen), on_d[seen], features, rank):
+            if event not in binnings:
+                binnings.append(event)
+                joint.append(count_pairs(event.bins(rows), on_d[unseen], event.width))
+    for binning in known:
+        binnings.append(binning)
+        joint.append(count_pairs(binning.bins(table), on_d, binning.width))
+    return Detector(tuple(binnings), len(table) // 2), Record(joint, means)
+
+
+def halves_of(table: Table) -> tuple[tuple[Bools, Bools], tuple[Bools, Bools]]:
+    """Return which rows are early pairs and which late ones, and the same the other way round."""
+    pairs = len(table) // 2
+    early = np.arange(len(table)) % pairs < pairs // 2
+    return (early, ~early), (~early, early)
+
+
+def fit_score(
+    table: Table,
+    on_d: Bools,
+    features: Sequence[Feature],
+    fit_model: Callable[[Table, Bools], Posterior] | None = None,
+    max_cuts: int = MAX_SCORE_CUTS,
+) -> tuple[ByScore, Floats, Floats]:
+    """Return a binning by a learned score, counts of outputs through it, and scores of the bins.
+
+    The counts are those of pairs of bins, each half of the outputs as the other half scores it.
+    Parameters are those of `fit_detector`; the score is cut at `max_cuts` places at most.
+    """
+    halves = halves_of(table)
+    model: Posterior
+    if fit_model is None:
+        model, held_out = _fit_additive(table, on_d, features, halves)
+    else:
+        model, held_out = fit_model(table, on_d), np.zeros(len(table))
+        for seen, unseen in halves:
+            part = fit_model(table.rows(seen), on_d[seen])
+            held_out[unseen] = scores(part, table.rows(unseen))
+    final = scores(model, table)
+    for half, _ in halves:
+        held_out[half] = with_values(held_out[half], final[half])
+    by_score = ByScore(model, cuts_of(final, max_cuts))
+    bins = np.searchsorted(by_score.cuts, held_out).astype(np.uint8)
+    counts = count_pairs(bins, on_d, by_score.width)
+    return by_score, counts, mean_scores(held_out, bins, by_score.cuts)
+
+
+def _fit_additive(
+    table: Table, on_d: Bools, features: Sequence[Feature], halves: Sequence[tuple[Bools, Bools]]
+) -> tuple[AdditiveScore, Floats]:
+    """Return the mean of the scores of both halves, and the score of each half by the other."""
+    columns = choose_columns(table, features)
+    codes = [column.codes(table) for column in columns]
+    held_out, mean = np.zeros(len(table)), [np.zeros(column.width) for column in columns]
+    for seen, unseen in halves:
+        weights = fit_weights(columns, [code[seen] for code in codes], on_d[seen])
+        part = AdditiveScore(tuple(columns), tuple(weights))
+        held_out[unseen] = scores(part, table.rows(unseen))
+        mean = [total + weight / 2 for total, weight in zip(mean, weights, strict=True)]
+    return AdditiveScore(tuple(columns), tuple(mean)), held_out
+
+
+def _readable_events(
+    table: Table, on_d: Bools, features: Sequence[Feature], rank: Callable[[int], Rank]
+) -> list[ByEvent]:
+    """Return the most promising events that a person can read, and the rarest telling ones."""
+    readable = [feature for feature in features if feature.of_kind.ease != "no"]
+    ranked = search(table, on_d, rank(len(on_d) // 2), readable, MAX_EVENTS, rare=True)
+    return [ByEvent(candidate.event) for candidate in ranked]
+
+
+def count_pairs(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
+    """Return the number of pairs of outputs in each pair of bins, shape (width, width)."""
+    return joint_counts(bins[on_d], bins[~on_d], width).astype(np.float64)
+
+
+def with_values(ranked: Floats, values: Floats) -> Floats:
+    """Return scores with the ranks of `ranked` and the values of `values`; ties stay ties."""
+    inverse, counts = np.unique(ranked, return_inverse=True, return_counts=True)[1:]
+    middle = np.cumsum(counts) - (counts + 1) // 2
+    mapped: Floats = np.sort(values)[middle[inverse]]
+    return mapped
+
+
+def mean_scores(scored: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
+    """Return the mean score of the outputs in each bin; of an empty bin, a cut beside it."""
+    width = len(cuts) + 1
+    sizes = np.bincount(bins, minlength=width)
+    mean: Floats = np.bincount(bins, scored, width) / np.maximum(sizes, 1)
+    if len(cuts):
+        mean = np.where(sizes > 0, mean, cuts[np.maximum(np.arange(width) - 1, 0)])
+    return mean

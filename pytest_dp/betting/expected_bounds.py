@@ -1,0 +1,222 @@
+"""The lower bound on an event's loss that is to be expected of a test, before it is made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from pytest_dp.basics.arrays import Bools, Floats, Ints
+from pytest_dp.privacy import Guarantee
+from pytest_dp.statistics.event_test import event_test
+
+CAUTION = 1.5
+"""Standard errors that the best of many events loses. More: what is not lucky is not taken; fewer:
+what was lucky is."""
+NEARLY_SURE = 0.9
+"""Probability from which the complement of an event tells more. Larger and smaller: hardly any
+difference."""
+LEAST_SHARE = 0.05
+"""Share of the samples on either input, at least. Larger: samples are wasted; smaller: bounds on
+one side are chance."""
+
+T = TypeVar("T")
+
+
+def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
+    """What belongs to D and to D', in the direction of `sign`: 1 if D is the likelier, -1 if D'."""
+    return (on_first, on_second) if sign > 0 else (on_second, on_first)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTest:
+    """A test that is to be made."""
+
+    guarantee: Guarantee
+    runs: float
+    """Samples that are left for it, on both inputs together."""
+    alpha: float
+    """Level of its bound."""
+    paired: bool = False
+    """Whether outputs that share their random numbers may be counted in pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A threshold, or an event, and the bound to expect of it."""
+
+    sign: int
+    """1 if the event is likelier on D, -1 if on D'."""
+    threshold: float
+    """As in `Attack`; NaN for an event."""
+    p1: float
+    """A cautious estimate of its probability on the likelier input."""
+    p2: float
+    """The same on the other one."""
+    expected: float
+    """The lower bound to expect, in the claim's parameter."""
+    coupled: bool = False
+    """Whether it is to be expected of outputs with the same random numbers on both inputs."""
+
+
+def choice_of(
+    c1: int, n1: int, c2: int, n2: int, plan: PlannedTest, both: int | None = None
+) -> Choice:
+    """The bound to expect of an event, in the better of both directions, by its counts on D and D'.
+
+    Where none is to be expected yet, that is the likelier one. `both` counts pairs with both
+    outputs in it, if outputs were drawn in pairs.
+    """
+    counts1, counts2 = np.array([c1]), np.array([c2])
+    together = None if both is None else np.array([both])
+    up = expected_bounds(Searched(counts1, n1, counts2, n2, together), plan)
+    down = expected_bounds(Searched(counts2, n2, counts1, n1, together), plan)
+    return best_of(up, down, np.array([math.nan]))
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedBounds:
+    """Bounds to expect of many events, what is behind them, and whether of coupled outputs."""
+
+    expected: Floats
+    p1: Floats
+    p2: Floats
+    coupled: Bools
+
+
+def best_of(up: ExpectedBounds, down: ExpectedBounds, at: Floats) -> Choice:
+    """The best of many events, or of their counterparts that point to D', with thresholds `at`.
+
+    Where no bound is to be expected yet, it is the likelier one.
+    """
+    found = []
+    for sign, side in ((1, up), (-1, down)):
+        k = int(np.argmax(side.expected))
+        found.append((float(side.expected[k]), float(side.p1[k]), sign, k, side))
+    expected, p1, sign, k, side = max(found, key=lambda one: one[:3])
+    threshold, p2 = sign * float(at[k]), float(side.p2[k])
+    return Choice(sign, threshold, p1, p2, expected, bool(side.coupled[k]))
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Losses that a model expects, to lean on where counts say little.
+
+    Else the best of many rare events would be one that was lucky. `learned` is their variance, in
+    that of counts.
+    """
+
+    losses: Floats
+    learned: float
+
+
+class Searched(NamedTuple):
+    """Counts of many events among outputs that were searched.
+
+    `both` are pairs of outputs in the event, where outputs were drawn in pairs.
+    """
+
+    c1: Ints | Floats
+    n1: int
+    c2: Ints | Floats
+    n2: int
+    both: Ints | Floats | None = None
+
+
+def expected_bounds(
+    searched: Searched,
+    plan: PlannedTest,
+    hints: Hints | None = None,
+) -> ExpectedBounds:
+    """Bounds to expect of a test, and the probabilities behind them, for each event."""
+    c1, n1, c2, n2, both = searched
+    if hints is None:
+        plain, careful = (c1 / n1, c2 / n2), cautious(c1, n1, c2, n2)
+        share = np.sqrt(_uncancelled_share(c1, c2, both))
+        p1, p2 = (p + share * (q - p) for p, q in zip(plain, careful, strict=True))
+    else:
+        rare = (c1 + c2 + 1.0) / (n1 + n2)
+        seen, luck = losses(c1, n1, c2, n2, both)
+        trust = 1 / luck, 1 / ((0.1 * hints.losses) ** 2 + hints.learned * luck)
+        loss = (seen * trust[0] + hints.losses * trust[1]) / sum(trust)
+        loss = loss - CAUTION / np.sqrt(sum(trust))
+        p2 = 2 * rare / (1 + np.exp(loss))
+        p1 = 2 * rare - p2
+    p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
+    usable = (c1 > 3) & (p1 > 0)
+    expected, coupled = np.full(len(c1), -np.inf), np.zeros(len(c1), bool)
+    if usable.any():
+        a, b = p1[usable], p2[usable]
+        test, runs, alpha = event_test(plan.guarantee), plan.runs, plan.alpha
+        share = first_share(a, b, plan.guarantee)
+        independent = test.predicted(a, runs * share, b, runs * (1 - share), alpha)
+        if both is not None:
+            in_both = both[usable] / n1
+            together = test.paired_predicted(a, b, in_both, runs / 2, alpha)
+            coupled[usable] = together > independent
+            independent = np.fmax(independent, together)
+        expected[usable] = np.where(np.isnan(independent), -np.inf, independent)
+    # Of events in nearly all outputs, the complement tells more in the other direction.
+    nearly_sure = (p1 > NEARLY_SURE) & (p2 > 1 - NEARLY_SURE)
+    return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
+
+
+def losses(
+    c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, both: Ints | Floats | None
+) -> tuple[Floats, Floats]:
+    """What events seem to lose, and the variance of that, from counts as in `expected_bounds`."""
+    seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
+    return seen, (1 / (c1 + 0.5) + 1 / (c2 + 0.5)) * _uncancelled_share(c1, c2, both)
+
+
+def _uncancelled_share(c1: Ints | Floats, c2: Ints | Floats, both: Ints | Floats | None) -> Floats:
+    """Of the variance of a loss, what pairs that agree do not cancel, as a share."""
+    if both is None:
+        return np.ones(len(c1))
+    share: Floats = np.minimum((c1 + c2 - 2 * both + 1) / (c1 + c2 + 1), 1.0)
+    return share
+
+
+def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:
+    """Estimates of two probabilities, both a standard error towards a smaller ratio."""
+    p1 = (c1 - np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))) / n1
+    p2 = np.minimum((c2 + 1 + np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)) / n2, 1 - 0.5 / n2)
+    return p1, p2
+
+
+def first_share(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
+    """The share of samples for the likelier side by which an event shows most (Neyman)."""
+    s1, s2 = event_test(guarantee).errors(p1, p2)
+    share: Floats = np.clip(s1 / (s1 + s2), LEAST_SHARE, 1 - LEAST_SHARE)
+    return share
+
+
+def rough_bounds(c1: Ints, c2: Ints, searched: int, plan: PlannedTest) -> Floats:
+    """Roughly `choice_of`, on the scale of `apart`, for events by the thousand."""
+    high, low = np.maximum(c1, c2), np.minimum(c1, c2)
+    p1, p2 = cautious(high, searched, low, searched)
+    z, delta = -ndtri(plan.alpha), plan.guarantee.delta
+    with np.errstate(all="ignore"):
+        if plan.guarantee.eps is None:
+            v1, v2 = (p * (1 - p) * 2 * math.pi * np.exp(ndtri(p) ** 2) for p in (p1, p2))
+        else:
+            v1, v2 = (1 - p1) / (p1 - delta) * (p1 / (p1 - delta)), (1 - p2) / p2
+        slack = z * np.sqrt(2 / plan.runs * (v1 + v2))
+        expected = np.where(
+            (high > 3) & (p1 > delta), apart(p1, p2, plan.guarantee) - slack, -np.inf
+        )
+    return np.asarray(expected, dtype=np.float64)
+
+
+def apart(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
+    """How far an event tells two inputs apart: its ε, or else its µ as of Gaussian privacy.
+
+    Quick to find, and other notions have events in about the order of their µ.
+    """
+    with np.errstate(all="ignore"):
+        if guarantee.eps is None:
+            return np.asarray(ndtri(p1) - ndtri(p2), dtype=np.float64)
+        return np.asarray(np.log((p1 - guarantee.delta) / p2), dtype=np.float64)

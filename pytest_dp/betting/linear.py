@@ -1,0 +1,224 @@
+"""Outputs as rows of numbers: for linear models and for scikit-learn's classifiers.
+
+Every number is brought to mean 0 and variance 1. What is no number (None, NaN, an exception, a
+string, a missing element) is 0 there and has a flag of its own, as special values have in the
+paper.
+
+Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.outputs.feature import SPECIAL, Feature, numbers_and_categories
+from pytest_dp.outputs.leaves import NUMBER, Category
+from pytest_dp.outputs.table import Table
+from pytest_dp.statistics.regression import expit, logit
+
+MAX_DEVIATION = 1e6
+"""Standard deviations beyond which all numbers count as the same. More overflow; fewer: what is
+far out is lost."""
+MAX_CATEGORIES = 64
+"""Categories that a linear model knows. More learn noise by heart; fewer are not told apart."""
+MIN_DEVIATION = 1e-12
+"""Deviation relative to the mean, at least. Smaller: rounding counts as variation; larger: small
+noise on a large number is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How outputs become rows of numbers."""
+
+    numbers: tuple[tuple[Feature, float, float], ...]
+    """Quantities, each with its mean and deviation."""
+    flags: tuple[tuple[Feature, Category], ...]
+
+    def matrix(self, table: Table) -> Floats:
+        """One row for each output, shape (n, columns)."""
+        rows = np.zeros((len(table), len(self.numbers) + len(self.flags)))
+        for i, (feature, mean, deviation) in enumerate(self.numbers):
+            values, kinds, _ = numbers_and_categories(feature, table)
+            usable = kinds == NUMBER
+            with np.errstate(over="ignore"):
+                scaled = (values[usable] - mean) / deviation
+            rows[usable, i] = np.clip(scaled, -MAX_DEVIATION, MAX_DEVIATION)
+        for i, (feature, flag) in enumerate(self.flags, len(self.numbers)):
+            _, kinds, names = numbers_and_categories(feature, table)
+            rows[:, i] = kinds == names.index(flag) if flag in names else 0.0
+        return rows
+
+    @property
+    def names(self) -> list[str]:
+        """What each column is."""
+        kinds = [kind if (kind, what) in SPECIAL else what for _, (kind, what) in self.flags]
+        flags = [f"{f.text}: {what}" for (f, _), what in zip(self.flags, kinds, strict=True)]
+        return [feature.text for feature, *_ in self.numbers] + flags
+
+
+def design(table: Table, features: list[Feature]) -> Design:
+    """What varies among the outputs of a table."""
+    numbers, flags = [], []
+    for feature in features:
+        values, kinds, names = numbers_and_categories(feature, table)
+        usable = values[kinds == NUMBER]
+        if len(usable) and np.ptp(usable) > 0:
+            with np.errstate(over="ignore"):
+                mean, deviation = float(usable.mean()), float(usable.std())
+            if np.isfinite(mean) and MIN_DEVIATION * abs(mean) < deviation < np.inf:
+                numbers.append((feature, mean, deviation))
+        counts = np.bincount(kinds[kinds != NUMBER], minlength=len(names))
+        shown = [*SPECIAL, *list(table.levels)[:MAX_CATEGORIES]]
+        flags += [(feature, f) for f in shown if 0 < counts[names.index(f)] < len(table)]
+    return Design(tuple(numbers), tuple(flags))
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """A fitted logistic regression."""
+
+    design: Design
+    weights: Floats
+    intercept: float
+
+    def log_odds(self, table: Table) -> Floats:
+        odds: Floats = self.design.matrix(table) @ self.weights + self.intercept
+        return odds
+
+
+def fit(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
+    """Ridge logistic regression: the paper's first classifier.
+
+    The paper fits it by stochastic gradient descent; here it is fitted to the optimum.
+    """
+    plan = design(table, features)
+    rows = plan.matrix(table)
+    sign = np.where(on_d, 1.0, -1.0)
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        odds = rows @ parameters[:-1] + parameters[-1]
+        slope = -sign * expit(-sign * odds) / len(rows)
+        penalty = 0.5 * (1e-6) * float(parameters[:-1] @ parameters[:-1])
+        gradient = np.append(rows.T @ slope + (1e-6) * parameters[:-1], slope.sum())
+        return float(np.logaddexp(0, -sign * odds).mean()) + penalty, gradient
+
+    from scipy.optimize import minimize  # which takes a while to load
+
+    optimum = minimize(
+        loss,
+        np.zeros(rows.shape[1] + 1),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 200, "ftol": 1e-12, "gtol": 1e-8},
+    ).x
+    return Logistic(plan, optimum[:-1], float(optimum[-1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """A fitted classifier with ``predict_proba``."""
+
+    design: Design
+    classifier: Any
+    column: int
+
+    def log_odds(self, table: Table) -> Floats:
+        rows = self.design.matrix(table)
+        if not len(rows):
+            return np.zeros(0)
+        # NaN, as for outputs unlike any before, says nothing about the input.
+        likelier = np.nan_to_num(self.chances(rows), nan=0.5)
+        odds: Floats = logit(np.clip(likelier, 1e-12, 1 - 1e-12))
+        return odds
+
+    def chances(self, rows: Floats) -> Floats:
+        """The probability of the first input, for each row."""
+        try:
+            probabilities = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
+        except Exception as error:
+            raise _failed(self.classifier, "predict_proba", error) from error
+        shape = probabilities.shape
+        if shape != (len(rows), 2):
+            raise ClaimError(
+                f"{_name(self.classifier)}.predict_proba returned an array of shape {shape} "
+                f"for {len(rows)} outputs. Allowed: shape ({len(rows)}, 2), a probability for each "
+                "of the two inputs."
+            )
+        chances: Floats = probabilities[:, self.column]
+        return chances
+
+
+def fit_classifier(
+    classifier: Any, table: Table, on_d: Bools, features: list[Feature], seed: int
+) -> Classified:
+    """Fit a copy of a classifier with scikit-learn's interface; ``"mlp"`` is that of the paper."""
+    if isinstance(classifier, str):
+        classifier = _mlp()
+    plan = design(table, features)
+    if not plan.numbers and not plan.flags:  # nothing varies: a flag that never rises will do
+        plan = Design((), tuple((feature, SPECIAL[1]) for feature in features[:1]))
+    untrained = copy.deepcopy(classifier)
+    if hasattr(untrained, "get_params") and untrained.get_params().get("random_state", 0) is None:
+        untrained.set_params(random_state=seed % 2**32)
+    state = np.random.get_state()  # noqa: NPY002  the generator that scikit-learn falls back to
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    try:
+        fitted = untrained.fit(plan.matrix(table), on_d.astype(int))
+    except Exception as error:
+        raise _failed(classifier, "fit", error) from error
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    fitted = untrained if fitted is None else fitted
+    classes = list(getattr(fitted, "classes_", (0, 1)))
+    model = Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
+    if np.isnan(model.chances(plan.matrix(table)[:1_000])).all():
+        raise ClaimError(
+            f"classifier={_name(classifier)}: predict_proba returned nothing but NaN, for outputs "
+            "that it was fitted to. Allowed: probabilities."
+        )
+    return model
+
+
+def _mlp() -> Any:
+    """The network of the paper: two hidden layers, Adam, ten epochs."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    return _Quiet(MLPClassifier((10, 5), learning_rate_init=0.01, max_iter=10), ConvergenceWarning)
+
+
+class _Quiet:
+    """A classifier that is meant to stop early, and says nothing about it."""
+
+    def __init__(self, inner: Any, category: type[Warning]) -> None:
+        self.inner, self.category = inner, category
+
+    def get_params(self) -> dict[str, Any]:
+        return dict(self.inner.get_params())
+
+    def set_params(self, **parameters: Any) -> None:
+        self.inner.set_params(**parameters)
+
+    def fit(self, rows: Floats, labels: Any) -> Any:
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", self.category)
+            return self.inner.fit(rows, labels)
+
+
+def _failed(classifier: Any, what: str, error: Exception) -> ClaimError:
+    return ClaimError(
+        f"classifier={_name(classifier)}: {what} raised {type(error).__name__}: {error}. Give an "
+        "object with scikit-learn's interface, or leave classifier= out."
+    )
+
+
+def _name(classifier: Any) -> str:
+    return type(classifier).__name__

@@ -1,0 +1,81 @@
+"""What a score looks at: the quantities that add most to it, and what they typically are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.betting.feature_bins import Column, FeatureBins
+from pytest_dp.betting.scores import Attack, scores
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.leaves import NUMBER, category_text
+from pytest_dp.outputs.table import Table
+
+MAX_NAMED = 3
+"""Quantities that are named, and outputs that are shown. More hide the most telling one."""
+
+
+@runtime_checkable
+class SumOfColumns(Protocol):
+    """A score that is the sum of what several columns add."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns."""
+
+    def parts(self, table: Table) -> Iterable[Floats]:
+        """Return what each column adds to the score of each output."""
+
+
+def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
+    """The two or three quantities that add most to the score inside of an attack, with examples.
+
+    By outputs of both inputs, which it was learned from.
+    """
+    inside = attack.mask(table)
+    if not isinstance(attack.model, SumOfColumns) or inside.all() or not inside.any():
+        return ()
+    adds = [attack.sign * part for part in attack.model.parts(table)]
+    more = np.array([part[inside].mean() - part[~inside].mean() for part in adds])
+    told = []
+    for at in np.argsort(-more)[:MAX_NAMED].tolist():
+        column = attack.model.columns[at]
+        if more[at] > 0 and isinstance(column, FeatureBins):
+            here, there = (_typical(column.feature, table, rows) for rows in (inside, ~inside))
+            if here != there:
+                told.append(f"{column.feature.text}: {here} in S, {there} outside")
+    return tuple(told)
+
+
+def digits_for(attack: Attack, shown: Floats) -> int:
+    """The fewest digits, four at least, with which the threshold reads apart from these scores."""
+
+    def reads_apart(digits: int) -> bool:
+        return f"{attack.threshold:.{digits}g}" not in {f"{score:.{digits}g}" for score in shown}
+
+    return next(filter(reads_apart, range(4, 17)), 17)
+
+
+def _typical(feature: Feature, table: Table, rows: Bools) -> str:
+    """The median of the numbers, or the commonest category, whatever is there more often."""
+    numbers, codes = feature.columns(table)
+    numbers, codes = numbers[rows], codes[rows]
+    if (codes == NUMBER).mean() > 0.5:
+        return f"{np.nanmedian(numbers[codes == NUMBER]):.4g}"
+    values, counts = np.unique(codes[codes != NUMBER], return_counts=True)
+    names = {code: category_text(level) for level, code in table.levels.items()}
+    return names.get(int(values[counts.argmax()]), "absent")
+
+
+def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
+    """The rows of a few outputs inside or outside of an attack, those in the middle first."""
+    rows = np.flatnonzero(attack.mask(table) == inside)
+    if not len(rows):
+        return []
+    score = scores(attack.model, table)[rows]
+    order = np.argsort(np.abs(score - np.median(score)), kind="stable")
+    chosen: list[int] = rows[order[:MAX_NAMED]].tolist()
+    return chosen

@@ -1,0 +1,1 @@
+"""Claims, validated: promises, arguments, settings, methods by name, profiles, tables of claims."""

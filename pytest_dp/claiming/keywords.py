@@ -1,0 +1,252 @@
+"""The keywords of a claim, one by one: those of its promise here, its settings by their table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from numbers import Integral, Real
+from textwrap import fill
+from typing import Any
+
+from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
+from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
+from pytest_dp.claiming.checks import Check, choice, function, is_strategy, whole
+from pytest_dp.claiming.ranges import Between
+from pytest_dp.claiming.risk_declaration import Riskiest, risk_claim
+from pytest_dp.claiming.settings import FIELDS, Settings, read_field
+from pytest_dp.data.neighbours import MAX_PAIRS
+from pytest_dp.data.relations import RELATIONS, Relation, of_function
+from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
+
+KEYWORDS = tuple(dp_claim.__kwdefaults__ or ())
+"""The keywords of a claim, the same for the decorator, the marker, the fixture and ``audit``."""
+RISK_KEYWORDS = tuple(risk_claim.__kwdefaults__ or ())
+"""Those of a claim about membership."""
+NUMBERS = ("eps", "delta", "rho", "mu")
+"""What is promised, as numbers or the names of parameters that carry them."""
+PRIVACY = (*NUMBERS, "guarantee", "auc")
+"""The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
+
+
+_NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) is None]
+
+
+def read(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of keywords, each checked by itself; those left open are left out.
+
+    None is a value of settings that are None by default, and leaves all others open.
+
+    Raises
+    ------
+    ClaimError
+        If a keyword is unknown, or its value not allowed.
+    """
+    _check_names(keywords)
+    values = {name: read_one(name, value) for name, value in keywords.items() if value is not OPEN}
+    return {name: v for name, v in values.items() if v is not None or name in _NONE_IS_A_VALUE}
+
+
+def read_one(name: str, value: Any) -> Any:
+    """The value of one keyword; None if it leaves the choice open."""
+    if name in FIELDS:
+        return read_field(name, value)
+    return None if value is None else _OF_PROMISES[name](name, value)
+
+
+_RELATION_KEYWORDS = ("unit", "rows", "group")
+"""Keywords of relations, which are easily given to the claim itself."""
+
+
+def _check_names(keywords: Mapping[str, Any]) -> None:
+    if UNNAMED in keywords:
+        raise ClaimError(
+            f"dp_claim was given {on_one_line(keywords[UNNAMED])} without a keyword. Write the "
+            "name: @dp_claim(eps=1.0, ...)."
+        )
+    known, has_no = KEYWORDS, "A claim has no keyword"
+    if "auc" in keywords:
+        known, has_no = RISK_KEYWORDS, "A claim about membership (auc=) has no keyword"
+    for name in keywords:
+        if name in _RELATION_KEYWORDS:
+            value = on_one_line(keywords[name])
+            raise ClaimError(
+                f"{has_no} {name!r}: it says which datasets are neighbours. "
+                f"Write neighbors=add_remove_one({name}={value})."
+            )
+        if name not in known:
+            raise unknown(name, known, has_no, "Valid keywords")
+
+
+def unknown(name: str, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
+    """Return the error for a name that is not known, with the names that are."""
+    names = fill(f"{valid}: {', '.join(known)}.", LINE_WIDTH, subsequent_indent="  ")
+    return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
+
+
+def _parameter(name: str, value: Any, true_means: str | None = None) -> str | None:
+    if value is False:
+        return None
+    if value is True and true_means:
+        return true_means
+    if not isinstance(value, str) or not value.isidentifier():
+        example = true_means or name
+        raise invalid(name, value, f"Allowed: the name of a parameter, such as {example!r}.")
+    return value
+
+
+def _params(name: str, value: Any) -> dict[str, list[Any]]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        allowed = (
+            "Allowed: a mapping from parameter names to a value, a list of values or a strategy."
+        )
+        raise invalid(name, value, allowed)
+    choices = {}
+    for key, given in value.items():
+        choices[key] = list(given) if isinstance(given, list | tuple) else [given]
+        choices[key] = [
+            _strategy_of(f"params[{key!r}]", value) if isinstance(value, Between) else value
+            for value in choices[key]
+        ]
+        if len(choices[key]) > 1 and any(map(is_strategy, choices[key])):
+            raise ClaimError(
+                f"params[{key!r}] is a list with a strategy in it. Write a list of values, which "
+                "gives an audit for each, or one strategy, whose values are drawn with the inputs."
+            )
+        if not choices[key]:
+            raise ClaimError(f"params[{key!r}] is empty. Give at least one value, or leave it out.")
+    return choices
+
+
+def _strategy_of(name: str, given: Between) -> Any:
+    """A strategy of the numbers of a range."""
+    ends = given.low, given.high
+    real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
+    if not real or not all(map(math.isfinite, ends)) or not given.low < given.high:
+        allowed = "two finite numbers, the smaller one first, such as between(1, 5)"
+        raise invalid(name, given, f"Allowed: {allowed}.")
+    from hypothesis import strategies as st
+
+    if all(isinstance(end, Integral) for end in ends):
+        return st.integers(int(given.low), int(given.high))
+    return st.floats(float(given.low), float(given.high))
+
+
+def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
+    """Mechanisms, and how often each is used."""
+    allowed = "Allowed: a list of mechanisms, or a dict that says how often each is used, such as "
+    try:
+        parts = list(value.items()) if isinstance(value, Mapping) else [(f, 1) for f in value]
+    except TypeError:
+        raise invalid(name, value, f"{allowed}[f, g] or {{f: 3, g: 1}}.") from None
+    whole = all(
+        isinstance(n, Integral) and not isinstance(n, bool) and int(n) > 0 for _, n in parts
+    )
+    if not parts or not whole or not all(callable(mechanism) for mechanism, _ in parts):
+        raise invalid(name, value, f"{allowed}[f, g] or {{f: 3, g: 1}}.")
+    return tuple((mechanism, int(n)) for mechanism, n in parts)
+
+
+def _neighbors(name: str, value: Any) -> Relation:
+    if isinstance(value, str):
+        return RELATIONS[choice(name, value, RELATIONS)]()
+    if isinstance(value, Neighbors):
+        return _with_more(value)
+    uncalled = getattr(value, "__module__", "") == Neighbors.__module__  # such as add_remove_one
+    if callable(value) and not isinstance(value, type) and not uncalled:
+        return of_function(value)
+    choices = ", ".join(map(repr, RELATIONS))
+    raise invalid(
+        name,
+        value,
+        f"Valid choices: {choices}; with more to say, add_remove_one(unit='user_id', rows=3) and "
+        "the like; a function of D that yields its neighbours, or one of D and D' that says "
+        "whether they are.",
+    )
+
+
+def _with_more(value: Neighbors) -> Relation:
+    said = {name: given for name, given in value.said.items() if given is not None}
+    record = said.pop("record", None)
+    if "rows" in said and "unit" not in said:
+        raise ClaimError(
+            f"{value} needs unit=: what owns these rows. Write for example "
+            f"{value.name}(unit='user_id', rows={said['rows']!r})."
+        )
+    read = {name: _OF_RELATIONS[name](name, given) for name, given in said.items()}
+    null = {} if record is None else {"null": replace_special(record)}
+    return RELATIONS[value.name](**read, **null)
+
+
+def _unit(name: str, value: Any) -> Any:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return value
+    if callable(value):
+        return value
+    raise invalid(
+        name,
+        value,
+        "Allowed: the name of a column such as 'user_id', a key or an attribute of the records, "
+        "the index in tuples, or a function from a record to its unit.",
+    )
+
+
+def _pairs(name: str, value: Any) -> Any:
+    """The pairs; names and functions are looked up when the claim is audited."""
+    if isinstance(value, str) or callable(value) or is_strategy(value):
+        return value
+    return read_pairs(name, value)
+
+
+def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
+    """Pairs (D, D') as a tuple of tuples."""
+    allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
+    try:
+        pairs = list(islice(value, MAX_PAIRS + 1)) if hasattr(value, "__next__") else list(value)
+        if len(pairs) > MAX_PAIRS and hasattr(value, "__next__"):
+            raise invalid(
+                name,
+                value,
+                f"It yields more than {MAX_PAIRS} pairs. Write the function itself, of which the "
+                "first ones are taken.",
+            )
+        if not pairs or any(isinstance(pair, str | bytes) or len(pair) != 2 for pair in pairs):
+            raise invalid(name, value, allowed)
+        return tuple((pair[0], pair[1]) for pair in pairs)
+    except (TypeError, KeyError):
+        raise invalid(name, value, allowed) from None
+
+
+def _records(name: str, value: Any) -> Any:
+    """`riskiest`, or the records of a list, their positions."""
+    allowed = "Allowed: riskiest(5), positions such as [0, 17], or records as the data has them."
+    if isinstance(value, Riskiest):
+        whole("riskiest", value.count, " of records, 1 or more, such as riskiest(5)")
+        return value
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise invalid(name, value, allowed)
+    records = tuple(islice(value, MAX_PAIRS + 1))
+    if not 0 < len(records) <= MAX_PAIRS:
+        raise invalid(name, value, f"{allowed} There may be {MAX_PAIRS} at most.")
+    return records
+
+
+_OF_PROMISES: Mapping[str, Check] = {
+    **dict.fromkeys(PRIVACY, lambda _, value: value),  # checked together
+    "composes": _composes,
+    "neighbors": _neighbors,
+    "inputs": lambda _, value: value,  # checked once they are looked up
+    "pairs": _pairs,
+    "data": lambda _, value: value,  # checked once it is looked up
+    "records": _records,
+    "score": function(
+        "of a model and a record that returns a number, such as lambda model, record: "
+        "model.log_loss(record)"
+    ),
+    "params": _params,
+    "vectorized": partial(_parameter, true_means="size"),
+    "rng": _parameter,
+}
+_OF_RELATIONS: Mapping[str, Check] = {"unit": _unit, "rows": whole, "group": whole}
+"""What may be said of relations beside their names."""

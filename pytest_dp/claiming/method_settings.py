@@ -1,0 +1,275 @@
+"""Methods of audits by name, and what may be said of each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from numbers import Integral
+from typing import Any, ClassVar
+
+from pytest_dp.basics.errors import ClaimError, invalid
+from pytest_dp.claiming.checks import Check, choice, flag, function, is_strategy, probability, whole
+from pytest_dp.registry import names
+
+RESTARTS = 8
+"""Starts of DP-Finder's search. More find better inputs, and take longer."""
+CANARIES = 1_000
+"""Canaries of a training. More show a smaller loss, and change what is trained."""
+
+CLASSIFIERS = ("additive", "logistic", "mlp")
+
+
+class Method:
+    """An auditor, with what is said of it alone; settings that it has not are as usual."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    """In reports, and where it is named without its settings."""
+    repeats: ClassVar[bool] = True
+    """Whether it runs the mechanism many times, as confirming a violation by copies does."""
+    __match_args__: ClassVar[tuple[str, ...]]
+    classifier: Any = None
+    coupled: bool = True
+    c: float | None = None
+
+    def __repr__(self) -> str:
+        """As it would be written."""
+        said = (f"{name}={value!r}" for name, value in self.said().items())
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def said(self) -> dict[str, Any]:
+        """Its settings that are not as usual."""
+        usual = type(self)()
+        given = ((name, getattr(self, name)) for name in self.__match_args__)
+        return {name: value for name, value in given if value is not getattr(usual, name)}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sequential(Method):
+    """Bets against the claim, and stops as soon as it knows.
+
+    Parameters
+    ----------
+    classifier : {"additive", "logistic", "mlp"} or object, optional
+        What attacks are learned with: an additive model (the default), logistic regression, a small
+        neural network (which needs scikit-learn), or any object with ``fit(X, y)`` and
+        ``predict_proba(X)`` as in scikit-learn.
+    coupled : bool, optional
+        Run both inputs with the same random numbers, where they can be set, which takes far fewer
+        samples. ``False`` draws them independently.
+    """
+
+    name: ClassVar[str] = "sequential"
+    classifier: Any = None
+    coupled: bool = True
+
+
+SEQUENTIAL = Sequential()
+"""The usual one."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StatDP(Method):
+    """Tests the event that looks worst.
+
+    Ding et al., "Detecting Violations of Differential Privacy", CCS 2018.
+    """
+
+    name: ClassVar[str] = "statdp"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DPSniper(Method):
+    """Learns an attack that tells two inputs apart, and bounds eps from below.
+
+    Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
+    Violations using Classifiers", IEEE S&P 2021.
+
+    Parameters
+    ----------
+    c : float, optional
+        The probability of the event, strictly between 0 and 1; the paper has 0.01. By default the
+        event is the one that promises the largest bound.
+    classifier, coupled
+        As of `Sequential`; with a fixed `c`, both inputs are always run independently.
+    """
+
+    name: ClassVar[str] = "dpsniper"
+    c: float | None = None
+    classifier: Any = None
+    coupled: bool = True
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DPFinder(Method):
+    """Moves numbers of the inputs along the gradient of the loss, and tests what it ends with.
+
+    Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder: Finding Differential Privacy
+    Violations by Sampling and Optimization", CCS 2018.
+
+    Parameters
+    ----------
+    restarts : int, optional
+        From how many random pairs of inputs it starts.
+    """
+
+    name: ClassVar[str] = "dpfinder"
+    restarts: int = RESTARTS
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OneRun(Method):
+    """Trains once, on canaries that are in or out by coins, and guesses from the output which.
+
+    For training that is too slow to be run thousands of times. Steinke, Nasr, Jagielski, "Privacy
+    Auditing with One (1) Training Run", NeurIPS 2023.
+
+    Parameters
+    ----------
+    canaries : int, list or strategy, optional
+        Records that are each added to the first of `inputs` or left out: so many mislabelled ones,
+        which are made of its own records by giving them the last field of others; the records
+        themselves; or a Hypothesis strategy of which 1,000 are drawn.
+    score : callable, optional
+        ``score(output, canary)`` is a number: the larger, the more the output looks as if the
+        canary was in. By default, of an array of the canary's shape, such as a gradient or a sum,
+        the inner product; of a dataset like the input, how close the closest record comes; of a
+        model with scikit-learn's methods, how well it fits.
+    guesses : int or (int, int), optional
+        How many canaries are guessed to be in, those of the largest scores, and to be out, those
+        of the smallest; a number is split into halves. By default as many as find the least
+        violation if scores are normal.
+    runs : int, optional
+        Trainings at most; more than one are bet on until the claim is refuted.
+    """
+
+    name: ClassVar[str] = "one_run"
+    repeats: ClassVar[bool] = False
+    canaries: Any = CANARIES
+    score: Callable[[Any, Any], float] | None = None
+    guesses: tuple[int, int] | int | None = None
+    runs: int = 1
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Membership(Method):
+    """Plays membership games, and bets on how often an attack wins: the one of `risk_claim`.
+
+    Parameters
+    ----------
+    classifier : object, optional
+        What the attack is learned with: any object with ``fit(X, y)`` and ``predict_proba(X)`` as
+        in scikit-learn, or a name as of `Sequential`. By default a ridge regression, which learns
+        from a dozen outputs.
+    """
+
+    name: ClassVar[str] = "membership"
+    classifier: Any = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OtherMethod(Method):
+    """A method that another package has entered in `pytest_dp.registry`; it has no settings."""
+
+    name: str = ""  # type: ignore[misc]
+
+    def said(self) -> dict[str, Any]:
+        """Return nothing: it has no settings."""
+        return {}
+
+
+METHODS: Mapping[str, type[Method]] = {
+    m.name: m for m in (Sequential, StatDP, DPSniper, DPFinder, OneRun)
+}
+
+
+def read_method(name: str, value: Any) -> Method:
+    """An auditor, given by its name or as a value, each of whose settings is checked."""
+    if isinstance(value, str):
+        others = set(names("method")) - {*METHODS, Membership.name}
+        chosen = choice(name, value, (*METHODS, *sorted(others)))
+        return OtherMethod(chosen) if chosen in others else METHODS[chosen]()
+    if isinstance(value, OtherMethod):
+        return value
+    if not isinstance(value, Method):
+        written = ", ".join(f"{kind.__name__}()" for kind in METHODS.values())
+        choices = ", ".join(map(repr, METHODS))
+        raise invalid(name, value, f"Valid choices: {choices}, or with more to say {written}.")
+    said = {setting: OF_METHODS[setting](setting, what) for setting, what in value.said().items()}
+    return type(value)(**said)
+
+
+def _classifier(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        if choice(name, value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
+            raise ClaimError(
+                "classifier='mlp' needs scikit-learn, which is not installed. Run: "
+                'pip install "pytest-dp[sklearn]", or write classifier="additive".'
+            )
+        return value
+    lacks = [name for name in ("fit", "predict_proba") if not callable(getattr(value, name, None))]
+    if lacks or isinstance(value, type):
+        raise invalid(name, value, _what_to_write(value, lacks))
+    return value
+
+
+def _what_to_write(value: Any, lacks: list[str]) -> str:
+    """In place of a class, or of an object that lacks what a classifier needs."""
+    name = value.__name__ if isinstance(value, type) else type(value).__name__
+    calibrated = f"sklearn.calibration.CalibratedClassifierCV({name}(...))"
+    if name in ("SVC", "NuSVC"):
+        old = f"{name}(probability=True)"
+        return f"It has no predict_proba. Write {calibrated} or, before scikit-learn 1.9, {old}."
+    if not lacks:
+        return f"It is a class: write {name}()."
+    wrap = lacks == ["predict_proba"] and hasattr(value, "decision_function")
+    return (
+        f"It has no {' and no '.join(lacks)}. Allowed: {', '.join(map(repr, CLASSIFIERS))}, or an "
+        "object with fit(X, y) and predict_proba(X), such as sklearn.linear_model."
+        f"LogisticRegression(){f', or {calibrated}' if wrap else ''}."
+    )
+
+
+def _canaries(name: str, value: Any) -> Any:
+    """A number, records as a tuple, or a strategy."""
+    if isinstance(value, Integral):
+        return whole(name, value, " of canaries, such as 1_000")
+    if is_strategy(value):
+        return value
+    records = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(records, list | tuple) or not records:
+        raise invalid(
+            name,
+            value,
+            "Allowed: a number of canaries, such as 1_000, which are made of the data; a list of "
+            "records; or a Hypothesis strategy for one record.",
+        )
+    return tuple(records)
+
+
+def _guesses(name: str, value: Any) -> tuple[int, int]:
+    both = (value - value // 2, value // 2) if isinstance(value, Integral) else value
+    two = isinstance(both, tuple | list) and len(both) == 2
+    counts = [int(k) for k in both if isinstance(k, Integral) and k >= 0] if two else []  # type: ignore[operator]
+    if len(counts) < 2 or not sum(counts):
+        allowed = "how many canaries are guessed to be in, and to be out, such as (50, 50)"
+        raise invalid(name, value, f"Allowed: {allowed}; or both together, such as 100.")
+    return counts[0], counts[1]
+
+
+OF_METHODS: Mapping[str, Check] = {
+    "classifier": _classifier,
+    "coupled": flag,
+    "c": probability("0.01"),
+    "restarts": partial(whole, allowed=" of restarts, 1 or more"),
+    "canaries": _canaries,
+    "score": function(
+        "of an output and a canary that returns a number, the larger the more it looks as if the "
+        "canary was in"
+    ),
+    "guesses": _guesses,
+    "runs": partial(whole, allowed=" of trainings, 1 or more"),
+}
+"""What may be said of methods, each by itself."""

@@ -1,0 +1,143 @@
+"""Records from datasets, and datasets from records."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from math import isclose
+from typing import Any
+
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.data.builtin import column_lengths
+from pytest_dp.data.describing import describe, describe_record
+from pytest_dp.data.equality import equality_key
+from pytest_dp.data.types import DataType, Kind, type_of
+
+
+def kind_of(value: Any) -> Kind:
+    """Return the type of a dataset, and its shape, columns or name; empty for other objects.
+
+    Two datasets of one kind can exchange records. The second entry is the shape of a record in an
+    array, the columns of a data frame, the name of a series.
+    """
+    data = type_of(value)
+    return (data.name, data.detail(value)) if data else ()
+
+
+def in_words(value: Any) -> str:
+    """Return the type of a dataset in words, such as ``"a list"``."""
+    data = _type_of_dataset(value)
+    return data.words(data.detail(value))
+
+
+def records_of(dataset: Any) -> list[Any]:
+    """The records as plain Python objects, in order; those of a set in an order of their own.
+
+    Rows of tables and of structured arrays are tuples. Raises ClaimError if the object is no
+    dataset.
+    """
+    return _type_of_dataset(dataset).records(dataset)
+
+
+def rebuilt(example: Any, records: Sequence[Any]) -> Any:
+    """A dataset like the example, of its type and dtypes, that holds these records instead.
+
+    Raises ClaimError if it cannot hold one of them, such as 0.5 in an array of integers.
+    """
+    data = _type_of_dataset(example)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is lost is looked at here
+            made = data.rebuilt(example, records)
+        lost = [] if data.unique else _unlike(records, data.records(made))
+    except Exception as error:  # whatever the library says
+        raise _unfit(example, list(records)) from error
+    if lost:
+        raise _unfit(example, lost)
+    return made
+
+
+def no_dataset(value: Any) -> str:
+    """Explain why an object is not a dataset."""
+    lengths = column_lengths(value) if isinstance(value, dict) else None
+    if lengths:
+        return f"a dict, is no dataset: its columns have {min(lengths)} to {max(lengths)} entries"
+    return f"of type {type(value).__name__}, is no dataset. Allowed: {ALLOWED}"
+
+
+def length(dataset: Any) -> int:
+    """How many records a dataset has."""
+    return _type_of_dataset(dataset).length(dataset)
+
+
+def taken_rows(dataset: Any, positions: Sequence[int]) -> Any:
+    """Return the dataset of some rows of another one, by their positions."""
+    data = _type_of_dataset(dataset)
+    return data.taken(data.joined([dataset]), positions)
+
+
+def joined_as(dataset: Any) -> str:
+    """Return what has to agree, besides the kind, to join records unconverted; "" if empty."""
+    data = _type_of_dataset(dataset)
+    return data.content(dataset) if data.length(dataset) else ""
+
+
+def null_of(example: Any, record: Any) -> Any:
+    """The null record of such a dataset, in the form of `records_of`.
+
+    The record that is given may be a dict for rows of tables, and is None for one of missing
+    values. Raises ClaimError if the dataset cannot hold it.
+    """
+    data = _type_of_dataset(example)
+    columns = data.columns(example)
+    if record is None:
+        try:
+            return data.missing(example)
+        except Exception as error:  # whatever the library says
+            names = [0] if columns is None else columns
+            null: Any = dict.fromkeys(names, 0) if columns is not None else 0
+            null = "-" if isinstance(example, str) else null
+            raise ClaimError(
+                f"neighbors='replace_special' needs a null record, and {describe(example)} cannot "
+                f"hold missing values: {error}. Write the record that stands for nobody, such as "
+                f"neighbors=replace_special({describe(null)})."
+            ) from error
+    if columns is not None and isinstance(record, Mapping) and set(record) == set(columns):
+        record = tuple(record[name] for name in columns)
+    return data.records(rebuilt(example, [record]))[0]
+
+
+def _type_of_dataset(value: Any) -> DataType:
+    data = type_of(value)
+    if data is None:
+        raise ClaimError(f"{describe(value)}, {no_dataset(value)}.")
+    return data
+
+
+def _unlike(records: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    return [record for record, copy in zip(records, made, strict=True) if not _same(record, copy)]
+
+
+def _same(record: Any, copy: Any) -> bool:
+    """Return whether a copy differs at most in digits of floats: float16 has three."""
+    if isinstance(record, float) and isinstance(copy, float):
+        return isclose(record, copy, rel_tol=1e-3) or equality_key(record) == equality_key(copy)
+    if isinstance(record, list | tuple) and isinstance(copy, list | tuple):
+        return len(record) == len(copy) and all(map(_same, record, copy))
+    return equality_key(record) == equality_key(copy)
+
+
+def _unfit(example: Any, records: list[Any]) -> ClaimError:
+    shown = describe_record(records[0]) if len(records) == 1 else describe(records)
+    return ClaimError(
+        f"{shown} does not fit into a dataset "
+        f"like {describe(example)}, whose type and dtypes are kept. Write records that it can "
+        "hold, or an example that can hold them."
+    )
+
+
+ALLOWED = (
+    "lists, tuples, sets, arrays, strings, dicts of columns, data frames (pandas, polars) or "
+    "PyArrow tables"
+)
+"""What datasets there are."""

@@ -1,0 +1,160 @@
+"""Datasets and other inputs on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.reprs import plural, repr_of
+from pytest_dp.data.types import DataType, type_of
+from pytest_dp.data.visiting import Visitor
+
+MAX_DEPTH = 5
+"""Levels of containers that are shown. More: texts are longer; fewer: what differs is not seen."""
+
+
+def describe(value: Any, width: int = 60) -> str:
+    """A dataset, or any other input, on one line of at most `width` characters.
+
+    What does not fit is shown by its first records, its last one and its length:
+    ``[0, 1, 2, ... 999] (1,000 records)``. Never raises, whatever the object does.
+    """
+    return Shown(max(width, 20)).text(value)
+
+
+def describe_record(record: Any, width: int = 60) -> str:
+    """Describe one record, whose parts are not records: ``[0, 1, 2, 3...]``."""
+    return Shown(max(width, 20)).text(record, depth=1)
+
+
+def whole(value: Any, width: int) -> str | None:
+    """A value on one line; None if `width` characters do not show all of it."""
+    text = describe(value, 10 * width)  # what leaves anything out is about as long as it may be
+    return text if len(text) <= width else None
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut a text to at most `width` characters: its start and its end."""
+    if len(text) <= width:
+        return text
+    tail = max(width - 3, 0) // 3
+    return text[: max(width - 3 - tail, 0)] + "..." + (text[-tail:] if tail else "")
+
+
+class Shown(Visitor):
+    """Writes a value for people, in at most `width` characters."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def text(self, value: Any, depth: int = 0) -> str:
+        try:
+            data = type_of(value)
+            shown = data is not None and data.brackets != ("", "")
+            text = self.dataset(value, data, depth) if data and shown else self._other(value, depth)
+            if "\n" in text:
+                text = " ".join(text.split())
+            return shorten(text, self.width)
+        except Exception as error:  # a report must not fail on a broken __repr__
+            note_fault(error, "describing a value")
+            return shorten(f"<{type(value).__name__}>", self.width)
+
+    def joined(self, texts: Iterable[str]) -> str:
+        """Join texts with commas, and stop once they are wider than the limit."""
+        joined = ""
+        for text in texts:
+            joined += f", {text}" if joined else text
+            if len(joined) > self.width:
+                break
+        return joined
+
+    def _other(self, value: Any, depth: int) -> str:
+        if type(value) is not dict or not value or depth > MAX_DEPTH:
+            return repr_of(value)
+        text = self.as_dict(value, depth + 1)
+        if len(text) <= self.width:
+            return text
+        # Short entries are shown in full, and long ones share what is left.
+        texts = {at: self._entry(item, self.width, depth) for at, item in enumerate(value.items())}
+        items, room = list(value.items()), self.width - len("{}")
+        for left, at in enumerate(sorted(texts, key=lambda at: len(texts[at]))):
+            fair = room // (len(items) - left) - len(", ")
+            if len(texts[at]) > fair:
+                texts[at] = self._entry(items[at], fair, depth)
+            room -= len(texts[at]) + len(", ")
+        return f"{{{self.joined(texts.values())}}}"
+
+    def _entry(self, item: tuple[Any, Any], width: int, depth: int) -> str:
+        """An entry of a dict, with most of the room for its value."""
+        name = Shown(max(width // 2, 10)).text(item[0], depth + 1)
+        return f"{name}: {Shown(max(width - len(name), 10)).text(item[1], depth + 1)}"
+
+    def dataset(self, value: Any, data: DataType, depth: int) -> str:
+        n, (opening, closing) = data.length(value), data.brackets
+        if depth > MAX_DEPTH:  # such as a list that contains itself
+            return f"{opening}...{closing}"
+        names = data.columns(value)
+        if not n and names is None and data.name in ("array", "set", "frozenset"):
+            return repr(value)
+        if n <= self.width:
+            text, bracket = self._in_full(value, data, depth)
+            if len(text) <= self.width:
+                return text
+            if depth:
+                return f"{text[: self.width - 3 - len(bracket)]}...{bracket}"
+        if names is not None:
+            opening, closing = _table_brackets(data)
+            opening = f"{opening}{shorten(', '.join(map(str, names)), self.width // 3)}: "
+        note = "" if depth else f" ({plural(n, 'record')})"
+        room = self.width - len(opening + closing + note) - len("... ")
+        part = Shown(max((room - len(", ")) // 2, 3))  # so that the first and the last one fit
+        ahead, end = _ends(value, data, n, self.width)
+        last = "".join(part.text(record, depth + 1) for record in end)
+        texts = (part.text(record, depth + 1) for record in ahead)
+        shown = _as_many_as_fit(texts, room - len(last))
+        skipped = "... " if len(shown) < n - 1 else ""
+        text = f"{opening}{''.join(f'{text}, ' for text in shown)}{skipped}{last}{closing}"
+        return shorten(text, self.width - len(note)) + note
+
+    def _in_full(self, value: Any, data: DataType, depth: int) -> tuple[str, str]:
+        """All records of a small dataset, and the bracket that closes them."""
+        names, (opening, closing) = data.columns(value), data.brackets
+        inside: Iterator[str]
+        if names is not None:
+            opening, closing = data.small_brackets or _table_brackets(data)
+            opening, closing = f"{opening}{{", f"}}{closing}"
+            columns = zip(names, data.cells(value) or [[] for _ in names], strict=True)
+            inside = (": ".join(self.text(part, depth + 1) for part in item) for item in columns)
+        else:
+            inside = (self.text(record, depth + 1) for record in data.records(value))
+        comma = "," if data.name == "tuple" and data.length(value) == 1 else ""
+        return f"{opening}{self.joined(inside)}{comma}{closing}", closing
+
+
+def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
+    """The first records, at most `limit`, and the last one."""
+    if data.unique:
+        records = data.records(value)
+        return records[: min(limit, n - 1)], records[-1:]
+    # Only these records are converted: there may be millions.
+    rows = data.joined([value])
+    head = data.records(data.taken(rows, range(min(limit, max(n - 1, 0)))))
+    return head, data.records(data.taken(rows, [n - 1] if n else []))
+
+
+def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:
+    """The first of the texts, as long as there is room for them and a comma after each."""
+    shown: list[str] = []
+    for text in texts:
+        room -= len(text) + len(", ")
+        if room < 0:
+            break
+        shown.append(text)
+    return shown
+
+
+def _table_brackets(data: DataType) -> tuple[str, str]:
+    """Brackets around columns by their names, such as those of a structured array."""
+    opening, closing = data.brackets
+    return opening.removesuffix("["), closing.removeprefix("]")

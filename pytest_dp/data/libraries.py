@@ -1,0 +1,378 @@
+"""Datasets of numpy, pandas, polars and PyArrow.
+
+The first axis of an array is that of its records; those of structured arrays are tuples. The index
+of pandas is no data: what is made has a new one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from pytest_dp.data.describing import describe
+from pytest_dp.data.types import OfLibrary, Writer
+
+
+class NumpyArray(OfLibrary):
+    """An array, of at least one dimension."""
+
+    library, class_name = "numpy", "ndarray"
+    name, brackets, vector = "array", ("array([", "])"), True
+
+    def fits(self, value: Any) -> bool:
+        return bool(value.ndim)
+
+    def detail(self, value: Any) -> Any:
+        return value.shape[1:]
+
+    def form(self, value: Any) -> Any:
+        return str(value.dtype.descr), value.shape[1:]
+
+    def content(self, value: Any) -> str:
+        """The type of the numbers: joining others would convert them."""
+        family = "number" if value.dtype.kind in "iufc" else value.dtype.kind
+        return str(value.dtype) if family == "V" else str(family)
+
+    def columns(self, value: Any) -> list[Any] | None:
+        return list(value.dtype.names) if value.dtype.names and value.ndim == 1 else None
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.tolist())
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        if value.dtype.names:
+            return iter([value[name] for name in value.dtype.names] if value.ndim == 1 else [])
+        return iter([value] if value.ndim == 1 else value.reshape(len(value), -1).T)
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return datasets[0] if len(datasets) == 1 else self.module.concatenate(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        # NumPy takes an empty list of indices for one of floats.
+        return rows[list(positions)] if positions else rows[:0].copy()
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return self.module.concatenate([rows[start:end] for start, end in [*spans, (0, 0)]])
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        numpy = self.module
+        shape = (len(records), *example.shape[1:])
+        if example.dtype.kind == "O":
+            made = numpy.empty(shape, dtype=object)
+            for at, record in enumerate(records):
+                made[at] = record
+            return made
+        if example.dtype.kind in "US" and len(records):  # as wide as the longest text
+            return numpy.array(list(records), dtype=example.dtype.kind).reshape(shape)
+        return numpy.array(list(records), dtype=example.dtype).reshape(shape)
+
+    def missing(self, example: Any) -> Any:
+        numpy = self.module
+        missing = numpy.empty(example.shape[1:], dtype=example.dtype)
+        _blank(missing, numpy)
+        return missing.tolist()
+
+    def source(self, value: Any, writer: Writer) -> str:
+        numpy, dtype = writer.of("numpy"), value.dtype.descr if value.dtype.names else value.dtype
+        written = repr(dtype if value.dtype.names else str(dtype))
+        if 0 in value.shape:
+            return f"{numpy}.empty({value.shape}, dtype={written})"
+        as_text = {"M": str, "m": "int64"}.get(value.dtype.kind)
+        cells = (value if as_text is None else value.astype(as_text)).tolist()
+        known = value.dtype.kind in "bifc" and self.module.array(cells).dtype == value.dtype
+        return f"{numpy}.array({writer.text(cells)}{'' if known else f', dtype={written}'})"
+
+    def words(self, detail: Any) -> str:
+        return f"an array with records of shape {detail}"
+
+
+def _blank(array: Any, numpy: Any) -> None:
+    """Fill an array with missing values."""
+    if array.dtype.names:
+        for name in array.dtype.names:
+            _blank(array[name], numpy)
+    elif array.dtype.kind in "fcMmO":
+        value = {"M": "NaT", "m": "NaT", "O": None}.get(array.dtype.kind, numpy.nan)
+        array[...] = value
+    else:
+        raise TypeError(f"the dtype {array.dtype} has none")
+
+
+class _Table(OfLibrary):
+    """Rows of named columns."""
+
+    title: ClassVar[str]
+
+    def words(self, detail: Any) -> str:
+        return f"{self.title} with the columns {describe(list(detail))}"
+
+
+class _Pandas(OfLibrary):
+    library, position = "pandas", ".iloc[{}]"
+
+    def form(self, value: Any) -> Any:
+        index = value.index
+        labels = repr(index) if isinstance(index, self.module.RangeIndex) else list(index)
+        dtypes = value.dtypes if value.ndim > 1 else [value.dtype]
+        return self.detail(value), list(map(repr, dtypes)), repr(index.dtype), labels
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        if len(datasets) == 1:
+            return datasets[0]
+        return self.module.concat(datasets, ignore_index=True)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows.iloc[list(positions)].reset_index(drop=True)
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        parts = [rows.iloc[start:end] for start, end in [*spans, (0, 0)]]
+        return self.module.concat(parts, ignore_index=True)
+
+    def _cells(self, column: Any, writer: Writer) -> str:
+        """A column or an index, as a list if pandas makes the same type of it."""
+        pandas, dtype, cells = writer.of("pandas"), column.dtype, column.tolist()
+        if isinstance(dtype, self.module.CategoricalDtype):
+            categories = self._cells(dtype.categories, writer)
+            of = f"categories={categories}, ordered={dtype.ordered}"
+            return f"{pandas}.Categorical({writer.text(cells)}, {of})"
+        if getattr(dtype, "kind", "") in "Mm":
+            cells = [None if cell is self.module.NaT else str(cell) for cell in cells]
+        elif cells and repr(self.module.Series(cells).dtype) == repr(dtype):
+            return writer.text(cells)
+        return f"{pandas}.array({writer.text(cells)}, dtype={str(dtype)!r})"
+
+    def _labels(self, index: Any, writer: Writer) -> str:
+        """An index."""
+        pandas, named = writer.of("pandas"), ""
+        if index.nlevels > 1:
+            return f"{pandas}.MultiIndex.from_tuples({writer.text(index.tolist())}, names=" + (
+                f"{writer.text(list(index.names))})"
+            )
+        if index.name is not None:
+            named = f", name={writer.text(index.name)}"
+        if isinstance(index, self.module.RangeIndex):
+            return f"{pandas}.RangeIndex({index.start}, {index.stop}, {index.step}{named})"
+        return f"{pandas}.Index({self._cells(index, writer)}{named})"
+
+    def _is_usual(self, index: Any) -> bool:
+        return bool(index.name is None and index.equals(self.module.RangeIndex(len(index))))
+
+    def _missing(self, dtype: Any) -> Any:
+        with suppress(TypeError, ValueError):
+            cell = self.module.Series([None], dtype=dtype)
+            if cell.isna().all() and cell.dtype == dtype:
+                return cell.tolist()[0]
+        raise TypeError(f"the dtype {dtype} has none")
+
+
+class DataFrame(_Pandas, _Table):
+    """A data frame."""
+
+    class_name = "DataFrame"
+    name, brackets, title = "DataFrame", ("DataFrame(", ")"), "a data frame"
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.columns)
+
+    def records(self, value: Any) -> list[Any]:
+        columns = [value.iloc[:, at].tolist() for at in range(len(value.columns))]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(value)
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return (value.iloc[:, at].to_numpy() for at in range(len(value.columns)))
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        pandas = self.module
+        columns = [
+            pandas.Series([record[at] for record in records], dtype=dtype)
+            for at, dtype in enumerate(example.dtypes)
+        ]
+        if not columns:
+            return pandas.DataFrame(index=range(len(records)))
+        made = pandas.concat(columns, axis=1)
+        made.columns = example.columns
+        return made
+
+    def missing(self, example: Any) -> Any:
+        return tuple(self._missing(dtype) for dtype in example.dtypes)
+
+    def source(self, value: Any, writer: Writer) -> str:
+        names = value.columns
+        by_name = names.is_unique and names.nlevels == 1 and names.name is None
+        keys = list(names) if by_name else range(len(names))
+        columns = [self._cells(value.iloc[:, at], writer) for at in range(len(names))]
+        text = ", ".join(f"{writer.text(k)}: {c}" for k, c in zip(keys, columns, strict=True))
+        usual = columns and self._is_usual(value.index)
+        index = "" if usual else f", index={self._labels(value.index, writer)}"
+        axis = "" if by_name else f".set_axis({self._labels(names, writer)}, axis=1)"
+        return f"{writer.of('pandas')}.DataFrame({{{text}}}{index}){axis}"
+
+
+class Series(_Pandas):
+    """A series."""
+
+    class_name = "Series"
+    name, brackets, vector = "Series", ("Series([", "])"), True
+
+    def detail(self, value: Any) -> Any:
+        return value.name
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.tolist())
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return iter([value.to_numpy()])
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        return self.module.Series(list(records), dtype=example.dtype, name=example.name)
+
+    def missing(self, example: Any) -> Any:
+        return self._missing(example.dtype)
+
+    def source(self, value: Any, writer: Writer) -> str:
+        name = "" if value.name is None else f", name={writer.text(value.name)}"
+        usual = len(value) and self._is_usual(value.index)
+        index = "" if usual else f", index={self._labels(value.index, writer)}"
+        return f"{writer.of('pandas')}.Series({self._cells(value, writer)}{index}{name})"
+
+    def words(self, detail: Any) -> str:
+        return "a Series" if detail is None else f"a Series named {detail!r}"
+
+
+class _Polars(OfLibrary):
+    library = "polars"
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return self.module.concat(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows[list(positions)] if positions else rows.clear()
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return self.module.concat([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
+
+    def _kind(self, kind: Any, writer: Writer) -> str:
+        """A data type, whose repr lacks the name of the library."""
+        polars, quoted = writer.of("polars"), r"""('[^']*'|"[^"]*"|True|False|None)"""
+        return re.sub(rf"{quoted}|\b([A-Z])", lambda m: m[1] or f"{polars}.{m[2]}", repr(kind))
+
+
+class PolarsFrame(_Polars, _Table):
+    """A data frame of polars."""
+
+    class_name = "DataFrame"
+    name, brackets, title = "pl.DataFrame", ("pl.DataFrame(", ")"), "a polars data frame"
+
+    def content(self, value: Any) -> str:
+        return str(value.schema)
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.columns)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.rows())
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return (column.to_numpy() for column in value.iter_columns())
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        columns = [
+            self.module.Series(name, [record[at] for record in records], dtype=dtype, strict=True)
+            for at, (name, dtype) in enumerate(example.schema.items())
+        ]
+        return self.module.DataFrame(columns)
+
+    def missing(self, example: Any) -> Any:
+        return (None,) * example.width
+
+    def source(self, value: Any, writer: Writer) -> str:
+        kinds = (f"{name!r}: {self._kind(kind, writer)}" for name, kind in value.schema.items())
+        cells = writer.text(value.to_dict(as_series=False))
+        return f"{writer.of('polars')}.DataFrame({cells}, schema={{{', '.join(kinds)}}})"
+
+
+class PolarsSeries(_Polars):
+    """A series of polars."""
+
+    class_name = "Series"
+    name, brackets, vector = "pl.Series", ("pl.Series([", "])"), True
+
+    def detail(self, value: Any) -> Any:
+        return value.name
+
+    def content(self, value: Any) -> str:
+        return str(value.dtype)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.to_list())
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return iter([value.to_numpy()])
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        return self.module.Series(example.name, list(records), dtype=example.dtype, strict=True)
+
+    def missing(self, example: Any) -> Any:  # noqa: ARG002
+        return None
+
+    def source(self, value: Any, writer: Writer) -> str:
+        cells, kind = writer.text(value.to_list()), self._kind(value.dtype, writer)
+        return f"{writer.of('polars')}.Series({value.name!r}, {cells}, dtype={kind})"
+
+    def words(self, detail: Any) -> str:
+        return f"a polars Series named {detail!r}" if detail else "a polars Series"
+
+
+class ArrowTable(_Table):
+    """A table of PyArrow."""
+
+    library, class_name = "pyarrow", "Table"
+    name, brackets, title = "pa.Table", ("pa.table(", ")"), "a PyArrow table"
+    position = ".slice({}, 1)"
+
+    def content(self, value: Any) -> str:
+        return str(value.schema.remove_metadata())
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.column_names)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(zip(*(column.to_pylist() for column in value.columns), strict=True))
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return self.module.concat_tables(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows.take(self.module.array(positions, type=self.module.int64()))
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return self.module.concat_tables([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return (column.to_numpy() for column in value.columns)
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        columns = []
+        for at, field in enumerate(example.schema):
+            cells = [record[at] for record in records]
+            if None in cells and not field.nullable:
+                raise ValueError(field)
+            columns.append(self.module.array(cells, type=field.type))
+        return self.module.Table.from_arrays(columns, schema=example.schema)
+
+    def missing(self, example: Any) -> Any:
+        full = [field.name for field in example.schema if not field.nullable]
+        if full:
+            raise TypeError(f"the column {full[0]!r} has none")
+        return (None,) * example.num_columns
+
+    def source(self, value: Any, writer: Writer) -> str:
+        arrow = writer.of("pyarrow")
+        kinds = ", ".join(
+            f"{arrow}.field({field.name!r}, {arrow}.type_for_alias({str(field.type)!r}), "
+            f"{field.nullable})"
+            for field in value.schema
+        )
+        return f"{arrow}.table({writer.text(value.to_pydict())}, schema={arrow}.schema([{kinds}]))"

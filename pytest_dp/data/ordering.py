@@ -1,0 +1,135 @@
+"""Orders in which many possibilities are tried: extremes first, and all in turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from numbers import Real
+from typing import Any, TypeVar
+
+from pytest_dp.data.describing import describe
+from pytest_dp.data.equality import key
+from pytest_dp.data.fields import fields_of
+
+MAX_COLUMNS = 16
+"""Columns by which records are ordered. More take longer; fewer: the ends of later columns are not
+tried."""
+MAX_CATEGORIES = 24
+"""Different values of a column of categories. More: identifiers count as categories; fewer:
+categories are not represented."""
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
+    """The first of each, the second of each, ..."""
+    waiting: deque[Iterator[T]] = deque()
+    for iterator in chain(map(iter, iterables), _pop_all(waiting)):
+        for item in islice(iterator, 1):
+            yield item
+            waiting.append(iterator)
+
+
+def _pop_all(waiting: deque[T]) -> Iterator[T]:
+    while waiting:
+        yield waiting.popleft()
+
+
+def distinct(
+    items: Iterable[T], by: Callable[[T], Hashable] = key, known: Iterable[Hashable] = ()
+) -> Iterator[T]:
+    """Each of the items once, by its key; none whose key is known."""
+    seen = set(known)
+    for item in items:
+        content = by(item)
+        if content not in seen:
+            seen.add(content)
+            yield item
+
+
+def accept_until(items: Iterable[T], accept: Callable[[T], U | None], most: int) -> Iterator[U]:
+    """Yield what is made of accepted items, until `most` in a row are refused."""
+    refused = 0
+    for item in items:
+        made = accept(item)
+        if made is not None:
+            refused = 0
+            yield made
+        elif (refused := refused + 1) >= most:
+            return
+
+
+def diagonally(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """All combinations, those of early elements ahead."""
+    for total in range(len(left) + len(right) - 1):
+        for at in range(max(0, total - len(right) + 1), min(total + 1, len(left))):
+            yield left[at], right[total - at]
+
+
+def is_real(value: object) -> bool:
+    """Return whether a value is a number, and not NaN."""
+    return isinstance(value, Real) and bool(value == value)
+
+
+def set_order(record: Any) -> tuple[int, Any, str]:
+    """By what the records of a set are sorted."""
+    if is_real(record):
+        return (0, record, "")
+    return (1, type(record).__name__, describe(record, 1000))
+
+
+def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """The columns of records, the first few; one if the records have no entries."""
+    table = (fields_of(record).values() for record in records)
+    return islice(zip(*table, strict=False), MAX_COLUMNS)
+
+
+def ends_first(records: list[Any]) -> list[int]:
+    """Indices of the smallest, largest, next smallest, ... record, by each numeric column in turn.
+
+    Numbers are one column; NaN and what is no number count as largest. Records without numbers
+    keep their order.
+    """
+    orders = []
+    for column in _columns(records):
+        if any(map(is_real, column)):
+            sizes = [(0, value) if is_real(value) else (1, 0) for value in column]
+            rising = sorted(range(len(sizes)), key=sizes.__getitem__)
+            orders.append(
+                [rising[-(at + 1) // 2 if at % 2 else at // 2] for at in range(len(sizes))]
+            )
+    in_turn = (index for batch in zip(*orders, strict=True) for index in batch)
+    return list(dict.fromkeys(in_turn)) or list(range(len(records)))
+
+
+def representatives(records: Sequence[Any], limit: int) -> list[int]:
+    """Indices of few records that stand for many: extremes of each column, one of each category.
+
+    Numbers, dates and the like have extremes; what occurs again and again is a category, a missing
+    value too. Columns take turns. Where that is less than half of `limit`, others are added.
+    """
+    candidates = dict.fromkeys(in_turn(map(_representative_cells, _columns(records))))
+    chosen = dict.fromkeys(islice(candidates, limit))
+    for other in range(0, len(records), max(len(records) // limit, 1)):
+        if len(chosen) < limit // 2:
+            chosen[other] = None
+    return list(chosen)
+
+
+def _representative_cells(cells: Sequence[Any]) -> list[int]:
+    first_index: dict[Hashable, int] = {}
+    for index, cell in enumerate(cells):
+        first_index.setdefault(key(cell), index)
+    ends: list[int] = []
+    by_type: dict[type, list[int]] = {}
+    for index in first_index.values():
+        by_type.setdefault(float if is_real(cells[index]) else type(cells[index]), []).append(index)
+    for cell_type, indices in by_type.items():
+        if cell_type is not str and len(indices) > 1:
+            with suppress(Exception):  # not everything has an order
+                ends += [pick(indices, key=cells.__getitem__) for pick in (min, max)]
+    categories = len(first_index) if len(first_index) <= MAX_CATEGORIES else 1
+    return list(dict.fromkeys([*ends, *islice(first_index.values(), categories)]))

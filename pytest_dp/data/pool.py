@@ -1,0 +1,171 @@
+"""Pools of records, of which datasets are made by the positions of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from pytest_dp.data.conversion import length, rebuilt
+from pytest_dp.data.equality import digest, equality_key, key
+from pytest_dp.data.ordering import ends_first
+from pytest_dp.data.types import DataType, type_of
+
+Positions = tuple[int, ...]
+
+
+class Pool:
+    """The records of datasets of one kind; another dataset is a tuple of positions in it.
+
+    `records` are those of all datasets, one after the other, and those that were added; `given` has
+    the positions of each of the datasets; `same` has
+    for each position the first one that holds an equal record. `example` is one of the datasets,
+    with records if any has. Of the rows of the `gaps` no records are made.
+    """
+
+    gaps: frozenset[int] = frozenset()
+    """Positions that stand for many rows in a row, of which none is looked at."""
+
+    def __init__(self, datasets: Sequence[Any]) -> None:
+        self._type: DataType = type_of(datasets[0])  # type: ignore[assignment]
+        filled = [dataset for dataset in datasets if self._type.length(dataset)] or datasets[:1]
+        self.example, self._rows = filled[0], self._type.joined(filled)
+        if self.unique or len(filled) == 1:
+            self.records = [record for dataset in filled for record in self._type.records(dataset)]
+        else:  # as they are once joined: 1 is 1.0 among floats
+            runs = range(sum(map(self._type.length, filled)))
+            self.records = self._type.records(self._type.taken(self._rows, runs))
+        self._native = len(self.records)
+        ends = [0, *accumulate(map(self._type.length, datasets))]
+        self.given = [tuple(range(start, end)) for start, end in pairwise(ends)]
+        self._first: dict[Hashable, int] = {}
+        self.same = [self._enter(record, at) for at, record in enumerate(self.records)]
+        self._rank: dict[int, int] = {}
+
+    def _enter(self, record: Any, at: int) -> int:
+        same = equality_key if self.unique else key  # as in a set itself
+        return self._first.setdefault(same(record), at)
+
+    def add(self, record: Any) -> int:
+        """The position of a record, which is a new one if no dataset holds it."""
+        at = self._enter(record, len(self.records))
+        if at == len(self.records):
+            self.records.append(record)
+            self.same.append(at)
+        return at
+
+    @property
+    def rank(self) -> dict[int, int]:
+        """The first position of each distinct record, smallest and largest ahead; and how far."""
+        if len(self._rank) != len(self._first):
+            seen = list(self._first.values())
+            orders = ends_first([self.records[at] for at in seen])
+            self._rank = {seen[order]: rank for rank, order in enumerate(orders)}
+        return self._rank
+
+    @property
+    def unique(self) -> bool:
+        """True if a dataset holds a record at most once."""
+        return self._type.unique
+
+    def dataset(self, positions: Positions) -> Any:
+        """The dataset at these positions, always a new object."""
+        added = sorted({at for at in positions if at >= self._native})
+        if not added:
+            return self._type.taken(self._rows, positions)
+        # Added records come from no dataset, and are converted to the types of the example.
+        added_rows = rebuilt(self.example, [self.records[at] for at in added])
+        natives = [at for at in positions if at < self._native]
+        rows = self._type.joined([*self._parts(natives), added_rows])
+        place = {at: len(natives) + row for row, at in enumerate(added)}
+        native_rows = iter(range(len(natives)))
+        order = [place[at] if at in place else next(native_rows) for at in positions]
+        return self._type.taken(rows, order)
+
+    def _parts(self, natives: Sequence[int]) -> list[Any]:
+        return [self._type.taken(self._rows, natives)] if natives else []
+
+    def kept(self, positions: Positions) -> Positions:
+        """The positions whose records are read."""
+        return positions
+
+    def length(self, positions: Positions) -> int:
+        """How many rows the dataset at these positions has."""
+        return len(positions)
+
+    def content(self, positions: Positions) -> bytes:
+        """Equal for equal datasets: a hash, since the content itself would fill the memory."""
+        values = [self.same[at] for at in positions]
+        return digest((id(self), *(sorted(values) if self.unique else values)))
+
+
+class ThinPool(Pool):
+    """A pool of which few records are read: those of the kept rows of each dataset.
+
+    All rows between two kept ones are one position, a gap, so that a dataset of a million rows is
+    a tuple of few positions, and is made by copying runs of rows. At least one dataset has records.
+    """
+
+    def __init__(self, datasets: Sequence[Any], kept: Sequence[Sequence[int] | None]) -> None:
+        of_all = (range(length(dataset)) for dataset in datasets)
+        rows_of = [
+            all_rows if rows is None else rows for all_rows, rows in zip(of_all, kept, strict=True)
+        ]
+        self._type = type_of(datasets[0])  # type: ignore[assignment]
+        self._rows = self._type.joined([data for data in datasets if self._type.length(data)])
+        self.given = []
+        self._spans: list[tuple[int, int]] = []
+        self._whole: dict[Positions, Any] = {}
+        read: list[int] = []
+        start = 0
+        for dataset, rows in zip(datasets, rows_of, strict=True):
+            at, first = start, len(self._spans)
+            for row in rows:
+                self._spans += [(at, start + row)] * (at < start + row)
+                self._spans.append((start + row, start + row + 1))
+                read.append(len(self._spans) - 1)
+                at = start + row + 1
+            end = start + length(dataset)
+            self._spans += [(at, end)] * (at < end)
+            positions = tuple(range(first, len(self._spans)))
+            self._whole[positions] = dataset
+            self.given.append(positions)
+            start = end
+        self._native, self._rank = len(self._spans), {}
+        self.gaps = frozenset(range(self._native)).difference(read)
+        self.example = self._type.taken(self._rows, [self._spans[at][0] for at in read])
+        self.records = [None] * self._native
+        self.same = list(range(self._native))
+        self._first = {}
+        for at, record in zip(read, self._type.records(self.example), strict=True):
+            self.records[at] = record
+            self.same[at] = self._enter(record, at)
+
+    def kept(self, positions: Positions) -> Positions:
+        return tuple(at for at in positions if at not in self.gaps)
+
+    def length(self, positions: Positions) -> int:
+        spans = (self._spans[at] for at in positions if at < self._native)
+        added = sum(at >= self._native for at in positions)
+        return added + sum(end - start for start, end in spans)
+
+    def dataset(self, positions: Positions) -> Any:
+        """The dataset at these positions: a new object, but of all of a given one that itself."""
+        if positions in self._whole:
+            return self._whole[positions]
+        parts: list[Any] = []
+        spans: list[tuple[int, int]] = []
+        for at in positions:
+            if at >= self._native:  # an added record
+                parts += [self._type.spanned(self._rows, spans)] * bool(spans)
+                parts.append(rebuilt(self.example, [self.records[at]]))
+                spans = []
+            elif spans and spans[-1][1] == self._spans[at][0]:
+                spans[-1] = spans[-1][0], self._spans[at][1]
+            else:
+                spans.append(self._spans[at])
+        if spans or not parts:
+            parts.append(self._type.spanned(self._rows, spans))
+        if len(parts) == 1:
+            return parts[0]
+        return self._type.spanned(self._type.joined(parts), [(0, sum(map(length, parts)))])

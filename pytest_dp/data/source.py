@@ -1,0 +1,213 @@
+"""Values as Python source that makes the same ones again, such as a pair that broke a claim."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import warnings
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import date, time, timedelta, tzinfo
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from importlib import import_module
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.reprs import LINE_WIDTH
+from pytest_dp.data.equality import key
+from pytest_dp.data.types import DataType
+from pytest_dp.data.visiting import PLAIN, Visitor
+from pytest_dp.declaration import Neighbors
+
+SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
+"""As their documentation has them."""
+
+
+MOST_VALUES = 1_000_000 // 8
+"""Derived: as many as are written and compared in a second or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An expression, and the modules that it names."""
+
+    text: str
+    modules: frozenset[str] = frozenset()
+
+
+def source_of(value: Any, *, lines: bool = False) -> Code | None:
+    """An expression that makes the same value; None if there is none that does, or it is too long.
+
+    It was evaluated, and what it made compared. It is one line, unless `lines` are wanted.
+    """
+    writer = Source(lines=lines)
+    try:
+        code = Code(writer.text(value), frozenset(writer.modules))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = eval(code.text, _namespace(code.modules))
+        return code if key(made) == key(value) else None
+    except NoSource:
+        return None
+    except Exception as error:  # whatever the objects of users and libraries do
+        note_fault(error, "writing a value as code")
+        return None
+
+
+def as_source(value: Any) -> str | None:
+    """The expression alone, for those who know the usual short names of libraries."""
+    code = source_of(value)
+    return None if code is None else code.text
+
+
+class NoSource(Exception):  # noqa: N818  a way out, not an error
+    """There is no source for such an object."""
+
+
+class Source(Visitor):
+    """Writes a value as an expression; `modules` are those that it names."""
+
+    def __init__(self, *, lines: bool = False) -> None:
+        self.modules: set[str] = set()
+        self._lines, self._values = lines, 0
+
+    def text(self, value: Any, depth: int = 0) -> str:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise NoSource(value)
+        if type(value) not in _EXACT and isinstance(value, _EXACT):  # a subclass may be more
+            return self.other(value, depth + 1)
+        return super().text(value, depth)
+
+    def plain(self, value: Any) -> str:
+        if type(value) is float and not math.isfinite(value):
+            return f'float("{value}")'
+        if type(value) is complex:
+            return f"complex({self.plain(value.real)}, {self.plain(value.imag)})"
+        return repr(value)
+
+    def too_deep(self, value: Any) -> str:
+        raise NoSource(value)
+
+    def joined(self, texts: Iterable[str]) -> str:
+        """Join texts with commas; in lines of a common width, if that is wanted and needed."""
+        parts = list(texts)
+        if not self._lines or sum(map(len, parts)) <= LINE_WIDTH:
+            return ", ".join(parts)
+        ends = accumulate(len(part) + len(", ") for part in parts)
+        rows: dict[int, list[str]] = {}
+        for end, part in zip(ends, parts, strict=True):
+            rows.setdefault(end // LINE_WIDTH, []).append(part.replace("\n", "\n    "))
+        return "\n    " + ",\n    ".join(", ".join(row) for row in rows.values()) + "\n"
+
+    def as_set(self, value: Any, depth: int) -> str:
+        text = super().as_set(value, depth) if value else ""
+        return f"frozenset({text})" if type(value) is frozenset else text or "set()"
+
+    def dataset(self, value: Any, data: DataType, depth: int) -> str:  # noqa: ARG002
+        return data.source(value, self)
+
+    def record(self, value: Any, given: Mapping[str, Any], depth: int) -> str:
+        taken = {field.name: given[field.name] for field in fields(value) if field.init}
+        return super().record(value, taken, depth)
+
+    def name(self, value: Any) -> str:
+        """The full name of a class or a function that others can import."""
+        module, name = value.__module__, value.__qualname__
+        if module == "__main__" or attrgetter(name)(sys.modules[module]) is not value:
+            raise NoSource(value)
+        return name if module == "builtins" else f"{self.of(module)}.{name}"
+
+    def of(self, module: str) -> str:
+        """A module, by the name that it has in the text."""
+        self.modules.add(module)
+        return SHORT_NAMES.get(module, module)
+
+    def other(self, value: Any, depth: int) -> str:
+        kind = type(value)
+        if inspect.isroutine(value) or inspect.isclass(value):
+            return self.name(value)
+        if isinstance(value, Enum):
+            return f"{self.name(kind)}.{value.name}"
+        if isinstance(value, tuple) and hasattr(value, "_asdict"):
+            return f"{self.name(kind)}({self.named(value._asdict(), depth)})"
+        if kind is defaultdict:
+            made = self.text(value.default_factory, depth), self.as_dict(value, depth)
+            return f"{self.name(kind)}({', '.join(made)})"
+        if kind in (Counter, OrderedDict):
+            return f"{self.name(kind)}({self.as_dict(value, depth)})"
+        if kind is deque:
+            limit = "" if value.maxlen is None else f", {value.maxlen}"
+            return f"{self.name(kind)}({self.as_list(value, depth)}{limit})"
+        if kind in (range, bytearray):
+            return repr(value)
+        library = kind.__module__.partition(".")[0]
+        if library in _OF_LIBRARIES:
+            return _OF_LIBRARIES[library](value, self)
+        by_repr = isinstance(value, date | time | timedelta | tzinfo | Decimal | Fraction | UUID)
+        if by_repr and library in sys.stdlib_module_names:  # others may print anything
+            return self._by_repr(value)
+        raise NoSource(value)
+
+    def neighbors(self, value: Neighbors, depth: int) -> str:
+        return f"{self.of('pytest_dp')}.{value.name}({self.named(value.said, depth)})"
+
+    kinds = ((Neighbors, neighbors),)
+
+    def _by_repr(self, value: Any) -> str:
+        """An object whose repr is a call of its class, with the module or without."""
+        module, text = self.of(type(value).__module__), repr(value)
+        zone = getattr(value, "tzinfo", None)
+        if zone is not None and self.text(zone) not in text:
+            raise NoSource(value)
+        return text if text.startswith(f"{module}.") else f"{module}.{text}"
+
+
+_EXACT = (*PLAIN, list, tuple, set, frozenset, dict)
+
+
+def _of_numpy(value: Any, writer: Source) -> str:
+    """A number, or an array without dimensions."""
+    numpy, kind = writer.of("numpy"), value.dtype.kind
+    if kind in "Mm":
+        unit = sys.modules["numpy"].datetime_data(value.dtype)[0]
+        content = repr(str(value)) if kind == "M" or value != value else str(value.astype(int))
+        return f"{numpy}.{value.dtype.type.__name__}({content}, {unit!r})"
+    if type(value).__name__ == "ndarray":
+        return f"{numpy}.array({writer.text(value.item())}, dtype={str(value.dtype)!r})"
+    if type(value.item()) is type(value):
+        raise NoSource(value)
+    return f"{numpy}.{value.dtype.type.__name__}({writer.text(value.item())})"
+
+
+def _of_pandas(value: Any, writer: Source) -> str:
+    """A time, or what stands for a missing one."""
+    pandas = writer.of("pandas")
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return f"{pandas}.{'NA' if type(value).__name__ == 'NAType' else 'NaT'}"
+    if type(value).__name__ == "Timestamp":
+        naive, zone = str(value.tz_localize(None)), writer.text(value.tzinfo)
+        return f"{pandas}.Timestamp({naive!r}, tz={zone}).as_unit({value.unit!r})"
+    if type(value).__name__ == "Timedelta":
+        return f"{pandas}.Timedelta({str(value)!r}).as_unit({value.unit!r})"
+    if type(value).__name__ == "Period":
+        return f"{pandas}.Period({str(value)!r}, {value.freqstr!r})"
+    raise NoSource(value)
+
+
+_OF_LIBRARIES = {"numpy": _of_numpy, "pandas": _of_pandas}
+"""Values of libraries that are no datasets."""
+
+
+def _namespace(modules: Iterable[str]) -> dict[str, Any]:
+    """Return the namespace in which to evaluate the text of a `Code`."""
+    loaded = {module: import_module(module) for module in modules}
+    whole = {name: sys.modules[name] for name in (module.partition(".")[0] for module in modules)}
+    return whole | {SHORT_NAMES[name]: loaded[name] for name in loaded if name in SHORT_NAMES}

@@ -1,0 +1,180 @@
+"""Datasets of any type: which objects are one, their records, and how to make another one of them.
+
+Each type is a `DataType`. Nothing of numpy, pandas and their like is imported: an array can only be
+met if its library is loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Protocol
+
+MAX_REMEMBERED = 1_000
+"""Classes of which the type of dataset is remembered. More take memory; fewer are looked up
+anew."""
+
+
+Kind = tuple[Any, ...]
+"""Name and detail; two datasets of one kind can exchange records."""
+
+
+class Writer(Protocol):
+    """Writes values as Python source, as `pytest_dp.data.source.Source` does."""
+
+    def text(self, value: Any) -> str:
+        """Any value as an expression."""
+        ...
+
+    def of(self, module: str) -> str:
+        """A module, by the name that it has in expressions."""
+        ...
+
+
+class DataType(ABC):
+    """One type of dataset. Its *rows* are what records are taken from by their positions."""
+
+    name: ClassVar[str]
+    brackets: ClassVar[tuple[str, str]]
+    """What stands around the records in a description."""
+    small_brackets: ClassVar[tuple[str, str] | None] = None
+    """Instead of `brackets` around all columns of a table that is described in full."""
+    unique: ClassVar[bool] = False
+    """Whether a record occurs at most once, and order says nothing."""
+    vector: ClassVar[bool] = False
+    """Whether it may hold the answers of queries."""
+
+    position: ClassVar[str] = "[{}]"
+    """What stands behind a dataset for one record of it."""
+
+    @abstractmethod
+    def classes(self) -> tuple[type, ...]:
+        """The classes whose objects are of this type; none while their library is not loaded."""
+
+    def fits(self, value: Any) -> bool:  # noqa: ARG002  what only some types ask
+        """Return whether an object of one of the classes is a dataset."""
+        return True
+
+    def detail(self, value: Any) -> Any:
+        """Return what else has to agree for two datasets to exchange records: columns, if any."""
+        columns = self.columns(value)
+        return None if columns is None else tuple(columns)
+
+    def form(self, value: Any) -> Any:
+        """Return the properties of an object besides its class and its records."""
+        return self.detail(value)
+
+    def content(self, value: Any) -> str:  # noqa: ARG002
+        """Return what else has to agree for records to be joined without conversion."""
+        return "filled"
+
+    def columns(self, value: Any) -> list[Any] | None:  # noqa: ARG002
+        """The names of the columns, if the records have named entries."""
+        return None
+
+    def cells(self, value: Any) -> list[Any]:
+        """The columns themselves, for a description."""
+        return [list(cells) for cells in zip(*self.records(value), strict=True)]
+
+    def by_column(self, value: Any) -> Iterator[Any]:  # noqa: ARG002
+        """Yield the columns as arrays or lists, which makes no records; none of some types."""
+        return iter(())
+
+    def length(self, value: Any) -> int:
+        return len(value)
+
+    def place(self, at: int, inside: str = "") -> str:
+        """Return the Python subscript of a record, or of a part inside of it."""
+        return f"{self.position.format(at)}{inside}"
+
+    @abstractmethod
+    def records(self, value: Any) -> list[Any]:
+        """The records as plain Python objects, in order."""
+
+    @abstractmethod
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        """Return the rows of all datasets, at least one.
+
+        Those of a set in the order of `records`.
+        """
+
+    @abstractmethod
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        """Return the dataset of the rows at these positions, always a new object."""
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        """The dataset of these runs of rows, each from its start to before its end, a new object.
+
+        It costs as much as copying memory, where `taken` costs something for each row.
+        """
+        return self.taken(rows, [at for start, end in spans for at in range(start, end)])
+
+    @abstractmethod
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        """A dataset like the example with other records, which it may convert."""
+
+    @abstractmethod
+    def missing(self, example: Any) -> Any:
+        """Return a record of missing values.
+
+        If there are none, it raises any exception, with the type that has none as its text.
+        """
+
+    def source(self, value: Any, writer: Writer) -> str:
+        """An expression that makes the same dataset.
+
+        If there is none, it raises any exception. What it makes is compared, so it may be wrong.
+        """
+        raise NotImplementedError
+
+    def words(self, detail: Any) -> str:  # noqa: ARG002
+        """A dataset of this kind in words."""
+        return f"a {self.name}"
+
+
+class OfLibrary(DataType):
+    """A type that a library defines, which is not imported: no object is of it before it is."""
+
+    library: ClassVar[str]
+    class_name: ClassVar[str]
+
+    @property
+    def module(self) -> Any:
+        """The library, once somebody has imported it; else None."""
+        return sys.modules.get(self.library)
+
+    def classes(self) -> tuple[type, ...]:
+        # A module that is only half imported has no classes yet, and so no objects.
+        kind = getattr(self.module, self.class_name, None)
+        return () if kind is None else (kind,)
+
+    def form(self, value: Any) -> Any:
+        return self.detail(value), self.content(value)
+
+
+_TYPES: list[DataType] = []
+
+
+def register(*types: DataType) -> None:
+    """Enter types of datasets."""
+    _TYPES.extend(types)
+
+
+_BY_CLASS: dict[type, DataType | None] = {}
+"""The type of dataset of each class that was met."""
+
+
+def _type_by_class(cls: type) -> DataType | None:
+    if cls not in _BY_CLASS:
+        if len(_BY_CLASS) > MAX_REMEMBERED:
+            _BY_CLASS.clear()
+        fitting = (data for data in _TYPES if issubclass(cls, data.classes()))
+        _BY_CLASS[cls] = next(fitting, None)
+    return _BY_CLASS[cls]
+
+
+def type_of(value: Any) -> DataType | None:
+    """The type of a dataset; None if the object is none."""
+    data = _type_by_class(type(value))
+    return data if data is not None and data.fits(value) else None

@@ -1,0 +1,161 @@
+"""Outputs, exceptions and values that come on one input more often than the claim allows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TypeVar
+
+from pytest_dp.explain.findings import (
+    Finding,
+    find_caller,
+    format_draw,
+    format_leaf,
+    format_number,
+    format_places,
+    together_with,
+)
+from pytest_dp.explain.missing_noise import RAISES
+from pytest_dp.explain.noise import noise_of
+from pytest_dp.explain.runs import ABSENT, MANY_RUNS, RUNS, SIDES, WHOLE, Leaf, Run, Runs, indices
+from pytest_dp.explain.source import condition_of
+from pytest_dp.explain.tracing import lines_with
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.privacy.guarantees import Guarantee
+
+FIRST_NOISES = 8
+"""Runs on either input that show whether anything differs. More take longer; fewer miss what is
+rare."""
+CLEAR_TIMES = 3
+"""Multiple of what a claim allows from which what never comes elsewhere is more than chance.
+Larger: leaks are not named; smaller: chance is."""
+CLEAR_ERRORS = 3.0
+"""Standard errors of one count that chance does not explain. More: leaks are not named; fewer:
+chance is."""
+
+T = TypeVar("T", bound=Hashable)
+MAX_VALUES = 8
+"""Values of a leaf that are counted. With more, hardly any of them comes often enough."""
+MAX_PLACES = 8
+"""Leaves that are counted together. With more, hardly any combination comes often enough."""
+_TO_RAISE = (
+    "let a noisier value decide what raises, and keep data out of the message; or always return"
+)
+
+
+def _count(
+    runs: Runs, outcomes: Callable[[Run], Iterable[T]], many: int = MANY_RUNS
+) -> Iterator[tuple[int, T, int, int]]:
+    """Yield side, outcome, and counts there and on the other side; common outcomes first."""
+    counts = [
+        Counter(o for noise in range(many) for o in outcomes(runs.usual(side, noise)))
+        for side in (0, 1)
+    ]
+    for side in (0, 1):
+        for outcome, count in counts[side].most_common():
+            yield side, outcome, count, counts[1 - side][outcome]
+
+
+def _compare(what: str, side: int, count: int, seldom: int, many: int, promised: str) -> str:
+    return (
+        f"{what} in {count} of {many} runs on {SIDES[side]}, and in {seldom or 'none'} of {many} "
+        f"on {SIDES[1 - side]}, for {promised} claimed"
+    )
+
+
+def _present(run: Run) -> tuple[str, ...]:
+    """Return the places of an output, or what was raised instead."""
+    raised = isinstance(run.output, Raised)
+    return (f"{RAISES}{run.output.kind}",) if raised else tuple(run.leaves)
+
+
+def find_one_sided_outputs(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+    """Find places of outputs and exceptions that come on one input more often than is allowed.
+
+    More often than a delta, or than a multiple of never or of seldom.
+    """
+    looked = (_present(run) for noise in range(FIRST_NOISES) for run in runs.both(noise))
+    if len(set(map(frozenset, looked))) < 2:
+        return
+    never = claim.delta if claim.parameter == "eps" else claim.largest_probability(1 / MANY_RUNS)
+    found = list(_count(runs, _present))
+    found.sort(key=lambda one: not one[1].startswith(RAISES))
+    for side, place, count, seldom in found:
+        least, allowed = count / CLEAR_TIMES, never
+        if seldom:
+            least = count - CLEAR_ERRORS * math.sqrt(count)
+            most = (seldom + CLEAR_ERRORS * math.sqrt(seldom)) / MANY_RUNS
+            allowed = claim.largest_probability(min(most, 1.0))
+        if least < max(1, allowed * MANY_RUNS):
+            continue
+        noise = next(n for n in range(MANY_RUNS) if place in _present(runs.usual(side, n)))
+        assigning = lines_with(runs, side, runs.usual(side, noise).leaves.get(place), noise)
+        if assigning:
+            is_raised, is_delta = place.startswith(RAISES), claim.parameter == "eps" and not seldom
+            promised = f"delta = {claim.delta:g}" if is_delta else _claim_text(claim)
+            what = f"the mechanism {place}" if is_raised else f"{place} is there"
+            text = _compare(what, side, count, seldom, MANY_RUNS, promised)
+            line, advice = condition_of(assigning[-1]), _TO_RAISE if is_raised else ""
+            yield Finding("too far apart", line, text, loss=lower, advice=advice)
+        return
+
+
+def _claim_text(claim: Guarantee) -> str:
+    return claim.written(format_number(claim.claimed))
+
+
+def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+    """Find values of one leaf, or of several together, that are more likely than is allowed."""
+    places = [place for place in runs.differing if _has_few(runs, place)][:MAX_PLACES]
+    if not places:
+        return
+    drawn = frozenset().union(*map(runs.lines_of, places))
+    leaves = dict.fromkeys(place for run in runs.both(0) for place in run.leaves)
+    others = [p for p in leaves if p not in places and runs.lines_of(p) & drawn]
+    together = (*places, *(place for place in others if _has_few(runs, place)))[:MAX_PLACES]
+
+    def outcomes(run: Run) -> Iterator[tuple[tuple[str, ...], tuple[Leaf, ...]]]:
+        for chosen in dict.fromkeys([*((place,) for place in places), tuple(places), together]):
+            yield chosen, tuple(run.leaves.get(place, ABSENT) for place in chosen)
+
+    for many in (RUNS, MANY_RUNS):  # fewer are enough for what is clear, of slow mechanisms too
+        clear = [
+            (len(chosen), allowed - least, (side, chosen, values, count, seldom))
+            for side, (chosen, values), count, seldom in _count(runs, outcomes, many)
+            if (least := (count - CLEAR_ERRORS * math.sqrt(count)) / many)
+            > (allowed := _allowed_share(claim, seldom, many))
+        ]
+        if clear:
+            break
+    else:
+        return
+    side, chosen, values, count, seldom = min(clear, key=lambda found: found[:2])[2]
+    common = frozenset.intersection(*map(runs.lines_of, chosen))
+    lines = [line for line in runs.lines if line in (common or runs.lines_of(chosen[0]))]
+    if not lines:
+        return
+    draw, kind = runs.draw_at(lines[0]), "too far apart"
+    if noise_of(draw, next(iter(indices(draw)), None)) is not None:
+        kind = "shared noise" if len(chosen) > 1 and common and not seldom else "too little noise"
+    shown = ", ".join(map(format_leaf, values[:2])) + ", ..." * (len(values) > 2)
+    verb = "is" if len(chosen) == 1 else "are"
+    what = f"{format_places(chosen)} {verb} {shown}"
+    text = (
+        f"by {format_draw(draw.request)} here{together_with(lines[1:])}, "
+        f"{_compare(what, side, count, seldom, many, _claim_text(claim))}"
+    )
+    yield Finding(kind, lines[0], text, certain=kind == "shared noise", loss=lower)
+    yield from find_caller(draw.stack, lower)
+
+
+def _has_few(runs: Runs, place: str) -> bool:
+    """Return whether draws reach a leaf, and give it few values."""
+    values = {run.leaves.get(place, ABSENT) for run in runs.all_runs()}
+    return place not in WHOLE and len(values) <= MAX_VALUES and bool(runs.lines_of(place))
+
+
+def _allowed_share(claim: Guarantee, seldom: int, many: int) -> float:
+    """Return the share of runs that a claim allows beside a count of the other input."""
+    most = seldom + CLEAR_ERRORS * math.sqrt(seldom + 1) + CLEAR_ERRORS
+    return float(claim.largest_probability(min(most / many, 1.0)))

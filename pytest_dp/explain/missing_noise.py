@@ -1,0 +1,210 @@
+"""Noise that is missing, or made of a seed."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+
+from pytest_dp.explain.findings import (
+    Finding,
+    format_draw,
+    format_leaf,
+    format_places,
+)
+from pytest_dp.explain.runs import (
+    ABSENT,
+    LENGTH,
+    LOOK_RUNS,
+    ORDER,
+    RUNS,
+    SIDES,
+    Run,
+    Runs,
+    differ,
+    place_of,
+)
+from pytest_dp.explain.tracing import lines_with
+from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.running.requests import Site
+from pytest_dp.running.tape import Seeded
+
+CLEAR_ERRORS = 3.0
+"""Standard errors that chance does not explain. More: leaks are not named; fewer: chance is."""
+
+RAISES = "raises "
+
+
+def find_seeded_generators(runs: Runs) -> Iterator[Finding]:
+    """Yield generators that a mechanism seeds in the same way in each run."""
+    here, there = runs.both(0)
+    for generator in here.seeded:
+        twin = next((other for other in there.seeded if other.stack == generator.stack), None)
+        if twin is None or not (_always(runs, generator, 0) and _always(runs, twin, 1)):
+            continue
+        line, name = place_of(generator.stack), generator.source.name
+        if any(place_of(s.stack) != line for s in here.seeded if s.source.name == name):
+            continue  # of several generators with one name, which one draws is not known
+        draws = [draw for draw in here.draws if draw.request.source.name == name]
+        lines = {place_of(draw.stack) for draw in draws}
+        places = [place for place in runs.differing if set() < runs.lines_of(place) <= lines]
+        if not places:
+            continue
+        with_seed = f"with {_format_seed(generator)}"
+        if generator.seed != twin.seed:
+            with_seed += f" on D and {_format_seed(twin)} on D'"
+        text = (
+            f"the generator is seeded {with_seed} here, so all noise of {format_places(places)}, "
+            f"such as {format_draw(draws[0].request)}, is the same in each run"
+        )
+        yield Finding("seeded", line, text, certain=True)
+        return
+
+
+def _always(runs: Runs, generator: Seeded, side: int) -> bool:
+    """Return whether a generator gets the same seed in all runs."""
+    if not generator.seed or not generator.stack:
+        return False
+
+    def has_seed(run: Run) -> bool:
+        seeds = [other.seed for other in run.seeded if other.stack == generator.stack]
+        return bool(seeds) and all(repr(seed) == repr(generator.seed) for seed in seeds)
+
+    return all(has_seed(runs.usual(side, noise)) for noise in range(RUNS))
+
+
+def _format_seed(generator: Seeded) -> str:
+    text = ", ".join(map(repr, generator.seed))
+    return text if len(text) <= 20 else "the same numbers"
+
+
+def find_missing_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
+    """Yield leaves that depend on no draw: on D and on D', or on one of them."""
+    texts = {
+        place: text for place in runs.differing if (text := _without_noise(runs, place, claim))
+    }
+    if LENGTH in texts:
+        texts = {LENGTH: texts[LENGTH]}  # which leaves there are follows
+    elif len(texts) > 1:
+        texts.pop(ORDER, None)  # it follows
+    by_line: dict[Site, list[str]] = defaultdict(list)
+    for place in texts:
+        line = _assigning_line(runs, place)
+        if line is not None:
+            by_line[line].append(place)
+    for line, places in by_line.items():
+        others = f" (and so {format_places(places[1:])})" if len(places) > 1 else ""
+        text, whole = f"{places[0]} {texts[places[0]]}{others}", places[0].partition("(")[0]
+        advice = _OF_THE_WHOLE.get(whole, "")
+        if not advice and any(_is_missing(runs, places[0], side) for side in (0, 1)):
+            advice = "return a number there for all data"
+        yield Finding("no noise", line, text, certain=True, advice=advice)
+
+
+_OF_THE_WHOLE = {
+    "list": "release the keys in a fixed order",
+    "len": "release equally many for all data",
+}
+"""Advice on the length and on the order of keys of an output, by the function that gives them."""
+
+
+def _is_missing(runs: Runs, place: str, side: int) -> bool:
+    """Return whether a leaf is always NaN, None or absent on an input where nothing is random."""
+    nothing = ABSENT, math.nan, ("NoneType", None)
+    return not runs.lines_on(side, place) and runs.values(side, place, 1)[0] in nothing
+
+
+def _noisy_sides(runs: Runs, place: str) -> list[int]:
+    return [side for side in (0, 1) if runs.lines_on(side, place)]
+
+
+def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
+    """Text: what a leaf always is on one input or both; empty if it depends on draws.
+
+    Of a leaf with noise on one input only, more has to come there than the claim allows.
+    """
+    noisy = _noisy_sides(runs, place)
+    if len(noisy) == 2:
+        return _without_noise_when_present(runs, place)
+    values = [runs.values(side, place, RUNS) for side in (0, 1)]
+    constants = [on_side[0] for on_side in values]
+    if any(set(values[side]) != {constants[side]} for side in {0, 1} - set(noisy)):
+        return ""
+    said = [_verb(format_leaf(constant)) for constant in constants]
+    if not noisy:
+        if not differ(constants[0], constants[1]):
+            return ""
+        there = said[1].removeprefix("is ") if said[0].startswith("is ") else said[1]
+        both = f"it {said[0]} on D and {there} on D', in all of {RUNS} runs each"
+        return f"is released without noise: {both}"
+    (side,) = noisy
+    count = values[side].count(constants[1 - side])
+    others = RUNS - count - CLEAR_ERRORS * math.sqrt(RUNS - count)
+    if others <= RUNS * claim.largest_probability(0.0) or (count and constants[1 - side] == ABSENT):
+        return ""
+    is_raised = said[1 - side].startswith(RAISES)
+    often = f"{'does' if is_raised else 'is'} that in {count} of {RUNS}"
+    if not count:
+        often = f"{'never does' if is_raised else 'is never'} that, in {RUNS} runs"
+    return (
+        f"is released without noise on {SIDES[1 - side]}, where it {said[1 - side]} in all of "
+        f"{RUNS} runs; on {SIDES[side]} it has noise, and {often}"
+    )
+
+
+def _verb(leaf: str) -> str:
+    """``is 4.0``, ``raises KeyError: 'age'``."""
+    return leaf if leaf.startswith("raises ") else f"is {leaf}"
+
+
+def _without_noise_when_present(runs: Runs, place: str) -> str:
+    """Describe a leaf that is not always a number, but always the same one if it is."""
+    constants, counts = [], []
+    for side in (0, 1):
+        if len(_numbers(runs, side, place, LOOK_RUNS)) < LOOK_RUNS // 4:
+            return ""
+        numbers = _numbers(runs, side, place, RUNS)
+        if len(set(numbers)) != 1:
+            return ""
+        constants.append(numbers[0])
+        counts.append(len(numbers))
+    if not differ(*constants):
+        return ""
+    here, there = map(format_leaf, constants)
+    return (
+        f"has no noise where it is a number: it is {here} then on D ({counts[0]} of {RUNS} runs), "
+        f"and {there} on D' ({counts[1]} of {RUNS})"
+    )
+
+
+def _numbers(runs: Runs, side: int, place: str, count: int) -> list[float]:
+    return [value for value in runs.values(side, place, count) if isinstance(value, float)]
+
+
+def _assigning_line(runs: Runs, place: str) -> Site | None:
+    """The last line that gives the leaf its value on D and D', or else on D.
+
+    Of a leaf that has noise on one of them only, it is on the path that adds none.
+    """
+    lines = []
+    for side in (0, 1):
+        values = runs.values(side, place, LOOK_RUNS)
+        noise = next((n for n, value in enumerate(values) if isinstance(value, float)), 0)
+        lines.append(lines_with(runs, side, values[noise], noise))
+    if not all(lines):
+        return None
+    bare, other = lines
+    noisy = _noisy_sides(runs, place)
+    if len(noisy) == 1:
+        run = runs.usual(1 - noisy[0], 0)
+        drawing = [line for line in runs.lines_on(noisy[0], place) if run.draws_at(line)]
+        if drawing:  # also without a number, as of no records
+            return drawing[0]
+        bare, other = lines[1 - noisy[0]], lines[noisy[0]]
+        if bare[-1] not in other:
+            return bare[-1]
+        without = [line for line in other if line not in bare]
+        if without:
+            return without[-1]
+    common = [line for line in bare if line in other]
+    return common[-1] if common else bare[-1]

@@ -1,0 +1,186 @@
+"""Scale against movement: noise that is too little for how far its draws have to move on a pair.
+
+Draws that, moved as far as the data differ, undo the difference bound the loss by what the moves
+cost (`pytest_dp.oracles`). Where no such moves are known, the standard deviation of a number that
+always moves as far is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.explain.advice import advise_more_noise
+from pytest_dp.explain.findings import (
+    OTHER_NOISE,
+    Finding,
+    find_caller,
+    format_draw,
+    format_number,
+    format_places,
+    together_with,
+)
+from pytest_dp.explain.runs import LOOK_RUNS, MANY_RUNS, WHOLE, Runs, place_of
+from pytest_dp.oracles.alignment import align
+from pytest_dp.oracles.checking import NotAligned
+from pytest_dp.oracles.moves import Move
+from pytest_dp.oracles.shift_loss import LossBound
+from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.running.laws import LAPLACE, NORMAL, Law
+from pytest_dp.running.requests import Site
+from pytest_dp.running.stand_ins import CannotInstrument
+
+MIN_TOO_SMALL = 1.25
+"""How many times too small the noise of an output is, at least, to be named. Larger: leaks are not
+named; smaller: chance is."""
+LOSS_ERROR = 1e-6
+"""Relative error of a loss or a probability. Smaller: rounding makes what is equal to the claim
+more."""
+
+REPLAYS = 60
+"""Replays of the counterexample's pair, in both directions. With fewer, moves that only undo the
+difference on the paths of most runs are told."""
+THRESHOLDS = np.linspace(-12.0, 12.0, 241)
+"""In scales, between which outputs are told apart under notions that have no formula."""
+
+
+def compare_with_movement(
+    runs: Runs, claim: Guarantee, lower: float, pairs: Sequence[tuple[Any, Any]]
+) -> Iterator[Finding]:
+    """Yield the line whose draws lose the most, where all of them lose more than is claimed.
+
+    `lower` was shown: of noise that can lose less, some is unseen, so nothing is told.
+    """
+    try:
+        found = align(runs.call, runs.pair, lambda _: False, REPLAYS, runs.deadline)
+    except NotAligned:
+        return
+    excess = excess_loss(found.bound, claim, lower)
+    by_line: dict[Site, list[Move]] = defaultdict(list)
+    for move in found.moves:
+        by_line[place_of(move.stack)].append(move)
+    if excess is None or not by_line:
+        return
+    line = max(by_line, key=lambda line: _cost(by_line[line]))
+    loss, said = excess
+    others = [other for other in by_line if other != line]
+    if others and 0 < found.bound.pure < math.inf and not found.bound.mu:
+        said = said.replace("up to", f"up to {format_number(_cost(by_line[line]))} of the", 1)
+    text = f"{_describe_movement(runs, line, by_line[line])}: {said}{together_with(others)}"
+    more = OTHER_NOISE
+    if not math.isinf(loss):
+        more = advise_more_noise(runs, claim, found, line, pairs)
+    text = f"{text}; {_claim_number(claim)} is claimed"
+    yield Finding("too little noise", line, text, loss=lower, advice=more)
+    yield from find_caller(by_line[line][0].stack, lower)
+
+
+def _cost(moves: Sequence[Move]) -> float:
+    return sum(move.loss.pure for move in moves) or math.hypot(*(move.loss.mu for move in moves))
+
+
+def _claim_number(claim: Guarantee) -> str:
+    if claim.parameter == "eps" and claim.delta:
+        return f"{claim.delta:g} at eps = {format_number(claim.claimed)}"
+    return "1.0" if claim.parameter == "scale" else format_number(claim.claimed)
+
+
+def _describe_movement(runs: Runs, line: Site, moves: Sequence[Move]) -> str:
+    """Describe the differences that the draws of a line have to hide, and in which numbers."""
+    distances = np.concatenate([np.abs(move.distances) for move in moves])
+    count = int(np.count_nonzero(distances))
+    kinds = {format_draw(move.request) for move in moves}
+    draws = min(kinds) if len(kinds) == 1 else f"draws such as {min(kinds)}"
+    has, moved = ("has", "a move of") if count == 1 else ("have", "moves of up to")
+    if count > 1:
+        draws = f"{count} {'draws of ' * (len(kinds) == 1)}{draws}"
+    places = [p for p in runs.differing if p not in WHOLE and line in runs.lines_of(p)]
+    where = f" in {format_places(places)}" if places else ""
+    return f"{draws} here {has} to hide {moved} {_distance(float(distances.max()))}{where}"
+
+
+def _distance(value: float) -> str:
+    return f"{value:,.0f}" if 1e4 <= value < 1e12 else format_number(value)
+
+
+def excess_loss(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float, str] | None:
+    """Return what is lost in the claim's parameter, and in words.
+
+    None if it is not more than claimed, less than what was shown, or not known.
+    """
+    try:
+        value = bound.parameter_of(claim)
+    except CannotInstrument:
+        value, lower = _proved_by_tails(bound, claim), 0.0
+    if value <= claim.claimed * (1 + LOSS_ERROR) or value < lower * (1 - LOSS_ERROR):
+        return None
+    if math.isinf(value):
+        return value, _WHY_UNBOUNDED[claim.parameter == "eps" and bound.mu > 0]
+    if claim.parameter == "eps" and bound.mu:
+        return value, f"a delta of up to {bound.delta_at(claim.claimed):.2g}"
+    name = "a loss" if claim.parameter == "eps" else claim.parameter
+    if claim.parameter == "scale":
+        return value, f"a loss of up to {format_number(value)} times the claim"
+    return value, f"{name} of up to {format_number(value)}"
+
+
+_WHY_UNBOUNDED = {
+    True: "Gaussian noise keeps no eps without a delta",
+    False: "a loss that has no bound",
+}
+
+
+def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
+    """Return the parameter of the claim that the tails of one draw with such a loss prove."""
+    if bound.pure and bound.mu:
+        return 0.0
+    law, shift = (Law(NORMAL), bound.mu) if bound.mu else (Law(LAPLACE), bound.pure)
+    if math.isinf(shift):
+        return math.inf
+    shift *= 1 - LOSS_ERROR  # what is equal to the claim is not more
+    p, q = (np.exp(law.log_above(THRESHOLDS - moved)) for moved in (shift, 0.0))
+    exact = (q > LOSS_ERROR) & (p < 1 - LOSS_ERROR)  # else digits of claimed curves are lost
+    return float(np.max(claim.shown_by(p, q), initial=0.0, where=exact))
+
+
+def measure_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+    """Yield the line of a number whose standard deviation is too small for how far it moves."""
+    for place in runs.differing if claim.parameter == "eps" and not claim.delta else ():
+        lines = runs.lines_of(place)
+        if place in WHOLE or not lines:
+            continue
+        move, deviation = _move_and_deviation(runs, place, LOOK_RUNS)
+        if move < claim.claimed * deviation / 2:
+            continue  # far from too much: not worth more runs
+        move, deviation = _move_and_deviation(runs, place, MANY_RUNS)
+        needed = math.sqrt(2) * move / claim.claimed
+        if not deviation or needed <= MIN_TOO_SMALL * deviation:
+            continue
+        line = max(lines, key=lambda line: (line.file, line.line))
+        others = together_with([other for other in lines if other != line])
+        text = (
+            f"{place} always moves by {format_number(move)} between D and D', and its noise, drawn "
+            f"here{others}, has a standard deviation of {deviation:.2g}; Laplace noise for "
+            f"{format_number(claim.claimed)} claimed would have {needed:.2g}"
+        )
+        yield Finding("too little noise", line, text, loss=lower)
+        yield from find_caller(runs.draw_at(line).stack, lower)
+        return
+
+
+def _move_and_deviation(runs: Runs, place: str, count: int) -> tuple[float, float]:
+    """Return how far a number on D is from that on D', and its standard deviation.
+
+    0 and infinity where it is no number, or does not always move as far.
+    """
+    values = [runs.values(side, place, count) for side in (0, 1)]
+    if all(isinstance(value, float) for of_side in values for value in of_side):
+        here, there = np.array(values, dtype=float)
+        size = float(np.abs([here, there]).max())
+        if np.isfinite(size) and np.ptp(here - there) <= 1e-9 * size:
+            return float(abs(here[0] - there[0])), float(here.std())
+    return 0.0, math.inf

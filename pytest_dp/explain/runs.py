@@ -1,0 +1,281 @@
+"""Runs of a mechanism on D and on D' with the same noise, and with some of its draws replaced."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.basics.whose_code import is_project_file
+from pytest_dp.outputs.leaves import NUMBER
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.readers.parsed import TEXTS, parse_text, rename_output
+from pytest_dp.readers.text_features import NUMBERS_IN
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.instrumented import run_instrumented
+from pytest_dp.running.requests import Site
+from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.tape import Draw, Replaced, Replacement, Seeded, Tape
+
+LOOK_RUNS = 24
+"""Runs on either input that show what differs at all. More see what is rarer; a red build waits
+for them."""
+MAX_LEAVES = 2_000
+"""Places of an output that are compared. More take longer; with fewer, long outputs are left
+out."""
+ROUNDING = 1e-9
+"""Relative error after a few operations. Larger: small differences are missed; smaller: rounding
+makes one."""
+FAR_OFF = 1e6
+"""Multiple by which a draw is moved far off. Smaller: an output may hide it; larger: it
+overflows."""
+
+RUNS = 200
+"""Runs on either input in which something has to be always the same. More are surer; a red build
+waits for them."""
+MANY_RUNS = 600
+"""Runs on either input in which something is counted. More are surer; a red build waits for them.
+"""
+
+Leaf = float | tuple[Any, ...]
+"""Part of an output: a number, or what tells a category from others."""
+SIDES = ("D", "D'")
+ABSENT: Leaf = ("absent",)
+"""The value of a leaf in a run whose output does not have it."""
+LENGTH = "len(output)"
+"""The place of the leaf that holds an output's length."""
+ORDER = "list(output)"
+"""The place of the leaf that holds the keys of a dict, in their order."""
+WHOLE = (LENGTH, ORDER)
+"""Places of what is no part of an output."""
+UNIFORM = {"random", "random_sample", "rand", "ranf", "sample"}
+"""Methods that draw uniformly from [0, 1)."""
+BELOW_ONE = 1 - 2.0**-53
+"""Given: the largest double below 1."""
+
+
+class TooLong(Exception):  # noqa: N818  a way out, not an error
+    """An output has too many leaves to look at them one by one."""
+
+
+ENDS = (CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError)
+"""What ends a look at a mechanism, so that nothing is told."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run on one input."""
+
+    output: Any
+    draws: list[Draw]
+    seeded: list[Seeded]
+
+    @cached_property
+    def leaves(self) -> dict[str, Leaf]:
+        """The parts of the output by their places, and its length."""
+        leaves, length = _leaves(self.output)
+        return leaves if length is None else {**leaves, LENGTH: ("length", length)}
+
+    def draws_at(self, line: Site) -> list[Draw]:
+        return [draw for draw in self.draws if place_of(draw.stack) == line]
+
+
+def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
+    """The parts of an output, also of texts that are JSON, numbers or the like; and its length.
+
+    A text of several words is its numbers, and the rest.
+    """
+    table = tabulate([output])
+    if len(table.codes) > MAX_LEAVES:
+        raise TooLong
+    names: dict[int, Any] = {code: level for level, code in table.levels.items()}
+    structure = table.structures[0]
+    leaves: dict[str, Leaf] = {}
+    for place, number, code in zip(structure.places, table.numbers, table.codes, strict=True):
+        kind, value = names.get(int(code), ("", None))
+        parsed = parse_text(value) if kind in TEXTS else None
+        if parsed is not None:
+            name = parsed[0](place)
+            inside = _leaves(parsed[1])[0]
+            leaves |= {rename_output(inner, name): leaf for inner, leaf in inside.items()}
+        elif kind == "str" and " " in value and (numbers := NUMBERS_IN.findall(value)):
+            leaves |= {f"numbers({place})[{i}]": float(n) for i, n in enumerate(numbers)}
+            leaves[f"words({place})"] = kind, NUMBERS_IN.sub("#", value)
+        elif code == NUMBER:
+            leaves[place] = float(number) if number == number else math.nan
+        else:
+            leaves[place] = kind, value
+    if type(output) is dict and len(output) > 1:
+        leaves[ORDER] = "order", ", ".join(map(repr, output))
+    return leaves, structure.length
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs on both inputs of a pair, told by the side (0 for D) and the number of the noise."""
+
+    call: Call
+    pair: tuple[Any, Any]
+    deadline: Deadline
+
+    def run(self, side: int, noise: int, replaced: Replaced | None = None) -> Run:
+        """A run with some draws replaced; raises OutOfTime if no time is left."""
+        if self.deadline.remaining() < 0:
+            raise OutOfTime
+        tape = Tape(noise, replaced)
+        output = run_instrumented(self.call, self.pair[side], tape, self.deadline)
+        return Run(output, tape.draws, tape.seeded)
+
+    @cached_property
+    def _usual(self) -> dict[tuple[int, int], Run]:
+        return {}
+
+    def usual(self, side: int, noise: int) -> Run:
+        """The run on an input with the noise of this number; it is made once."""
+        key = side, noise
+        if key not in self._usual:
+            self._usual[key] = self.run(side, noise)
+        return self._usual[key]
+
+    def both(self, noise: int) -> tuple[Run, Run]:
+        """The runs on D and D' with the same noise."""
+        return self.usual(0, noise), self.usual(1, noise)
+
+    def all_runs(self) -> Iterator[Run]:
+        """Those which show what differs at all."""
+        return chain.from_iterable(map(self.both, range(LOOK_RUNS)))
+
+    def values(self, side: int, place: str, count: int) -> list[Leaf]:
+        """Return the values of a leaf in `count` runs on an input."""
+        return [self.usual(side, noise).leaves.get(place, ABSENT) for noise in range(count)]
+
+    @cached_property
+    def repeats(self) -> bool:
+        """True if runs on the same noise give the same output: all noise is captured."""
+        return not any(
+            changed_leaves(self.usual(side, noise), self.run(side, noise))
+            for side in (0, 1)
+            for noise in (0, 1)
+        )
+
+    @cached_property
+    def differing(self) -> tuple[str, ...]:
+        """Places of leaves that differ between D and D' on the same noise."""
+        places: dict[str, None] = {}  # in order
+        for noise in range(LOOK_RUNS):
+            here, there = (run.leaves for run in self.both(noise))
+            places |= dict.fromkeys(
+                place for place in here | there if differ(here.get(place), there.get(place))
+            )
+        return tuple(places)
+
+    @cached_property
+    def lines(self) -> tuple[Site, ...]:
+        """The lines that draw."""
+        lines = dict.fromkeys(place_of(draw.stack) for run in self.all_runs() for draw in run.draws)
+        return tuple(lines)[: LOOK_RUNS // 2]
+
+    def draw_at(self, line: Site) -> Draw:
+        return next(draw for run in self.all_runs() for draw in run.draws_at(line))
+
+    def lines_of(self, place: str) -> frozenset[Site]:
+        """The lines of which draws reach the leaf at a place, on either input."""
+        return self.lines_on(0, place) | self.lines_on(1, place)
+
+    def lines_on(self, side: int, place: str) -> frozenset[Site]:
+        """Return the lines whose draws reach a leaf on one input."""
+        return frozenset(self._reaching.get((side, place), ()))
+
+    @cached_property
+    def _reaching(self) -> dict[tuple[int, str], set[Site]]:
+        """The lines of which draws reach a leaf, by the side and the place of the leaf."""
+        reaching = defaultdict(set)
+        ends = extreme(-1), extreme(1)
+        trials: list[tuple[int, Replacement]] = [
+            (noise, redrawn) for noise in range(LOOK_RUNS // 2)
+        ]
+        trials += [(noise, end) for noise in (0, 1) for end in ends]
+        for side in (0, 1):
+            for line in self.lines:
+                for noise, replacement in trials:
+                    run = self.run(side, noise, first_at(line, replacement))
+                    for place in changed_leaves(self.usual(side, noise), run):
+                        reaching[side, place].add(line)
+        return dict(reaching)
+
+
+def place_of(stack: tuple[Site, ...]) -> Site:
+    """The innermost line of the project on the way to a draw; else the line that draws."""
+    return next((site for site in stack if is_project_file(site.file)), stack[0])
+
+
+def indices(draw: Draw) -> Iterable[int | None]:
+    """The index of each number of a draw; None for a draw that is one number."""
+    return range(np.size(draw.value)) if np.ndim(draw.value) else (None,)
+
+
+def differ(one: Leaf | None, other: Leaf | None, relative: float = ROUNDING) -> bool:
+    """Return whether leaves are further apart than rounding can make them."""
+    if isinstance(one, float) and isinstance(other, float):
+        if one == other or (np.isnan(one) and np.isnan(other)):
+            return False
+        return not abs(one - other) <= relative * max(abs(one), abs(other))
+    return one != other
+
+
+def changed_leaves(one: Run, other: Run) -> set[str]:
+    """Return the places of leaves that are not exactly the same."""
+    places = one.leaves.keys() | other.leaves.keys()
+    return {p for p in places if differ(one.leaves.get(p), other.leaves.get(p), 0.0)}
+
+
+# --- draws that are replaced ---
+
+
+def first_at(line: Site, replacement: Replacement) -> Replaced:
+    """Replaces the first draws of a line: a loop may wait for another one; good for one run."""
+    left = LOOK_RUNS
+
+    def replaced(draw: Draw) -> Replacement | None:
+        nonlocal left
+        if place_of(draw.stack) != line or not left:
+            return None
+        left -= 1
+        return replacement
+
+    return replaced
+
+
+def all_at(line: Site, replacement: Replacement) -> Replaced:
+    """Replaces all draws of a line."""
+    return lambda draw: replacement if place_of(draw.stack) == line else None
+
+
+def redrawn(draw: Draw, other: Any) -> Any:
+    """A replacement: another value, drawn in the same way from the streams `other`."""
+    return other.of(draw.request, draw.stack)
+
+
+def extreme(sign: int) -> Replacement:
+    """A replacement: a value far out, or another draw where values have no such end."""
+
+    def far(draw: Draw, other: Any) -> Any:
+        value = draw.value
+        if draw.request.method in UNIFORM:
+            edge = 0.0 if sign < 0 else BELOW_ONE
+            return np.full_like(value, edge) if isinstance(value, np.ndarray) else edge
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            return value + sign * FAR_OFF * (1 + np.abs(value))
+        if isinstance(value, float):
+            return type(value)(value + sign * FAR_OFF * (1 + abs(value)))
+        return redrawn(draw, other)
+
+    return far

@@ -1,0 +1,313 @@
+"""Draws as lazy values or as branches: those of numpy's generators, and the instrument for all.
+
+Methods that turn one uniform number into one draw are computed as numpy computes them; those that
+reject (normal, exponential) by their distribution functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import exp, lgamma, log
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import Generator, RandomState
+
+from pytest_dp.oracles.choices import Choices
+from pytest_dp.oracles.domains import BITS
+from pytest_dp.oracles.monotone import elementwise, is_draw, of_draws
+from pytest_dp.oracles.paths import Weight
+from pytest_dp.running.catalogue import Standard, draw_kind_of, size_of
+from pytest_dp.running.laws import NORMAL, UNIFORM, Law
+from pytest_dp.running.requests import Request, SystemFunctions, answer_request
+
+MAX_TRIALS = 256
+"""Trials of a binomial draw whose outcomes are enumerated. More take longer; fewer: losses are not
+known."""
+MAX_OUTCOMES = 4_096
+"""Draws in one call, or outcomes of one draw, that are enumerated. More take longer; fewer: losses
+are not known."""
+NEGLIGIBLE_WEIGHT = 1e-17
+"""Probability from which a falling tail is left out. Larger: it is missing; smaller: enumeration
+takes longer."""
+
+
+class PythonDraws(SystemFunctions):
+    """The methods of Python's generators, on lazy values.
+
+    Methods that Python writes in terms of uniform and whole numbers are inherited.
+    """
+
+    def __new__(cls, instrument: Choices) -> Self:  # noqa: ARG004
+        return super().__new__(cls)
+
+    def __init__(self, instrument: Choices) -> None:
+        super().__init__(0)
+        self._choices = instrument
+
+    def random(self) -> Any:
+        return self._choices.value_of(Law(UNIFORM))
+
+    def getrandbits(self, k: int, /) -> Any:
+        return self._choices.integer(1 << k) if k else 0
+
+    def _randbelow(self, n: int) -> Any:
+        return self._choices.integer(n)
+
+    def randbytes(self, n: int) -> bytes:
+        return self._choices.random_bytes(n)
+
+    def normalvariate(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
+        return mu + sigma * self._choices.value_of(Law(NORMAL))
+
+
+class NumpyDraws:
+    """Methods of numpy's generators that are branches, by the names of their arguments.
+
+    Each takes the type of numbers that numpy would return, where it is asked for.
+    """
+
+    def __init__(self, instrument: Choices) -> None:
+        self._choices = instrument
+
+    def draw(self, request: Request) -> Any:
+        """A value, or an array of values; raises CannotInstrument if it cannot be enumerated."""
+        method, arguments = getattr(self, request.method, None), dict(request.arguments)
+        if method is None:
+            self._choices.refuse(f"{request.source.name}.{request.method} is not enumerated")
+        if request.method not in ("geometric", "poisson", "binomial"):
+            return method(request, **arguments)
+        return self._broadcast(method, arguments, arguments.pop("size"))
+
+    # Numbers of one distribution, by parameters that are broadcast
+
+    def geometric(self, p: float) -> int:
+        return 1 + self._counting(lambda k: (1 - p) ** k * p) if p < 1 else 1
+
+    def poisson(self, lam: float) -> int:
+        return self._counting(lambda k: exp(k * log(lam) - lam - lgamma(k + 1)) if lam else 1.0 - k)
+
+    def binomial(self, n: int, p: float) -> int:
+        """Exactly, as its probabilities are fractions."""
+        q = Fraction(float(p))
+        if n > MAX_TRIALS:
+            self._choices.refuse(f"a binomial draw of {n} trials")
+        return self._counting(lambda k: math.comb(n, k) * q**k * (1 - q) ** (n - k), n)
+
+    def _broadcast(self, scalar: Callable[..., Any], arguments: dict[str, Any], size: Any) -> Any:
+        if any(map(is_draw, arguments.values())):
+            self._choices.refuse("the parameter of a draw is a draw")
+        arrays = [np.asarray(value) for value in arguments.values()]
+        if size is None and not any(array.ndim for array in arrays):
+            return scalar(*arguments.values())
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+        room = np.empty(self._shape(shape if size is None else size), bool)
+        return of_draws(elementwise(lambda _, *each: scalar(*each), room, *arrays))
+
+    def _shape(self, size: Any) -> tuple[int, ...]:
+        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+        if math.prod(shape) > MAX_OUTCOMES:
+            self._choices.refuse(f"{math.prod(shape):,} draws at once")
+        return shape
+
+    def _weighted(self, weights: Sequence[Weight]) -> int:
+        """One of a few, by weights; if these sum to less than 1, the rest is abandoned."""
+        if len(weights) == 1 and weights[0] == 1:
+            return 0
+        missing = 1 - sum(weights)
+        branch = self._choices.branch([*weights, missing] if missing > 0 else weights)
+        if branch == len(weights):
+            self._choices.give_up()
+        return branch
+
+    def _counting(self, pmf: Callable[[int], Weight], largest: float = math.inf) -> int:
+        """A number from 0 on, by its probabilities, up to where they are negligible."""
+        weights: list[Weight] = []
+        left, is_falling, most = 1.0, False, min(largest, MAX_OUTCOMES)
+        while len(weights) <= most and not (is_falling and weights[-1] < NEGLIGIBLE_WEIGHT):
+            weights.append(pmf(len(weights)))
+            left -= float(weights[-1])
+            is_falling = left < 0.5
+        return self._weighted(weights)
+
+    # Methods that take, or return, something else
+
+    def integers(self, request: Request, low: Any, high: Any, size: Any, **how: Any) -> Any:
+        if high is None:
+            low, high = 0, low
+
+        def integer(low: Any, high: Any) -> Any:
+            count = int(high) + bool(how.get("endpoint")) - int(low)
+            if count <= 0:
+                raise ValueError("low >= high")
+            return self._choices.integer(count, int(low))
+
+        return self._as_drawn(request, self._broadcast(integer, {"low": low, "high": high}, size))
+
+    randint = integers
+
+    def _as_drawn(self, request: Request, value: Any) -> Any:
+        """A value in the type that numpy would return."""
+        real = _real(request)
+        is_array = isinstance(value, np.ndarray)
+        if not is_draw(value) and not (is_array and value.dtype.hasobject):
+            return value.astype(real.dtype) if is_array else type(real)(value)
+        kind = real.dtype.type if is_array else type(real)
+        if kind not in (int, np.int64):  # which may overflow
+            self._choices.refuse(f"whole numbers of type {kind.__name__}")
+
+        def typed(each: Any) -> Any:
+            return each.of_type(kind) if is_draw(each) else each
+
+        return of_draws(elementwise(typed, value)) if is_array else typed(value)
+
+    def choice(self, request: Request, a: Any, size: Any, replace: bool, p: Any, **how: Any) -> Any:
+        pool, axis = np.asarray(a), how.get("axis", 0)
+        count = int(pool) if pool.ndim == 0 else pool.shape[axis]
+        real = _real(request)
+        if p is not None and not replace and size is not None:
+            self._choices.refuse("a weighted choice without replacement")
+        shape = self._shape(size)
+        if replace or size is None:
+            weights = [Fraction(1, count)] * count if p is None else weights_by_cdf(p)
+            picks = [self._weighted(weights) for _ in range(math.prod(shape))]
+        else:
+            picks = self._shuffled(count, math.prod(shape))
+        which = np.array(picks, np.int64).reshape(shape)
+        if pool.ndim == 0:
+            return which.astype(real.dtype) if shape else type(real)(picks[0])
+        if pool.ndim == 1 and not shape:
+            return pool[picks[0]]
+        return np.take(pool, which, axis=axis)
+
+    def _shuffled(self, count: int, size: int) -> list[int]:
+        """So many numbers of those below `count`, in random order."""
+        left = list(range(count))
+        return [
+            left.pop(self._weighted([Fraction(1, len(left))] * len(left)))
+            for _ in range(min(count, size))
+        ]
+
+    def permutation(self, request: Request, x: Any, axis: int = 0) -> Any:  # noqa: ARG002
+        pool = np.arange(x) if isinstance(x, int | np.integer) else np.asarray(x)
+        count = pool.shape[axis]
+        return np.take(pool, self._shuffled(count, count), axis=axis)
+
+    def shuffle(self, request: Request, x: Any, axis: int = 0) -> None:  # noqa: ARG002
+        if axis:
+            self._choices.refuse("a shuffle along another axis than the first")
+        order = self._shuffled(len(x), len(x))
+        x[:] = x[order] if isinstance(x, np.ndarray) else [x[k] for k in order]
+
+    def multinomial(self, request: Request, n: Any, pvals: Any, size: Any) -> Any:
+        if size is not None or np.ndim(n) or np.ndim(pvals) != 1:
+            self._choices.refuse(f"{request.source.name}.multinomial of several draws")
+        left, rest, counts = int(n), 1.0, []
+        for share in np.asarray(pvals, float)[:-1]:
+            counts.append(self.binomial(left, min(share / rest, 1.0)) if left and share else 0)
+            left, rest = left - counts[-1], rest - share
+        return np.array([*counts, left], np.int64)
+
+    def bytes(self, request: Request, length: int) -> bytes:  # noqa: ARG002
+        return self._choices.random_bytes(int(length))
+
+
+_REAL: dict[type, Any] = {Generator: np.random.default_rng(0), RandomState: RandomState(0)}
+"""Generators that show of which type a draw is."""
+
+
+def _real(request: Request) -> Any:
+    return answer_request(_REAL[request.source.kind], request)
+
+
+def weights_by_cdf(p: Any) -> list[Weight]:
+    """The probabilities with which numpy picks: it looks a uniform float up in sums of floats."""
+    sums = np.cumsum(np.asarray(p, float))
+    sums /= sums[-1]
+    steps = [math.ceil(Fraction(float(total)) * 2**BITS) for total in sums]
+    return [Fraction(after - before, 2**BITS) for before, after in pairwise([0, *steps])]
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as a number of Python, as draws of it are."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) else value
+
+
+WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
+"""Types of draws that do not round what is drawn."""
+
+
+class Branching(Choices):
+    """Answers each draw by a value that takes every possible value on a path or another."""
+
+    most = MAX_OUTCOMES
+    """Draws at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._python, self._numpy = PythonDraws(self), NumpyDraws(self)
+
+    def draw(self, request: Request) -> Any:
+        """A deferred number, an array of them, or one of several branches.
+
+        Raises CannotInstrument if there is no way to follow what is asked for.
+        """
+        standard = self._standard(request)
+        if standard is not None:
+            return self._drawn(standard, size_of(request))
+        if request.source.kind in (Generator, RandomState):
+            return self._numpy.draw(request)
+        method = getattr(self._python, request.method, None)
+        if method is None:
+            self.refuse(f"{request} is not enumerated")
+        return method(*request.args, **request.keywords)
+
+    def takes(self, law: Law) -> bool:
+        """Whether draws of a law are deferred numbers; whole ones are branches."""
+        return not law.lattice
+
+    def _standard(self, request: Request) -> Standard | None:
+        """The law, scale and location of draws that are deferred numbers."""
+        standard_of = draw_kind_of(request).standard
+        if standard_of is None:
+            return None
+        arguments = request.arguments
+        try:
+            standard = standard_of(arguments)
+        except TypeError:
+            self.refuse(f"{request} is not traced")
+        if not self.takes(standard[0]):
+            return None
+        if arguments.get("out") is not None:
+            self.refuse("draws are written into an array of floats")
+        if np.dtype(arguments.get("dtype", float)) not in WIDE:
+            self.refuse(f"draws are converted to {np.dtype(arguments['dtype'])}")
+        return standard
+
+    def _drawn(self, standard: Standard, size: Any) -> Any:
+        law, scale, loc = standard
+        if is_draw(scale) or (isinstance(scale, np.ndarray) and scale.dtype == object):
+            self.refuse("the scale of a draw depends on another draw")
+        if size is None and isinstance(scale, int | float) and isinstance(loc, int | float):
+            return self.number(law, _plain(scale), _plain(loc))
+        shape = () if size is None else np.empty(size, dtype=bool).shape
+        if size is None:
+            shape = np.broadcast(np.empty(np.shape(scale)), np.empty(np.shape(loc))).shape
+        if math.prod(shape) > self.most:
+            self.refuse(f"{math.prod(shape):,} draws at once")
+        if not shape:
+            return self.number(law, _plain(scale), _plain(loc))
+        return self.array(law, scale, loc, np.empty(shape, bool))
+
+    def number(self, law: Law, scale: Any, loc: Any) -> Any:
+        """A draw."""
+        value = self.value_of(law)
+        is_standard = type(scale) is type(loc) is float and (scale, loc) == (1.0, 0.0)
+        return value if is_standard else loc + scale * value
+
+    def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
+        """Draws, as many as there is room for."""
+        return of_draws(elementwise(lambda by, loc, _: self.number(law, by, loc), scale, loc, room))

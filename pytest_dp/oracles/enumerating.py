@@ -1,0 +1,208 @@
+"""Enumeration: every path that a mechanism can take on an input, and its output's distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.oracles.branching import Branching
+from pytest_dp.oracles.conversions import FLOAT, functions_of_draws
+from pytest_dp.oracles.deferred import Deferred
+from pytest_dp.oracles.enumerated import Distribution, grouped
+from pytest_dp.oracles.lazy import COMBINED, COMPARED, HELD, PLAIN, Lazy
+from pytest_dp.oracles.monotone import is_draw
+from pytest_dp.oracles.paths import Path, Weight, explored
+from pytest_dp.oracles.shared_draw import SharedDraw
+from pytest_dp.outputs.attributes import attributes
+from pytest_dp.outputs.outcome import Raised
+from pytest_dp.running.calling import Call, Made
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.instrumented import apply_instrument, run_copy
+from pytest_dp.running.stand_ins import CannotInstrument
+
+MAX_DEPTH = 5
+"""Levels of containers in which numbers are settled. Fewer: deeper ones stay open."""
+WEIGHT_ERROR = 1e-13
+"""Relative error of a weight that is no fraction. Smaller: rounding may make a bound too small."""
+UNKNOWN_LEFT = 1e-12
+"""Probability that may stay unknown. Larger: losses of rare outputs are missed; smaller:
+enumeration takes longer."""
+MAX_WORK = 8_192
+"""Runs of an enumeration. More take longer; fewer: losses are not known."""
+
+TOO_MANY, TOO_SLOW = "too many paths", "runs take too long"
+
+
+def settled(output: Any, depth: int = MAX_DEPTH) -> Any:
+    """An output with a number in place of each draw that it holds.
+
+    Raises CannotInstrument if it holds a draw that has too many values.
+    """
+    if type(output) is Lazy or isinstance(output, Deferred):
+        return output.value(HELD)
+    if isinstance(output, np.ndarray):
+        return _settled_array(output, depth) if output.dtype.hasobject else output
+    if not depth or isinstance(output, str | bytes | int | float | Raised | None):
+        return output
+    if isinstance(output, list):
+        output[:] = [settled(member, depth - 1) for member in output]
+        return output
+    if isinstance(output, tuple | set | frozenset):
+        members = [settled(member, depth - 1) for member in output]
+        return type(output)(*members) if hasattr(output, "_fields") else type(output)(members)
+    if isinstance(output, dict):
+        for key, value in output.items():
+            output[key] = settled(value, depth - 1)
+        return output
+    for name, value in (attributes(output) or {}).items():
+        member = settled(value, depth - 1)
+        if member is not value:
+            object.__setattr__(output, name, member)
+    return output
+
+
+def _settled_array(output: Any, depth: int) -> Any:
+    """An array of objects; one of numbers, if draws were why it was none."""
+    has_draws = any(map(is_draw, output.flat))
+    values = [settled(element, depth - 1) for element in output.flat]
+    if has_draws:
+        return np.array(values).reshape(output.shape)
+    for place, value in enumerate(values):
+        output.flat[place] = value
+    return output
+
+
+def enumerated(call: Call, data: Any, deadline: Deadline) -> Distribution:
+    """The distribution of a mechanism's outputs on an input, each run being of a new copy.
+
+    What is not enumerated after `MAX_WORK` is residual. Raises CannotInstrument if its paths cannot
+    be enumerated, are too many, or take too long.
+    """
+    try:
+        return _distribution(Paths(call, data, {}), deadline)
+    except CannotInstrument as reason:
+        if str(reason) == PLAIN:
+            return _distribution(Paths(call, data, FLOAT), deadline)  # which takes longer
+        if str(reason) not in (COMBINED, COMPARED):
+            raise
+    return _by_shared_draw(call, data, deadline)
+
+
+def _by_shared_draw(call: Call, data: Any, deadline: Deadline) -> Distribution:
+    """Return the distribution where draws are compared with the first one.
+
+    Where comparisons put kinks into integrands shows in a first round.
+    """
+    first = SharedDraw()
+    _distribution(Paths(call, data, {}, first), deadline)
+    return _distribution(Paths(call, data, {}, SharedDraw(first)), deadline)
+
+
+def _distribution(paths: Paths, deadline: Deadline) -> Distribution:
+    with enumeration(paths.instrument, deadline):
+        paths.explore(deadline)
+        return paths.distribution()
+
+
+@contextmanager
+def enumeration(instrument: Branching, deadline: Deadline) -> Iterator[None]:
+    """Put an instrument in place for runs; raises CannotInstrument where they cannot be made."""
+    try:
+        with apply_instrument(instrument, deadline), functions_of_draws().in_place():
+            yield
+    except CannotCopy as reason:
+        raise CannotInstrument(str(reason)) from None
+    except OutOfTime:
+        raise CannotInstrument(TOO_SLOW) from None
+    except (MemoryError, RecursionError) as error:
+        raise CannotInstrument(type(error).__name__) from None
+
+
+class Paths:
+    """The runs of an enumeration.
+
+    `outputs` and `weights` are those of paths that came to an end; `left` and `abandoned` are the
+    weights of paths that were not run, and of those that were given up. `inexact` is the most
+    rounded choices on a path.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        data: Any,
+        names: Mapping[str, Any],
+        instrument: Branching | None = None,
+    ) -> None:
+        self.names = names
+        self.call = replace(call, made=Made())  # no runs of the audit
+        self.data = data if isinstance(data, Input) else Input(data)
+        self.instrument = instrument or Branching()
+        self.outputs: list[Any] = []
+        self.weights: list[Weight] = []
+        self.left: Weight = 1
+        self.abandoned: Weight = 0
+        self.runs = self.inexact = self.choices = 0
+        # after so many runs, so much of the probability has to be known
+        self._steps = iter(((64, 0.1), (256, 0.65), (1_024, 0.95)))
+        self._next: tuple[float, float] = next(self._steps)
+
+    def explore(
+        self, deadline: Deadline, path_of: Callable[[tuple[int, ...]], Path] = Path
+    ) -> None:
+        """Run along all paths, or as many as there is work for; raises OutOfTime."""
+        for _, _, left in explored(self._run, path_of):
+            self.left = left
+            if self._are_done():
+                return
+            if deadline.remaining() <= 0:
+                raise OutOfTime
+
+    def _run(self, path: Path) -> None:
+        instrument = self.instrument
+        instrument.start(path)
+        self.runs += 1
+        output = None
+        try:
+            output = run_copy(self.call, self.data, instrument, self.names)
+            if not instrument.abandoned and not instrument.refusal:
+                output = settled(output)
+        except CannotInstrument:
+            if not instrument.abandoned:
+                raise
+        if instrument.refusal:  # the mechanism may have caught it
+            raise CannotInstrument(instrument.refusal)
+        self.choices += len(path.taken)
+        if instrument.abandoned:
+            self.abandoned += path.weight
+            return
+        self.inexact = max(self.inexact, instrument.inexact)
+        self.outputs.append(output)
+        self.weights.append(path.weight)
+
+    def _are_done(self) -> bool:
+        """Whether enough is known, or no more will be.
+
+        Raises CannotInstrument if too little is known after so much work.
+        """
+        left, work = float(self.left + self.abandoned), self.runs + self.choices / 10
+        while work >= self._next[0]:
+            if left > UNKNOWN_LEFT and 1 - left < self._next[1]:
+                raise CannotInstrument(TOO_MANY)
+            self._next = next(self._steps, (math.inf, 0.0))
+        return left <= UNKNOWN_LEFT or work >= MAX_WORK
+
+    def distribution(self) -> Distribution:
+        residual = max(self.left, 0) + self.abandoned
+        return grouped(self.outputs, self.weights, residual, self.rounding)
+
+    @property
+    def rounding(self) -> float:
+        """The relative error of weights."""
+        return self.inexact * (WEIGHT_ERROR)

@@ -1,0 +1,326 @@
+"""Lazy draws: numbers that are computed from a draw whose value is known as far as needed."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.oracles.deferred import Deferred, operators
+from pytest_dp.oracles.domains import OpenDraw
+from pytest_dp.oracles.monotone import UNARY, applied, elementwise, of_draws, unary
+from pytest_dp.running.requests import is_diagnostic
+
+MAX_WHOLE_NUMBERS = 65_536
+"""Whole numbers of a range that a draw may be split into. More: enumeration never ends; fewer:
+losses are not known."""
+
+HELD, HASHED, COMPARED = (
+    "output holds a continuous draw",
+    "hash of a draw",
+    "two continuous draws compared",
+)
+BITWISE = "bits of a draw"
+PLAIN = "a continuous draw as a plain float"
+COMBINED = "arithmetic of two continuous draws"
+TEXT = "text of a continuous draw"
+"""Reasons why a mechanism cannot be enumerated, as they are shown."""
+Function = Callable[[Any], Any]
+Operator = Callable[[Any, Any], Any]
+
+
+def _identity(value: Any) -> Any:
+    return value
+
+
+class Lazy:
+    """A monotone function of one draw: whatever is asked of it splits what the draw may be.
+
+    It is of Python's or numpy's numbers. `discrete` says whether it has few values, such as whole
+    numbers, each of which may become a branch.
+    """
+
+    __slots__ = ("_draw", "_function", "discrete")
+    __array_priority__ = 1000
+    _is_draw = True
+
+    def __init__(
+        self, draw: OpenDraw, function: Function = _identity, *, discrete: bool = False
+    ) -> None:
+        self._draw, self._function, self.discrete = draw, function, discrete
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self.ends()[0])
+
+    def __deepcopy__(self, memo: Any) -> Lazy:
+        return self
+
+    def __copy__(self) -> Lazy:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _identity, (self.value("copy of a draw"),)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+    def _settled(self, reason: str) -> Any:
+        """A number as in a real run, which is not enumerated any more."""
+        self._draw.instrument.note(reason)
+        return self.plain()
+
+    def of_type(self, kind: type) -> Lazy:
+        """A whole number in another type: one of Python, or one of numpy."""
+        return self if kind is int else Lazy(self._draw, kind, discrete=True)
+
+    def value(self, reason: str) -> Any:
+        """Its value, where it has few: there is a branch for each.
+
+        Where it has many, the mechanism cannot be enumerated, for the `reason` given.
+        """
+        while True:
+            if self._draw.instrument.is_over():  # perhaps by the last split, which changed nothing
+                return self._settled(reason)
+            at_start, at_end = self.ends()
+            if at_start == at_end:
+                return at_start
+            if not self.discrete or (
+                self._draw.is_whole and abs(at_end - at_start) > MAX_WHOLE_NUMBERS
+            ):
+                return self._settled(reason)
+            if not self._draw.parted(self._function):
+                return self._settled("a draw that may not be a number")
+
+    def __hash__(self) -> int:
+        return hash(self.value(HASHED))
+
+    def __index__(self) -> int:
+        return operator.index(self.value("index by a draw"))
+
+    def __float__(self) -> float:
+        return float(self.value(PLAIN))
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return "<a draw>" if is_diagnostic() else repr(self.value(TEXT))
+
+    def __format__(self, how: str) -> str:
+        return repr(self) if is_diagnostic() else format(self.value(TEXT), how)
+
+    def __int__(self) -> int:
+        return int(self.__trunc__().value(HELD))
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def compared(self, other: Any, by: Operator) -> Any:
+        """A comparison with a number, or a draw of few values."""
+        if isinstance(other, np.ndarray | Deferred):
+            return NotImplemented
+        if other is self:  # as sorting does
+            return by(0, 0)
+        if type(other) is Lazy:
+            if self.discrete and not other.discrete:  # the continuous one compares
+                return other.compared(self, lambda right, left: by(left, right))
+            other = other.value(COMPARED)
+        function = self._function
+        near = other if function is _identity and isinstance(other, int | float) else None
+        holds = self._draw.holds(lambda x: by(function(x), other), near)
+        is_numpy = isinstance(other, np.generic) or issubclass(self.__class__, np.generic)
+        return np.bool_(holds) if is_numpy else holds
+
+    __lt__, __gt__ = operators(operator.lt, "compared")
+    __le__, __ge__ = operators(operator.le, "compared")
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if not isinstance(other, int | float | np.number):
+            return False
+        below = self < other
+        if not below:
+            return self <= other
+        return np.bool_(False) if isinstance(below, np.bool_) else False
+
+    def __ne__(self, other: object) -> Any:
+        equal = self == other
+        if equal is NotImplemented:
+            return equal
+        return np.bool_(not equal) if isinstance(equal, np.bool_) else not equal
+
+    def increasing(self, function: Function, *, discrete: bool = False) -> Lazy:
+        """A monotone function of it; `discrete` if that has few values."""
+        inner, draw = self._function, self._draw
+        result = Lazy(draw, lambda x: function(inner(x)), discrete=self.discrete or discrete)
+        # This raises what it would, as for a division by 0. An end may be NaN, such as infinity
+        # times 0 at the end of a logarithm: it is split off.
+        draw.split_off(*(end != end for end in result.ends()))
+        return result
+
+    def plain(self) -> Any:
+        """Its value as in a real run, once this one is refused."""
+        self._draw.settle()
+        return self.ends()[0]
+
+    def combined(self, other: Any, by: Operator) -> Any:
+        """A function of it and of a number, or of a draw of few values."""
+        if isinstance(other, np.ndarray) or not isinstance(other, int | float | np.number | Lazy):
+            return NotImplemented
+        if type(other) is Lazy:
+            if self.discrete and not other.discrete:
+                return other.combined(self.value(COMBINED), lambda right, left: by(left, right))
+            other = other.value(COMBINED)
+        return self.increasing(lambda x: by(x, other))
+
+    __add__, __radd__ = operators(operator.add)
+    __sub__, __rsub__ = operators(operator.sub)
+    __mul__, __rmul__ = operators(operator.mul)
+    __truediv__, _inverted = operators(operator.truediv)
+    _power, __rpow__ = operators(operator.pow)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        known = self._away_from_zero()
+        return known._inverted(other) if isinstance(known, Lazy) else other / known
+
+    def __floordiv__(self, other: Any) -> Any:
+        result = self.combined(other, operator.floordiv)
+        if type(result) is Lazy:
+            result.discrete = True
+        return result
+
+    def __mod__(self, other: Any) -> Any:
+        if type(other) is Lazy or not isinstance(other, int | float | np.number):
+            return NotImplemented
+        if self._function in (_identity, np.int64) and isinstance(other, int) and other > 0:
+            remainder = self._draw.residue(other)
+            if remainder is not None:
+                return self._function(remainder)
+        (self // other).value(HELD)  # for each value of the quotient, the remainder is monotone
+        return self.combined(other, operator.mod)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return other // self.value(COMBINED)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other % self.value(COMBINED)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self // (1 << other)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * (1 << other)
+
+    def __and__(self, other: Any) -> Any:
+        if isinstance(other, int) and other > 0 and not other & (other + 1):
+            return self % (other + 1)
+        return self.value(BITWISE) & other
+
+    def __or__(self, other: Any) -> Any:
+        return self.value(BITWISE) | other
+
+    def __xor__(self, other: Any) -> Any:
+        return self.value(BITWISE) ^ other
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __pow__(self, other: Any) -> Any:
+        known = self._away_from_zero()
+        return known._power(other) if isinstance(known, Lazy) else known**other
+
+    def __neg__(self) -> Any:
+        return self.increasing(operator.neg)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __converted__(self, kind: type) -> Any:
+        """In a type of Python."""
+        return self.increasing(kind, discrete=kind is int)
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __trunc__(self) -> Any:
+        return self.increasing(_if_finite(int), discrete=True)
+
+    def __floor__(self) -> Any:
+        return self.increasing(_if_finite(math.floor), discrete=True)
+
+    def __ceil__(self) -> Any:
+        return self.increasing(_if_finite(math.ceil), discrete=True)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self.increasing(_if_finite(lambda x: round(x, digits)), discrete=True)
+
+    def _away_from_zero(self) -> Any:
+        """Itself, known to be below or above 0; or 0."""
+        if self < 0:
+            return self
+        return self if self > 0 else self.ends()[0]
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes that numpy looks for on objects in arrays, and those of few values."""
+        if name in UNARY:
+            return lambda: unary(name, self)
+        if name in ("real", "item", "conjugate"):
+            return self if name == "real" else lambda: self
+        if name == "round":
+            return lambda decimals=0, out=None: self.increasing(  # noqa: ARG005
+                lambda x: np.round(x, decimals), discrete=True
+            )
+        if self.discrete and not name.startswith("__"):
+            return getattr(self.value(f".{name} of a draw"), name)
+        raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
+
+    def through(self, function: Function, lowest: float | None) -> Any:
+        """An increasing function of Python, such as ``math.log``, defined from `lowest` on.
+
+        It is infinite at the start of its domain, and where it is too large for a float.
+        """
+        if lowest is not None and self < lowest:
+            return function(self.ends()[0])  # raises, as it would
+        return self.increasing(_unlimited(function))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        reason = f"np.{ufunc.__name__} of a draw"
+        if method != "__call__" or set(keywords) - {"dtype", "casting", "where"}:
+            return getattr(ufunc, method)(*_values(inputs, f"{reason} by {method}"), **keywords)
+        if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
+            return of_draws(elementwise(ufunc, *inputs))
+        plain = [value[()] if isinstance(value, np.ndarray) else value for value in inputs]
+        result = applied(ufunc.__name__, self, plain)
+        return ufunc(*_values(plain, reason)) if result is NotImplemented else result
+
+    def ends(self) -> tuple[Any, Any]:
+        """Its values at both ends of what the draw may be."""
+        return self._draw.ends(self._function)
+
+
+def _values(inputs: Iterable[Any], reason: str) -> list[Any]:
+    """Inputs of a function, with a number in place of each draw."""
+    return [value.value(reason) if type(value) is Lazy else value for value in inputs]
+
+
+def _if_finite(function: Function) -> Function:
+    return lambda x: function(x) if math.isfinite(x) else x
+
+
+def _unlimited(function: Function) -> Function:
+    def apply(x: Any) -> Any:
+        try:
+            return function(x)
+        except ValueError:  # as math.log does at 0
+            return -math.inf
+        except OverflowError:
+            return math.inf
+
+    return apply

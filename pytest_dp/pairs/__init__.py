@@ -1,0 +1,186 @@
+"""Neighbouring inputs: what a claim says about them, turned into pairs (D, D')."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, combinations, islice
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.claiming.claim import Claim, Promise, fit_relation
+from pytest_dp.data import describe, ends_first
+from pytest_dp.data.neighbours import MAX_PAIRS
+from pytest_dp.data.ordering import distinct
+from pytest_dp.data.relations import OfFunction, OfQueries, OfRecords, Pair, Relation
+from pytest_dp.declaration import Queries, Values
+from pytest_dp.pairs.deriving import Derived, by_function, derived, leading, stated_pair
+from pytest_dp.pairs.examples import EVERYTHING, Patterns
+from pytest_dp.pairs.resolving import resolve, resolve_data, resolve_pairs
+from pytest_dp.pairs.sources import PairSource, Proposing, marked
+
+__all__ = ["Pair", "describe", "pairs_of", "patterns", "resolved", "source_of"]
+
+
+def source_of(
+    claim: Claim,
+    seed: int,
+    written: str,
+    known: Sequence[Pair] = (),
+    notes: list[str] | None = None,
+    constants: Sequence[Any] = (),
+    *,
+    beyond: bool = True,
+) -> PairSource:
+    """Where the pairs of an audit come from: what a claim gives, or what a strategy yields.
+
+    Pairs that are `known` to have broken the promise come first, those that are given next, and
+    behind them what else follows from the inputs. The promise is `resolved`, and what is drawn
+    follows from the seed. `written` is how the claim says where pairs come from, for errors:
+    ``"inputs='tests.dp_inputs:records'"``. To `notes` is added what is given, if that is not all.
+    The numbers and texts among `constants` are drawn now and then, where a strategy allows them.
+    `beyond` is whether pairs beyond what the claim gives are proposed. Raises ClaimError as of
+    `pairs_of`, or if a strategy yields no pairs.
+    """
+    promise, params = claim.promise, claim.arguments.drawn
+    known = [pair for pair in known if pair.params.keys() == params.keys()]
+    drawn = is_strategy(promise.inputs) or is_strategy(promise.pairs)
+    pairs = Derived([]) if drawn else _listed_or_derived(promise)
+    if pairs.note and notes is not None:
+        notes.append(pairs.note)
+    if pairs.given and not params:
+        bounds = pairs.bounds
+        first = [pair for pair in known if not bounds.beyond(pair)]
+        rest = marked(chain(known, pairs.rest), bounds, wanted=beyond)
+        following = Proposing("the examples", lambda _: rest)
+        is_all = bounds is EVERYTHING and not pairs.note
+        proposers = [following] * (not is_all)
+        source = PairSource([*first, *pairs.given], proposers, bounds=bounds, following=rest)
+        source.examples, source.wholes = pairs.examples, pairs.wholes
+        return source
+    # Hypothesis is loaded by now.
+    from pytest_dp.pairs.drawing import lost_by_version
+    from pytest_dp.pairs.generated import Generated
+    from pytest_dp.pairs.pair_strategies import listed, neighbours, stated
+
+    if is_strategy(promise.inputs):
+        strategy = neighbours(promise.inputs, promise.relation, seed, written)
+    elif is_strategy(promise.pairs):
+        strategy = stated(promise.pairs, promise.relation)
+    else:
+        strategy = listed(pairs.given)
+    generated = Generated(strategy.with_params(params), seed, written, constants)
+    lost = lost_by_version()
+    if lost and notes is not None:
+        notes.append(lost)
+    return PairSource([*known, *generated.pairs], [generated], generated)
+
+
+def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None = None) -> Promise:
+    """The promise with its inputs or pairs looked up, and the relation that follows from them.
+
+    A module named in the claim is looked for in `root` if Python does not find it; `root` is then
+    appended to ``sys.path``, and stays there for worker processes. To `notes` is added what a
+    person should know, such as how many pairs a generator was asked for. Raises ClaimError if the
+    inputs cannot be found, or the relation does not fit them.
+    """
+    notes = [] if notes is None else notes
+    if promise.games is not None:
+        from pytest_dp.pairs.targets import targets_of  # needs NumPy, and pairs do not
+
+        data = resolve_data(promise.inputs, root)
+        targets = tuple(targets_of(data, promise.games.records))
+        pairs = tuple((data, target.without) for target in targets)
+        games = replace(promise.games, records=targets)
+        return replace(promise, inputs=data, pairs=pairs, games=games)
+    if promise.pairs is not None:
+        return replace(promise, pairs=resolve_pairs(promise.pairs, root, notes))
+    inputs = resolve(promise.inputs, root, notes)
+    relation = fit_relation(promise.relation, inputs)
+    return replace(promise, inputs=inputs, relation=relation)
+
+
+def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
+    """The neighbouring inputs that follow from a promise, at least one.
+
+    Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once they
+    are looked up as for `resolved`, at most `MAX_PAIRS` are derived: the same ones in the same
+    order each time. The pairs of one example share their D, which is a copy of it. Raises
+    ClaimError if the inputs cannot be found, are no neighbours, or give no pair.
+    """
+    pairs = _listed_or_derived(resolved(promise, root))
+    return pairs.given + list(islice(pairs.rest, max(MAX_PAIRS - len(pairs.given), 0)))
+
+
+def _listed_or_derived(promise: Promise) -> Derived:
+    inputs, relation = promise.inputs, promise.relation
+    if promise.pairs is not None:
+        return Derived(
+            [
+                stated_pair(f"pairs[{at}]", d1, d2, relation)
+                for at, (d1, d2) in enumerate(promise.pairs)
+            ]
+        )
+    if isinstance(inputs, Queries):
+        assert relation is not None  # they have a default
+        patterns = _queries(inputs, relation)
+        return Derived(patterns, bounds=Patterns(patterns))
+    if isinstance(inputs, Values):
+        return leading(_values(inputs))
+    if isinstance(relation, OfFunction):
+        return by_function(inputs, relation)
+    assert isinstance(relation, OfRecords)  # what else fits datasets
+    return derived(inputs, relation)
+
+
+def _queries(queries: Queries, relation: Relation) -> list[Pair]:
+    """The patterns of Table 1 of Ding et al. 2018 that are neighbours, in its order.
+
+    For lengths at which none are, and relations by which answers may move by other than 1: the
+    neighbours of a vector of ones.
+    """
+    moves_by_one = isinstance(relation, OfQueries)
+    pairs: dict[frozenset[tuple[int, ...]], Pair] = {}
+    for length in queries.lengths:
+        if not isinstance(length, Integral) or isinstance(length, bool) or length < 1:
+            raise ClaimError(
+                f"Invalid length {describe(length)} in {describe(queries)}. "
+                "Allowed: whole numbers above 0, such as queries(5, 10)."
+            )
+        of_table = patterns(int(length)) if moves_by_one else ()
+        fitting = [pair for two in of_table if (pair := relation.pair(*two))]
+        for pair in fitting or relation.pairs([1] * int(length)):
+            pairs.setdefault(frozenset((tuple(pair.d1), tuple(pair.d2))), pair)
+    if not pairs:
+        raise ClaimError(f"{describe(queries)} has no neighbours by {relation}: write others.")
+    return list(pairs.values())
+
+
+def patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
+    """Return pairs of vectors of a length, each entry of which moves by at most 1."""
+    half, rest = n // 2, n - 1
+    return (
+        ([1] * n, [2] + [1] * rest),  # One Above
+        ([1] * n, [0] + [1] * rest),  # One Below
+        ([1] * n, [2] + [0] * rest),  # One Above Rest Below
+        ([1] * n, [0] + [2] * rest),  # One Below Rest Above
+        ([1] * n, [0] * (n - half) + [2] * half),  # Half Half
+        ([1] * n, [2] * n),  # All Above & All Below
+        ([1] * n, [0] * n),  # not in the table, but in the counterexamples of the paper
+        ([1] * half + [0] * (n - half), [0] * half + [1] * (n - half)),  # X Shape
+    )
+
+
+def _values(values: Values) -> Iterator[Pair]:
+    """Any two of the values; those with the extreme ones first."""
+    options = list(distinct(values.options))
+    if len(options) < 2:
+        raise ClaimError(
+            f"{describe(values)} holds {'one value' if options else 'no value'}. Write at least "
+            "two different ones, such as values([0, 1])."
+        )
+    chosen = (sorted(two) for two in combinations(ends_first(options), 2))
+    return (Pair(options[a], options[b], "any two values") for a, b in chosen)

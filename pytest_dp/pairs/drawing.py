@@ -1,0 +1,394 @@
+"""Draws from Hypothesis strategies, and the same values again of edited choices.
+
+A strategy makes a value from a sequence of choices: integers, floats, booleans, texts, bytes. Only
+public functions of Hypothesis are used. ``fuzz_one_input`` makes a value of random bytes; as that
+test fails, Hypothesis saves the choices in the database of the test, which is one in memory.
+`Phase.reuse` makes values of the choices in a database: of edited ones, values that the strategy
+yields too. Choices that it does not allow where they stand become its simplest ones.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from random import Random
+from typing import Any, TypeVar
+from unittest import SkipTest
+
+from hypothesis import (
+    HealthCheck,
+    Phase,
+    Verbosity,
+    currently_in_test_context,
+    errors,
+    given,
+    seed,
+    settings,
+    target,
+)
+from hypothesis import __version__ as version
+from hypothesis import strategies as st
+from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_bytes
+
+from pytest_dp.pairs.members import cuts, without_end
+
+MAX_DRAWS = 1_000
+"""Draws in a row of which none is of use. More take longer; fewer: what is rare is not found."""
+MAX_POOL_RECORDS = 100_000
+"""Records of all datasets that are drawn to choose from. More take longer; fewer: large datasets
+are drawn less often."""
+
+Choices = tuple[Any, ...]
+T = TypeVar("T")
+
+BUFFERS = (2_048, 65_536)
+"""Bytes that a value is made of: the former until many draws in a row give nothing. With fewer,
+strategies of long values yield none; more take longer to make."""
+DRAWS_IN_VAIN = 20
+"""Draws in a row that give nothing, after which more bytes are tried."""
+BATCH = 24
+"""Values that are drawn at a time. More take longer until the first one is there."""
+PADDING = (0,) * 64
+"""Choices behind edited ones, which become the simplest that the strategy allows. With fewer,
+Hypothesis makes up others."""
+MAX_PLACES = 2
+"""Whole numbers of a value, and floats, of which the ends of their ranges are looked for. With
+fewer, the ends of other columns are drawn by chance alone."""
+ROUNDING = 1e-6
+"""Relative step at which a search for the end of a range of floats is over."""
+CONSTANT_SHARE = 0.1
+"""Share of choices that become a constant where one is allowed."""
+
+QUIET = settings(
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    verbosity=Verbosity.quiet,
+    print_blob=False,
+    report_multiple_bugs=False,
+    derandomize=False,
+    backend="hypothesis",
+)
+"""Of all that a user's profile may say, nothing holds here, and nothing is left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A value, and the choices that it was made from; none where these are not known."""
+
+    value: Any
+    choices: Choices = ()
+
+
+class _Kept(Exception):  # noqa: N818  a way out, not an error
+    """A value was made, and its choices are to be saved."""
+
+
+class _Database(ExampleDatabase):
+    """Choices in memory: those to make values of, and those that Hypothesis saved."""
+
+    def __init__(self, offered: Iterable[Sequence[Any]] = ()) -> None:
+        super().__init__()
+        self._offered = [choices_to_bytes(tuple(choices)) for choices in offered]
+        self.saved: list[bytes] = []
+
+    def fetch(self, key: bytes) -> Iterable[bytes]:
+        """Yield the choices that are offered, under the main key of a test alone."""
+        return () if key.endswith((b".secondary", b".pareto")) else iter(self._offered)
+
+    def save(self, key: bytes, value: bytes) -> None:  # noqa: ARG002
+        """Keep the choices that Hypothesis saves."""
+        self.saved.append(value)
+
+    def delete(self, key: bytes, value: bytes) -> None:
+        """Do nothing: choices are offered once."""
+
+
+def _outside_of_tests(compute: Callable[[], T]) -> T:
+    """Return what a function computes, in another thread if a test of the user's is running.
+
+    Hypothesis takes a test inside of another one, in the same thread, for a mistake of the user's.
+    """
+    if not currently_in_test_context():
+        return compute()
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(compute).result()
+
+
+class _Fuzzed:
+    """Makes values of a strategy from random bytes."""
+
+    def __init__(self, strategy: st.SearchStrategy[Any]) -> None:
+        self._database, self._values = _Database(), list[Any]()
+        self._test: Any = _outside_of_tests(lambda: self._made(strategy))
+
+    def _made(self, strategy: st.SearchStrategy[Any]) -> Any:
+        values = self._values
+
+        @settings(QUIET, database=self._database)
+        @given(strategy)
+        def keep(value: Any) -> None:
+            values.append(value)
+            # Of failures that are alike, Hypothesis saves only those that are simpler than before.
+            raise type("_KeptOnce", (_Kept,), {})
+
+        return keep
+
+    def drawn_of(self, buffers: Sequence[bytes]) -> list[Drawn | None]:
+        """Return the value that each of these bytes make; None where the strategy rejects them."""
+        drawn = map(self.drawn, buffers)
+        return [one if one is None or choices_work() else Drawn(one.value) for one in drawn]
+
+    def drawn(self, buffer: bytes) -> Drawn | None:
+        """Return the value that these bytes make; None if the strategy rejects them."""
+        self._database.saved.clear()
+        try:
+            self._test.hypothesis.fuzz_one_input(buffer)
+        except _Kept:
+            saved = self._database.saved
+            return Drawn(self._values.pop(), (saved and choices_from_bytes(saved[-1])) or ())
+        except errors.Unsatisfiable:  # of a strategy that yields nothing
+            pass
+        return None
+
+
+def draws(
+    strategy: st.SearchStrategy[Any], number: int, constants: Sequence[Any] = ()
+) -> Iterator[Drawn | None]:
+    """Yield values of a strategy, without end; None where it rejects.
+
+    They are the same for each `number`. Every second value is one before it with corner cases, or
+    with constants. What the strategy raises is not caught.
+    """
+    random, fuzzed, in_vain = Random(number), _Fuzzed(strategy), 0
+    ends: tuple[Any, ...] | None = None
+    while True:
+        size = BUFFERS[in_vain >= DRAWS_IN_VAIN]
+        buffers = [_random_bytes(random, size) for _ in range(BATCH)]
+        batch = _outside_of_tests(partial(fuzzed.drawn_of, buffers))
+        in_vain = 0 if any(batch) else in_vain + BATCH
+        kept = [one for one in batch if one is not None and one.choices]
+        longer = [one for one in kept if len(one.choices) > 1] or kept
+        several = [one if len(one.choices) > 1 else random.choice(longer) for one in kept]
+        changed: list[Choices] = []
+        if ends is None and kept:
+            ends = _ends_of(strategy, kept)
+            changed = list(_with_ends(sorted(kept, key=lambda one: len(one.choices)), ends))
+        changed += [_with_corners(one.choices, random, constants, ends or ()) for one in several]
+        others = iter(remade(strategy, changed, as_made=True) if changed else ())
+        for one in batch:
+            yield one
+            if one is not None and one.choices:
+                yield next(others)
+        yield from others
+
+
+def _with_ends(drawn: Sequence[Drawn], ends: Sequence[Any]) -> Iterator[Choices]:
+    """Yield the choices of the first value that has a choice like each end, with that end."""
+    for end in ends:
+        for one in drawn:
+            kinds = [type(choice) for choice in one.choices]
+            if type(end) in kinds:
+                at = kinds.index(type(end))
+                yield (*one.choices[:at], end, *one.choices[at + 1 :])
+                break
+
+
+_SCALES = (
+    bytes(range(256)),
+    bytes(byte * byte // 255 for byte in range(256)),
+    bytes(255 - (255 - byte) ** 2 // 255 for byte in range(256)),
+)
+"""Bytes as they are, smaller, and larger: of smaller ones, lists are shorter."""
+
+
+def _random_bytes(random: Random, size: int) -> bytes:
+    return random.randbytes(size).translate(_SCALES[random.choice((0, 0, 0, 1, 1, 2))])
+
+
+def _with_corners(
+    choices: Choices, random: Random, constants: Sequence[Any], ends: Sequence[Any]
+) -> Choices:
+    """Return the choices with corner cases, constants, or records that repeat in some places."""
+    repeat, corner = random.choice((0.0, 0.0, 0.4, 1.0)), random.choice((0.0, 0.1, 0.3, 0.9))
+    made = list(choices)
+    for at, choice in enumerate(choices):
+        kind = type(choice)
+        is_wide = kind in (int, float) and not abs(choice) < 2.0**60
+        options: list[Any] = []
+        if kind is not bool and random.random() < corner:
+            options = [end for end in ends if type(end) is kind]
+            options = corners(kind) if not options or random.random() < 0.3 else options
+        elif random.random() < CONSTANT_SHARE:
+            options = [constant for constant in constants if type(constant) is kind]
+        elif is_wide and random.random() < 0.8:  # few mechanisms are about such numbers
+            options = [kind(random.choice((1, -1)) * 10 ** random.uniform(0, 5))]
+        made[at] = random.choice(options) if options else choice
+    ways = [without_end(choices, members) for members in cuts(choices)] if repeat else []
+    if ways:
+        first, *others = random.choice(ways[:2])
+        for member in others:
+            for (start, end), (low, high) in zip(member, first, strict=True):
+                if random.random() < repeat:
+                    made[start:end] = made[low:high]
+    return tuple(made)
+
+
+def corners(kind: type) -> list[Any]:
+    """Return numbers and texts at which code goes wrong; a strategy may not allow some of them."""
+    if kind is int:
+        return [0, 1, 10**6, -(10**6), 2**31 - 1, -(2**31)]
+    if kind is float:
+        inf, largest = math.inf, sys.float_info.max
+        return [0.0, -0.0, inf, -inf, math.nan, 1e6, -1e6, largest, -largest]
+    return [kind()]
+
+
+def _ends_of(strategy: st.SearchStrategy[Any], drawn: Sequence[Drawn]) -> tuple[Any, ...]:
+    """Return the ends of numbers of one of some values, which has choices of most types."""
+    various = max(drawn, key=lambda one: len(set(map(type, one.choices))), default=None)
+    return () if various is None else _ends(strategy, various.choices)
+
+
+@lru_cache(maxsize=16)
+def _ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any, ...]:
+    """Return the ends of the ranges of a few numbers among some choices.
+
+    A number is allowed if the value differs from that of the simplest number in its place.
+    """
+    places = [
+        at
+        for kind in (int, float)
+        for at in [at for at, choice in enumerate(choices) if type(choice) is kind][:MAX_PLACES]
+    ]
+
+    def values(asked: Sequence[tuple[int, Any]]) -> list[str]:
+        changed = [(*choices[:at], number, *choices[at + 1 :]) for at, number in asked]
+        return [repr(one and one.value) for one in remade(strategy, changed)]
+
+    simplest = dict(zip(places, values([(at, "") for at in places]), strict=True))
+
+    def allowed(asked: Sequence[tuple[int, Any]]) -> list[bool]:
+        given = zip(asked, values(asked), strict=True)
+        return [value not in ("None", simplest[at]) for (at, _), value in given]
+
+    searches = [(at, sign * type(choices[at])(1)) for at in places for sign in (1, -1)]
+    sizes = [2**power for power in range(3, 64, 4)]
+    tried = [(at, choices[at] + sign * size) for at, sign in searches for size in sizes]
+    fits = iter(allowed(tried))
+    known = [choices[at] for at, _ in searches]
+    left: list[float] = [_first_rejected(sizes, [next(fits) for _ in sizes]) for _ in searches]
+    while any(left):
+        asked = [
+            (at, number + sign * size)
+            for (at, sign), number, size in zip(searches, known, left, strict=True)
+        ]
+        fits = iter(allowed(asked))
+        known = [new if next(fits) else old for (_, new), old in zip(asked, known, strict=True)]
+        left = [_half(size, number) for size, number in zip(left, known, strict=True)]
+    return tuple(dict.fromkeys(map(_rounded, known)))
+
+
+def _rounded(number: Any) -> Any:
+    """Return the whole float that a float is as close to as a search comes; else the number."""
+    whole = float(round(number))
+    is_close = abs(whole - number) <= 4 * ROUNDING * max(abs(number), 1.0)
+    return whole if type(number) is float and is_close else number
+
+
+def _half(size: float, number: float) -> float:
+    """Return half of a step; 0 where it would be too small to be one."""
+    if type(number) is int:
+        return size // 2
+    half = size / 2
+    return half if abs(half) > ROUNDING * max(abs(number), 1.0) else 0
+
+
+def _first_rejected(sizes: Sequence[int], fits: Sequence[bool]) -> int:
+    """Return the smallest size that is rejected; 0 if all fit, as there is no end."""
+    return next((size for size, fit in zip(sizes, fits, strict=True) if not fit), 0)
+
+
+def remade(
+    strategy: st.SearchStrategy[Any], requests: Sequence[Sequence[Any]], *, as_made: bool = False
+) -> list[Drawn | None]:
+    """Return the value that a strategy makes of each sequence of choices; None where it rejects.
+
+    A value has the choices that were asked for; those that made it `as_made`, as far as Hypothesis
+    saves them, which takes longer.
+    """
+    made: list[Drawn | None] = [None] * len(requests)
+    if requests:
+        _outside_of_tests(lambda: _remake(strategy, requests, made, as_made=as_made))
+    return made
+
+
+def _remake(
+    strategy: st.SearchStrategy[Any],
+    requests: Sequence[Sequence[Any]],
+    made: list[Drawn | None],
+    *,
+    as_made: bool,
+) -> None:
+    """Put the value of each sequence of choices in its place."""
+    offered = [(at, *choices, *PADDING) for at, choices in enumerate(requests)]
+
+    database = _Database(offered)
+
+    @settings(QUIET, database=database, phases=[Phase.reuse])
+    @seed(0)
+    @given(st.integers(0, len(requests)), strategy)
+    def keep(at: int, value: Any) -> None:
+        made[at] = Drawn(value, tuple(requests[at]))
+        if as_made:  # the values that are best for a target are saved: each is better than before
+            target(float(sum(one is not None for one in made)))
+
+    with suppress(errors.Unsatisfiable, SkipTest):
+        keep()
+    for saved in database.saved:
+        choices: Any = choices_from_bytes(saved) or (len(made),)
+        if choices[0] < len(made) and (one := made[choices[0]]) is not None:
+            made[choices[0]] = Drawn(one.value, choices[1:])
+
+
+@cache
+def choices_work() -> bool:
+    """Return whether this Hypothesis saves choices, and makes values of those that are offered."""
+    probe = st.lists(st.tuples(st.integers(0, 9), st.floats()))
+    try:
+        drawn = (_Fuzzed(probe).drawn(Random(number).randbytes(999)) for number in range(50))
+        long = next(one for one in drawn if one is not None and len(one.value) > 2)
+        (again,) = remade(probe, [long.choices])
+    except Exception:  # whatever another version does: `lost_by_version` says so
+        return False
+    return bool(long.choices) and repr(again) == repr(long)
+
+
+def lost_by_version() -> str:
+    """Return what this version of Hypothesis keeps from working, as a note; empty if nothing."""
+    if choices_work():
+        return ""
+    return (
+        f"with Hypothesis {version}, what strategies yield is neither edited nor made smaller, so "
+        "that fewer violations are found: install a version from 6.140 to 6.170, or a newer "
+        "pytest-dp"
+    )
+
+
+def options_beside(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
+    """Return other choices of the same kind: near ones, corners and constants."""
+    kind = type(choice)
+    if kind is bool:
+        return [not choice]
+    near: list[Any] = []
+    if kind in (int, float) and math.isfinite(choice):
+        near = [choice + 1, choice - 1, 2 * choice, -choice, choice + choice / 10]
+    options = [constant for constant in constants if type(constant) is kind]
+    options += [kind(value) for value in near if kind is float or value == int(value)]
+    return options + corners(kind)

@@ -1,0 +1,399 @@
+"""What a claim's examples say: which datasets are inside the claim, and which are beyond them.
+
+Inside are datasets of the examples' records, none more often than some example has it and in an
+order that the examples have, as records may be unique and data may be sorted; what holds within
+each example (`regularities`) holds of them; and a unit has all rows that it has in some example, or
+none. All else may be something that the mechanism need not
+take: a value between or outside of those in the examples, or a record whose values never came
+together.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+from pytest_dp.basics.reprs import plural
+from pytest_dp.data import describe, describe_record, is_real, key, kind_of, records_of
+from pytest_dp.data.conversion import length
+from pytest_dp.data.equality import equality_key
+from pytest_dp.data.fields import columns_of, fields_of
+from pytest_dp.data.record_relations import OfRecords
+from pytest_dp.data.relations import Pair
+from pytest_dp.data.types import type_of
+from pytest_dp.pairs import regularities
+
+MAX_DEPTH = 5
+"""Levels of records in which values are looked for. More take longer; fewer: inner values are not
+changed."""
+
+
+class Bounds:
+    """What a claim gives; here everything: pairs that the user states, what a strategy yields.
+
+    Pairs of whole large examples say themselves what of them is beyond it.
+    """
+
+    is_sample = False
+    """Whether the claim means more inputs than these: code that only others reach counts as code
+    that never ran."""
+
+    def beyond(self, pair: Pair) -> str:  # noqa: ARG002
+        """What of a pair the claim does not give, in words; empty for a pair inside the claim."""
+        return ""
+
+    def holds(self, data: Any) -> bool:  # noqa: ARG002
+        """Whether an input is inside the claim."""
+        return True
+
+    def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002
+        """Inputs of the pair which, as further examples, take it inside; none where none would."""
+        return ()
+
+
+EVERYTHING = Bounds()
+
+
+class Patterns(Bounds):
+    """Only these pairs are inside, such as the patterns of queries."""
+
+    is_sample = True
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self._pairs = {frozenset((key(pair.d1), key(pair.d2))) for pair in pairs}
+        self._inputs = frozenset().union(*self._pairs)
+        answers = [answer for pair in pairs for d in (pair.d1, pair.d2) for answer in d]
+        self._have = f"{min(answers)} to {max(answers)}"
+
+    def beyond(self, pair: Pair) -> str:
+        if frozenset((key(pair.d1), key(pair.d2))) in self._pairs:
+            return ""
+        return f"the answers {describe(list(pair.d1), 40)} (the patterns have {self._have})"
+
+    def holds(self, data: Any) -> bool:
+        return key(data) in self._inputs
+
+
+class _Entry(NamedTuple):
+    """A record of a dataset: itself, its content, and the values of its fields."""
+
+    record: Any
+    content: Hashable
+    row: dict[Hashable, Any]
+    contents: regularities.Row
+    is_null: bool
+
+
+class Examples(Bounds):
+    """What examples say of datasets; at least one of them has a record.
+
+    The datasets that were `made` count as examples too, where the relation makes nothing else of
+    the examples: a record may then occur once more, and in any order.
+    """
+
+    def __init__(
+        self, examples: Sequence[Any], relation: OfRecords, made: Sequence[Any] = ()
+    ) -> None:
+        self._examples, self._relation, self._strict = tuple(examples), relation, not made
+        self._like = max(examples, key=length)
+        self._null = relation.null_key(self._like)
+        self._known: dict[Hashable, _Entry] = {}
+        self._of_object: dict[int, _Entry] = {}
+        self._given = (*examples, *made)
+        self._datasets = [self._read(records_of(example)) for example in self._given]
+        self._known |= {entry.content: entry for entry in chain(*self._datasets)}
+        # Datasets of lists hold the same objects: what they contain was read before.
+        self._of_object = {id(entry.record): entry for entry in chain(*self._datasets)}
+        self._keys = [[entry.content for entry in entries] for entries in self._datasets]
+        self._most: Counter[Hashable] = Counter()
+        for keys in self._keys:
+            self._most |= Counter(keys)
+        self._lengths = list(map(len, self._keys))
+        self._last: tuple[Any, str, str] = (None, "", "")
+
+    def beyond(self, pair: Pair) -> str:
+        """A value that is new comes first: what repeats may only come of making a pair smaller."""
+        if pair.is_large:
+            return pair.beyond
+        if self._last[0] is not pair.d1:  # which many pairs in a row share
+            self._last = pair.d1, *self._faults(pair.d1)
+        _, new, other = self._last
+        if new:
+            return new
+        new, another = self._faults(pair.d2)
+        return new or other or another
+
+    def holds(self, data: Any) -> bool:
+        return not any(self._faults(data))
+
+    def to_add(self, pair: Pair) -> tuple[Any, ...]:
+        if pair.is_large:  # which has no rows but those of the examples
+            return ()
+        for more in ((pair.d2,), (pair.d1,), (pair.d1, pair.d2)):
+            if not Examples([*self._examples, *more], self._relation).beyond(pair):
+                return more
+        return ()
+
+    def unlike(self, pair: Pair) -> str:
+        """What is beyond, if D' is like no example: it mixes them, or repeats what may be an id."""
+        entries = self._read(records_of(pair.d2))
+        repeated = self._repeated(entries) if self._relation.unit is None else ()
+        is_unlike = self._mixed(entries) or any(self._is_id(key) for key, _ in repeated)
+        return self.beyond(pair) if is_unlike else ""
+
+    def _faults(self, data: Any) -> tuple[str, str]:
+        """What of a dataset is in no example: a value, or if none how they go together."""
+        if not kind_of(data):
+            return f"{describe(data, 40)}, which is no dataset", ""
+        entries = self._read(records_of(data))
+        for entry in entries:
+            if entry.content not in self._known and not entry.is_null:
+                return self._unknown(entry), ""
+        mixed = self._mixed(entries) or self._part_of_unit(data)
+        return "", mixed or self._wrong_number(entries) or self._wrong_order(entries)
+
+    # Records
+
+    def _read(self, records: Sequence[Any]) -> list[_Entry]:
+        return [self._entry(record) for record in records]
+
+    def _entry(self, record: Any) -> _Entry:
+        """That of an example is taken, if one has the record: most datasets are made of these."""
+        same = self._of_object.get(id(record))
+        if same is not None and same.record is record:
+            return same
+        content = key(record)
+        if content in self._known:
+            return self._known[content]
+        row = self._named(record)
+        contents = {name: key(value) for name, value in row.items()}
+        return _Entry(record, content, row, contents, equality_key(record) == self._null)
+
+    @cached_property
+    def _columns(self) -> dict[Hashable, dict[Hashable, Any]]:
+        """All values of the examples by the name, or the place, of a field, and by content."""
+        return columns_of(entry.row for entry in self._known.values())
+
+    def _named(self, record: Any) -> dict[Hashable, Any]:
+        """The values of a record by their names, or places; those of frames by their columns."""
+        named = _inner(record)
+        data = type_of(self._like)
+        columns = data and data.columns(self._like)
+        return dict(zip(columns, named.values(), strict=False)) if columns else named
+
+    def _unknown(self, entry: _Entry) -> str:
+        """A record that no example has, in words: by a value that is in none, if there is one.
+
+        Of several, by the one that is farthest from those of the examples.
+        """
+        new = [
+            (_farness(value, known), name, value)
+            for name, value in entry.row.items()
+            if (known := list(self._columns.get(name, {}).values()))
+            and entry.contents[name] not in self._columns[name]
+        ]
+        if new:
+            _, name, value = max(new, key=lambda found: found[0])
+            return f"{_named(name, value)} (they have {_span(list(self._columns[name].values()))})"
+        return f"the record {describe_record(entry.record, 60)} (none of them has it)"
+
+    # What holds within each example
+
+    @cached_property
+    def _uniform(self) -> frozenset[Hashable]:
+        return regularities.uniform(list(map(_contents, self._datasets)))
+
+    @cached_property
+    def _unique(self) -> list[regularities.Key]:
+        return regularities.keys(list(map(_contents, self._datasets)))
+
+    @cached_property
+    def _orders(self) -> list[regularities.Order]:
+        return list(regularities.orders(list(map(_rows, self._datasets))))
+
+    def _mixed(self, entries: Sequence[_Entry]) -> str:
+        """Records that have another value in a column, though all of an example have the same."""
+        if not self._uniform:
+            return ""
+        found = regularities.mixed(self._uniform, _contents(entries))
+        if found is None:
+            return ""
+        (name, at), rows = found, _rows(entries)
+        if name == regularities.FIELDS:
+            other, first = ("fields " + describe(list(row), 40) for row in (rows[at], rows[0]))
+        else:
+            other, first = _named(name, rows[at].get(name)), describe(rows[0].get(name), 40)
+        return f"{other} beside {first} (each of them has one of these)"
+
+    def _repeated(self, entries: Sequence[_Entry]) -> Iterator[tuple[regularities.Key, str]]:
+        """Columns that repeat values, which they do in no example, with these values in words."""
+        contents = _contents(entries) if self._unique else []
+        for columns in self._unique:
+            at = regularities.repeated(columns, contents)
+            if at is not None:
+                row = _rows(entries)[at]
+                yield columns, " with ".join(_named(name, row[name]) for name in columns)
+
+    # Whole units
+
+    @cached_property
+    def _units(self) -> dict[Hashable, list[Counter[Hashable]]]:
+        """The rows that each unit has in an example, by their contents."""
+        units: dict[Hashable, list[Counter[Hashable]]] = {}
+        for data in self._given:
+            for unit, (rows, _) in self._relation.rows_of_units(data, key).items():
+                units.setdefault(unit, []).append(rows)
+        return units
+
+    def _part_of_unit(self, data: Any) -> str:
+        """Return which unit has other rows than in any example, in words; empty if none has."""
+        if self._relation.unit is None:
+            return ""
+        for unit, (rows, name) in self._relation.rows_of_units(data, key).items():
+            known = self._units.get(unit, [])
+            if known and rows not in known:
+                sizes = sorted({of.total() for of in known})
+                if rows.total() in sizes:
+                    return f"other rows of {name} than in any of them"
+                have = " or ".join(f"{size:,}" for size in sizes)
+                return f"{plural(rows.total(), 'row')} of {name} (they have {have})"
+        return ""
+
+    # How often, and how many
+
+    def _wrong_number(self, entries: Sequence[_Entry]) -> str:
+        by_content = {entry.content: entry for entry in reversed(entries)}
+        for content, times in Counter(entry.content for entry in entries).items():
+            most, entry = self._most[content] + (not self._strict), by_content[content]
+            if times > most and not entry.is_null:
+                shown = describe_record(entry.record, 40)
+                return f"{_times(times)} the record {shown} (they have it {_times(most)} at most)"
+        for _, values in self._repeated(entries) if self._strict else ():
+            return f"twice {values} (they have it once)"
+        fixed = self._relation.name.startswith("replace") and self._relation.unit is None
+        if fixed and not min(self._lengths) <= len(entries) <= max(self._lengths):
+            low, high = min(self._lengths), max(self._lengths)
+            span = f"{low:,} to {high:,}" if low < high else f"{high:,}"
+            return f"{len(entries):,} records (they have {span})"
+        return ""
+
+    def _is_id(self, columns: regularities.Key) -> bool:
+        """Whether a column of unique values looks like one of ids: by its name, or as the first."""
+        name, *others = columns
+        if others or _is_named_id(name) or name != next(iter(self._columns)):
+            return not others and _is_named_id(name)
+        values = list(self._columns[name].values())
+        if all(isinstance(value, str) for value in values):
+            return True
+        whole = all(isinstance(value, int) for value in values)
+        return whole and len(values) > 2 and max(values) - min(values) == len(values) - 1
+
+    # In which order
+
+    def _wrong_order(self, entries: Sequence[_Entry]) -> str:
+        data = type_of(self._like)
+        if not self._strict or len(entries) < 2 or (data is not None and data.unique):
+            return ""
+        keys = [entry.content for entry in entries]
+        places = self._out_of_order(keys) or self._unsorted(entries)
+        if places is None:
+            return ""
+        before, after = (describe_record(entries[at].record, 30) for at in places)
+        return f"{before} before {after} (they have another order)"
+
+    def _out_of_order(self, keys: list[Hashable]) -> tuple[int, int] | None:
+        """Two records that come together in some examples, and in none of these in this order."""
+        if keys in self._keys:
+            return None
+        for spans in self._spans:
+            places = [at for at, content in enumerate(keys) if content in spans]
+            for at, after in pairwise(places):
+                a, b = keys[at], keys[after]
+                if a != b and not any(
+                    a in others and b in others and others[a][0] < others[b][1]
+                    for others in self._spans
+                ):
+                    return at, after
+        return None
+
+    @cached_property
+    def _spans(self) -> list[dict[Hashable, tuple[int, int]]]:
+        """Of each example the first and the last place of each record."""
+        spans = []
+        for keys in self._keys:
+            last = {content: at for at, content in enumerate(keys)}
+            first = {keys[at]: at for at in range(len(keys) - 1, -1, -1)}
+            spans.append({content: (first[content], last[content]) for content in first})
+        return spans
+
+    def _unsorted(self, entries: Sequence[_Entry]) -> tuple[int, int] | None:
+        """Two records in a row that are not sorted in the way in which all examples are."""
+        if not self._orders:
+            return None
+        places = [at for at, entry in enumerate(entries) if not entry.is_null]
+        rows = _rows(entries)
+        for order in self._orders:
+            at = regularities.unsorted(order, rows)
+            if at is not None:
+                return places[at - 1], places[at]
+        return None
+
+
+def _rows(entries: Sequence[_Entry]) -> list[dict[Hashable, Any]]:
+    """The values of records that are not the null record."""
+    return [entry.row for entry in entries if not entry.is_null]
+
+
+def _contents(entries: Sequence[_Entry]) -> list[regularities.Row]:
+    return [entry.contents for entry in entries if not entry.is_null]
+
+
+def _is_named_id(name: Hashable) -> bool:
+    """Such as ``user_id``, ``uid`` or ``userId``, and not ``paid``."""
+    return re.search(r"(^|[_. -])(uu?)?id$|[a-z]I[Dd]$|^U*ID$", str(name)) is not None
+
+
+def _inner(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
+    """The values of a record by their names; of dicts inside of it by ``"user.id"`` and so on."""
+    named: dict[Hashable, Any] = {}
+    for name, value in fields_of(record).items():
+        if name is not None and isinstance(value, dict) and depth:
+            inner = _inner(value, depth - 1)
+            named |= {f"{name}.{at}": entry for at, entry in inner.items()}
+        else:
+            named[name] = value
+    return named
+
+
+def _farness(value: Any, known: Sequence[Any]) -> float:
+    """Return how far a value is outside of known ones, by their span; infinite if incomparable."""
+    numbers = [float(other) for other in known if is_real(other)]
+    if not is_real(value) or not numbers:
+        return math.inf
+    outside = max(min(numbers) - float(value), float(value) - max(numbers), 0.0)
+    return outside / (max(numbers) - min(numbers) or 1.0)
+
+
+def _named(name: Hashable, value: Any) -> str:
+    """A value of a record by its name: ``age = 0``."""
+    shown = describe(value, 40)
+    if name is None:
+        return shown
+    return f"{f'record[{name}]' if isinstance(name, int) else name} = {shown}"
+
+
+def _span(values: Sequence[Any]) -> str:
+    """What a column has: ``18 to 90``, ``'a', 'b' and 5 others``."""
+    if len(values) > 1 and all(is_real(v) and not isinstance(v, bool) for v in values):
+        return f"{min(values)!r} to {max(values)!r}"
+    shown = ", ".join(describe(value, 20) for value in values[:3])
+    return f"{shown} and {plural(len(values) - 3, 'other')}" if len(values) > 3 else shown
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")

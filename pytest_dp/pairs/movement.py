@@ -1,0 +1,330 @@
+"""How far one record moves the answer, in units of the loss that the noise leaves.
+
+From runs with fixed draws on both inputs, with two assumptions: an output is a sum of its noiseless
+value and of noise, and what decides a branch in one run decides it in the same way in others. So a
+movement is an estimate, by which pairs of inputs are chosen; it decides no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.pairs.noiseless import AWAY, CENTRE, Drawn, Run, Runner
+from pytest_dp.results.screened import Movement
+
+MAX_PROBED = 24
+"""Single draws that are moved one by one, to see which numbers they reach. Each takes up to four
+runs for each form of output; beyond, numbers are compared with their spread over a few runs."""
+SPREAD_RUNS = 6
+"""Runs at other points, which show what noise changes. With fewer, a category that noise decides
+seldom is taken for one that it never changes."""
+STEPS = (1.0, -1.0, 6.0, -6.0)
+"""How far a draw is moved, in scales, until a number changes. Small steps stay below what clamps
+cut off; large ones get past what rounding takes away."""
+SAME = 1e-9
+"""Relative difference that counts as rounding. Larger values overlook small leaks."""
+NOT_EXPLAINED = 1e-6
+"""Share of a movement that draws cannot make up for, beyond which it counts as not noisy."""
+
+
+NOTHING_MOVES = Movement(0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noise:
+    """What draws reach, for outputs of one form and runs with the same draws."""
+
+    varies: Bools
+    """Which numbers any draw changes."""
+    spread: Floats
+    """The standard deviation of each number over a few runs."""
+    decided: bool
+    """Whether noise changes the form or a category."""
+    reach: Floats | None
+    """By how much each number moves with each single draw, by one scale; None if not probed."""
+    gaussian: Bools
+    """Which of these single draws are Gaussian."""
+    away: Floats
+    """Each number at the point `AWAY`, less its value at the centre."""
+    scales: Floats
+    """Of each single draw."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """The runs on an input that movements are computed from."""
+
+    away: Run
+    """With draws away from their centres, so that noise of another size moves the output too."""
+    centre: Run | None = None
+    """With draws at their centres; None where it was not made, or failed."""
+
+    @property
+    def structure(self) -> Hashable:
+        """Equal for runs with the same draws and outputs of the same form."""
+        draws = tuple((drawn.method, drawn.law, len(drawn.scale)) for drawn in self.away.draws)
+        return draws, self.away.output.form, len(self.away.output.numbers)
+
+    @property
+    def raised(self) -> bool:
+        """Whether the run raised."""
+        form = self.away.output.form
+        return bool(form) and isinstance(form[0], tuple) and form[0][0] == "raised"
+
+    @property
+    def scales(self) -> Floats:
+        """The scale of each single draw."""
+        return np.concatenate([drawn.scale for drawn in self.away.draws] or [np.empty(0)])
+
+    @property
+    def response(self) -> Floats | None:
+        """How far each number moves as draws go away from their centres."""
+        if self.centre is None or self.away.output.form != self.centre.output.form:
+            return None
+        return self.away.output.numbers - self.centre.output.numbers
+
+
+class Movements:
+    """Computes movements of pairs; what noise does is looked at once for each form of runs."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._noises: dict[Hashable, Noise | None] = {}
+
+    def look(self, data: object, *, twice: bool = False) -> Looked | None:
+        """Return a run on an input, or two; None where no such run can be made.
+
+        One run is enough to compare inputs whose noise is of one size; movements between others
+        are larger or smaller than they should be.
+        """
+        away = self._runner.run(data, AWAY)
+        if away is None:
+            return None
+        return Looked(away, self._runner.run(data, CENTRE) if twice else None)
+
+    def between(self, d1: object, one: Looked, other: Looked) -> Movement:
+        """Return the movement from an input, with the runs on it, to another."""
+        noise = self._noise(d1, one)
+        decided = noise is None or noise.decided
+        ours, theirs = one.centre or one.away, other.centre or other.away
+        if (one.centre is None) != (other.centre is None):
+            ours, theirs = one.away, other.away
+        if ours.output.form != theirs.output.form:
+            return _apart("form", "the outputs have another form", decided=decided)
+        if ours.output.categories != theirs.output.categories:
+            changed = _changed_places(ours.output.categories, theirs.output.categories)
+            return _apart(("category", changed), "a category differs", decided=decided)
+        moved = theirs.output.numbers - ours.output.numbers
+        size = np.maximum(np.abs(ours.output.numbers), np.abs(theirs.output.numbers))
+        moved = np.where(np.abs(moved) <= SAME * size, 0.0, moved)
+        answer = float(np.abs(moved).max(initial=0.0))
+        laws = _laws_apart(ours.draws, theirs.draws)
+        if noise is None:
+            if not moved.any() and not laws:
+                return NOTHING_MOVES
+            return Movement(laws, "", answer, kind="not known")
+        bare = (moved != 0) & ~noise.varies
+        if bare.any():
+            places = tuple(np.flatnonzero(bare)[:3].tolist())
+            what = "a number moves that has no noise"
+            return Movement(math.inf, what, answer, kind=("bare", places))
+        return self._covered(moved, answer, laws, noise, one, other)
+
+    def _covered(
+        self,
+        moved: Floats,
+        answer: float,
+        laws: float,
+        noise: Noise,
+        one: Looked,
+        other: Looked,
+    ) -> Movement:
+        """Return the movement of numbers that have noise."""
+        times, weakest = _noise_ratio(one, other)
+        loss, explained = _loss(moved, noise, one)
+        size = _relative_size(noise, one)
+        kind = (
+            "moves",
+            tuple(np.flatnonzero(moved)[:8].tolist()),
+            round(2 * math.log2(times)),
+            size,
+        )
+        if not explained:
+            what = "numbers move apart that have the same noise"
+            return Movement(math.inf, what, answer, kind=("shared", kind))
+        if weakest:
+            loss *= times
+        scale = _scale_at(int(np.abs(moved).argmax()), noise) if moved.any() else 0.0
+        return Movement(loss + math.log(times) + laws, "", answer, scale, kind)
+
+    def _noise(self, data: object, looked: Looked) -> Noise | None:
+        structure = looked.structure
+        if structure not in self._noises:
+            self._noises[structure] = self._probed(data, looked)
+        return self._noises[structure]
+
+    def _probed(self, data: object, looked: Looked) -> Noise | None:
+        """Return what draws reach, by runs at other points; None if these fail."""
+        away = looked.away.output
+        outputs, decided = [away.numbers], False
+        for point in (CENTRE, *range(AWAY + 1, AWAY + SPREAD_RUNS)):
+            run = self._runner.run(data, point)
+            if run is None:
+                continue
+            if run.output.form != away.form or len(run.output.numbers) != len(away.numbers):
+                decided = True
+                continue
+            decided |= run.output.categories != away.categories
+            outputs.append(run.output.numbers)
+        if len(outputs) == 1:
+            return None
+        table = np.array(outputs)
+        spread = table.std(axis=0)
+        size = np.abs(table).max(axis=0)
+        varies = spread > SAME * size
+        reach = self._reach(data, looked)
+        if reach is not None:
+            varies = varies | (reach != 0).any(axis=1)
+        single = [drawn.gaussian for drawn in looked.away.draws for _ in drawn.scale]
+        gaussian, response = np.array(single, bool), outputs[0] - outputs[1]
+        return Noise(varies, spread, decided, reach, gaussian, response, looked.scales)
+
+    def _reach(self, data: object, looked: Looked) -> Floats | None:
+        """Return by how much each number moves with each single draw; None if there are too many.
+
+        Draws without a scale of their own, such as of integers, are not probed either.
+        """
+        draws, centre = looked.away.draws, self._runner.run(data, CENTRE)
+        places = [(call, at) for call, drawn in enumerate(draws) for at in range(len(drawn.scale))]
+        located = all(_is_located(drawn) for drawn in draws)
+        if not places or len(places) > MAX_PROBED or not located or centre is None:
+            return None
+        base = centre.output
+        columns = []
+        for place in places:
+            column = np.zeros(len(looked.away.output.numbers))
+            for step in STEPS:
+                run = self._runner.run(data, CENTRE, {place: step})
+                if run is None or run.output.form != base.form or len(column) != len(base.numbers):
+                    continue
+                column = (run.output.numbers - base.numbers) / step
+                if column.any():
+                    break
+            columns.append(column)
+        return np.array(columns).T
+
+
+def _relative_size(noise: Noise, looked: Looked) -> int:
+    """Return how large the noise is on an input, beside where it was probed, in coarse steps."""
+    ours, probed = looked.scales, noise.scales
+    positive = (ours > 0) & (probed > 0) if len(ours) == len(probed) else np.zeros(0, bool)
+    if not positive.any():
+        return 0
+    return round(2 * float(np.log2(ours[positive] / probed[positive]).min()))
+
+
+LOCATED = frozenset(["laplace", "normal", "logistic", "gumbel"])
+"""Families of noise on the whole line, which a shift of a draw can make up for a move."""
+
+
+def _is_located(drawn: Drawn) -> bool:
+    return isinstance(drawn.law, tuple) and bool(drawn.law) and drawn.law[0] in LOCATED
+
+
+def _apart(kind: Hashable, reason: str, *, decided: bool) -> Movement:
+    """Return the movement of outputs of which more than numbers differs.
+
+    Where noise decides it too, how likely either way is, is not known from these runs.
+    """
+    return Movement(0.0, kind=kind) if decided else Movement(math.inf, reason, kind=kind)
+
+
+def _scale_at(place: int, noise: Noise) -> float:
+    """Return the scale of the one draw that reaches a number; 0 where there is not one."""
+    if noise.reach is None:
+        return 0.0
+    reaching = np.flatnonzero(noise.reach[place])
+    return float(abs(noise.reach[place, reaching[0]])) if len(reaching) == 1 else 0.0
+
+
+def _changed_places(ours: Sequence[object], theirs: Sequence[object]) -> Hashable:
+    places = [at for at, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b]
+    return tuple(places[:3])
+
+
+def _laws_apart(ours: Sequence[Drawn], theirs: Sequence[Drawn]) -> float:
+    """Return the loss that the choices drawn with other weights have; 0 where all laws agree."""
+    if len(ours) != len(theirs):
+        return 0.0
+    loss = 0.0
+    for one, other in zip(ours, theirs, strict=True):
+        if one.law == other.law or one.method != other.method:
+            continue
+        if not (isinstance(one.law, tuple) and isinstance(other.law, tuple)):
+            continue
+        weights = [np.array(law) for law in (one.law, other.law)]
+        if len(weights[0]) != len(weights[1]) or weights[0].dtype.kind != "f":
+            continue
+        with np.errstate(all="ignore"):
+            ratios = np.abs(
+                np.log(weights[0] / weights[0].sum()) - np.log(weights[1] / weights[1].sum())
+            )
+        ratios = ratios[~np.isnan(ratios)]
+        loss += float(ratios.max(initial=0.0))
+    return loss
+
+
+def _noise_ratio(one: Looked, other: Looked) -> tuple[float, bool]:
+    """Return how many times larger the noise is on one input, by numbers and by single draws.
+
+    And whether it is a number of the output whose noise differs. 1.0 where it is as large.
+    """
+    ratio, shown = 1.0, False
+    ours, theirs = one.response, other.response
+    if ours is not None and theirs is not None and len(ours) == len(theirs):
+        both = (ours != 0) & (theirs != 0)
+        with np.errstate(all="ignore"):
+            ratios = np.abs(np.log(np.abs(ours[both] / theirs[both])))
+        apart = float(ratios.max(initial=0.0))
+        if apart > NOT_EXPLAINED:
+            ratio, shown = math.exp(min(apart, 50.0)), True
+    for mine, yours in zip(one.away.draws, other.away.draws, strict=False):
+        if mine.law != yours.law or len(mine.scale) != len(yours.scale):
+            continue
+        positive = (mine.scale > 0) & (yours.scale > 0)
+        ratios = np.abs(np.log(mine.scale[positive] / yours.scale[positive]))
+        apart = float(ratios.max(initial=0.0))
+        if apart > NOT_EXPLAINED:
+            ratio = max(ratio, math.exp(min(apart, 50.0)))
+    return ratio, shown
+
+
+def _loss(moved: Floats, noise: Noise, looked: Looked) -> tuple[float, bool]:
+    """Return the loss that shifts of draws cost which make up for a move; and if they can."""
+    if not moved.any():
+        return 0.0, True
+    if noise.reach is None:
+        at = moved != 0
+        return float(np.sum(np.abs(moved[at]) * math.sqrt(2) / noise.spread[at])), True
+    response = looked.response
+    reach = noise.reach
+    if response is not None and len(response) == len(noise.away):
+        with np.errstate(all="ignore"):
+            times = np.where((noise.away != 0) & (response != 0), response / noise.away, 1.0)
+        reach = reach * times[:, None]
+    elif len(looked.scales) == reach.shape[1]:
+        with np.errstate(all="ignore"):
+            times = looked.scales / noise.scales
+        reach = reach * np.where((times > 0) & np.isfinite(times), times, 1.0)
+    if reach.shape == (1, 1):
+        return abs(float(moved[0] / reach[0, 0])), True
+    shift = np.linalg.lstsq(reach, moved, rcond=None)[0]
+    left = np.abs(reach @ shift - moved).max()
+    loss = float(np.abs(shift[~noise.gaussian]).sum())
+    loss += float(np.sqrt(np.square(shift[noise.gaussian]).sum()))
+    return loss, bool(left <= NOT_EXPLAINED * np.abs(moved).max())

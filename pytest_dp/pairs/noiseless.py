@@ -1,0 +1,298 @@
+"""Runs in which each draw gives a fixed value: the centre of its law, or a point away from it.
+
+The fixed values are the same on every input, so what differs between two runs is due to the inputs.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.data.relations import WithParams
+from pytest_dp.pairs.distances import Distances, tell_distances
+from pytest_dp.pairs.reading import Reading, read
+from pytest_dp.pairs.unreached import Tracer
+from pytest_dp.running.calling import Call
+from pytest_dp.running.catalogue import Standard, draw_kind_of, size_of
+from pytest_dp.running.copies import CannotCopy, Pristine
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.instrumented import apply_instrument
+from pytest_dp.running.laws import GEOMETRIC, INTEGERS, NORMAL, UNIFORM, Law
+from pytest_dp.running.requests import RNG, Request, answer_request, plain
+from pytest_dp.running.stand_ins import (
+    CannotInstrument,
+    Instrument,
+    stand_in,
+    was_drawn_unasked,
+)
+
+MAX_DRAWS = 10_000
+"""Draws of one run. A loop that waits for a draw to change, as rejection sampling does, never ends
+with constant draws: beyond this number the run is given up."""
+MAX_ENDLESS = 3
+"""Runs at one point that draw without end, after which none is made there."""
+GOLDEN, SILVER = 0.6180339887498949, 0.41421356237309515
+"""Fractions of which no two multiples coincide: draws at points away from the centre differ."""
+FAR_POINTS = 100
+"""Points from here on are up to six times as far from the centre: noise that rarely comes."""
+CENTRE, AWAY = 0, 1
+"""The two points at which runs are made: each draw at its centre, and each draw away from it."""
+
+
+UNSEEN_CHECKED_EVERY = 50
+"""Runs between two looks whether compiled code drew without asking. The first run is looked at;
+what draws so in other runs alone is noticed later the larger this is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What one call of a generator asked for."""
+
+    method: str
+    law: Hashable
+    """The family with its parameter, or what is known of the arguments; equal for equal laws."""
+    scale: Floats
+    """Of each single draw, in order; 1 where the law has none."""
+    gaussian: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What one run asked for, and what it returned."""
+
+    draws: tuple[Drawn, ...]
+    output: Reading
+
+
+class _TooManyDraws(BaseException):
+    """A run drew more often than allowed."""
+
+
+class _Fixed(Instrument):
+    """Answers each draw with a value that depends on nothing but its number and its law.
+
+    At the point `CENTRE` that is the centre of the law. Other points are away from it; `moved` says
+    for single draws, by call and place, where to be instead of the centre, in scales.
+    """
+
+    words = bytes(32)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[Any, Floats] = {}
+        self.start(CENTRE)
+
+    def start(self, point: int, moved: dict[tuple[int, int], float] | None = None) -> None:
+        """Begin another run."""
+        self.refusal = ""
+        self.point, self.moved, self.draws = point, moved or {}, list[Drawn]()
+        self._plain.clear()
+
+    def draw(self, request: Request) -> Any:
+        """Return the value at this point."""
+        number = len(self.draws)
+        if number >= MAX_DRAWS:
+            raise _TooManyDraws
+        arguments = _arguments(request)
+        standard = _standard(request, arguments)
+        if standard is None:
+            return self._without_law(request, number, arguments)
+        law, scale, location = standard
+        size = size_of(request, arguments)
+        known = (law.family.name, law.parameter)
+        if size is None and isinstance(scale, float | int) and isinstance(location, float | int):
+            scales = np.array([scale], float)
+            self.draws.append(Drawn(request.method, known, scales, law.family is NORMAL))
+            value = location + scale * float(self._positions(law, number, 1)[0])
+            return round(value) if law.lattice else value
+        try:
+            scales, locations = np.asarray(scale, float), np.asarray(location, float)
+            shape = np.broadcast_shapes(scales.shape, locations.shape)
+        except (TypeError, ValueError):
+            return self._without_law(request, number, arguments)
+        is_number = size is None and not shape
+        if size is not None:
+            shape = (size,) if isinstance(size, int | np.integer) else tuple(size)
+        positions = self._positions(law, number, math.prod(shape))
+        flat_scales = np.broadcast_to(scales, shape).ravel() if shape else scales.reshape(1)
+        self.draws.append(Drawn(request.method, known, flat_scales, law.family is NORMAL))
+        values = locations + scales * positions.reshape(shape)
+        if law.lattice:
+            values = np.rint(values).astype(int)
+        return values.item() if is_number else values
+
+    def _positions(self, law: Law, number: int, count: int) -> Floats:
+        """Return the standard draws of one call."""
+        key = (law, number, count, self.point)
+        positions = self._known.get(key)
+        if positions is None:
+            positions = np.full(count, _centre(law))
+            if self.point != CENTRE:
+                positions = positions + _away(law, number, count, self.point)
+            if len(self._known) < MAX_DRAWS:
+                self._known[key] = positions
+        for (call, place), by in self.moved.items():
+            if call == number and place < count:
+                positions = positions.copy()
+                positions[place] += by
+        return positions
+
+    def _without_law(self, request: Request, number: int, arguments: dict[str, Any]) -> Any:
+        """Answer a draw whose law is not known: by plain numbers that are always the same."""
+        weights = arguments.get("p", arguments.get("weights")) if arguments else None
+        law: Hashable = ()
+        if weights is not None:
+            law = tuple(np.ravel(np.asarray(weights, float)).tolist())
+        self.draws.append(Drawn(request.method, law, np.ones(1)))
+        seed = number.to_bytes(16, "little") + bytes([self.point % 256]) * 16
+        return answer_request(plain(request.source.kind, seed), request)
+
+    def other(self, source: Any, name: str) -> Any:
+        """Leave out what neither draws nor changes what draws give."""
+        if name in ("spawn", "jumped"):
+            return lambda n=1: [stand_in(self, source) for _ in range(n)]
+        return super().other(source, name)
+
+
+def copied(data: Any) -> Any:
+    """Return a copy that a mechanism may change; as cheap a one as keeps the original safe."""
+    kind = type(data)
+    if kind in _IMMUTABLE:
+        return data
+    if kind in (list, tuple):
+        kinds = set(map(type, data))
+        if kinds <= _IMMUTABLE or (
+            kinds == {tuple} and _holds_immutable(chain.from_iterable(data))
+        ):
+            return kind(data)
+        if kinds == {dict} and _holds_immutable(chain.from_iterable(map(dict.values, data))):
+            return kind(map(dict.copy, data))
+        return kind([copied(record) for record in data])
+    if kind is dict:
+        return {name: copied(value) for name, value in data.items()}
+    if isinstance(data, WithParams):
+        return replace(data, data=copied(data.data))
+    if isinstance(data, np.ndarray) and data.dtype.kind != "O":
+        return data.copy()
+    if kind.__module__.partition(".")[0] == "pandas":
+        return data.copy()
+    try:
+        return copy.deepcopy(data)
+    except Exception:  # locks, files, connections
+        return data
+
+
+def _holds_immutable(values: Iterable[Any]) -> bool:
+    return set(map(type, values)) <= _IMMUTABLE
+
+
+_IMMUTABLE = frozenset([int, float, str, bool, bytes, type(None)])
+
+
+def _arguments(request: Request) -> dict[str, Any]:
+    try:
+        return request.arguments
+    except TypeError:
+        return {}
+
+
+def _standard(request: Request, arguments: dict[str, Any]) -> Standard | None:
+    """Return the law of a draw with its scale and location; None where it is not known."""
+    kind = draw_kind_of(request)
+    try:
+        return None if kind.standard is None else kind.standard(arguments)
+    except (TypeError, ValueError, KeyError):
+        return None
+
+
+def _centre(law: Law) -> float:
+    if law.family.centre is not None:
+        return law.family.centre(law.parameter)
+    if law.family is UNIFORM:
+        return 0.5
+    return float((law.parameter - 1) // 2) if law.family is INTEGERS else 0.0
+
+
+def _away(law: Law, number: int, count: int, point: int) -> Floats:
+    """Return how far from the centre draws are, in scales: no two of a run by the same."""
+    spots = np.asarray(
+        (GOLDEN * np.arange(1, count + 1) + SILVER * (number + 1) * (2 * point - 1)) % 1, float
+    )
+    signs = np.where((spots * 16 % 2) < 1, -1.0, 1.0)
+    sizes: Floats = (0.5 + 2 * spots) * (1 if point < FAR_POINTS else 1 + point % 6)
+    low, _ = law.support
+    if law.family is UNIFORM:
+        sizes = np.asarray(signs * np.minimum(sizes, 2.4) / 5, float)
+    elif law.family is INTEGERS:
+        most = float((law.parameter - 1) // 2)
+        sizes = np.minimum(np.rint(sizes * max(most, 1) / 3), most)
+    elif law.family is GEOMETRIC:
+        sizes = np.rint(sizes * 3)
+    elif low == -math.inf:
+        sizes = np.asarray(signs * sizes, float)
+    return sizes
+
+
+class Runner:
+    """Makes runs of one copy of a mechanism; `close` it, or use it in ``with``.
+
+    `reason` says why there are none; it is empty while there may be some. `tracer` has the code
+    that they ran, unless they tell `distances`, for which it is compiled anew.
+    """
+
+    def __init__(self, call: Call, distances: Distances | None = None) -> None:
+        self.reason, self.runs = "", 0
+        self._is_traced, self.tells_distances = distances is None, False
+        self.tracer = Tracer()
+        self._fixed = _Fixed()
+        self._endless: Counter[int] = Counter()
+        self._call: Call | None = None
+        try:
+            (mechanism, params), _ = Pristine((call.mechanism, call.params)).fresh()
+            self._call = replace(call, mechanism=mechanism, params=params, input=None)
+            if distances is not None:
+                self.tells_distances = tell_distances(mechanism, call.mechanism, distances)
+        except CannotCopy as reason:
+            self.reason = str(reason)
+
+    @contextmanager
+    def in_place(self, deadline: Deadline) -> Iterator[None]:
+        """Let draws be answered for many runs; raises OutOfTime once the deadline is over."""
+        tracing = self.tracer.tracing() if self._is_traced else nullcontext()
+        with apply_instrument(self._fixed, deadline), tracing:
+            yield
+
+    def run(
+        self, data: Any, point: int = CENTRE, moved: dict[tuple[int, int], float] | None = None
+    ) -> Run | None:
+        """Return what a run on the data gives; None where no such run can be made.
+
+        The data stays as it is.
+        """
+        if self.reason or self._call is None or self._endless[point] >= MAX_ENDLESS:
+            return None
+        self.runs += 1
+        fixed = self._fixed
+        fixed.start(point, moved)
+        try:
+            output = self._call.one(copied(data), stand_in(fixed, RNG))
+        except _TooManyDraws:
+            self._endless[point] += 1
+            return None
+        except (ClaimError, MechanismError, CannotInstrument):
+            return None
+        if not fixed.refusal and self.runs % UNSEEN_CHECKED_EVERY == 1 and was_drawn_unasked():
+            self.reason = "compiled code draws the noise"
+        if fixed.refusal or self.reason:
+            return None
+        return Run(tuple(fixed.draws), read(output))

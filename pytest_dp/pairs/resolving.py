@@ -1,0 +1,235 @@
+"""From what stands in ``inputs=`` to the object that it means."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from importlib import import_module, invalidate_caches
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import islice
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
+from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.claiming.keywords import read_pairs
+from pytest_dp.data import describe, kind_of
+from pytest_dp.data.neighbours import MAX_PAIRS
+from pytest_dp.declaration import Queries, Values
+
+MAX_DATASETS = 64
+"""Datasets of a function that yields them. More share the samples; fewer may miss the one that
+leaks."""
+MAX_SUGGESTIONS = 3
+"""Names that an error suggests. More hide the right one."""
+
+
+def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
+    """Look up a name, then call a function, then take what a generator yields."""
+    returns = "queries(...), values([...]) or a list of example datasets, or yields these"
+    name = _name_of(given)
+    given, origin = _looked_up("inputs", given, root, returns)
+    given = _leading("inputs", name, given, MAX_DATASETS, "datasets", notes)
+    if isinstance(given, Queries | Values | list) or type(given) is tuple or is_strategy(given):
+        return given
+    allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
+    if kind_of(given):
+        only = f"inputs=[{describe(given)}]"
+        if "the function returned" in origin:
+            noun = "frame" if type(given).__name__ == "DataFrame" else "dataset"
+            only = f"return [{noun}] in {name}"
+        elif name:
+            only = f"[...] around it in {name}"
+        allowed = f"a list of datasets. Write {only} if this is the only one."
+    raise ClaimError(
+        f"{origin}{describe(given)}, of type {type(given).__name__}. Allowed: {allowed}"
+    )
+
+
+def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
+    """The same for pairs, which are checked to be two inputs each."""
+    if isinstance(given, tuple) or is_strategy(given):  # read when the claim was
+        return given
+    name = _name_of(given)
+    given, origin = _looked_up("pairs", given, root, "a list of pairs (D, D'), or yields them")
+    if is_strategy(given):
+        return given
+    given = _leading("pairs", name, given, MAX_PAIRS, "pairs", notes)
+    try:
+        return read_pairs("pairs", given)
+    except ClaimError as error:
+        raise ClaimError(
+            f"{origin}{describe(given)}, of type {type(given).__name__}. Allowed: a non-empty list "
+            "of pairs (D, D'), such as [([1, 0], [1])]."
+        ) from error
+
+
+def resolve_data(given: Any, root: Path | None) -> Any:
+    """The one dataset that a name or a function stands for."""
+    return _looked_up("data", given, root, "one dataset")[0]
+
+
+def _name_of(given: Any) -> str:
+    return repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
+
+
+def _looked_up(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[Any, str]:
+    """What a name and a function stand for, and how to begin a sentence about it."""
+    name = _name_of(given)
+    origin = f"{keyword}="
+    if isinstance(given, str):
+        origin = f"{keyword}={name} is "
+        given = _look_up(given, root, keyword)
+    _refuse_strategies(given, name)
+    if not callable(given) or is_strategy(given):
+        return given, origin
+    try:
+        given = given()
+    except Exception as error:
+        raise _call_error(keyword, name, error, returns) from error
+    _refuse_strategies(given, name)
+    return given, f"{keyword}={name}: the function returned "
+
+
+def _leading(keyword: str, name: str, given: Any, limit: int, what: str, notes: list[str]) -> Any:
+    """The first that a generator yields; anything else as it is."""
+    if not hasattr(given, "__next__"):
+        return given
+    taken: list[Any] = []
+    try:
+        taken.extend(islice(given, limit))
+    except Exception as error:
+        raise _call_error(keyword, name, error, f"yields {what}") from error
+    if len(taken) == limit:
+        notes.append(f"only the first {limit} {what} that {keyword}={name} yields are tried")
+    return taken
+
+
+def _call_error(keyword: str, name: str, error: Exception, returns: str) -> ClaimError:
+    return ClaimError(
+        f"{keyword}={name}: the function raised {_error_text(error)}. It is called without "
+        f"arguments, and returns {returns}."
+    )
+
+
+def _refuse_strategies(given: Any, name: str) -> None:
+    """Refuse strategies among examples."""
+    for at, entry in enumerate(given if isinstance(given, list | tuple) else ()):
+        if is_strategy(entry):
+            raise ClaimError(
+                f"inputs={name or describe(given)}: a strategy stands at index {at} of a list of "
+                "examples. Write the strategy alone, or st.one_of(...) of several; what examples "
+                "are to come too, as st.just([1, 0]) in it."
+            )
+
+
+def _look_up(name: str, root: Path | None, keyword: str) -> Any:
+    module, colon, path = name.partition(":")
+    if not colon or not all(part.isidentifier() for part in f"{module}.{path}".split(".")):
+        dotted = module.replace("\\", "/").replace(".py", "").strip("/").replace("/", ".")
+        if not colon:
+            dotted, _, path = dotted.rpartition(".")
+        example = f"{dotted}:{path}"
+        if not all(map(str.isidentifier, f"{dotted}.{path}".split("."))):
+            example = "tests.dp_inputs:records"
+        raise invalid(
+            keyword,
+            name,
+            f'Allowed: "module:attribute", such as {example!r}, or the {keyword} themselves.',
+        )
+    value = _module(module, f"{keyword}={name!r}", root)
+    for part in path.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError as error:
+            file = getattr(sys.modules[module], "__file__", None) or "built in"
+            raise ClaimError(
+                f"{keyword}={name!r}: there is no {part!r}; the module {module!r} is {file}."
+                f"{did_you_mean(part, dir(value), MAX_SUGGESTIONS)} "
+                f"Write the name of something that it defines."
+            ) from error
+    return value
+
+
+def _module(module: str, name: str, root: Path | None) -> Any:
+    loaded = _imported(module, name)
+    if loaded is None and root is not None and str(root) not in sys.path:
+        sys.path.append(str(root))
+        invalidate_caches()
+        loaded = _imported(module, name)
+        if loaded is None:
+            sys.path.remove(str(root))
+    if loaded is None and root is not None:
+        # A package of the same name, such as somebody's installed "tests", hides the project's.
+        file = root.joinpath(*module.split(".")).with_suffix(".py")
+        if file.is_file():
+            loaded = _from_file(module, file, name)
+    if loaded is not None:
+        return loaded
+    parent, _, last = module.rpartition(".")
+    if parent in sys.modules:
+        # Often a package of the same name from elsewhere, such as someone's installed "tests".
+        folders = list(getattr(sys.modules[parent], "__path__", ()))
+        looked = f"in the package {parent!r}, {', '.join(folders) or 'which is no package'}"
+    else:
+        last = module.partition(".")[0]
+        folders = [*sys.path, *([str(root)] if root else ())]
+        looked = f"on sys.path{f' and in {root}' if root else ''}"
+    raise ClaimError(
+        f"{name}: there is no module {module!r}; looked {looked}."
+        f"{did_you_mean(last, _modules_in(folders), MAX_SUGGESTIONS)} "
+        "Write the module as in an import statement."
+    )
+
+
+def _from_file(module: str, file: Path, name: str) -> Any:
+    spec = spec_from_file_location(module, file)
+    if spec is None or spec.loader is None:
+        return None
+    loaded = module_from_spec(spec)
+    sys.modules[module] = loaded
+    try:
+        spec.loader.exec_module(loaded)
+    except BaseException as error:
+        del sys.modules[module]
+        if not isinstance(error, Exception):
+            raise
+        raise _import_error(module, name, error) from error
+    return loaded
+
+
+def _imported(module: str, name: str) -> Any:
+    """The module, or None if there is none of this name."""
+    try:
+        return import_module(module)
+    except (Exception, SystemExit) as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        # Otherwise it is the module that asks for another one that is not there.
+        if missing and f"{module}.".startswith(f"{missing}."):
+            return None
+        raise _import_error(module, name, error) from error
+
+
+def _import_error(module: str, name: str, error: BaseException) -> ClaimError:
+    return ClaimError(
+        f"{name}: importing {module!r} raised {_error_text(error)}. Correct the module "
+        "so that it can be imported, or name another one."
+    )
+
+
+def _modules_in(folders: list[str]) -> set[str]:
+    names = {info.name for info in iter_modules(folders)}
+    for folder in map(Path, folders):
+        # Folders without __init__.py can be imported too.
+        with suppress(OSError):
+            names.update(inner.name for inner in folder.iterdir() if inner.name.isidentifier())
+    return names
+
+
+def _error_text(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # whatever the user's exception does
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,210 @@
+"""Movements of many pairs, before any noise is drawn: which of them are to be looked at first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
+from itertools import cycle, islice
+from typing import Any
+
+from pytest_dp.basics import clocks
+from pytest_dp.data import kind_of
+from pytest_dp.data.conversion import length
+from pytest_dp.data.relations import Pair
+from pytest_dp.pairs.movement import Looked, Movements
+from pytest_dp.pairs.noiseless import FAR_POINTS, Runner
+from pytest_dp.pairs.unreached import Place, Step, unreached
+from pytest_dp.results.screened import Moved, Movement
+from pytest_dp.running.calling import Call
+from pytest_dp.running.deadline import Deadline, OutOfTime
+
+SLOW_TIMES = 2.0
+"""How many times the time for a screening the runs may take on the processor, before it ends early.
+With more, slow mechanisms have less time for bets; with less, others end early on a busy machine.
+"""
+HANGING_TIMES = 4.0
+"""How many times the time for a screening one batch of pairs may last on the clock. Only a
+mechanism that hangs on some pair should ever take as long."""
+MAX_REFINED = 16
+"""Kinds of movement of which the largest pair is run twice as often, to see how large its noise is
+on either input."""
+INPUTS_KEPT = 4
+"""Inputs whose runs are kept for the next pairs: two kinds of pairs in turn share one each, such as
+the whole example, and the empty one."""
+FEWEST_PAIRS = 256
+"""Pairs that are screened at least, also where the answer moves far enough on one of the first.
+With more, a violation that is soon found takes longer where pairs are dear to make, such as data
+frames of a strategy; with fewer, less is known of how far the answer moves at most."""
+MAX_KINDS_KEPT = 64
+"""Kinds of movement of which the largest pair is kept; all of them are in memory."""
+
+
+class Screening:
+    """Computes movements of pairs, and keeps the largest of each kind.
+
+    Of slow mechanisms it ends early, after a few times so many seconds, and `note` says so.
+    `raising` is whether it counts as a movement that runs raise on one input of a pair alone; where
+    it does not, such an input may be one that the mechanism refuses.
+    """
+
+    def __init__(self, call: Call, seconds: float, *, raising: bool = False) -> None:
+        self._raising = raising
+        self._runner = Runner(call)
+        self._movements = Movements(self._runner)
+        self._seconds, self._spent = seconds, 0.0
+        self._last: list[tuple[Any, bool, Looked | None]] = []
+        self.note = ""
+        self.has_enough = False
+        """Whether a screening ended as the answer moves far enough on some pair."""
+
+    @property
+    def runs(self) -> int:
+        """Runs that were made so far."""
+        return self._runner.runs
+
+    @property
+    def steps(self) -> set[Step]:
+        """Instructions that the runs executed."""
+        return self._runner.tracer.steps
+
+    def screen(
+        self, pairs: Iterable[Pair], most: int, *, twice: bool = False, enough: float = math.inf
+    ) -> tuple[int, list[Moved]]:
+        """Return how many of the pairs have a movement, and the largest of each kind.
+
+        With `twice`, runs are made at two points, which show noise whose size the draws do not
+        tell; of the largest pairs, they are in any case. It ends early where the answer moves by
+        more than `enough` on one of the first pairs, where not one of these can be run, and where
+        time is up.
+        """
+        best: dict[Any, Moved] = {}
+        done = tried = 0
+        self.note = self.note or self._runner.reason
+        if self.note:
+            return 0, []
+        largest: list[Moved] = []
+        try:
+            for batch in _batches(islice(pairs, most)):
+                started = clocks.processor_seconds()
+                # Nothing else is to run while draws are answered, such as what draws pairs.
+                with self._in_place():
+                    for pair in batch:
+                        movement = self._movement(pair, twice=twice)
+                        if movement is not None:
+                            done += 1
+                            _keep(best, Moved(pair, movement))
+                tried += len(batch)
+                self._spent += clocks.processor_seconds() - started
+                if self._runner.reason or (tried - done > FAILED_IN_VAIN and not done):
+                    self.note = (
+                        self._runner.reason or "it gives no answer with draws at fixed values"
+                    )
+                    break
+                if self._spent > SLOW_TIMES * self._seconds:
+                    self.note = "its runs take too long"
+                    break
+                losses = (moved.movement.loss for moved in best.values())
+                if tried >= FEWEST_PAIRS and any(enough < loss < math.inf for loss in losses):
+                    self.has_enough = True
+                    break
+            largest = ranked(best.values())[:MAX_REFINED]
+            with self._in_place():
+                largest = largest if twice else [self._refined(moved) for moved in largest]
+        except OutOfTime:
+            self.note, largest = "its runs take too long", largest or ranked(best.values())
+        except Exception as error:  # what the user's own objects raise: it only proposes
+            self.note, largest = f"{type(error).__name__}: {error}", ranked(best.values())
+        self._last.clear()
+        return done, ranked(largest)
+
+    def _in_place(self) -> AbstractContextManager[None]:
+        return self._runner.in_place(Deadline(HANGING_TIMES * self._seconds))
+
+    def unreached(
+        self, inputs: Iterable[Any], known: Iterable[Step], fixed: Iterable[str]
+    ) -> list[Place]:
+        """Return the code that no run reached, and none of those that took the `known` steps.
+
+        Where there is some, the inputs are run with draws at other points too. `fixed` are names of
+        parameters that no input changes.
+        """
+        tracer = self._runner.tracer
+
+        def left() -> list[Place]:
+            return unreached(tracer, fixed)
+
+        tracer.steps |= set(known)
+        if left():
+            with suppress(OutOfTime, Exception), self._in_place():
+                points = range(FAR_POINTS, FAR_POINTS + NOISE_RUNS)
+                for point, data in zip(points, cycle(inputs), strict=False):
+                    self._runner.run(data, point)
+        return left()
+
+    def _movement(self, pair: Pair, *, twice: bool = False) -> Movement | None:
+        """Return the movement of a pair; None where a run cannot be made."""
+        d1, d2 = pair.inputs
+        one, other = self._look(d1, pair.d1, twice), self._look(d2, pair.d2, twice)
+        if one is None or other is None:
+            return None
+        if one.raised != other.raised and not self._raising:
+            return Movement(0.0, kind="raised")
+        return self._movements.between(d1, one, other)
+
+    def _refined(self, moved: Moved) -> Moved:
+        """Return the pair with its movement by runs at two points."""
+        movement = self._movement(moved.pair, twice=True)
+        return moved if movement is None else Moved(moved.pair, movement)
+
+    def _look(self, data: Any, owner: Any, twice: bool) -> Looked | None:
+        """Return the runs on an input: those of a pair shortly before, where both share it."""
+        found = next(
+            (at for at in self._last if at[0] is owner and owner is data and at[1] == twice), None
+        )
+        if found is None:
+            found = owner, twice, self._movements.look(data, twice=twice)
+        self._last = [found, *(at for at in self._last if at is not found)][:INPUTS_KEPT]
+        return found[2]
+
+
+BATCH_PAIRS, BATCH_RECORDS = 32, 50_000
+"""Pairs, and records in them, that are made before the mechanism runs on them. More take more
+memory; fewer put draws in and out of place more often."""
+NOISE_RUNS = 100
+"""Runs with draws at other points, by which code is reached that noise opens. With fewer, code that
+large noise alone opens is said to have never run."""
+FAILED_IN_VAIN = 20
+"""Pairs without a run, and none with one, after which a screening ends."""
+
+
+def _batches(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
+    """Yield the pairs in lists, each as long as so many records are in memory."""
+    batch: list[Pair] = []
+    records = 0
+    for pair in pairs:
+        batch.append(pair)
+        records += sum(length(data) for data in (pair.d1, pair.d2) if kind_of(data))
+        if len(batch) >= BATCH_PAIRS or records >= BATCH_RECORDS:
+            yield batch
+            batch, records = [], 0
+    if batch:
+        yield batch
+
+
+def _keep(best: dict[Any, Moved], moved: Moved) -> None:
+    """Keep the pair that moves most of its kind; of equal ones, the first."""
+    kind = moved.movement.kind
+    known = best.get(kind)
+    if known is None and len(best) >= MAX_KINDS_KEPT:
+        least = min(best, key=lambda at: best[at].movement.order)
+        if best[least].movement.order >= moved.movement.order:
+            return
+        del best[least]
+    if known is None or moved.movement.order > known.movement.order:
+        best[kind] = moved
+
+
+def ranked(moved: Iterable[Moved]) -> list[Moved]:
+    """Return the pairs, the largest movement first."""
+    return sorted(moved, key=lambda one: one.movement.order, reverse=True)

@@ -1,0 +1,182 @@
+"""Where the pairs of an audit come from: those that the claim gives, and what a search proposes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.data.ordering import accept_until
+from pytest_dp.data.relations import Pair, Relation
+from pytest_dp.pairs.examples import EVERYTHING, Bounds
+from pytest_dp.results.screened import Screened
+
+if TYPE_CHECKING:  # with Hypothesis, which not all claims load
+    from pytest_dp.pairs.generated import Generated
+
+MAX_PROPOSALS = 1_000
+"""Proposals in a row of which none is of use. More take longer; fewer: what is rare is not
+found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What an audit has learned of a pair so far."""
+
+    pair: Pair
+    samples: int
+    """Outputs that were drawn on each of its inputs."""
+    hope: float
+    """What a bet on one more pair of outputs may gain at best, by all that is known, in standard
+    deviations of what it pays. Pairs that break the claim keep it, others lose it."""
+
+
+class Proposer(Protocol):
+    """Proposes pairs of neighbouring inputs; it may look at all that was learned before."""
+
+    def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:
+        """Pairs to look at next; it is asked again once they are used up, until there are none.
+
+        `past` has all pairs that were looked at, in the order in which they were.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Proposing:
+    """A proposer by its name and the function that proposes."""
+
+    name: str
+    propose: Callable[[Sequence[Tried]], Iterable[Pair]]
+
+
+def name_of(proposer: Proposer) -> str:
+    """A proposer's name, or that of its class."""
+    return str(getattr(proposer, "name", type(proposer).__name__))
+
+
+def sieved(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]) -> Proposing:
+    """What a proposer proposes, as far as it passes each of the sieves."""
+
+    def propose(past: Sequence[Tried]) -> Iterable[Pair]:
+        pairs = proposer.propose(past)
+        for sieve in sieves:
+            pairs = sieve(pairs)
+        return pairs
+
+    return Proposing(name_of(proposer), propose)
+
+
+def marked(
+    pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool, told: bool = False
+) -> Iterator[Pair]:
+    """The pairs, each saying what of it is beyond what the claim gives, if these are wanted.
+
+    Where the others come from is said only if it is `told` of all.
+    """
+    for pair in pairs:
+        beyond = bounds.beyond(pair)
+        if wanted or not beyond:
+            yield replace(pair, beyond=beyond, origin=pair.origin if beyond or told else "")
+
+
+def checked(
+    pairs: Iterable[Pair], relation: Relation | None, inside: Callable[..., bool] | None
+) -> Iterator[Pair]:
+    """The pairs of neighbours that the claim speaks of, until too many in a row are not.
+
+    `inside` tells whether it speaks of D and D'; None where it does of all neighbours.
+    """
+
+    def accept(pair: Pair) -> Pair | None:
+        try:
+            fits = inside is None or inside(pair.d1, pair.d2)
+            if fits and relation is not None and not pair.is_large:  # which are made as neighbours
+                fits = not relation.fault(pair.d1, pair.d2)
+        except ClaimError:  # such as records that nobody owns, under unit=
+            return None
+        return pair if fits else None
+
+    return accept_until(pairs, accept, MAX_PROPOSALS)
+
+
+class Screener:
+    """Tells how far the answer moves on many pairs of a claim; this one has looked at none."""
+
+    def screen(self) -> Screened:
+        """Return how far the answer moves, which is computed by the first call."""
+        return Screened()
+
+    def unreached(self) -> list[Any]:
+        """Return the places of the mechanism's code that no input reached, in the end."""
+        return []
+
+
+class PairSource:
+    """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
+
+    At least one is given. `generated` is what the pairs were drawn by, if by a strategy: they can
+    be mutated and shrunk. `bounds` is what is inside the claim; all of it by default. `notes` tells
+    what is to be said of a search in the end. `following` are the further pairs that examples give,
+    which one of the proposers reads too. `screener` looks at many pairs before anything is
+    drawn on the first of them. Where examples are large, `examples` are what searches are to begin
+    with in their place, and `wholes` pairs of the large ones.
+    """
+
+    def __init__(
+        self,
+        given: Sequence[Pair],
+        proposers: Sequence[Proposer] = (),
+        generated: Generated | None = None,
+        bounds: Bounds = EVERYTHING,
+        notes: Callable[[], list[str]] = list,
+        following: Iterator[Pair] | None = None,
+        screener: Screener | None = None,
+    ) -> None:
+        self.given, self.generated, self.bounds = tuple(given), generated, bounds
+        self.examples: Sequence[Any] | None = None
+        self.wholes: Iterator[Pair] = iter(())
+        self.notes, self.screener = notes, Screener() if screener is None else screener
+        self.following: Iterator[Pair] = iter(()) if following is None else following
+        self.proposers = tuple(proposers)
+        self.pairs = list(given)
+        """Those that were given, and then those that were proposed so far."""
+        self.proposed_by: Counter[str] = Counter()
+        """How many by each proposer: its ``name``, or that of its class."""
+        self._waiting: list[tuple[Proposer, Iterator[Pair]]] = [(p, iter(())) for p in proposers]
+        self._known = {pair.content for pair in self.given} if proposers else set()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing more will be proposed."""
+        return not self._waiting
+
+    def more(self, past: Sequence[Tried], name: str = "") -> Pair | None:
+        """Return a pair that was neither given nor proposed before; None if there is none left.
+
+        With a name, only proposers of this name are asked.
+        """
+        while waiting := [at for at in self._waiting if name in ("", name_of(at[0]))]:
+            proposer, proposed = waiting[0]
+            self._waiting.remove(waiting[0])
+            pair = self._new(proposed)
+            if pair is None:
+                proposed = iter(proposer.propose(past))
+                pair = self._new(proposed)
+            if pair is not None:
+                self._waiting.append((proposer, proposed))
+                self.pairs.append(pair)
+                self.proposed_by[name_of(proposer)] += 1
+                return pair
+        return None
+
+    def _new(self, proposed: Iterator[Pair]) -> Pair | None:
+        """The next one that is not known yet."""
+        for _, pair in zip(range(MAX_PROPOSALS), proposed, strict=False):
+            known = pair.content
+            if known not in self._known:
+                self._known.add(known)
+                return pair
+        return None

@@ -1,0 +1,252 @@
+"""Pairs by how far the noiseless answer moves on them, in units of its noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.claiming.claim import Promise
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.data import kind_of
+from pytest_dp.data.conversion import length
+from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
+from pytest_dp.data.relations import AnyTwo, Pair
+from pytest_dp.declaration import Queries
+from pytest_dp.pairs.pairs import any_two, can_take_parts, parts_of
+from pytest_dp.pairs.screening import Screening, ranked
+from pytest_dp.pairs.sources import PairSource, Screener, Tried, marked
+from pytest_dp.pairs.unreached import Place, Step
+from pytest_dp.proposers.constants import constants_of
+from pytest_dp.proposers.observing import Clock
+from pytest_dp.proposers.odd_values import (
+    far_values,
+    missing_values,
+    odd_pairs,
+    very_far_values,
+)
+from pytest_dp.results.screened import Moved, Screened, wanted_pairs
+from pytest_dp.running.calling import Call
+
+if TYPE_CHECKING:  # with Hypothesis, which not all claims load
+    from pytest_dp.pairs.generated import Generated
+
+MAX_PROPOSED = 6
+"""Pairs inside the claim that are proposed. More take samples from all others; fewer leave out
+pairs that move in another way than the largest."""
+MAX_OPENED = 500
+"""Pairs around inputs that take new ways, which are screened. More matter where code has many
+comparisons."""
+MAX_OUTSIDE = 400
+"""Pairs outside the claim that are screened, and at most half as many as inside. More try odd
+values in more kinds of records, and take longer where inputs are large."""
+MAX_WHOLES, MAX_WHOLE_ROWS = 24, 2_000_000
+"""Pairs of whole large examples that are screened, and about how many rows they have together. More
+take longer; with fewer, what shows in the whole alone is missed more often."""
+WHOLE_SECONDS = 5.0
+"""Seconds for these pairs, if there is no more for all searches. With more, an audit of slow
+mechanisms takes longer; with fewer, none of these pairs is run where the machine is busy."""
+FAR_ABOVE = 2.0
+"""How many times as far as the claim allows the answer has to move on a pair of a strategy, to draw
+no further ones. With more, what is soon found takes longer; with less, a violation is looked for on
+a pair that shows it by little."""
+CLEARLY_FARTHER = 1.25
+"""How many times as far the answer has to move on a pair outside the claim, to be proposed."""
+CLEARLY_MORE = 1.0001
+"""How many times the movement of the pairs that the claim gives a further one has to have, to be
+proposed. Smaller factors propose pairs that differ by rounding alone."""
+
+
+class ByMovement(Screener):
+    """Screens pairs of a claim, once, and proposes those on which the answer moves most."""
+
+    name = "movement"
+
+    def __init__(
+        self,
+        source: PairSource,
+        promise: Promise,
+        call: Call,
+        clock: Clock,
+        settings: Settings,
+    ) -> None:
+        seed, self._beyond = settings.seed or 0, settings.beyond != "off"
+        self._source, self._promise, self._clock = source, promise, clock
+        self._call = call
+        self.steps: Callable[[], set[Step]] = set
+        """Gives the instructions that runs of other searches have executed."""
+        self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        self._screening = Screening(call, clock.remaining, raising=source.generated is not None)
+        self._screening_outside = self._screening
+        if source.bounds.is_sample:
+            self._screening_outside = Screening(call, clock.remaining)
+        self._steps_of_wholes: set[Step] = set()
+        self._screened: Screened | None = None
+        self._proposed: list[Moved] = []
+        self._outside: list[Moved] = []
+
+    def screen(self) -> Screened:
+        """Return what the screening shows, which is made by the first call."""
+        if self._screened is None:
+            with self._clock.running():
+                self._screened = self._made()
+        return self._screened
+
+    def unreached(self) -> list[Place]:
+        """Return code that no input reached which was run, here or by other searches."""
+        given = self._source.given
+        inputs = [data for pair in given[:MAX_PROPOSED] for data in pair.inputs]
+        fixed = {*self._call.params, self._call.size or ""} - given[0].params.keys()
+        return self._screening.unreached(inputs, self.steps() | self._steps_of_wholes, fixed)
+
+    def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:  # noqa: ARG002
+        """Return the pairs of largest movement, where the claim gives none that moves as far."""
+        self.screen()
+        moved, self._proposed, self._outside = [*self._proposed, *self._outside], [], []
+        urgent_first = sorted(moved, key=lambda one: not self._is_urgent(one))
+        proposed = [one.pair for one in urgent_first]
+        return marked(proposed, self._source.bounds, wanted=self._beyond)
+
+    def _is_urgent(self, moved: Moved) -> bool:
+        """Return whether the answer moves farther on a pair than the claim allows."""
+        return moved.movement.loss > CLEARLY_MORE * self._promise.guarantee.claimed
+
+    def _made(self) -> Screened:
+        source, given = self._source, self._source.given
+        inputs = [data for pair in given for data in (pair.d1, pair.d2)]
+        sizes = (length(data) if kind_of(data) else 1 for data in inputs)
+        self._wanted = wanted = wanted_pairs(max(sizes, default=1))
+        done, known = self._screening.screen(given, wanted)
+        pairs, is_all = self._further()
+        is_drawn = source.generated is not None  # which takes most of the time
+        enough = FAR_ABOVE * self._promise.guarantee.claimed if is_drawn else math.inf
+        more, found = self._screening.screen(pairs, wanted - done, enough=enough)
+        is_all = is_all and done + more < wanted and not self._screening.has_enough
+        if not self._screening.note:
+            whole, farthest_of_whole = self._screen_wholes()
+            more, found = more + whole, ranked([*found, *farthest_of_whole])
+        if source.generated is not None:
+            opened, closest = self._screening.screen(
+                self._pairs_around_turns(), MAX_OPENED, twice=True
+            )
+            more, found = more + opened, ranked([*found, *closest])
+        farthest = known[0].movement.order if known else (0.0, 0.0)
+        kinds = {moved.movement.kind for moved in known}
+        inside = []
+        for moved in found:
+            is_new = moved.movement.kind not in kinds and math.isinf(moved.movement.loss)
+            if len(self._proposed) < MAX_PROPOSED and (is_new or _exceeds(moved, farthest)):
+                self._proposed.append(moved)
+            inside.append(moved)
+        largest = tuple(ranked([*known, *inside]))
+        self._look_outside(largest)
+        first = ranked([*known, *self._proposed]) + self._outside
+        urgent = tuple(moved.pair for moved in first if self._is_urgent(moved))
+        return Screened(done + more, is_all, largest, wanted, urgent, self._screening.note)
+
+    def _look_outside(self, inside: Sequence[Moved]) -> None:
+        """Propose pairs that the claim does not give, if the answer moves farther on them."""
+        promise = self._promise
+        if promise.relation is None or any(p.params for p in self._source.given):
+            return
+        farthest = inside[0].movement.loss if inside else 0.0
+        inputs, relation = promise.inputs, promise.relation
+        is_whole = any(pair.is_large for pair in self._source.given)
+        if math.isinf(farthest) or is_whole:  # to change and read the whole of each takes long
+            return
+        if isinstance(inputs, Queries):
+            self._take_farther(self._pairs_around_turns(), farthest, twice=True)
+        elif isinstance(inputs, list | tuple) and inputs and isinstance(relation, OfRecords):
+            # Missing values break most code that was not written for them: what numbers break says
+            # more, and comes first.
+            self._take_farther(odd_pairs(inputs, relation, far_values), farthest)
+            if not any(map(self._is_urgent, [*inside, *self._outside])):
+                self._take_farther(odd_pairs(inputs, relation, very_far_values), farthest)
+            self._take_farther(odd_pairs(inputs, relation, missing_values), farthest)
+
+    def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
+        """Propose those of the pairs on which the answer moves clearly farther than that."""
+        most = min(MAX_OUTSIDE, self._wanted // 2)
+        _, found = self._screening_outside.screen(pairs, most, twice=twice)
+        farther = [moved for moved in found if moved.movement.loss > CLEARLY_FARTHER * farthest]
+        self._outside += [
+            replace(moved, pair=replace(moved.pair, beyond=self._source.bounds.beyond(moved.pair)))
+            for moved in farther[:MAX_PROPOSED]
+        ]
+
+    def _pairs_around_turns(self) -> Iterator[Pair]:
+        """Yield pairs around inputs that take new ways at comparisons of the code."""
+        from pytest_dp.pairs.pair_makers import can_edit, edited_pairs
+        from pytest_dp.proposers.guided import Guided, vectors
+
+        inputs, relation = self._promise.inputs, self._promise.relation
+        assert relation is not None
+        if isinstance(inputs, Queries):
+            inputs = vectors(inputs.lengths)
+        elif not (can_edit(relation) and is_strategy(inputs)) or self._source.given[0].params:
+            return
+        seed = int(self._rng.integers(2**32))
+        guided = Guided(inputs, self._call, seed, self._constants())
+        generated = self._source.generated
+        for made in guided.opened():
+            both = made, guided.random.choice(guided.donors)
+            for found in edited_pairs(inputs, relation, [both], guided.random)[0]:
+                yield found.value if generated is None else generated.keep(found)
+
+    def _constants(self) -> Sequence[Any]:
+        generated = self._source.generated
+        if generated is not None:
+            return generated.constants
+        return [one.value for one in constants_of(self._call.mechanism, self._call.params)]
+
+    def _further(self) -> tuple[Iterator[Pair], bool]:
+        """Return pairs of the claim beside those that it gives, and whether these are all."""
+        promise, source = self._promise, self._source
+        relation = promise.relation
+        if source.generated is not None:
+            return self._drawn(source.generated), False
+        inside = (replace(pair, origin="") for pair in source.following if not pair.beyond)
+        if isinstance(promise.inputs, list | tuple) and can_take_parts(relation):
+            assert isinstance(relation, AddRemoveOne)
+            return parts_of(promise.inputs, relation, self._rng), False
+        return inside, True
+
+    def _screen_wholes(self) -> tuple[int, list[Moved]]:
+        """Return how many pairs of whole large examples have a movement, and the largest ones.
+
+        They are run anew, as noise of small inputs may not be there in large ones.
+        """
+
+        def wholes() -> Iterator[Pair]:
+            rows = 0
+            for pair in islice(self._source.wholes, MAX_WHOLES):
+                yield pair
+                rows += length(pair.d1)
+                if rows >= MAX_WHOLE_ROWS:
+                    return
+
+        seconds = max(self._clock.remaining, WHOLE_SECONDS)
+        screening = Screening(self._call, seconds)
+        found = screening.screen(wholes(), MAX_WHOLES, twice=True)
+        self._steps_of_wholes = screening.steps
+        return found
+
+    def _drawn(self, generated: Generated) -> Iterator[Pair]:
+        """Yield pairs of a strategy: those that wait, any two of its values, others."""
+        pool = [*self._source.given, *generated.pool]
+        yield from generated.pool
+        if isinstance(self._promise.relation, AnyTwo):
+            yield from any_two(pool, self._rng)
+        yield from generated.propose(())
+
+
+def _exceeds(moved: Moved, largest: tuple[float, float]) -> bool:
+    loss, answer = moved.movement.order
+    if loss == largest[0]:
+        return math.isinf(loss) and answer > CLEARLY_MORE * largest[1]
+    return loss > CLEARLY_MORE * largest[0]

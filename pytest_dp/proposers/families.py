@@ -1,0 +1,208 @@
+"""Pairs of neighbours by a vector of numbers, which an optimisation may move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.reprs import on_one_line
+from pytest_dp.claiming.claim import Promise
+from pytest_dp.data import is_real, kind_of, records_of
+from pytest_dp.data.conversion import rebuilt
+from pytest_dp.data.fields import fields_of, with_known
+from pytest_dp.data.relations import AddRemoveOne, OneQuery, Pair, Relation, ReplaceOne
+from pytest_dp.declaration import Queries
+from pytest_dp.oracles.monotone import is_draw, of_draws
+from pytest_dp.proposers.columns import LARGEST_NUMBER, choice
+
+MAX_SLOTS = 24
+"""Numbers of an input that are moved along a gradient. More take longer; fewer leave some as they
+are."""
+
+Slot = tuple[int, Hashable]
+"""A number of a dataset: the position of its record, and the name of its field."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """D, or D', by the numbers in it."""
+
+    numbers: Callable[[Floats], Floats]
+    """From vectors, one in each row, to the numbers of as many datasets."""
+    whole: Bools
+    """Which of these are whole."""
+    build: Callable[[Sequence[Any]], Any]
+    """The dataset that holds numbers, some of which may be deferred."""
+
+    def data(self, vector: Floats) -> Any:
+        """The dataset of a vector."""
+        (numbers,) = self.numbers(vector[None, :])
+        return self.build(
+            [
+                round(number) if is_whole and number.is_integer() else number
+                for number, is_whole in zip(numbers.tolist(), self.whole.tolist(), strict=True)
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """D and D' by a vector within bounds; any two that differ are neighbours."""
+
+    low: Floats
+    high: Floats
+    steps: Bools
+    """Which numbers say how far D' is from D, in units of the relation."""
+    whole: Bools
+    """Which numbers are whole in the end."""
+    sides: tuple[Side, Side]
+    relation: Relation
+
+    def start(self, rng: np.random.Generator, centre: float, spread: float) -> Floats:
+        """A random vector, around the centre as far as its bounds allow that."""
+        low, high = np.maximum(self.low, centre - spread), np.minimum(self.high, centre + spread)
+        apart = (low >= high) | self.steps
+        return rng.uniform(np.where(apart, self.low, low), np.where(apart, self.high, high))
+
+    def pair(self, vector: Floats) -> Pair | None:
+        """The pair of a vector whose whole numbers are rounded; None if these are no neighbours."""
+        rounded = np.where(self.whole, np.rint(vector), vector)
+        return self.relation.pair(*(side.data(rounded) for side in self.sides))
+
+
+def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator], Family]:
+    """Pairs of neighbours of a promise by numbers; which, is random.
+
+    Raises ClaimError if its inputs hold no numbers to move; `whose` is what asks for them.
+    """
+    inputs, relation = promise.inputs, promise.relation
+    if isinstance(inputs, Queries) and relation is not None:
+        lengths = [int(length) for length in inputs.lengths]
+        return lambda rng: of_queries(choice(lengths, rng), relation, rng)
+    listed = isinstance(inputs, list | tuple)
+    examples = [example for example in inputs if kind_of(example)] if listed else []
+    records = isinstance(relation, AddRemoveOne | ReplaceOne) and relation.unit is None
+    if relation is not None and records and _ranges(examples):
+        return lambda rng: of_records(examples, relation, rng)
+    given = "pairs" if inputs is None else "inputs"
+    raise ClaimError(
+        f"{whose} moves the numbers of inputs, and {given}={on_one_line(getattr(promise, given))} "
+        f"{'leaves none to move' if inputs is None else 'have none that differ'}. Allowed: "
+        "inputs=queries(...), or example datasets with neighbors='add_remove_one' or 'replace_one' "
+        "whose records are numbers or hold some, such as inputs=[[0.0, 0.5, 1.0]]. Write "
+        "method='sequential', or another search, for others."
+    )
+
+
+def of_queries(
+    n: int,
+    relation: Relation,
+    rng: np.random.Generator,
+    bounds: tuple[float, float] = (0.0, LARGEST_NUMBER),
+    *,
+    whole: bool = True,
+) -> Family:
+    """Vectors of answers within bounds: D, and by how much all answers, or one of them, move."""
+    at = slice(None)
+    if isinstance(relation, OneQuery):
+        index = int(rng.integers(n))
+        at = slice(index, index + 1)
+    moving = len(range(n)[at])
+
+    def moved(vectors: Floats) -> Floats:
+        answers = vectors[:, :n].copy()
+        answers[:, at] += vectors[:, n:]
+        return np.clip(answers, *bounds)
+
+    wholes = np.full(n, whole)
+    sides = Side(lambda vectors: vectors[:, :n], wholes, list), Side(moved, wholes, list)
+    low, high = (
+        np.concatenate([np.full(n, end), np.full(moving, step)])
+        for end, step in zip(bounds, (-1.0, 1.0), strict=True)
+    )
+    steps = np.arange(n + moving) >= n
+    return Family(low, high, steps, np.full(n + moving, whole), sides, relation)
+
+
+def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Generator) -> Family:
+    """A dataset like one of the examples, with some other numbers, and one more or another record.
+
+    Numbers are within those that the examples have in the same field.
+    """
+    ranges = _ranges(examples)
+    held = [example for example in examples if _slots(records_of(example), ranges)]
+    example = choice(held, rng)
+    records = records_of(example)
+    slots = _slots(records, ranges)
+    chosen = rng.permutation(len(slots))[: max(MAX_SLOTS - len(ranges), 1)]
+    slots = [slots[at] for at in sorted(chosen.tolist())]
+    template = records[choice(slots, rng)[0]]
+    at = len(records)
+    if isinstance(relation, ReplaceOne):
+        at = int(choice(sorted({position for position, _ in slots}), rng))
+    kept = [slot for slot in slots if slot[0] != at]
+    own = [slot for slot in slots if slot[0] == at]
+    new = [(at, name) for name in fields_of(template) if name in ranges]
+    slots = kept + own + new
+    others = [*records[:at], template, *records[at + 1 :]]
+    columns = [*range(len(kept)), *range(len(kept + own), len(slots))]
+    ours = _side(example, records, kept + own, range(len(kept + own)), ranges)
+    theirs = _side(example, others, kept + new, columns, ranges)
+    low, high, whole = (
+        np.array(values) for values in zip(*(ranges[s[1]] for s in slots), strict=True)
+    )
+    return Family(low, high, np.zeros(len(slots), bool), whole, (ours, theirs), relation)
+
+
+def _side(
+    example: Any,
+    records: Sequence[Any],
+    slots: Sequence[Slot],
+    columns: Sequence[int],
+    ranges: dict[Hashable, tuple[float, float, bool]],
+) -> Side:
+    columns = list(columns)
+
+    def build(numbers: Sequence[Any]) -> Any:
+        made = list(records)
+        for (position, name), number in zip(slots, numbers, strict=True):
+            made[position] = with_known(made[position], name, number)
+        if not any(map(is_draw, numbers)):
+            return rebuilt(example, made)
+        if isinstance(example, np.ndarray):
+            return of_draws(np.array(made, object))
+        return type(example)(made) if type(example) in (list, tuple) else rebuilt(example, made)
+
+    whole = np.array([ranges[name][2] for _, name in slots], bool)
+    return Side(lambda vectors: vectors[:, columns], whole, build)
+
+
+def _ranges(examples: Sequence[Any]) -> dict[Hashable, tuple[float, float, bool]]:
+    """By field, the smallest and largest number in the examples, and whether all are whole.
+
+    Of fields that are always numbers, of which there are at least two.
+    """
+    columns: dict[Hashable, list[Any]] = {}
+    for example in examples:
+        for record in records_of(example):
+            for name, value in fields_of(record).items():
+                columns.setdefault(name, []).append(value)
+    return {
+        name: (float(min(values)), float(max(values)), all(isinstance(v, int) for v in values))
+        for name, values in columns.items()
+        if all(is_real(v) and not isinstance(v, bool) for v in values) and min(values) < max(values)
+    }
+
+
+def _slots(records: Sequence[Any], ranges: dict[Hashable, Any]) -> list[Slot]:
+    return [
+        (position, name)
+        for position, record in enumerate(records)
+        for name in fields_of(record)
+        if name in ranges
+    ]

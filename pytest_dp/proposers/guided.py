@@ -1,0 +1,249 @@
+"""Inputs that take another way at a comparison than all before, by how far each is from it.
+
+What draws of a strategy reach seldom or never, such as one total of many, is reached by steps: a
+choice is moved, the distance says how much closer the comparison came, and the next step goes as
+far as that predicts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from pytest_dp.pairs.distances import Distances, Way
+from pytest_dp.pairs.drawing import Choices, Drawn, draws, options_beside, remade
+from pytest_dp.pairs.edits import Edits
+from pytest_dp.pairs.noiseless import Runner
+from pytest_dp.running.calling import Call
+from pytest_dp.running.deadline import Deadline
+
+FIRST_DRAWS = 60
+"""Drawn inputs on which distances are looked at first. With fewer, ways are searched for that draws
+take by themselves."""
+MAX_RUNS = 2_000
+"""Runs in all. With fewer, comparisons of several choices at once are given up too early."""
+MAX_ROUNDS = 32
+"""Rounds for one way in which nothing came closer, after which it is given up."""
+MAX_PROBED = 12
+"""Choices that are moved in one round. With fewer, long inputs take more rounds."""
+MIN_SEEN = 10
+"""Inputs that are all as far from a way, after which it is given up: as of a test on parameters."""
+EDITS = 8
+"""Random edits in each round: parts left out, added, swapped, and other choices. With fewer, inputs
+of another length are hardly tried."""
+TWO_STEPS = 24
+"""Steps of two choices at once in each round. With fewer, a search stays where no single step comes
+closer."""
+MAX_STARTS = 12
+"""Inputs that are kept to start from again. With fewer, these are more alike."""
+RESTARTED_AFTER = 5
+"""Rounds in which nothing came closer, after which another input is the start."""
+ROUNDING = 1e-9
+"""How much longer a step is, so that it is no longer on the boundary."""
+SIDEWAYS = 0.5
+"""How often an input that is as close takes the place of the closest one. With 0, a search stays
+where no single step comes closer."""
+LARGEST_ANSWER = 1_000_000
+"""Answers of queries are tried up to this number."""
+MAX_SECONDS = 10.0
+"""Seconds of effort after which a search ends early, of a mechanism that hangs or is slow. With
+more, time is lost on such ones; with less, a busy machine ends other searches."""
+
+
+@dataclass(slots=True)
+class _Aim:
+    """A way that no run took, and the input that came closest to it."""
+
+    distance: float
+    drawn: Drawn
+    rounds: int = 0
+    """Rounds since any came closer than all before."""
+    least: float = math.inf
+    """The least distance so far, from whatever start."""
+
+    starts: list[tuple[float, Drawn]] = field(default_factory=list)
+    """Inputs at some distance, to start from again."""
+    last: dict[int, int] = field(default_factory=dict)
+    """The last steps of two choices that came closer: they often do again."""
+
+    def take(self, distance: float, drawn: Drawn) -> None:
+        """Go on from an input that is closer."""
+        self.distance, self.drawn = distance, drawn
+        if distance < self.least:
+            self.least, self.rounds = distance, 0
+
+
+def vectors(lengths: Sequence[int]) -> SearchStrategy[list[int]]:
+    """Return a strategy of answers of counting queries."""
+    numbers = st.integers(0, LARGEST_ANSWER)
+    return st.one_of(*(st.lists(numbers, min_size=n, max_size=n) for n in lengths))
+
+
+class Guided:
+    """Searches the values of a strategy for those that take new ways at comparisons."""
+
+    def __init__(
+        self,
+        strategy: SearchStrategy[Any],
+        call: Call,
+        seed: int,
+        constants: Sequence[Any] = (),
+    ) -> None:
+        self._strategy, self._constants = strategy, constants
+        self._seed, self.random = seed, Random(seed)
+        self._distances = Distances()
+        self._runner = Runner(call, self._distances)
+        self._aims: dict[Way, _Aim] = {}
+        self._taken: set[Way] = set()
+        self._varying: set[Way] = set()
+        self._seen: Counter[Way] = Counter()
+        self.donors: list[Drawn] = []
+        """Values that were drawn."""
+
+    @property
+    def runs(self) -> int:
+        """Runs that were made so far."""
+        return self._runner.runs
+
+    def opened(self) -> Iterator[Drawn]:
+        """Yield values that take a way which no value before took; drawn ones first.
+
+        Raises OutOfTime where runs are slow.
+        """
+        self._until = Deadline(MAX_SECONDS)
+        if not self._runner.tells_distances:
+            return
+        drawn = islice(draws(self._strategy, self._seed, self._constants), FIRST_DRAWS)
+        self.donors = [one for one in drawn if one is not None and one.choices]
+        yield from self._look(self.donors)[0]
+        for way, aim in self._aims.items():
+            if way not in self._varying and self._seen[way] >= MIN_SEEN:
+                aim.rounds = MAX_ROUNDS
+        while self.runs < MAX_RUNS and not self._runner.reason:
+            if not self._aims:
+                return
+            way = min(self._aims, key=lambda at: self._aims[at].rounds)
+            if self._aims[way].rounds >= MAX_ROUNDS:
+                return
+            yield from self._approach(way)
+
+    def _approach(self, way: Way) -> Iterator[Drawn]:
+        """Take a round of steps towards a way; yield what takes new ways."""
+        aim = self._aims[way]
+        aim.rounds += 1
+        if not aim.rounds % RESTARTED_AFTER:
+            aim.distance, aim.drawn = self.random.choice(aim.starts)
+        start, distance = aim.drawn, aim.distance
+        probes = list(self._probes(start))
+        made = remade(self._strategy, [choices for _, _, choices in probes])
+        opened, apart = self._look(made, way)
+        yield from opened
+        steps: list[Choices] = []
+        active: set[int] = set()
+        for (at, by, _), there in zip(probes, apart, strict=True):
+            if by and there != distance:
+                active.add(at)
+            if at in active and math.isfinite(distance - there) and there != distance:
+                far = by * distance / (distance - there)
+                sizes = [far, far * (1 + ROUNDING), 2 * far]
+                if type(start.choices[at]) is int:
+                    sizes = [math.floor(far), math.ceil(far), 2 * round(far)]
+                steps += [_moved(start, {at: size}) for size in dict.fromkeys(sizes)]
+        two_steps = [self._two_steps(sorted(active)) for _ in range(TWO_STEPS * bool(active))]
+        again = (1, 2, 4) if aim.last else ()
+        two_steps += [{at: by * times for at, by in aim.last.items()} for times in again]
+        steps += [choices for _ in range(EDITS) for choices in self._edited(aim.drawn)]
+        moved = [_moved(start, step) for step in two_steps]
+        made = remade(self._strategy, [*moved, *steps])
+        yield from self._look(made, way)[0]
+        for step, drawn in zip(two_steps, made, strict=False):
+            if drawn is aim.drawn:
+                aim.last = step
+
+    def _two_steps(self, places: Sequence[int]) -> dict[int, int]:
+        """Return small steps of two choices: both of these places, or one and one close to it."""
+        at = self.random.choice(places)
+        others = [place for place in places if place != at]
+        if not others or self.random.random() < 0.5:
+            others = [at + by for by in (-3, -2, -1, 1, 2, 3)]
+        sizes = [by * self.random.choice((1, 1, 1, 2, 2, 3, 4, 5, 6, 7)) for by in (1, -1)]
+        self.random.shuffle(sizes)
+        same_way = self.random.choice((1, -1))
+        return {at: sizes[0], self.random.choice(others): same_way * sizes[1]}
+
+    def _probes(self, drawn: Drawn) -> Iterator[tuple[int, float, Choices]]:
+        """Yield the choices with single ones changed: which, by how much (0 for texts)."""
+        places = [at for at, choice in enumerate(drawn.choices) if type(choice) is not bool]
+        self.random.shuffle(places)
+        for at in places[:MAX_PROBED]:
+            choice = drawn.choices[at]
+            if type(choice) in (int, float):
+                for by in (1, -1):
+                    yield at, by, _moved(drawn, {at: by})
+            else:
+                options = options_beside(choice, self._constants)
+                for option in self.random.sample(options, min(len(options), 4)):
+                    yield at, 0, (*drawn.choices[:at], option, *drawn.choices[at + 1 :])
+
+    def _edited(self, drawn: Drawn) -> Iterator[Choices]:
+        """Yield the choices after a random edit, if it can be made."""
+        donor = self.random.choice(self.donors)
+        edits = Edits(drawn, donor, self.random.randrange)
+        name = self.random.choice(("drop", "add", "swap", "change", "change", "move"))
+        yield from islice(getattr(edits, name)(), 1)
+
+    def _look(
+        self, values: Sequence[Drawn | None], way: Way | None = None
+    ) -> tuple[list[Drawn], list[float]]:
+        """Return which of the values take new ways, and how far each is from one way."""
+        found: list[dict[Way, float]] = []
+        with self._runner.in_place(self._until):
+            for drawn in values:
+                self._distances.least = {}
+                if drawn is not None:
+                    self._runner.run(drawn.value)
+                found.append(self._distances.least)
+        both = zip(values, found, strict=True)
+        new = [drawn for drawn, at in both if drawn is not None and self._note(drawn, at)]
+        return new, [math.inf if way is None else at.get(way, math.inf) for at in found]
+
+    def _note(self, drawn: Drawn, least: dict[Way, float]) -> bool:
+        is_new = False
+        for way, distance in least.items():
+            if not distance:
+                is_new |= way not in self._taken
+                self._taken.add(way)
+                self._aims.pop(way, None)
+            elif way not in self._taken and math.isfinite(distance):
+                self._seen[way] += 1
+                aim = self._aims.get(way)
+                if aim is None:
+                    aim = self._aims[way] = _Aim(distance, drawn, least=distance)
+                elif distance != aim.distance:
+                    self._varying.add(way)
+                    if distance < aim.distance:
+                        aim.take(distance, drawn)
+                elif self.random.random() < SIDEWAYS:
+                    aim.drawn = drawn
+                if len(aim.starts) < MAX_STARTS:
+                    aim.starts.append((distance, drawn))
+                elif self.random.random() < SIDEWAYS:
+                    aim.starts[self.random.randrange(MAX_STARTS)] = distance, drawn
+        return is_new
+
+
+def _moved(drawn: Drawn, steps: Mapping[int, float]) -> Choices:
+    """Return the choices with some numbers moved."""
+    choices = list(drawn.choices)
+    for at, by in steps.items():
+        if 0 <= at < len(choices) and type(choices[at]) in (int, float):
+            choices[at] += by
+    return tuple(choices)

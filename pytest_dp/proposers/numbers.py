@@ -1,0 +1,233 @@
+"""Stand-ins for numbers and for truths: a value, and a formula for it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partialmethod
+from typing import Any
+
+import numpy as np
+import z3
+
+from pytest_dp.proposers.arrays import of_ufunc
+from pytest_dp.proposers.stand_ins import Operator, Symbolic, plain
+from pytest_dp.proposers.trace import Trace
+
+
+def term(value: Any) -> Any:
+    """A number as a term of z3; None if it is not finite, or none."""
+    if isinstance(value, Number | Truth):
+        return value.term
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, int):
+        return z3.IntVal(int(value))
+    if isinstance(value, float) and math.isfinite(value):
+        return z3.RealVal(str(Fraction(repr(value))))
+    return None
+
+
+def number(trace: Trace, value: Any, formula: Any) -> Any:
+    """A number as a stand-in; plain where it is not finite."""
+    value = value.item() if isinstance(value, np.generic) else value
+    finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return Number(trace, value, formula) if finite else value
+
+
+def _of_floats(a: Any, b: Any) -> bool:
+    return bool(z3.is_real(a) or z3.is_real(b))
+
+
+def _real(a: Any) -> Any:
+    return a if z3.is_real(a) else z3.ToReal(a)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    """The floor of a quotient by a number above 0; None by any other."""
+    if not (z3.is_int_value(b) or z3.is_rational_value(b)) or not z3.is_true(z3.simplify(b > 0)):
+        return None
+    return z3.ToReal(z3.ToInt(_real(a) / _real(b))) if _of_floats(a, b) else a / b
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    quotient = _quotient(a, b)
+    if quotient is None:
+        return None
+    return a - b * quotient if _of_floats(a, b) else a % b
+
+
+def _power(a: Any, b: Any) -> Any:
+    exponent = b.as_long() if z3.is_int_value(b) else 0
+    return math.prod([a] * (exponent - 1), start=a) if 0 < exponent <= 4 else None
+
+
+_ARITHMETIC: dict[str, tuple[Operator, Operator]] = {
+    "add": (operator.add, operator.add),
+    "sub": (operator.sub, operator.sub),
+    "mul": (operator.mul, operator.mul),
+    "truediv": (operator.truediv, lambda a, b: _real(a) / _real(b)),
+    "floordiv": (operator.floordiv, _quotient),
+    "mod": (operator.mod, _remainder),
+    "pow": (operator.pow, _power),
+}
+"""By name, what an operator does with values and with terms; None of terms is no formula."""
+
+
+class _Arithmetic(Symbolic):
+    """Operators of numbers, which truths have as well."""
+
+    __array_priority__ = 1000
+
+    @property
+    def term(self) -> Any:
+        """As a number of z3."""
+        raise NotImplementedError
+
+    def _combined(self, name: str, other: Any, *, left: bool) -> Any:
+        if not _is_number(other):
+            return NotImplemented
+        by, of_terms = _ARITHMETIC[name]
+        values = (self.value, plain(other)) if left else (plain(other), self.value)
+        value, other_term = by(*values), term(other)
+        if other_term is None:
+            return value
+        a, b = (self.term, other_term) if left else (other_term, self.term)
+        if name in ("truediv", "floordiv", "mod") and not left:
+            self.trace.assume(b != 0)
+        formula = of_terms(a, b)
+        if formula is None:
+            self.trace.note(f"{name} of two stand-ins")
+            return value
+        return number(self.trace, value, formula)
+
+    def compared(self, other: Any, by: Operator) -> Any:
+        if not _is_number(other):
+            return NotImplemented
+        held, other_term = bool(by(self.value, plain(other))), term(other)
+        if other_term is None or (by in (operator.eq, operator.ne) and other is self):
+            return held
+        return Truth(self.trace, held, by(self.term, other_term))
+
+    def __neg__(self) -> Any:
+        return number(self.trace, -self.value, -self.term)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return number(self.trace, abs(self.value), z3.If(self.term >= 0, self.term, -self.term))
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        return of_ufunc(ufunc, method, inputs, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        """Attributes of its type, and functions that numpy looks for on objects."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if isinstance(getattr(np, name, None), np.ufunc) and not hasattr(self.value, name):
+            return lambda *args: getattr(np, name)(self.concrete(f"np.{name}"), *args).item()
+        return getattr(self.value, name)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating | np.bool_)
+
+
+for _name in _ARITHMETIC:
+    setattr(
+        _Arithmetic,
+        f"__{_name}__",
+        lambda self, other, name=_name: self._combined(name, other, left=True),
+    )
+    setattr(
+        _Arithmetic,
+        f"__r{_name}__",
+        lambda self, other, name=_name: self._combined(name, other, left=False),
+    )
+
+
+class Number(_Arithmetic):
+    """A whole number, or a float, which is a real number in its formula."""
+
+    def __init__(self, trace: Trace, value: Any, formula: Any) -> None:
+        self.trace, self.value = trace, value
+        self._formula = _real(formula) if isinstance(value, float) else formula
+
+    def __hash__(self) -> int:
+        self.trace.hashed(self._formula, self.value)
+        return hash(self.value)
+
+    @property
+    def term(self) -> Any:
+        return self._formula
+
+    def __bool__(self) -> bool:
+        return self.trace.decide(self._formula != 0, self.value != 0)
+
+    def __converted__(self, kind: type) -> Any:
+        """In a type of Python."""
+        if kind is bool:
+            return bool(self)
+        if kind is float:
+            return number(self.trace, float(self.value), self._formula)
+        return self.__trunc__()
+
+    def _rounded(self, value: Any, to_floor: Callable[[Any], Any]) -> Any:
+        whole = isinstance(self.value, int)
+        return self if whole else number(self.trace, value, to_floor(self._formula))
+
+    def __floor__(self) -> Any:
+        return self._rounded(math.floor(self.value), z3.ToInt)
+
+    def __ceil__(self) -> Any:
+        return self._rounded(math.ceil(self.value), lambda x: -z3.ToInt(-x))
+
+    def __trunc__(self) -> Any:
+        towards = lambda x: z3.If(x >= 0, z3.ToInt(x), -z3.ToInt(-x))  # noqa: E731
+        return self._rounded(math.trunc(self.value), towards)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        value = round(self.value, digits)
+        if digits is None:
+            return self._rounded(value, lambda x: z3.ToInt(x + z3.Q(1, 2)))
+        unit = z3.RealVal(10**digits) if digits >= 0 else z3.Q(1, 10**-digits)
+        nearest = lambda x: z3.ToReal(z3.ToInt(x * unit + z3.Q(1, 2))) / unit  # noqa: E731
+        return self._rounded(value, nearest)
+
+
+class Truth(_Arithmetic):
+    """Whether a condition holds; it is decided only where the mechanism asks."""
+
+    def __init__(self, trace: Trace, held: bool, condition: Any) -> None:
+        self.trace, self.value, self.condition = trace, held, condition
+
+    @property
+    def term(self) -> Any:
+        return z3.If(self.condition, z3.IntVal(1), z3.IntVal(0))
+
+    def __bool__(self) -> bool:
+        return self.trace.decide(self.condition, self.value)
+
+    def __converted__(self, kind: type) -> Any:
+        """In a type of Python."""
+        return bool(self) if kind is bool else number(self.trace, kind(self.value), self.term)
+
+    def _joined(self, other: Any, by: Operator, of_terms: Operator) -> Any:
+        if not isinstance(other, bool | np.bool_):
+            return by(int(self), other)
+        condition = other.condition if isinstance(other, Truth) else z3.BoolVal(bool(other))
+        held = by(self.value, bool(plain(other)))
+        return Truth(self.trace, held, of_terms(self.condition, condition))
+
+    __and__ = partialmethod(_joined, by=operator.and_, of_terms=z3.And)
+    __or__ = partialmethod(_joined, by=operator.or_, of_terms=z3.Or)
+    __xor__ = partialmethod(_joined, by=operator.xor, of_terms=z3.Xor)
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return Truth(self.trace, not self.value, z3.Not(self.condition))

@@ -1,0 +1,340 @@
+"""A pair of inputs as stand-ins that share their variables, and pairs from answers of z3."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, cycle, islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import z3
+
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.data import is_real, key, kind_of, rebuilt, records_of
+from pytest_dp.data.fields import columns_of
+from pytest_dp.data.relations import (
+    AllQueries,
+    OfRecords,
+    OneQuery,
+    Pair,
+    Relation,
+    ReplaceOne,
+    WithParams,
+)
+from pytest_dp.proposers.arrays import array_of
+from pytest_dp.proposers.functions import Rows, sized
+from pytest_dp.proposers.leaves import (
+    Leaf,
+    Record,
+    Seen,
+    Variable,
+    Variables,
+    constants_in,
+    literal,
+)
+from pytest_dp.proposers.solving import Model
+from pytest_dp.proposers.trace import Trace
+
+MAX_SIZE = 300
+"""Records of a dataset whose size is a formula. Larger ones make runs slower."""
+MAX_STARTS = 8
+"""Places of a record that stand-ins take. More take longer; fewer miss later records."""
+
+Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
+"""The pair of a strategy in which some choices are others; None if there is none."""
+
+if TYPE_CHECKING:  # with Hypothesis
+    from pytest_dp.pairs.drawing import Drawn
+
+
+class StagingError(Exception):
+    """Nothing can stand in for an input of this type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How a pair was drawn, and how to draw others."""
+
+    drawn: Drawn
+    redraw: Redraw
+    seen: Mapping[Hashable, Seen]
+    """What the fields of its records were seen to hold."""
+
+
+class Stage:
+    """Stand-ins for a pair.
+
+    `facts` are what D and D' have to fulfil to be neighbours, and inside of the strategy's range;
+    parameters that were `decided` keep these values. `follows` is whether a strategy makes what is
+    expected of other choices; else `distinct` is a pair of other ones, if any. Raises StagingError.
+    """
+
+    def __init__(
+        self,
+        pair: Pair,
+        relation: Relation | None,
+        strategy: Strategy | None,
+        decided: Mapping[str, Any],
+    ) -> None:
+        self.pair, self._relation, self._strategy = pair, relation, strategy
+        made = Variables()
+        self._made = made
+        self._d1 = [made.record(record) for record in _rows(pair.d1)]
+        self._d2 = self._second()
+        self.params = {name: leaf for name, v in pair.params.items() if (leaf := made.leaf(v))}
+        self._size: Variable | None = None
+        self.follows = True
+        self.distinct: Pair | None = None
+        if strategy is None:
+            self._let_length_vary()
+        else:
+            self._match_choices(strategy)
+        self.facts = [*made.facts, *self._neighbours()]
+        self.facts += [fact for variable in made.all for fact in variable.allowed()]
+        for name, values in decided.items():
+            for variable, value in zip(self.params[name].variables, values, strict=True):
+                self.facts.append(variable.formula == literal(value))
+
+    @property
+    def known(self) -> list[Any]:
+        """The conditions that variables have the values that they have."""
+        return [variable.known for variable in self._made.all]
+
+    def params_in(self, formula: Any, model: Model) -> dict[str, list[Any]]:
+        """The values in an answer of those parameters that a formula depends on."""
+        used = constants_in(formula)
+        return {
+            name: [variable.found(model) for variable in leaf.variables]
+            for name, leaf in self.params.items()
+            if any(str(variable.formula) in used for variable in leaf.variables)
+        }
+
+    # Which variables D and D' share
+
+    def _second(self) -> list[Record]:
+        """The records of D': those that D holds as well are the same."""
+        if isinstance(self._relation, OneQuery | AllQueries):
+            return [self._made.record(record) for record in _rows(self.pair.d2)]
+        left: dict[Hashable, list[Record]] = {}
+        for record in self._d1:
+            left.setdefault(key(record.record), []).append(record)
+        shared = (left.get(key(record)) for record in _rows(self.pair.d2))
+        return [
+            same.pop(0) if same else self._made.record(record)
+            for same, record in zip(shared, _rows(self.pair.d2), strict=True)
+        ]
+
+    def _neighbours(self) -> Iterator[Any]:
+        if not isinstance(self._relation, OneQuery | AllQueries):
+            return
+        both = list(zip(_formulas(self._d1), _formulas(self._d2), strict=True))
+        moved = [a != b for a, b in both]
+        for a, b in both:
+            yield z3.And(a - b <= 1, b - a <= 1, a >= 0, b >= 0)
+        yield z3.Or(*moved)
+        if isinstance(self._relation, OneQuery):
+            yield z3.AtMost(*moved, 1)
+
+    def _let_length_vary(self) -> None:
+        relation, d1 = self._relation, self.pair.d1
+        fixed = isinstance(relation, ReplaceOne) or not isinstance(relation, OfRecords)
+        if type(d1) is list and d1 and not fixed and relation.unit is None:  # type: ignore[union-attr]
+            self._size = self._made.length(len(d1))
+            size = self._size.formula
+            self._made.facts += [size >= 1, size <= MAX_SIZE]
+
+    # Choices of a strategy
+
+    def _match_choices(self, strategy: Strategy) -> None:
+        """Find the choices that variables are; others keep their values."""
+        self._let_ranges(strategy)
+        first = [variable for record in self._d1 for variable in record.variables]
+        second = [variable for record in self._d2 for variable in record.variables]
+        params = [variable for leaf in self.params.values() for variable in leaf.variables]
+        parts = strategy.drawn.choices
+        choices = [choice for part in parts for choice in part]
+        ends = list(accumulate(map(len, parts), initial=0))
+        if len(parts) == 2 and params:  # the number of a given pair, and those of parameters
+            sides = []
+            _aligned(params, choices, range(1, len(choices)), set())
+        elif len(parts) > 1:  # those of D, of D', and of parameters
+            sides = [(first, ends[0], ends[1]), (second, ends[1], ends[2])]
+            _aligned(params, choices, range(ends[2], len(choices)), set())
+        else:
+            known = set(map(id, first))
+            _aligned(params[::-1], choices, range(len(choices) - 1, -1, -1), set())  # drawn last
+            rest = [variable for variable in second if id(variable) not in known]
+            sides = [(first, 0, len(choices)), (rest, 0, len(choices))]
+        kept = {id(variable): list(variable.places) for variable in self._made.all}
+        leading = first[0].value if first else None
+        starts = [at for at, choice in enumerate(choices) if _same(choice, leading)]
+        for start in starts[:MAX_STARTS] or [0]:
+            taken = {at for places in kept.values() for at in places}
+            for variable in self._made.all:
+                variable.places = list(kept[id(variable)])
+            for variables, low, high in sides:
+                _aligned(variables, choices, range(max(low, start), high), taken)
+            self.follows = self._follows(strategy)
+            if self.follows:
+                break
+        for variable in self._made.all:
+            if not variable.places:
+                self._made.facts.append(variable.known)
+
+    def _let_ranges(self, strategy: Strategy) -> None:
+        for record in (*self._d1, *self._d2):
+            for name, leaf in record.leaves.items():
+                for variable in leaf.variables:
+                    variable.seen = strategy.seen.get(name, Seen())
+        for name, leaf in self.params.items():
+            for variable in leaf.variables:
+                variable.seen = strategy.seen.get(("with", name), Seen())
+
+    def _follows(self, strategy: Strategy) -> bool:
+        """Whether other choices make the values that are expected; `distinct` is what they make."""
+        new: dict[int, Any] = {}
+        for variable in self._made.all:
+            if variable.places:
+                new[id(variable)] = _another(variable.value, variable.seen, len(new))
+        self.distinct = strategy.redraw(self.pair, self._changes(new))
+        wanted = lambda variable: new.get(id(variable), variable.value)  # noqa: E731
+        return self.distinct is not None and self._makes(self.distinct, wanted)
+
+    def _changes(self, values: Mapping[int, Any]) -> dict[int, Any]:
+        """Return other choices by their numbers, of values by the variables that have them."""
+        return {
+            at: values[id(variable)]
+            for variable in self._made.all
+            if id(variable) in values and not _same(values[id(variable)], variable.value)
+            for at in variable.places
+        }
+
+    def _makes(self, pair: Pair, value_of: Callable[[Variable], Any]) -> bool:
+        """Whether a pair has the values that are expected."""
+        try:
+            d1, d2, params = self._with(value_of)
+        except ValueError:
+            return False
+        return key((_rows(pair.d1), _rows(pair.d2), dict(pair.params))) == key((d1, d2, params))
+
+    # Stand-ins and answers
+
+    def d1(self, trace: Trace) -> Any:
+        return self._stand_in(trace, self.pair.d1, self._d1, 0)
+
+    def d2(self, trace: Trace) -> Any:
+        return self._stand_in(trace, self.pair.d2, self._d2, len(self._d2) - len(self._d1))
+
+    def _stand_in(self, trace: Trace, like: Any, rows: list[Record], more: int) -> Any:
+        values = [record.with_values(lambda leaf: leaf.stand_in(trace)) for record in rows]
+        data = _assembled(like, values)
+        if self._size is not None and isinstance(data, Rows):
+            sized(data, trace, self._size.formula + more)
+        if not self.params:
+            return WithParams(data, self.pair.params) if self.pair.params else data
+        params = {name: leaf.stand_in(trace) for name, leaf in self.params.items()}
+        return WithParams(data, {**self.pair.params, **params})
+
+    def _with(self, value_of: Callable[[Variable], Any]) -> tuple[list[Any], list[Any], Any]:
+        def made(leaf: Leaf) -> Any:
+            return leaf.made(*map(value_of, leaf.variables))
+
+        d1, d2 = ([record.with_values(made) for record in side] for side in (self._d1, self._d2))
+        params = {name: made(leaf) for name, leaf in self.params.items()}
+        return d1, d2, {**self.pair.params, **params}
+
+    def pairs(self, model: Model) -> list[Pair]:
+        """The pairs of an answer; none if it is no pair of neighbours."""
+        try:
+            values = {id(variable): variable.found(model) for variable in self._made.all}
+            value_of: Callable[[Variable], Any] = lambda variable: values[id(variable)]  # noqa: E731
+            if self._strategy is not None:
+                pair = self._strategy.redraw(self.pair, self._changes(values))
+                return [pair] if pair is not None and self._makes(pair, value_of) else []
+            d1, d2, params = self._with(value_of)
+            return list(self._between(d1, d2, params, value_of))
+        except (ClaimError, ValueError, OverflowError):  # such as of a column that cannot hold it
+            return []
+
+    def _between(
+        self, d1: list[Any], d2: list[Any], params: Any, value_of: Callable[[Variable], Any]
+    ) -> Iterator[Pair]:
+        if self._relation is None:
+            yield replace(self.pair, d1=_like(self.pair.d1, d1), d2=_like(self.pair.d2, d2))
+            return
+        size = len(d1) if self._size is None else value_of(self._size)
+        if size != len(d1):
+            longer = rebuilt(self.pair.d1, list(islice(cycle(d1), size)))
+            yield from islice(self._relation.pairs(longer, d2), 2)
+            return
+        made = self._relation.pair(_like(self.pair.d1, d1), _like(self.pair.d2, d2))
+        if made is not None:
+            yield replace(made, params=params)
+
+
+def seen_in(pairs: Sequence[Pair]) -> dict[Hashable, Seen]:
+    """Return what each field of records, and each parameter, was seen to hold."""
+    records = (record for pair in pairs for data in (pair.d1, pair.d2) for record in _rows(data))
+    seen = {name: Seen.of(column.values()) for name, column in columns_of(records).items()}
+    for name in pairs[0].params if pairs else ():
+        seen["with", name] = Seen.of(pair.params.get(name) for pair in pairs)
+    return seen
+
+
+def _rows(data: Any) -> list[Any]:
+    return records_of(data) if kind_of(data) else [data]
+
+
+def _like(data: Any, rows: Sequence[Any]) -> Any:
+    return rebuilt(data, rows) if kind_of(data) else rows[0]
+
+
+def _formulas(records: Sequence[Record]) -> list[Any]:
+    return [variable.formula for record in records for variable in record.variables]
+
+
+def _assembled(like: Any, values: list[Any]) -> Any:
+    """A dataset of the same type that holds stand-ins."""
+    if not kind_of(like):
+        return values[0]
+    if type(like) in (list, tuple):
+        return Rows(values) if type(like) is list else tuple(values)
+    if isinstance(like, np.ndarray) and like.dtype.names is None:
+        return array_of(values) if values else like
+    pandas: Any = sys.modules.get("pandas")
+    if pandas is not None and isinstance(like, pandas.DataFrame):
+        columns = {
+            name: pandas.Series([row[at] for row in values], dtype=object)
+            for at, name in enumerate(like.columns)
+        }
+        return pandas.DataFrame(columns, columns=like.columns)
+    raise StagingError(type(like).__name__)
+
+
+def _same(choice: Any, value: Any) -> bool:
+    return type(choice) is type(value) and bool(choice == value)
+
+
+def _aligned(
+    variables: Sequence[Variable], choices: Sequence[Any], order: range, taken: set[int]
+) -> None:
+    """Give each variable the next choice with its value, in some order."""
+    ahead = order
+    for variable in variables:
+        for place, at in enumerate(ahead):
+            if at not in taken and _same(choices[at], variable.value):
+                variable.places.append(at)
+                ahead = ahead[place + 1 :]
+                taken.add(at)
+                break
+
+
+def _another(value: Any, seen: Seen, number: int) -> Any:
+    """Another value that may be allowed, for each number another one; the same if none is near."""
+    if is_real(value) and not isinstance(value, bool):
+        for other in (value + 1 + number, value - 1 - number):
+            if seen.low <= other <= seen.high:
+                return other
+    return value[:-1] if isinstance(value, str) else value

@@ -1,0 +1,337 @@
+"""The calling convention: which argument of the mechanism takes what."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import traceback
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.basics.arrays import Outputs
+from pytest_dp.basics.errors import CannotRun, ClaimError, MechanismError
+from pytest_dp.claiming.claim import Arguments
+from pytest_dp.data.relations import WithParams
+from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
+from pytest_dp.outputs.outcome import Raised, all_equal
+from pytest_dp.running import reuse
+from pytest_dp.running.copies import CannotCopy, Pristine
+from pytest_dp.running.generators import NO_GENERATORS, Captured, find
+
+MIN_ROWS = 16
+"""Draws of a call that show whether noise is shared, at least. Fewer: chance looks like it; more:
+small calls are not looked at."""
+CHECK_CALLS = 8
+"""Further calls that decide whether noise is shared. More take longer; fewer: chance decides."""
+CHECK_ROWS = 64
+"""Draws of each of these calls. More take longer; fewer: chance decides."""
+MAX_LOOKED = 1_000
+"""Draws after which large calls are not looked at again. More take longer; fewer: noise that is
+shared late is not seen."""
+
+
+@dataclass(slots=True)
+class Made:
+    """How many runs of a mechanism and its copies were made, for whatever purpose."""
+
+    runs: int = 0
+    looks: int = 0
+    """How often calls were looked at again, as rows seemed to share their noise."""
+    constant: int = 0
+    """The same, as rows were all equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A mechanism with everything but its data, its generator and the number of draws."""
+
+    mechanism: Callable[..., Any]
+    params: dict[str, Any]
+    """Further keyword arguments."""
+    rng: str | None = None
+    """Parameter that takes a generator; None if the mechanism has none."""
+    size: str | None = None
+    """Parameter that takes the number of draws; None for one draw a call."""
+    input: Callable[[], Any] | None = None
+    """Gives a fresh input for every run, for mechanisms that change it."""
+    pristine: Pristine | None = None
+    """Of the mechanism and its params; None where it is not to be copied."""
+    captured: Captured = NO_GENERATORS
+    """The generators in the mechanism and its params."""
+    made: Made = field(default_factory=Made, compare=False)
+
+    def of(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
+        """Return the same call of another mechanism, with the generators that it captured."""
+        captured = find(mechanism, params)
+        return replace(self, mechanism=mechanism, params=params, captured=captured)
+
+    def manner(self) -> tuple[str, dict[str, Any], str | None, str | None]:
+        """All but the mechanism itself, or the object that it is a method of."""
+        method = self.mechanism.__name__ if isinstance(self.mechanism, types.MethodType) else ""
+        return method, self.params, self.rng, self.size
+
+    def in_manner(
+        self, method: str, params: dict[str, Any], rng: str | None, size: str | None
+    ) -> Call:
+        """A call of the same mechanism, or another method of its object, in another manner."""
+        mechanism: Any = self.mechanism
+        mechanism = getattr(mechanism.__self__, method) if method else mechanism
+        return replace(self, rng=rng, size=size).of(mechanism, params)
+
+    def copied(self, *inputs: Any) -> tuple[Call, list[Any]]:
+        """A copy of the mechanism that was never run, and inputs that go with it.
+
+        Raises CannotCopy if there is none.
+        """
+        copied, data = self.copy_alone(*inputs)
+        return self.of(copied.mechanism, copied.params), data
+
+    def copy_alone(self, *inputs: Any) -> tuple[Call, list[Any]]:
+        """Copy without looking for generators in the mechanism: for runs that need no seed."""
+        if self.pristine is None:
+            raise CannotCopy("is not to be copied")
+        (mechanism, params), data = self.pristine.fresh(*inputs)
+        return replace(self, mechanism=mechanism, params=params), data
+
+    def spare(self, data: Any) -> tuple[Call, Any]:
+        """A copy that stays, to look at some runs again, with an input that goes with it."""
+        assert self.pristine is not None
+        (mechanism, params), data = self.pristine.spare(data)
+        if self.captured.generators:
+            return self.of(mechanism, params), data
+        return replace(self, mechanism=mechanism, params=params), data
+
+    def draw(
+        self,
+        data: Any,
+        count: int,
+        generator: np.random.Generator,
+        before: Callable[[int], None] | None = None,
+    ) -> Outputs:
+        """`count` outputs on `data`: a list, or an array whose first axis is samples.
+
+        Where there is one draw a call, `before` is called ahead of each, with its number.
+        """
+        keywords = self._keywords(generator)
+        if self.size is not None:
+            outputs = self._draw_vectorized(data, count, keywords)
+            self._refuse_shared_noise(data, outputs, keywords)
+            return outputs
+        run_once = self._called(data, keywords)
+        if self.input is not None:
+            fresh = self.input
+            run_once = lambda: self._called(fresh(), keywords)()  # noqa: E731
+        outputs = self._collect(run_once, min(count, 1), before)
+        if any(map(holds_iterator, outputs)):
+            outputs = [read_out(outputs[0])]
+            outputs = self._collect(lambda: read_out(run_once()), count, before, outputs)
+        else:
+            outputs = self._collect(run_once, count, before, outputs)
+            if any(map(is_iterator, set(map(type, outputs)))):  # what later runs gave is used up
+                outputs = self._collect(lambda: read_out(run_once()), count, before)
+        if reuse.is_reused(outputs):
+            outputs = self._collect(lambda: copy.deepcopy(run_once()), count, before)
+        return outputs
+
+    def one(self, data: Any, generator: np.random.Generator) -> Any:
+        """One output; of a vectorised call that is asked for one, unchecked."""
+        (output,) = (self.draw if self.size is None else self.rows)(data, 1, generator)
+        return output
+
+    def rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
+        """The outputs of one vectorised call, unchecked."""
+        return self._draw_vectorized(data, count, self._keywords(generator))
+
+    def _called(self, data: Any, keywords: dict[str, Any]) -> Callable[[], Any]:
+        """A call of the mechanism, with the parameters that come with the input, if any do."""
+        if isinstance(data, WithParams):
+            return partial(self.mechanism, data.data, **{**keywords, **data.params})
+        return partial(self.mechanism, data, **keywords)
+
+    def _fresh_input(self, data: Any) -> Any:
+        return data if self.input is None else self.input()
+
+    def _keywords(self, generator: np.random.Generator) -> dict[str, Any]:
+        return {**self.params, self.rng: generator} if self.rng else dict(self.params)
+
+    def _collect(
+        self,
+        run_once: Callable[[], Any],
+        count: int,
+        before: Callable[[int], None] | None,
+        so_far: Sequence[Any] = (),
+    ) -> list[Any]:
+        outputs = [*so_far]
+        self.made.runs += count - len(outputs)
+        append = outputs.append
+        while len(outputs) < count:
+            try:
+                for run in range(len(outputs), count):
+                    if before is not None:
+                        before(run)
+                    append(run_once())
+            except BaseException as error:
+                if _ends_all(error):
+                    raise
+                trace = "" if outputs else _trace(error)
+                append(Raised.of(error, trace))  # an output like any other
+        return outputs
+
+    def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
+        keywords[self.size or ""] = count
+        self.made.runs += count
+        try:
+            outputs = self._called(self._fresh_input(data), keywords)()
+        except BaseException as error:
+            if _ends_all(error):
+                raise
+            raise MechanismError(
+                f"The vectorised mechanism raised {type(error).__name__} when asked for "
+                f"{self.size}={count}:\n{_trace(error)}"
+            ) from None
+        # A copy: the next call may reuse the memory.
+        if isinstance(outputs, list | tuple):
+            outputs = [np.array(o) if isinstance(o, np.ndarray) else o for o in outputs]
+            if outputs and any(
+                isinstance(value, np.ndarray) for value in reuse.mutable_parts(outputs[0])
+            ):
+                outputs = copy.deepcopy(outputs)
+        else:
+            outputs = np.array(outputs)
+        single = isinstance(outputs, np.ndarray) and outputs.ndim == 0
+        if single or len(outputs) != count:
+            got = "a single value" if single else f"{len(outputs)} outputs"
+            raise ClaimError(
+                f"vectorized={self.size!r}: the mechanism returned {got} for {self.size}={count}. "
+                f"It must return {count} independent outputs along the first axis; leave "
+                "vectorized out if it makes one draw a call."
+            )
+        return outputs  # type: ignore[no-any-return]
+
+    def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
+        count = len(outputs)
+        if count < MIN_ROWS:
+            return
+        equal = all_equal(outputs)
+        if equal:
+            if self.made.constant >= 2:
+                return
+        elif count > MAX_LOOKED < self.made.runs or not reuse.look_shared(
+            reuse.keys(outputs), self.made.looks
+        ):
+            return
+        # By what further calls return, as these were what raised the suspicion.
+        self.made.runs += CHECK_CALLS * CHECK_ROWS
+        calls = [
+            self._called(self._fresh_input(data), {**keywords, self.size or "": CHECK_ROWS})()
+            for _ in range(CHECK_CALLS)
+        ]
+        if equal:
+            shared = all(map(all_equal, calls)) and not all_equal([call[0] for call in calls])
+        else:
+            shared = reuse.are_shared([reuse.keys(call) for call in calls])
+        self.made.constant += equal
+        self.made.looks += not equal
+        if shared:
+            how = f"all {count} outputs" if equal else "outputs"
+            raise ClaimError(
+                f"vectorized={self.size!r}: {how} of one call are the same, or mirror each other, "
+                "and they differ between calls, so the draws of a call share their noise. Draw "
+                f"noise of shape ({self.size}, ...)."
+            )
+
+
+def _checked_name(mechanism: Any) -> str:
+    """The name of what a claim is on, which must be a plain function."""
+    if not callable(mechanism):
+        raise ClaimError(f"The mechanism is {mechanism!r}, which is not callable. Give a function.")
+    name: str = getattr(mechanism, "__name__", repr(mechanism))
+    inner = inspect.unwrap(mechanism)
+    if inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner):
+        raise ClaimError(f"{name} is async. Write a plain function that runs it: asyncio.run(...).")
+    return name
+
+
+def _has_open_keywords(signature: inspect.Signature) -> bool:
+    return any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+
+
+def _takes(signature: inspect.Signature, parameter: str) -> bool:
+    """Return whether a mechanism can be called with a keyword of this name."""
+    declared = signature.parameters.get(parameter)
+    by_keyword = declared is not None and declared.kind is not declared.POSITIONAL_ONLY
+    return by_keyword or _has_open_keywords(signature)
+
+
+def _generator_parameter(
+    signature: inspect.Signature, arguments: Arguments, written: str
+) -> str | None:
+    """The parameter that takes a random generator, if the claim gives it nothing else.
+
+    One of another name than the usual `rng` was asked for: it must be there.
+    """
+    name, usual = arguments.rng, arguments.rng == "rng"
+    if name in {*arguments.params, *arguments.drawn}:
+        return None
+    if name in signature.parameters:
+        return name
+    if _has_open_keywords(signature):
+        return None if usual else name
+    if not usual:
+        raise ClaimError(f"rng={name!r}, but the mechanism is {written}: no such parameter.")
+    return None
+
+
+def prepare(mechanism: Any, arguments: Arguments) -> Call:
+    """Check that the claim fits the mechanism's signature.
+
+    Raises ClaimError if it is not a plain function of the data with the parameters that the claim
+    names.
+    """
+    name = _checked_name(mechanism)
+    params = dict(arguments.params)
+    try:
+        signature = inspect.signature(mechanism)
+    except (TypeError, ValueError):
+        return Call(mechanism, params, None, arguments.vectorized)
+    written = f"{name}{signature}"
+    for parameter in (*params, *arguments.drawn):
+        if not _takes(signature, parameter):
+            raise ClaimError(f"params has {parameter!r}, but the mechanism is {written}.")
+    if arguments.vectorized and not _takes(signature, arguments.vectorized):
+        raise ClaimError(
+            f"vectorized={arguments.vectorized!r}, but the mechanism is {written}: it has no such "
+            "parameter to take the number of draws."
+        )
+    rng = _generator_parameter(signature, arguments, written)
+    passed = [*arguments.drawn, *filter(None, (rng, arguments.vectorized))]
+    keywords = {**params, **dict.fromkeys(passed)}
+    try:
+        signature.bind(object(), **keywords)
+    except TypeError as error:
+        raise ClaimError(
+            f"The mechanism is {written}, but a claim calls it as "
+            f"{name}(data{''.join(f', {key}=...' for key in keywords)}): {error}. Its first "
+            "parameter takes the data; give the others in params={...}, or, if one takes a random "
+            "generator, name it: rng='generator'."
+        ) from None
+    return Call(mechanism, params, rng, arguments.vectorized)
+
+
+def _ends_all(error: BaseException) -> bool:
+    """Return whether an error ends all runs: an alarm, or that there can be no run."""
+    return not isinstance(error, Exception | SystemExit) or isinstance(error, CannotRun)
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback from the mechanism inward, without the frames that called it."""
+    inner: TracebackType | None = error.__traceback__
+    while inner is not None and inner.tb_frame.f_code.co_filename == __file__ and inner.tb_next:
+        inner = inner.tb_next
+    return "".join(traceback.format_exception(type(error), error, inner)).rstrip()

@@ -1,0 +1,361 @@
+"""Copies of a mechanism as it was before its first run, for trials.
+
+A mechanism may keep something from run to run: noise in a buffer, answers in a cache. Whatever is
+run with repeated random numbers, or with none, therefore runs on a copy that is thrown away; what
+is audited only ever sees random numbers that are new. A copy shares nothing with the original that
+a run could change: functions, classes and modules come with the variables that are used, caches of
+`functools` start empty. Only libraries, which keep no noise, are shared.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import importlib
+import inspect
+import io
+import os
+import pickle
+import random
+import threading
+import types
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.basics.reach import is_bound, names_in
+from pytest_dp.basics.whose_code import is_library
+from pytest_dp.running.modules import NUMPY, PYTHONS, current_instrument
+from pytest_dp.running.pickling import Pickler, class_by_value
+from pytest_dp.running.requests import KINDS, Source
+from pytest_dp.running.stand_ins import stand_in
+
+MAX_STATE_BYTES = 2**26
+"""Bytes that a mechanism may hold to be copied. More take memory and time; fewer: its state is not
+reset."""
+MAX_FUNCTIONS = 3_000
+"""Functions that a mechanism may reach to be copied. More take longer; fewer: its state is not
+reset."""
+
+_FRAMEWORKS = frozenset(
+    ["cloudpickle", "torch", "jax", "jaxlib", "tensorflow", "keras", "numba", "polars", "pyarrow"]
+)
+_IMPORTS = dis.opmap["IMPORT_NAME"]
+_SOURCES = {"np.random": np.random.mtrand._rand, "random": random._inst}  # noqa: SLF001
+_GLOBALS = {source.name: source for source in (NUMPY, PYTHONS)}
+_NAMES_OF_SOURCES = {id(source): name for name, source in _SOURCES.items()}
+_LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
+
+
+class CannotCopy(Exception):  # noqa: N818  a way out, not an error
+    """A mechanism cannot be copied; the message says why."""
+
+
+class Pristine:
+    """An object as it is now, to be copied later: a mechanism with its parameters.
+
+    `reason` says why it cannot be copied, and is empty if it can. `reads` says whether it has
+    any value beside code, which may have been drawn when it was made.
+    """
+
+    def __init__(self, obj: Any) -> None:
+        self.reason, self._written, self.reads = "", b"", False
+        self._classes: list[type] = []
+        self._spare: tuple[Any, list[type]] | None = None
+        names: frozenset[str] = frozenset()
+        try:
+            while not self._written:
+                copier = _Copier(names)
+                copier.dump((obj, copier.classes))  # which is filled by the time it is written
+                names = copier.names
+                self.reads = copier.reads
+                if copier.is_complete():
+                    self._written, self._classes = copier.written(), copier.classes
+            self.fresh()
+        except Exception as error:  # whatever pickling raises
+            self.reason = _cannot(error)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return len(self._written)
+
+    @property
+    def content(self) -> bytes:
+        """The object in writing: the same as long as nothing in it changes."""
+        return self._written
+
+    @classmethod
+    def refused(cls, reason: str) -> Pristine:
+        """Make the snapshot of an object that is not to be copied, for this reason."""
+        pristine = cls(None)
+        pristine.reason = reason
+        return pristine
+
+    def __getstate__(self) -> Any:
+        return self._written, self._classes, self.reason, self.reads
+
+    def __setstate__(self, state: Any) -> None:
+        self._written, self._classes, self.reason, self.reads = state
+        self._spare = None
+
+    def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
+        """A new copy, and inputs in which instances of copied classes are of the same classes.
+
+        Raises CannotCopy if there can be none.
+        """
+        obj, classes = self._copy()
+        return obj, [self._translated(data, classes) for data in inputs]
+
+    def spare(self, data: Any) -> tuple[Any, Any]:
+        """Return the inputs with a copy of the object that is made once in each process."""
+        if self._spare is None:
+            self._spare = self._copy()
+        obj, classes = self._spare
+        return obj, self._translated(data, classes)
+
+    def _copy(self) -> tuple[Any, list[type]]:
+        if self.reason:
+            raise CannotCopy(self.reason)
+        try:
+            return pickle.loads(self._written)  # type: ignore[no-any-return]  # written here
+        except Exception as error:
+            raise CannotCopy(_cannot(error)) from None
+
+    def _translated(self, data: Any, classes: list[type]) -> Any:
+        if not self._classes:
+            return data
+        try:
+            return _Translated(self._classes, classes).of(data)
+        except Exception as error:
+            raise CannotCopy(_cannot(error)) from None
+
+
+def _cannot(error: Exception) -> str:
+    if isinstance(error, CannotCopy):
+        return str(error)
+    line = str(error).strip().partition("\n")[0]
+    return f"it cannot be copied ({type(error).__name__}: {line})"
+
+
+class Bounded(io.BytesIO):
+    """A file in memory that refuses to grow without end."""
+
+    def write(self, data: Any, /) -> int:
+        if self.tell() > MAX_STATE_BYTES:
+            raise CannotCopy(f"it holds more than {(MAX_STATE_BYTES) // 1_000_000} MB")
+        return super().write(data)
+
+
+class _Copier(Pickler):
+    """Pickles code of users by value, with the module variables whose names it mentions."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._file = Bounded()
+        super().__init__(self._file, pickle.HIGHEST_PROTOCOL)
+        self.names = names
+        self.classes: list[type] = []
+        self._modules: list[tuple[types.ModuleType, frozenset[str]]] = []
+        self._functions = 0
+        self.reads = False
+
+    def written(self) -> bytes:
+        return self._file.getvalue()
+
+    def is_complete(self) -> bool:
+        """Return whether all functions name only such variables of modules as were copied."""
+        return all(self._used(module) == copied for module, copied in self._modules)
+
+    def _used(self, module: types.ModuleType) -> frozenset[str]:
+        return self.names & vars(module).keys()
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, types.FunctionType):
+            if _is_shared(obj.__module__):
+                return super().reducer_override(obj)
+            self._look_at(obj)
+            return self._dynamic_function_reduce(obj)
+        if isinstance(obj, type):
+            if _is_shared(obj.__module__) or _is_compiled(obj):
+                return super().reducer_override(obj)
+            self.classes.append(obj)
+            self._look_for_values(*vars(obj).values())
+            self._count()
+            return _as_new_class(class_by_value(obj))
+        if isinstance(obj, types.ModuleType):
+            if _is_shared(obj.__name__):
+                return super().reducer_override(obj)
+            used = self._used(obj)
+            self._modules.append((obj, used))
+            variables = {name: vars(obj)[name] for name in sorted(used)}
+            self._look_for_values(*variables.values())
+            return _module, (obj.__name__,), variables
+        return self._reduced_object(obj)
+
+    def _reduced_object(self, obj: Any) -> Any:
+        self.reads |= not is_library(type(obj).__module__)
+        if isinstance(obj, functools._lru_cache_wrapper):  # noqa: SLF001
+            parameters = obj.cache_parameters()
+            return (
+                _cache,
+                (parameters["maxsize"], parameters["typed"]),
+                obj.__wrapped__,
+                None,
+                None,
+                _set_wrapped,
+            )
+        if id(obj) in _NAMES_OF_SOURCES:
+            return _source, (_NAMES_OF_SOURCES[id(obj)],)
+        if type(obj) in KINDS[:3]:
+            make, arguments, *state = obj.__reduce__()
+            return _generator, (KINDS.index(type(obj)), make, arguments, *state)
+        if isinstance(getattr(obj, "__self__", None), KINDS):  # as in "from random import gauss"
+            return getattr, (obj.__self__, obj.__name__)
+        if obj is os.urandom:  # by the name under which it may be replaced
+            return getattr, (os, "urandom")
+        if type(obj) is random.SystemRandom:
+            return random.SystemRandom, ()
+        if type(obj) is object:  # a sentinel: all that it has is that it is the same
+            return _sentinel, (_SENTINELS.setdefault(id(obj), (id(obj), obj))[0],)
+        if type(obj) in _LOCKS:
+            return _LOCKS[type(obj)], ()
+        return super().reducer_override(obj)
+
+    def _look_at(self, function: types.FunctionType) -> None:
+        code = function.__code__
+        cells = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
+        used = [function.__globals__.get(name) for name in code.co_names]
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        self._look_for_values(*cells, *used, *defaults, *vars(function).values())
+        self.names |= names_in(code)
+        self._count()
+        for name in _imports_of(code):
+            if _is_shared(name):
+                continue
+            raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
+
+    def _look_for_values(self, *values: Any) -> None:
+        self.reads |= not all(v is None or callable(v) or inspect.ismodule(v) for v in values)
+
+    def _count(self) -> None:
+        self._functions += 1
+        if self._functions > MAX_FUNCTIONS:
+            raise CannotCopy(f"it reaches more than {(MAX_FUNCTIONS):,} functions")
+
+
+def _is_shared(module: str | None) -> bool:
+    root = (module or "").partition(".")[0]
+    return root in _FRAMEWORKS or (is_library(module) and root != "test")
+
+
+def _is_compiled(cls: type) -> bool:
+    heap = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+    return not cls.__flags__ & heap or any(
+        isinstance(value, types.MethodDescriptorType) for value in vars(cls).values()
+    )
+
+
+def _imports_of(code: types.CodeType) -> list[str]:
+    """List the modules that a function imports while it runs; relative ones with their dots."""
+    names = []
+    if _IMPORTS in code.co_code[::2]:
+        level = 0
+        for step in dis.get_instructions(code):
+            if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and isinstance(step.argval, int):
+                level = step.argval
+            elif step.opname == "IMPORT_NAME":
+                names.append("." * level + step.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names += _imports_of(constant)
+    return names
+
+
+def _as_new_class(reduced: Any) -> Any:
+    """Without the number by which cloudpickle would find the class itself in this process."""
+    make, arguments, *rest = reduced
+    return make, (*arguments[:-2], None, arguments[-1]), *rest
+
+
+_SENTINELS: dict[int, tuple[int, object]] = {}
+
+
+def _sentinel(number: int) -> object:
+    return _SENTINELS.setdefault(number, (number, object()))[1]  # another one in other processes
+
+
+def _source(name: str) -> Any:
+    instrument = current_instrument()
+    return stand_in(instrument, _GLOBALS[name]) if instrument else _SOURCES[name]
+
+
+def _generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
+    """A generator that the mechanism keeps, or what stands for it."""
+    instrument = current_instrument()
+    if instrument:
+        return stand_in(instrument, Source("its generator", KINDS[kind]))
+    generator = make(*arguments)
+    if state is not None:
+        generator.__setstate__(state)
+    return generator
+
+
+def _module(name: str) -> types.ModuleType:
+    """A module that looks up what it does not have in the one of that name."""
+    copied = types.ModuleType(name)
+    vars(copied)["__getattr__"] = functools.partial(getattr, importlib.import_module(name))
+    return copied
+
+
+class _Late:
+    """Stands for a function that is set later, as it may refer to the cache around it."""
+
+    function: Any = None
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.function(*args, **keywords)
+
+
+def _cache(maxsize: int | None, typed: bool) -> Any:
+    return functools.lru_cache(maxsize, typed)(_Late())
+
+
+def _set_wrapped(cache: Any, function: Any) -> None:
+    cache.__wrapped__.function = function
+    functools.update_wrapper(cache, function)
+
+
+class _Translated:
+    """Objects of copied classes, in place of those of the originals."""
+
+    def __init__(self, originals: list[type], copies: list[type]) -> None:
+        self._numbers = {id(cls): number for number, cls in enumerate(originals)}
+        self._copies = copies
+
+    def of(self, data: Any) -> Any:
+        file = io.BytesIO()
+        _WithNumbers(file, self._numbers).dump(data)
+        file.seek(0)
+        return _WithCopies(file, self._copies).load()
+
+
+class _WithNumbers(Pickler):
+    """Writes the numbers of classes instead of the classes."""
+
+    def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._numbers = numbers
+
+    def persistent_id(self, obj: Any) -> int | None:
+        return self._numbers.get(id(obj))
+
+
+class _WithCopies(pickle.Unpickler):
+    """Reads the classes that have these numbers now."""
+
+    def __init__(self, file: io.BytesIO, copies: list[type]) -> None:
+        super().__init__(file)
+        self._copies = copies
+
+    def persistent_load(self, number: int) -> type:
+        return self._copies[number]

@@ -1,0 +1,186 @@
+"""Deadlines that also interrupt a mechanism that never returns, or a long computation.
+
+Where alarms can be set (see `alarm`); elsewhere a deadline is only seen between runs.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import math
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from pytest_dp.basics import clocks
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.running.alarm import HUNG_SECONDS, Alarm, TimeUp, compute_interruptibly, is_free
+from pytest_dp.running.supervisor import supervise
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEFAULT_SECONDS = 60.0
+"""Seconds of functions whose user gives none: the default of audits."""
+STEPS_OF_FULL_TIME = 2.0
+"""How many times `max_seconds` what an estimate does may take: what is known without samples, and
+an audit. With fewer, slow mechanisms look as if they hung."""
+
+
+class OutOfTime(Exception):  # noqa: N818  a way out, not an error
+    """The deadline has passed; `stack` shows where the mechanism was if it hung."""
+
+    def __init__(self, stack: str = "") -> None:
+        super().__init__(stack)
+        self.stack = stack
+
+
+class Deadline:
+    """An effort after which no more work is begun, and one at which it is interrupted.
+
+    It is `seconds` from when the stopwatch was started, which is now by default, and a run that is
+    under way is interrupted `last` seconds from then, which is the same by default. `allowed` is
+    what the work was given in all, if it started earlier.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        last: float | None = None,
+        allowed: float | None = None,
+        watch: clocks.Stopwatch | None = None,
+    ) -> None:
+        self._watch = clocks.Stopwatch() if watch is None else watch
+        self.allowed = seconds if allowed is None else allowed
+        self._at, self._last = seconds, seconds if last is None else last
+
+    def spent(self) -> float:
+        """Seconds of effort since the stopwatch was started."""
+        return self._watch.spent()
+
+    def remaining(self) -> float:
+        """Seconds left to begin work; negative once the deadline has passed."""
+        return self._at - self.spent()
+
+    def to_the_last(self) -> float:
+        """Seconds until whatever still runs is interrupted."""
+        return self._last - self.spent()
+
+    def sooner(self, share: float) -> Deadline:
+        """After `share` of this time no more work is begun; what is under way may go on."""
+        at = self._last - (1 - share) * self.allowed if self.allowed < math.inf else math.inf
+        return Deadline(at, self._last, self.allowed, self._watch)
+
+
+@contextmanager
+def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[None]:
+    """Raise `OutOfTime` in the middle of a mechanism's run once the deadline has passed.
+
+    Works in the main thread where the system has interval timers and nobody else uses them;
+    elsewhere the deadline is only seen between runs. The exception carries the mechanism's stack
+    if the run that was interrupted looks hung, not just slow.
+    """
+    if not is_free():
+        yield
+        return
+    with Alarm(deadline.to_the_last, deadline.allowed, in_runs=True).set() as raised:
+        entered, on_interrupt = deadline.spent(), _signal.getsignal(signal.SIGINT)
+        try:
+            yield
+        except TimeUp:
+            pass
+        except Exception:  # native code has made another exception of it
+            if not raised:
+                raise
+        if raised:
+            Alarm.stop()
+            if on_interrupt is not None:  # as asyncio.run would have, given time; by C, as Python
+                _signal.signal(signal.SIGINT, on_interrupt)  # writes down what the old one holds
+            up = raised[0]
+            is_hung = not (up.computing or up.waited) and _is_hung(
+                up, entered, deadline, seconds_a_run
+            )
+            raise OutOfTime(up.stack if is_hung else "") from None
+
+
+@contextmanager
+def interrupt_if_hung(deadline: Deadline) -> Iterator[None]:
+    """Raise `OutOfTime` where code of somebody else hangs, wherever we have called it.
+
+    Such as a `__repr__` of what a mechanism returned, or a module that is imported. One call is
+    interrupted that began before the deadline, and so long ago that it hangs; what takes its time
+    is bounded where it is done. Works where `interruptible` does, which can be used in it.
+    """
+    if not is_free():
+        yield
+        return
+    with Alarm(deadline.to_the_last, deadline.allowed, in_runs=False).set():
+        try:
+            yield
+        except TimeUp as up:
+            Alarm.stop()
+            raise OutOfTime(up.stack) from None
+
+
+@contextmanager
+def ended_if_native(name: str, max_seconds: float) -> Iterator[None]:
+    """End this process where native code does not return, long after the deadline.
+
+    Works where `interrupt_if_hung` does, which has to be used in it: its alarms tell that Python
+    still runs.
+    """
+    if not is_free():
+        yield
+        return
+    with supervise(name, max_seconds):
+        yield
+
+
+def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function of a mechanism that ends where native code of it does not return.
+
+    The limit is the keyword `max_seconds`. Where Python code hangs, MechanismError is raised.
+    """
+
+    @wraps(function)
+    def watched(*args: P.args, **keywords: P.kwargs) -> T:
+        seconds = keywords.get("max_seconds", DEFAULT_SECONDS)
+        if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+            return function(*args, **keywords)  # which refuses it, or has no limit
+        mechanism = args[0] if args else keywords.get("mechanism")
+        name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
+        deadline = Deadline(STEPS_OF_FULL_TIME * seconds)
+        try:
+            with ended_if_native(name, seconds), interrupt_if_hung(deadline):
+                return function(*args, **keywords)
+        except OutOfTime as out:
+            raise MechanismError(
+                f"{name} hangs: it did not end within {STEPS_OF_FULL_TIME:g} times "
+                f"max_seconds={seconds:g}. It was here:\n{out.stack}"
+            ) from None
+
+    return watched
+
+
+def _is_hung(up: TimeUp, entered: float, deadline: Deadline, seconds_a_run: float | None) -> bool:
+    """Return whether the run that was interrupted hangs, rather than being slow.
+
+    A run hangs if it took seconds, and many times what runs usually take.
+    """
+    usual = seconds_a_run or 0.0
+    stuck = deadline.spent() - entered - up.in_draw * usual
+    long = max(min(HUNG_SECONDS, 0.3 * deadline.allowed), 50 * usual)
+    return stuck > long and (usual > 0 or not up.in_draw)
+
+
+def within(seconds: float, compute: Callable[[], T]) -> T:
+    """The outcome of a computation, which is interrupted after so many seconds if possible.
+
+    It should change nothing that is used afterwards, or all at once and at its end. Raises
+    OutOfTime if it takes longer, or if there was no time to begin with.
+    """
+    if seconds <= 0:
+        raise OutOfTime
+    with interruptible(Deadline(seconds), None):
+        return compute_interruptibly(compute)

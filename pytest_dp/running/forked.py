@@ -1,0 +1,373 @@
+"""Runs of a mechanism in processes that were forked before its first run.
+
+Not everything can be copied: connections, generators in mid-course, memory of compiled code; nor is
+all that a mechanism uses: copies share libraries. A forked process has all of it, as it was. So a
+process is forked before a mechanism is run for the first time, and waits; whatever it forks in its
+turn starts afresh.
+
+Forked processes hold none of the sockets and pipes that were open before: a mechanism that used
+them there would take answers from the original. It raises instead.
+
+What an audit leaves in a mechanism, such as answers in a cache, is there when the next one begins.
+A verdict must not depend on that: the first state of a mechanism in this process is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import socket
+import stat
+import sys
+import types
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+from pytest_dp.basics import clocks
+from pytest_dp.basics.arrays import Outputs, join_outputs
+from pytest_dp.basics.clocks import since_1970
+from pytest_dp.basics.reach import GENERATORS
+from pytest_dp.running.alarm import HUNG_SECONDS
+from pytest_dp.running.calling import Call
+from pytest_dp.running.chunks import Chunk, Input, pickle_data
+from pytest_dp.running.copies import CannotCopy, Pristine
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generators import reseed
+from pytest_dp.running.opened_files import record_opened_files
+from pytest_dp.running.runner import Runner
+from pytest_dp.running.streams import Purpose, stream
+
+MAX_STARTS = 24
+"""Processes that start afresh to confirm a violation. More take longer; fewer miss what differs."""
+MAX_WAITING = 4
+"""Processes that wait for further audits of a mechanism. More take memory; fewer start anew."""
+MAX_WAITING_BYTES = 1_000_000
+"""Bytes of a mechanism whose process waits. More take memory; fewer start anew."""
+POLL_SECONDS = 0.1
+"""Seconds between two looks at a pipe. More: alarms may find it hanging; fewer take longer."""
+
+HANGS = "it does not return in a process that was forked, as where it waits for a thread"
+STANDARD = range(3)
+"""Input, output and errors."""
+TASKS = Path("/proc/self/task")
+"""Where Linux lists the threads of this process."""
+SAFE_THREADS = {"jemalloc_bg_thd"}
+"""Threads that a library makes anew in each process that is forked: the allocator jemalloc's."""
+
+
+def foreign_threads() -> int:
+    """Count the threads of this process that Python did not make.
+
+    A process that is forked lacks them, and waits for them for ever: those of polars, OpenMP and
+    torch. Count them after a fork: OpenBLAS ends its own ahead of one, and starts them again.
+    """
+    names = []
+    for task in TASKS.iterdir():
+        with suppress(OSError):  # it has ended meanwhile
+            names.append((task / "comm").read_text().strip())
+    others = [name for name in names if name not in SAFE_THREADS]
+    return max(len(others) - len(sys._current_frames()), 0)  # noqa: SLF001  it is documented
+
+
+class Starts(Protocol):
+    """Processes that have made a mechanism and never ran it: `Origin` says what each part is."""
+
+    reason: str
+    files: set[str]
+
+    def starts(self) -> int:
+        """Return how many processes are worth their cost."""
+
+    def run(
+        self,
+        call: Call,
+        runner: Runner,
+        works: list[tuple[Input, list[Chunk]]],
+        deadline: Deadline,
+        seconds: float,
+        *,
+        seeds_all: bool = True,
+    ) -> list[Outputs]:
+        """Return outputs of a process in which the mechanism was never run."""
+
+    def close(self) -> None:
+        """End what nobody needs any more."""
+
+
+class Origin:
+    """A process as it is now, which later forks others; close it when it is not needed any more.
+
+    `reason` says why nothing can be run in such processes, and is empty if it can. `lacks_threads`
+    is whether libraries have threads in the original, for which a forked process may wait for ever:
+    then it is asked only where nothing else can be. `files` is what the mechanism opened in them to
+    read: files are no part of a process.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self.reason, self._process, self._owner = "", 0, os.getpid()
+        self.lacks_threads = False
+        self.files: set[str] = set()
+        if not hasattr(os, "fork") or not TASKS.exists():
+            self.reason = "this system cannot fork processes safely"
+            return
+        self._pipe, other = Pipe()
+        try:
+            with warnings.catch_warnings():  # Python 3.12 warns where there are threads
+                warnings.simplefilter("ignore")
+                self._process = os.fork()
+        except OSError as error:
+            self.reason = f"no process can be forked ({error})"
+        if not self._process and not self.reason:
+            _end_with(_wait_for_requests, call, other)
+        other.close()
+        self.lacks_threads = bool(self._process and foreign_threads())
+
+    def run(
+        self,
+        call: Call,
+        runner: Runner,
+        works: list[tuple[Input, list[Chunk]]],
+        deadline: Deadline,
+        seconds: float,
+        *,
+        seeds_all: bool = True,
+    ) -> list[Outputs]:
+        """Outputs of a process in which the mechanism was never run, called as `call` says.
+
+        It is given `seconds`, as the threads of the original are missing, which it may wait for.
+        If it `seeds_all`, that goes for generators out of reach too, for which it looks everywhere.
+        Raises CannotCopy if there is no such process, or it ends without an answer, and OutOfTime
+        if the deadline passes first.
+        """
+        if self.reason:
+            raise CannotCopy(self.reason)
+        left = deadline.to_the_last()
+        try:
+            request = pickle_data((call.manner(), runner, works, min(seconds, left)))
+        except Exception as error:  # whatever pickling raises
+            raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
+        answer = self.ask(bytes([seeds_all]) + request, max(min(seconds, left), 0.0) + HUNG_SECONDS)
+        if self.reason:
+            self.close()
+            raise CannotCopy(self.reason)
+        given: Answer = pickle.loads(answer)
+        self.files.update(given.files)
+        if given.stack is not None and seconds < left:
+            self.reason = HANGS
+            raise CannotCopy(HANGS)
+        if given.stack is not None:
+            raise OutOfTime(given.stack)
+        if given.failed:
+            raise CannotCopy(f"in a process that was forked, {given.failed}")
+        return given.outputs
+
+    def fileno(self) -> int:
+        """Return the file by which its process is asked."""
+        return self._pipe.fileno()
+
+    def starts(self) -> int:
+        """Return how many processes are worth their cost."""
+        return MAX_STARTS
+
+    def ask(self, request: bytes, seconds: float) -> bytes:
+        """Return what a process answers; if there is no answer, there is a reason."""
+        try:
+            self._pipe.send_bytes(request)
+            until = clocks.seconds() + seconds
+            while not self._pipe.poll(POLL_SECONDS):  # briefly, so that no alarm finds it hanging
+                if clocks.seconds() > until:
+                    self.reason = HANGS
+                    return b""
+            return self._pipe.recv_bytes()
+        except (OSError, EOFError):
+            self.reason = "processes that are forked come to an end"
+        return b""
+
+    def close(self) -> None:
+        """End the process, and those that it forked."""
+        process, self._process = self._process, 0
+        if process and self._owner == os.getpid():  # not by what was forked later, of the same
+            self._pipe.close()
+            with contextlib.suppress(OSError):
+                os.killpg(process, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                os.waitpid(process, 0)
+
+
+def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
+    """Do this and nothing else in a process that was forked, whatever is raised."""
+    try:
+        work(*args)
+    finally:
+        os._exit(0)
+
+
+def _wait_for_requests(call: Call, pipe: Connection) -> None:
+    """In the process that was forked: fork one for each request, until the other end is closed."""
+    os.setsid()  # so that it can be ended with all that it forks
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    _cut_off(pipe.fileno())
+    generators: list[Any] | None = None  # wherever they are kept
+    while True:
+        request = pipe.recv_bytes()
+        if generators is None and request[0]:
+            generators = generators_anywhere()
+        answers, answer = Pipe(duplex=False)
+        child = os.fork()
+        if not child:
+            _end_with(_answer, call, generators if request[0] else [], request[1:], answer)
+        answer.close()
+        answered = b""
+        if pipe in wait([answers, pipe]):  # the other end is closed
+            break
+        with contextlib.suppress(EOFError, OSError):
+            answered = answers.recv_bytes()
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        answers.close()
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        down = f"it takes its process down, {how}"
+        pipe.send_bytes(answered or pickle.dumps(Answer([], failed=down)))
+    os.killpg(0, signal.SIGKILL)
+
+
+def _cut_off(kept: int) -> None:
+    """Close what leads to other processes: all sockets and pipes but one, and the terminal."""
+    dead, peer = socket.socketpair()
+    peer.close()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for file in list(Path("/dev/fd").iterdir()):
+        opened = int(file.name)
+        with contextlib.suppress(OSError):
+            mode = os.fstat(opened).st_mode
+            is_file = stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISCHR(mode)
+            if opened in STANDARD:
+                os.dup2(nothing, opened)
+            elif not is_file and opened not in (kept, dead.fileno()):
+                os.dup2(dead.fileno(), opened, inheritable=False)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = sys.stderr = os.fdopen(1, "w", closefd=False)
+
+
+def _answer(call: Call, generators: list[Any], request: bytes, pipe: Connection) -> None:
+    """In a process that was forked by it: the outputs, or why there are none."""
+    pipe.send_bytes(outputs_sent(call, generators, request))
+
+
+class Answer(NamedTuple):
+    """An answer of a process that runs a mechanism."""
+
+    outputs: list[Outputs]
+    stack: str | None = None
+    """Where the mechanism was as its time was over; None if it was not."""
+    failed: str = ""
+    """Why there are no outputs, if there are none for another reason."""
+    files: Sequence[str] = ()
+    """What was opened to read."""
+
+
+def outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
+    """Run a mechanism as asked for, and return an `Answer` in writing."""
+    files: list[str] = []
+    try:
+        manner, runner, works, seconds = pickle.loads(request)
+        used = call.in_manner(*manner) if manner else call
+        sequence = stream(runner.seed, Purpose.HIDDEN, *works[0][1][0].key)
+        for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
+            with contextlib.suppress(Exception):  # such as of a class derived from one
+                reseed(generator, own)
+        deadline = Deadline(seconds)
+        with record_opened_files() as files:
+            outputs = [
+                join_outputs([done.outputs for done in runner.run(used, dataset, chunks, deadline)])
+                for dataset, chunks in works
+            ]
+        return pickle_data(Answer(outputs, files=files))
+    except OutOfTime as out:
+        return pickle.dumps(Answer([], out.stack, files=files))
+    except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
+        return pickle.dumps(Answer([], None, f"{type(raised).__name__}: {raised}", files))
+
+
+def generators_anywhere() -> list[Any]:
+    """Return all random generators of this process, wherever they are kept."""
+    return [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
+
+
+def files_read(
+    starts: Starts, call: Call, runner: Runner, dataset: Input, deadline: Deadline, seconds: float
+) -> list[dict[str, float]]:
+    """Return the files that a first and a second run open for reading, with times of change."""
+    written: list[dict[str, float]] = []
+    with contextlib.closing(starts) as origin:
+        for number in range(2):
+            chunks = [Chunk(1, (Purpose.COPY, number))]
+            origin.run(call, runner, [(dataset, chunks)], deadline, seconds, seeds_all=False)
+            written.append({file: _written_at(file) for file in sorted(origin.files)})
+    return written
+
+
+def _written_at(file: str) -> float:
+    """When a file or a folder was written, in seconds since 1970; 0 if there is nothing in it."""
+    try:
+        found = Path(file).stat()
+    except (OSError, ValueError):
+        return 0.0
+    holds = stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size > 0)
+    return found.st_mtime if holds else 0.0  # devices, and what tells of processes, hold nothing
+
+
+@dataclass(slots=True, eq=False)
+class FirstState:
+    """The state before the first run, of which copies are made or processes forked."""
+
+    pristine: Pristine
+    origin: Starts | None = None
+    since: float = field(default_factory=since_1970)
+
+    def wait(self) -> None:
+        """Let its process wait for the next audits of the mechanism, in place of an older one."""
+        if self not in _WAITING:
+            _WAITING.append(self)
+        while len(_WAITING) > MAX_WAITING:
+            _WAITING.popleft().end()
+
+    def end(self) -> None:
+        """End its process, if it has one."""
+        origin, self.origin = self.origin, None
+        if origin is not None:
+            origin.close()
+
+
+_WAITING: deque[FirstState] = deque()
+_KNOWN: dict[int, tuple[weakref.ref[Any], FirstState]] = {}
+"""By the identity of a function, or of the object that it is a method of, while that lives."""
+
+
+def first_state(mechanism: Any, pristine: Pristine) -> FirstState:
+    """The first state of a mechanism, which is this one unless it was seen before."""
+    owner = mechanism.__self__ if isinstance(mechanism, types.MethodType) else mechanism
+    known = _KNOWN.get(id(owner))
+    if known is not None and known[0]() is owner:
+        return known[1]
+    state = FirstState(pristine)
+    if pristine.size > MAX_WAITING_BYTES:
+        return state
+
+    def forget(_: Any, number: int = id(owner)) -> None:
+        _KNOWN.pop(number, None)
+        state.end()
+
+    with suppress(TypeError):  # else the next audit takes what it finds for the first state
+        _KNOWN[id(owner)] = weakref.ref(owner, forget), state
+    return state

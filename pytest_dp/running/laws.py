@@ -1,0 +1,268 @@
+"""Laws of single draws in their standard form: densities and distribution functions, as logarithms.
+
+All are those of a location-scale family at location 0 and scale 1, or of integers. A family is
+described in one place: `Family` says what everything else needs to know of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from pytest_dp.basics.arrays import Floats
+
+Logarithm = Callable[[Floats, float], Floats]
+"""Of a density or a probability, by a value of the draw and the family's parameter."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Laws that differ in location and scale, and in one parameter at most.
+
+    Log densities are concave: then the loss between two draws that are moved is monotone.
+    """
+
+    name: str
+    log_below: Logarithm
+    """Of the probability of at most x; of integers, x is whole."""
+    log_above: Logarithm
+    """Of the probability of more than x."""
+    log_density: Logarithm | None = None
+    """None of integers."""
+    draws: Callable[[Generator, float, int], Any] | None = None
+    """Independent standard draws; None if the generator's method of this name makes them."""
+    support: Callable[[float], tuple[float, float]] = lambda _: (-math.inf, math.inf)
+    """Smallest and largest value, by the parameter."""
+    bulk: Callable[[float], tuple[float, float]] = lambda _: (-40.0, 40.0)
+    """Beyond this range draws have a probability below 1e-16."""
+    edges: Callable[[float], tuple[float, ...]] = lambda _: (-12.0, -4.0, -1.5, 0.0, 1.5, 4.0, 12.0)
+    """Where a density is not smooth; of smooth ones, edges of panels of a quadrature."""
+    centre: Callable[[float], float] | None = None
+    """What noise of this kind is 0 at, such as 0; None of draws that are no noise by themselves."""
+    symmetric: bool = False
+    """Whether a draw and its negative have the same law."""
+    exponential_tails: bool = False
+    """Whether it is on the whole line, and its log density falls with slope 1 far out, nowhere
+    faster."""
+    piecewise: bool = False
+    """Whether the loss of moved draws is constant between the ends of their supports."""
+
+    def __post_init__(self) -> None:
+        _BY_NAME[self.name] = self
+
+    def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
+        return _family_by_name, (self.name,)
+
+
+_BY_NAME: dict[str, Family] = {}
+
+
+def _family_by_name(name: str) -> Family:
+    """Return a family by name.
+
+    Its functions cannot be pickled, numbers of a trace may have to be.
+    """
+    return _BY_NAME[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The law of a standard draw.
+
+    The parameter of geometric laws is the ratio of neighbouring probabilities, below 1; of
+    integers that are equally likely, how many there are. It is 0 for families without one.
+    """
+
+    family: Family
+    parameter: float | int = 0
+
+    @property
+    def lattice(self) -> bool:
+        """True if it is a law of integers."""
+        return self.family.log_density is None
+
+    @property
+    def symmetric(self) -> bool:
+        """True if a draw and its negative have the same law."""
+        return self.family.symmetric
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        return self.family.support(self.parameter)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Between these are its values, but for a probability below 1e-30."""
+        (low, high), (first, last) = self.family.bulk(self.parameter), self.support
+        return max(2 * low, first), min(2 * high, last)
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """Where the density is not smooth, or of panels of a quadrature."""
+        return self.family.edges(self.parameter)
+
+    def draws(self, generator: Generator, count: int) -> Floats:
+        """Independent standard draws; `count` of them."""
+        if self.family.draws is not None:
+            return np.asarray(self.family.draws(generator, self.parameter, count), float)
+        draws: Floats = getattr(generator, self.family.name)(size=count)
+        return draws
+
+    def log_density(self, x: Floats) -> Floats:
+        """Logarithm of the density; minus infinity outside of the support."""
+        assert self.family.log_density is not None
+        with np.errstate(all="ignore"):
+            return self.family.log_density(np.asarray(x, float), self.parameter)
+
+    def log_below(self, x: Floats) -> Floats:
+        """Logarithm of the probability of at most x."""
+        with np.errstate(all="ignore"):
+            return self.family.log_below(self._at(x), self.parameter)
+
+    def log_above(self, x: Floats) -> Floats:
+        """Logarithm of the probability of more than x."""
+        with np.errstate(all="ignore"):
+            return self.family.log_above(self._at(x), self.parameter)
+
+    def _at(self, x: Floats) -> Floats:
+        return np.floor(x) if self.lattice else np.asarray(x, float)
+
+    def log_between(self, low: Floats, high: Floats) -> Floats:
+        """Logarithm of the probability of more than `low`, and at most `high`; may be -inf.
+
+        It is the difference of two probabilities, from the side where these are smaller, so that
+        few digits cancel.
+        """
+        low, high = np.broadcast_arrays(np.asarray(low, float), np.asarray(high, float))
+        with np.errstate(all="ignore"):
+            upper = (low + high > 0) | (np.isfinite(low) & ~np.isfinite(high))
+            larger = np.where(upper, self.log_above(low), self.log_below(high))
+            smaller = np.where(upper, self.log_above(high), self.log_below(low))
+            difference = larger + np.log(-np.expm1(np.minimum(smaller - larger, 0.0)))
+            return np.where((high > low) & (larger > -np.inf), difference, -np.inf)
+
+
+def _log_one_minus_exp(x: Floats) -> Floats:
+    """log(1 - exp(x)) for x of at most 0."""
+    return np.where(x > -0.7, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+
+
+def _log_normal(x: Floats) -> Floats:
+    from scipy.special import log_ndtr  # loaded where it is of use: workers do without
+
+    below: Floats = log_ndtr(x)
+    return below
+
+
+def _log_logistic(x: Floats) -> Floats:
+    return -np.logaddexp(0.0, -x)
+
+
+def _laplace_below(x: Floats) -> Floats:
+    return np.where(x < 0, x - math.log(2), np.log1p(-np.exp(-np.abs(x)) / 2))
+
+
+def _two_sided_below(k: Floats, ratio: float) -> Floats:
+    right = k >= 0
+    tail = -math.log1p(ratio)  # logarithm of the probability of at most 0
+    below = np.where(right, 0.0, -k) * math.log(ratio) + tail
+    above = np.log1p(-np.exp(np.where(right, k + 1, 1.0) * math.log(ratio) + tail))
+    return np.where(right, above, below)
+
+
+def _tail_of(ratio: float) -> float:
+    return math.ceil(40 / -math.log(ratio))
+
+
+LAPLACE = Family(
+    "laplace",
+    log_below=lambda x, _: _laplace_below(x),
+    log_above=lambda x, _: _laplace_below(-x),
+    log_density=lambda x, _: -np.abs(x) - math.log(2),
+    edges=lambda _: (0.0,),
+    centre=lambda _: 0.0,
+    symmetric=True,
+    exponential_tails=True,
+)
+NORMAL = Family(
+    "normal",
+    log_below=lambda x, _: _log_normal(x),
+    log_above=lambda x, _: _log_normal(-x),
+    log_density=lambda x, _: -x * x / 2 - math.log(2 * math.pi) / 2,
+    bulk=lambda _: (-9.5, 9.5),
+    centre=lambda _: 0.0,
+    symmetric=True,
+)
+LOGISTIC = Family(
+    "logistic",
+    log_below=lambda x, _: _log_logistic(x),
+    log_above=lambda x, _: _log_logistic(-x),
+    log_density=lambda x, _: -np.abs(x) - 2 * np.log1p(np.exp(-np.abs(x))),
+    centre=lambda _: 0.0,
+    symmetric=True,
+    exponential_tails=True,
+)
+GUMBEL = Family(
+    "gumbel",
+    log_below=lambda x, _: -np.exp(-x),
+    log_above=lambda x, _: _log_one_minus_exp(-np.exp(-x)),
+    log_density=lambda x, _: -x - np.exp(-x),
+    bulk=lambda _: (-4.0, 40.0),
+    centre=lambda _: 0.0,
+)
+EXPONENTIAL = Family(
+    "exponential",
+    log_below=lambda x, _: np.where(x > 0, _log_one_minus_exp(-np.maximum(x, 0.0)), -np.inf),
+    log_above=lambda x, _: -np.maximum(x, 0.0),
+    log_density=lambda x, _: np.where(x >= 0, -x, -np.inf),
+    support=lambda _: (0.0, math.inf),
+    bulk=lambda _: (0.0, 40.0),
+    edges=lambda _: (0.0,),
+    centre=lambda _: 0.0,
+    piecewise=True,
+)
+UNIFORM = Family(
+    "uniform",
+    log_below=lambda x, _: np.log(np.clip(x, 0.0, 1.0)),
+    log_above=lambda x, _: np.log(np.clip(1 - x, 0.0, 1.0)),
+    log_density=lambda x, _: np.where((x >= 0) & (x <= 1), 0.0, -np.inf),
+    support=lambda _: (0.0, 1.0),
+    bulk=lambda _: (0.0, 1.0),
+    edges=lambda _: (0.0, 1.0),
+    piecewise=True,
+)
+GEOMETRIC = Family(
+    "geometric",  # from 0 on
+    log_below=lambda k, ratio: np.where(
+        k >= 0, np.log1p(-(ratio ** np.where(k >= 0, k + 1, 1.0))), -np.inf
+    ),
+    log_above=lambda k, ratio: np.maximum(k + 1, 0.0) * math.log(ratio),
+    draws=lambda generator, ratio, count: generator.geometric(1 - ratio, size=count) - 1,
+    support=lambda _: (0.0, math.inf),
+    bulk=lambda ratio: (0.0, _tail_of(ratio)),
+)
+TWO_SIDED_GEOMETRIC = Family(
+    "two-sided geometric",
+    log_below=_two_sided_below,
+    log_above=lambda k, ratio: _two_sided_below(-k - 1, ratio),
+    bulk=lambda ratio: (-_tail_of(ratio), _tail_of(ratio)),
+    symmetric=True,
+)
+INTEGERS = Family(
+    "integers",  # from 0 on, equally likely
+    log_below=lambda k, count: np.log(np.clip((k + 1) / count, 0.0, 1.0)),
+    log_above=lambda k, count: np.log(np.clip(1 - (k + 1) / count, 0.0, 1.0)),
+    draws=lambda generator, count, size: generator.integers(int(count), size=size),
+    support=lambda count: (0.0, float(count - 1)),
+    bulk=lambda count: (0.0, float(count - 1)),
+)
+
+
+DIFFERENCES = {EXPONENTIAL: LAPLACE, GUMBEL: LOGISTIC, GEOMETRIC: TWO_SIDED_GEOMETRIC}
+"""By the family of two independent draws of one law, that of their difference."""

@@ -1,0 +1,303 @@
+"""Stand-ins for functions and classes of modules: ``np.random.laplace``, `secrets`, ...
+
+They are in place while a mechanism runs, and for its thread only: other threads call the originals.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import secrets
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, RandomState
+
+from pytest_dp.running.requests import PYTHON, SYSTEM, Source
+from pytest_dp.running.stand_ins import Instrument, stand_in, was_drawn_unasked
+
+NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
+SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
+SYSTEMS = Source("SystemRandom", random.SystemRandom)
+"""Generators of modules, and what draws on the operating system."""
+_GLOBAL: Any = (
+    (np.random, np.random.mtrand._rand, NUMPY),  # noqa: SLF001
+    (random, random._inst, PYTHONS),  # noqa: SLF001
+)
+"""Modules, the generators whose methods are functions of theirs, and what these are."""
+Place = tuple[Any, str, Any]
+"""A module or class, the name of an attribute, and its stand-in."""
+
+
+_RUNNING: dict[int, list[Instrument]] = {}
+"""The instruments in place, by threads; the last one is asked."""
+
+
+_OUTSIDE = {
+    **dict.fromkeys(["os.fork", "os.forkpty", "os.posix_spawn", "os.system"], "starts a process"),
+    "subprocess.Popen": "starts a process",
+    "socket.connect": "asks a service",
+}
+"""What takes a run out of this process, where nothing that is drawn is seen."""
+
+
+@functools.cache
+def _heed_outside() -> None:
+    """Once, as hooks cannot be taken away: let instruments note what goes on outside."""
+    sys.addaudithook(lambda event, _: _note_outside(event) if event in _OUTSIDE else None)
+
+
+def _note_outside(event: str) -> None:
+    instrument = current_instrument() if _RUNNING else None
+    if instrument is not None:
+        instrument.note(f"it {_OUTSIDE[event]} that may draw ({event})")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_RUNNING.clear)
+
+
+@contextmanager
+def functions_replaced(instrument: Instrument) -> Iterator[None]:
+    """Let functions of ``np.random`` and `random` ask an instrument."""
+    with _apply_to_thread(instrument), _functions().in_place():
+        yield
+
+
+@contextmanager
+def modules_replaced(instrument: Instrument) -> Iterator[None]:
+    """Let everything in Python and numpy that draws, or makes a generator, ask an instrument."""
+    with _apply_to_thread(instrument), _functions().in_place(), _others().in_place():
+        yield
+
+
+def current_instrument() -> Instrument | None:
+    """Return the instrument in place for this thread, if any; those of others note its draws."""
+    mine = _RUNNING.get(threading.get_ident())
+    if mine:
+        return mine[-1]
+    for instruments in list(_RUNNING.values()):
+        for instrument in instruments:
+            instrument.note_thread()
+    return None
+
+
+@contextmanager
+def _apply_to_thread(instrument: Instrument) -> Iterator[None]:
+    _heed_outside()
+    was_drawn_unasked()  # by what ran before
+    mine = _RUNNING.setdefault(threading.get_ident(), [])
+    mine.append(instrument)
+    try:
+        yield
+    finally:
+        mine.remove(instrument)
+        if not mine:
+            _RUNNING.pop(threading.get_ident(), None)
+
+
+class Replacements:
+    """Stand-ins for names of modules and attributes of classes, while anybody needs them.
+
+    Threads may enter and leave in any order: the first one puts them in place, the last one puts
+    back what was there.
+    """
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._lock, self._users = threading.RLock(), 0
+        self._modules: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._attributes: list[Place] = []
+        self._before: tuple[list[dict[str, Any]], list[Any]] = [], []
+        for owner, name, replacement in places:
+            if isinstance(owner, type):
+                self._attributes.append((owner, name, replacement))
+            else:
+                self._modules.setdefault(owner.__name__, (owner.__dict__, {}))[1][name] = (
+                    replacement
+                )
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._put()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._put_back()
+
+    def _put(self) -> None:
+        spaces = self._modules.values()
+        self._before = (
+            [{name: space[name] for name in new} for space, new in spaces],
+            [vars(owner).get(name) for owner, name, _ in self._attributes],
+        )
+        for space, new in spaces:  # all names at once: this is done around each run
+            space.update(new)
+        for owner, name, replacement in self._attributes:
+            setattr(owner, name, replacement)
+
+    def _put_back(self) -> None:
+        for (space, _), originals in zip(self._modules.values(), self._before[0], strict=True):
+            space.update(originals)
+        for (owner, name, _), value in zip(self._attributes, self._before[1], strict=True):
+            if value is None:  # it was inherited
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+
+def _wrap_function(
+    source: Source, name: str, function: Callable[..., Any], *, of_class: bool = False
+) -> Callable[..., Any]:
+    """Wrap a function so that it asks the instrument; in other threads, it calls the original.
+
+    Of a method, the generator is left out.
+    """
+
+    @functools.wraps(function)
+    def ask(*args: Any, **keywords: Any) -> Any:
+        instrument = current_instrument()
+        if instrument is None:
+            return function(*args, **keywords)
+        return instrument.attribute(source, name)(*args[of_class:], **keywords)
+
+    return ask
+
+
+@functools.cache
+def _functions() -> Replacements:
+    """Functions of modules that draw on a global generator."""
+    return Replacements(
+        (module, name, _wrap_function(source, name, function))
+        for module, owner, source in _GLOBAL
+        for name, function in list(vars(module).items())
+        if getattr(function, "__self__", None) is owner
+    )
+
+
+def are_originals() -> bool:
+    """Return whether the functions that draw are Python's and numpy's own, and not replaced.
+
+    As far as their places tell, also where they were replaced before this module was imported.
+    """
+    bound = [
+        getattr(vars(module)[name], "__self__", None) is owner
+        for module, owner, source in _GLOBAL
+        for name in source.draws & vars(module).keys()
+    ]
+    compiled = [vars(np.random)[name] for name in ("sample", "ranf", "Generator", "RandomState")]
+    compiled += [os.urandom, np.random.default_rng]
+    python = [
+        vars(cls)[name]
+        for cls in (random.Random, random.SystemRandom)
+        for name in {*PYTHON, "_randbelow", "_randbelow_with_getrandbits"} & vars(cls).keys()
+    ]
+    python += [vars(secrets)[name] for name in SYSTEM & vars(secrets).keys()]
+    return all(bound) and all(map(_is_own, [*compiled, *python]))
+
+
+def _is_own(function: Any) -> bool:
+    """Return whether a function or class is compiled, or written where Python's own are."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None:
+        return code.co_filename.endswith(".pyx") or _files_of_python(code.co_filename)
+    return isinstance(function, type | types.BuiltinFunctionType | types.MethodDescriptorType)
+
+
+def _files_of_python(file: str) -> bool:
+    return file in {random.__file__, secrets.__file__}
+
+
+@functools.cache
+def _others() -> Replacements:
+    """All else that draws, or makes a generator."""
+    return Replacements((*_further(), *_makers()))
+
+
+def _further() -> tuple[Place, ...]:
+    """Functions that draw on the operating system, and a few of ``np.random`` that remain."""
+    places: list[Place] = [
+        (secrets, name, _wrap_function(SECRETS, name, vars(secrets)[name]))
+        for name in sorted(SYSTEM & vars(secrets).keys())
+    ]
+    places.append((os, "urandom", _wrap_function(OS, "urandom", os.urandom)))
+    for name, method in (("sample", "random_sample"), ("ranf", "random_sample"), ("seed", "seed")):
+        function = vars(np.random)[name]  # no methods of its global generator, as the others are
+        places.append((np.random, name, _wrap_function(NUMPY, method, function)))
+    cls = random.SystemRandom
+    methods = {**{name: name for name in sorted(PYTHON)}, "_randbelow": "randbelow"}
+    places += [
+        (cls, name, _wrap_function(SYSTEMS, asked, getattr(cls, name), of_class=True))
+        for name, asked in methods.items()
+    ]
+    return tuple(places)
+
+
+class _GeneratorClass(type):
+    """A class of generators whose instances are stand-ins while an instrument is in place."""
+
+    original: type
+    name: str
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        instrument = current_instrument()
+        if instrument is None:
+            return cls.original(*args, **keywords)
+        return _make_stand_in(instrument, Source(cls.name, cls.original), args, keywords)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.original, name)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.original)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.original)
+
+
+def _make_stand_in(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
+    source = instrument.numbered(source)
+    instrument.make(source, *args, **keywords)
+    return stand_in(instrument, source)
+
+
+def _makers() -> tuple[Place, ...]:
+    """Classes and functions that make generators."""
+    classes: tuple[tuple[Any, str, str], ...] = (
+        (np.random, "Generator", "np.random.Generator"),
+        (np.random, "RandomState", "np.random.RandomState"),
+        (random, "Random", "random.Random"),
+    )
+    places: list[Place] = []
+    for module, name, shown_name in classes:
+        attributes = {"original": getattr(module, name), "name": shown_name}
+        places.append((module, name, _GeneratorClass(name, (), attributes)))
+    places.append((np.random, "default_rng", _default_rng))
+    inner = np.random._generator  # noqa: SLF001  by "from numpy.random import"
+    places.append((inner, "default_rng", _default_rng))
+    return tuple(places)
+
+
+_original_default_rng = np.random.default_rng
+
+
+@functools.wraps(np.random.default_rng)
+def _default_rng(seed: Any = None) -> Any:
+    instrument = current_instrument()
+    if isinstance(seed, Generator):
+        return seed
+    if instrument is None:
+        return _original_default_rng(seed)
+    source = Source("np.random.default_rng()", Generator)
+    return _make_stand_in(instrument, source, () if seed is None else (seed,), {})

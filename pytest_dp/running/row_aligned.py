@@ -1,0 +1,254 @@
+"""Common random numbers, row by row: row i of the outputs uses row i of the noise, or else.
+
+Two inputs can share their random numbers in a vectorised mechanism if both ask for the same noise
+and each draw uses only its own row. What is asked is logged; rows of noise are replaced by others
+to see whether any other row of the outputs moves. It may ask the generator that it is given, or
+functions of ``np.random`` and ``random``; all rows at once, or one after the other in a loop.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pickle
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.basics.arrays import Bools, Outputs
+from pytest_dp.outputs.outcome import same
+from pytest_dp.running.calling import Call
+from pytest_dp.running.catalogue import NUMPY as NUMPY_KINDS
+from pytest_dp.running.catalogue import PYTHON as PYTHON_KINDS
+from pytest_dp.running.catalogue import Kind, Rows
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generators import Runs, state_of
+from pytest_dp.running.modules import NUMPY, PYTHONS, functions_replaced
+from pytest_dp.running.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple
+from pytest_dp.running.requests import RNG, Source
+from pytest_dp.running.stand_ins import Instrument, stand_in, was_drawn_unasked
+from pytest_dp.running.streams import child
+
+CHECKED_SHARE = 0.05
+"""Share of shared calls that are checked again. Larger takes longer; smaller misses more."""
+TRIAL_RUNS = 2
+"""Runs that are made before anything is known: one may take a second. More take longer; fewer show
+less."""
+
+ROW_CHILD = 1_000
+"""The lowest of the children of a chunk's sequence from which rows get their noise. Given by those
+that are used otherwise: it is far above."""
+
+DIFFERENT_NOISE = "the two inputs ask for different noise"
+
+
+class _Streams:
+    """Where the noise of a source comes from, and that of rows whose noise is replaced.
+
+    Generators are made when they are first used, as most mechanisms have one source.
+    """
+
+    def __init__(self, source: Source, sequence: np.random.SeedSequence, first: int) -> None:
+        self._kind, self._sequence, self._first = source.kind, sequence, first
+        self.kinds: Mapping[str, Kind] = PYTHON_KINDS if source is PYTHONS else NUMPY_KINDS
+        self.is_used = False
+
+    @functools.cached_property
+    def main(self) -> Any:
+        self.is_used = True
+        return self._made(self._first)
+
+    @functools.cached_property
+    def replacement(self) -> Any:
+        return self._made(self._first + 1)
+
+    def _made(self, number: int) -> Any:
+        own = child(self._sequence, number)
+        if self._kind is random.Random:
+            return random.Random(own.generate_state(4).tobytes())
+        if self._kind is np.random.RandomState:
+            return np.random.RandomState(np.random.MT19937(own))
+        return np.random.Generator(np.random.Philox(own))
+
+    def rows_of(self, method: str) -> Rows | None:
+        """How a method's draws in one call use the stream; None if that is not known."""
+        return self.kinds[method].rows if method in self.kinds else None
+
+
+class Log(Instrument):
+    """A log of the draws that a mechanism asks for in one call of many rows.
+
+    Rows that are `replaced` get other noise. `per_row` is how many numbers a loop over the rows
+    draws for each, where it draws them one by one.
+    """
+
+    def __init__(
+        self,
+        sequence: np.random.SeedSequence,
+        rows: int,
+        replaced: Bools | None = None,
+        per_row: int = 0,
+    ) -> None:
+        super().__init__()
+        self._sequence = sequence
+        self._streams = {
+            source: _Streams(source, sequence, ROW_CHILD + 2 * k)
+            for k, source in enumerate((RNG, NUMPY, PYTHONS))
+        }
+        self.rows, self._replaced, self._per_row = rows, replaced, per_row
+        self._calls = hashlib.sha256()
+        self._asked = False
+        self._one_by_one = 0
+        self.recorder: np.random.Generator = stand_in(self, RNG)
+
+    def replacing(self, rows: Bools) -> Log:
+        """For the same call again, in which these rows get other noise."""
+        return Log(self._sequence, self.rows, rows, self._one_by_one // self.rows)
+
+    def attribute(self, source: Source, name: str) -> Any:
+        self.is_over()  # whether this is another thread
+        streams = self._streams[source]
+        if streams.rows_of(name) is not None:
+            return lambda *args, **keywords: self._noise(source, name, args, keywords)
+        self.note(f"it uses {source.name}.{name}")
+        return getattr(streams.main, name)
+
+    def _noise(
+        self, source: Source, name: str, args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        streams = self._streams[source]
+        values = getattr(streams.main, name)(*args, **keywords)
+        by_row = isinstance(values, np.ndarray) and values.shape[:1] == (self.rows,)
+        if name == "choice" and by_row and not keywords.get("replace", args[2:3] != (False,)):
+            self.note("it calls rng.choice with replace=False")
+        if "out" in keywords:
+            self.note(f"it calls rng.{name} with out=")
+        self._asked = True
+        shape = f"{values.shape} {values.dtype}" if by_row else f"one {np.shape(values)}"
+        self._calls.update(f"{source.name} {name} {shape};".encode())
+        if streams.rows_of(name) == "bound":
+            self._calls.update(_pickle_arguments((args, keywords)))
+        if not by_row:
+            return self._noise_of_row(streams, name, args, keywords, values)
+        if self._replaced is not None:
+            replacement = getattr(streams.replacement, name)(*args, **keywords)
+            values[self._replaced] = replacement[self._replaced]
+        return values
+
+    def _noise_of_row(
+        self, streams: _Streams, name: str, args: tuple[Any, ...], keywords: Any, value: Any
+    ) -> Any:
+        row, self._one_by_one = self._one_by_one // max(self._per_row, 1), self._one_by_one + 1
+        if self._replaced is not None and row < self.rows and self._replaced[row]:
+            return getattr(streams.replacement, name)(*args, **keywords)
+        return value
+
+    def digest(self) -> bytes:
+        """Return a digest of the noise that was asked for.
+
+        Raises CannotCouple if it is unknown which draw used which noise.
+        """
+        if was_drawn_unasked():
+            self.note("it takes numbers past the methods of rng")
+        if self.refusal:
+            raise CannotCouple(self.refusal)
+        if not self._asked:
+            raise CannotCouple(NOTHING_RANDOM)
+        if self._one_by_one % self.rows:
+            raise CannotCouple("it draws noise whose first axis is not the number of draws")
+        ends = [
+            pickle.dumps(state_of(used.main)) for used in self._streams.values() if used.is_used
+        ]
+        self._calls.update(b"".join(ends))
+        return self._calls.digest()
+
+
+def _pickle_arguments(arguments: Any) -> bytes:
+    try:
+        return pickle.dumps(arguments)
+    except Exception as error:
+        raise CannotCouple(DIFFERENT_NOISE) from error
+
+
+def draw_row_aligned(
+    call: Call, data: Any, count: int, sequence: np.random.SeedSequence
+) -> tuple[Outputs, bytes]:
+    """The outputs of a chunk, and a digest of the noise in it: to be the same on every input.
+
+    Raises CannotCouple if a draw uses more than its row of the noise, or if that cannot be told.
+    """
+    log = Log(sequence, count)
+    with _guarded_sources(call, sequence) as runs:
+        outputs, digest = _logged_call(call, data, log, runs)
+    choose = check_of(sequence)
+    if choose is not None:
+        copied, data = call.spare(data)
+        replaced = _half(count, choose)
+        with _guarded_sources(copied, sequence) as runs:
+            again, _ = _logged_call(copied, data, log.replacing(replaced), runs)
+        _check_rows(outputs, again, ~replaced)
+    return outputs, digest
+
+
+def check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
+    """Return the generator that chooses rows to draw again with other noise; None if none are."""
+    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
+    return choose if choose.random() < CHECKED_SHARE else None
+
+
+def try_row_aligned(
+    calls: Sequence[tuple[Call, Any]],
+    sequence: np.random.SeedSequence,
+    deadline: Deadline,
+    count: int,
+) -> frozenset[int]:
+    """Try whether two inputs ask for the same noise, and draws use only their rows of it.
+
+    As `per_run.try_per_run`, by calls of `count` draws; no source is known to be idle.
+    """
+    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
+    logs = [Log(sequence, count) for _ in calls]
+    with _guarded_sources(calls[0][0], sequence) as runs:
+        drawn = [_logged_call(*call, log, runs) for call, log in zip(calls, logs, strict=True)]
+        if drawn[0][1] != drawn[1][1]:
+            raise CannotCouple(DIFFERENT_NOISE)
+        for call, log, (outputs, _) in zip(calls, logs, drawn, strict=True):
+            if deadline.remaining() <= 0:
+                raise OutOfTime
+            even = np.arange(count) % 2 == 0
+            replaced = even if count == 2 * TRIAL_RUNS else _half(count, choose)
+            again, _ = _logged_call(*call, log.replacing(replaced), runs)
+            _check_rows(outputs, again, ~replaced)
+    return frozenset()
+
+
+def _half(count: int, choose: np.random.Generator) -> Bools:
+    chosen: Bools = choose.permutation(count) < (count + 1) // 2
+    return chosen
+
+
+def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> Runs:
+    """No generator starts afresh, and none may be used: what a log records comes from others."""
+    sources = range(1, 3 + len(call.captured.generators))
+    return Runs(sequence, 1, call.captured, frozenset(sources))
+
+
+def _logged_call(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]:
+    """The outputs of a call, and a digest of the noise in it."""
+    with functions_replaced(log):
+        outputs = call.rows(data, log.rows, log.recorder)
+    if not runs.are_idle():
+        log.note("its vectorised calls draw on more than rng, np.random and random")
+    return outputs, log.digest()
+
+
+def _check_rows(outputs: Outputs, again: Outputs, same_noise: Bools) -> None:
+    """Rows with the same noise have to be the same."""
+    if isinstance(outputs, np.ndarray) and isinstance(again, np.ndarray):
+        agree = same(outputs[same_noise], again[same_noise])
+    else:
+        agree = all(same(outputs[row], again[row]) for row in np.flatnonzero(same_noise).tolist())
+    if not agree:
+        raise CannotCouple("a draw depends on the noise of others, or on earlier calls")

@@ -1,0 +1,353 @@
+"""Draws outputs of a mechanism, in this process or in several, with the same outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import TypeVar
+
+from pytest_dp.basics import clocks
+from pytest_dp.basics.arrays import Outputs, join_outputs
+from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.outputs.outcome import Raised, all_raised
+from pytest_dp.running import workers
+from pytest_dp.running.calling import Call
+from pytest_dp.running.chunks import (
+    CHUNK,
+    Chunk,
+    Done,
+    Group,
+    Input,
+    Summary,
+    Work,
+    cut_draw,
+    group_chunks,
+    jobs_of,
+    measure_groups,
+)
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.running.row_aligned import DIFFERENT_NOISE, TRIAL_RUNS, check_of
+from pytest_dp.running.sharing import CannotShare, Comparison
+from pytest_dp.running.streams import stream
+from pytest_dp.running.subject import Subject
+from pytest_dp.statistics.assumptions import NOT_IID
+
+START_WORKERS_FROM = 5.0
+"""Seconds of work from which processes are started, which takes as long. Larger: long work is done
+by one; smaller: short work waits for them."""
+NOTICED_SECONDS = 0.25
+"""Seconds of work that is worth another process that runs already. Larger: it is done by one;
+smaller: sending takes longer."""
+GROWTH_OF_ROWS = 16
+"""Growth of the calls of a shared draw before larger ones are tried. Larger: small calls go on for
+longer; smaller: trials take longer."""
+STREAK = 200
+"""Equal outputs, or failures, in a row that are more than chance. More are seen later; fewer may
+be chance."""
+
+T = TypeVar("T")
+
+SLOW_RUN = START_WORKERS_FROM / STREAK
+"""Seconds a run from which processes are thus started at once, and every draw is shared out."""
+
+
+Progress = Callable[[int, float, float | None], None]
+"""Is told runs, seconds, and the smallest true loss that would be caught by now, where known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A wish for `count` outputs on `dataset`, from the stream that `key` names."""
+
+    dataset: Input
+    count: int
+    key: tuple[int, ...]
+    shared: bool = False
+    """Whether output i uses the same random numbers as output i of every other shared draw with
+    this key, which has to have the same count. Outputs with different i are independent. Ask
+    `Sampler.can_couple` first; `CannotCouple` may still be raised later."""
+
+
+class Sampler(Subject):
+    """Draws outputs of one mechanism until the deadline, in up to `n_jobs` processes.
+
+    Where `explicit_jobs` were asked for, a mechanism that cannot be sent to another process is an
+    error; else it just runs in this one.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        seed: int,
+        n_jobs: int = 1,
+        explicit_jobs: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        super().__init__(call, seed)
+        self.n_jobs, self.explicit_jobs, self.progress = n_jobs, explicit_jobs, progress
+        self._slow: bool | None = None  # unknown
+        self._packed: tuple[workers.Packed, Comparison] | None = None
+        self._rows = 2 * TRIAL_RUNS
+        self._noises: dict[Chunk, bytes] = {}
+        self._worked: dict[Input, tuple[int, int, int]] = {}
+        self._kind = ""
+        self.calls: dict[Input, set[int]] = {}
+        """How large the calls on each input were: the runs of its chunks."""
+        self.caught: float | None = None  # for the progress: an auditor may know
+        self._reported, self._started = clocks.seconds(), clocks.Stopwatch()
+
+    def warm_up(self, dataset: Input, deadline: Deadline) -> None:
+        """Find out what a run costs and whether it can be replayed, by a few runs."""
+        self.begin()
+        copied = False
+        try:
+            on_copy = self._copied(dataset)
+            copied = True
+            self._try_out(on_copy, deadline)
+        except CannotCopy as reason:
+            self._fork(str(reason))
+        except (ClaimError, MechanismError):  # the mechanism's own, if it raises them as well
+            self._fork("copies of it raise an error")
+        else:
+            return
+        if all_raised(self._try_alone(dataset, deadline)) and copied:  # copies raise as well
+            self._unfork()
+            self._try_out(self._copied(dataset), deadline, may_raise=True)
+
+    def chunks(self, draw: Draw) -> list[Chunk]:
+        whole = Chunk(draw.count, draw.key, draw.shared)
+        vectorized, slow = self.call.size is not None, self._slow or False
+        return cut_draw(whole, vectorized, slow=slow, limit=self._at_a_time)
+
+    def can_couple(
+        self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
+    ) -> bool:
+        """As `Subject.can_couple`; processes start up meanwhile, if there will be work for them."""
+        self._decide_if_slow()
+        return super().can_couple(input1, input2, deadline, rows)
+
+    def _try_larger(self, draws: list[Draw], deadline: Deadline) -> None:
+        """Try calls that are many times larger than all before, ahead of drawing by them."""
+        shared = [draw for draw in draws if draw.shared]
+        if self.call.size is None or len(shared) < 2:
+            return
+        rows = self._rows_to_try(shared[0])
+        if not rows:
+            return
+        self._rows = rows
+        for draw, following in pairwise(shared):
+            if not self.can_couple(draw.dataset, following.dataset, deadline, rows):
+                raise CannotCouple(self._refused)
+
+    def _rows_to_try(self, draw: Draw) -> int:
+        """How large calls of a shared draw are, if larger ones than all before; else 0.
+
+        Small draws are not worth it: to try a call takes as many runs as some of them have.
+        """
+        rows = max(chunk.count for chunk in self.chunks(draw))
+        return rows if GROWTH_OF_ROWS * self._rows <= rows <= draw.count // 4 else 0
+
+    def cost_of(self, draw: Draw) -> int:
+        """Runs that a draw takes which two inputs share, with those by which it is checked.
+
+        Where outputs come one by one, the latter are some 5 %, and not counted here.
+        """
+        if self.call.size is None:
+            return 2 * draw.count
+        checked = (c.count for c in self.chunks(draw) if check_of(stream(self.seed, *c.key)))
+        return 2 * (draw.count + sum(checked)) + 4 * self._rows_to_try(draw)
+
+    def _decide_if_slow(self) -> None:
+        """Decide, once and for all, whether the mechanism is slow; workers start up meanwhile.
+
+        By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
+        """
+        if self._slow is None and self.runs:
+            self._slow = self.call.size is None and self._costs.least >= SLOW_RUN
+            if self._slow and self.n_jobs > 1:
+                workers.start(self.n_jobs)
+
+    def _outputs(self, dataset: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
+        return self._in_process([(dataset, [[chunk]])], _identity, deadline)[0][0]
+
+    def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
+        """The outputs of each draw; errors are those of `measure`."""
+        return [join_outputs(parts) for parts in self.measure(draws, _identity, deadline)]
+
+    def measure(
+        self, draws: list[Draw], function: Callable[[Outputs], T], deadline: Deadline
+    ) -> list[list[T]]:
+        """Return the values of a function of the outputs of each draw, group by group.
+
+        The outputs are not kept. The function takes the outputs of a few thousand runs. It is
+        called in several processes, so it should depend on nothing else; where it cannot be
+        pickled, all is done in this process. Each draw has one result for every group of its
+        outputs, in order. How outputs are grouped depends on the draw alone, and they are those
+        that `draw` would give.
+
+        Raises OutOfTime if the deadline passed before all of them were done, MechanismError if the
+        mechanism hangs or takes its process down, and what the function raises.
+        """
+        self._decide_if_slow()
+        self._try_larger(draws, deadline)
+        works = [self._work(draw) for draw in draws]
+        if self._worth_sharing(sum(d.count for d in draws)):
+            packed = self._pack(draws[0].dataset, deadline)
+            if packed is not None:
+                try:
+                    return self._in_workers(*packed, works, function, deadline)
+                except CannotShare as reason:
+                    self.n_jobs = 1
+                    self.note(str(reason))
+        return self._in_process(works, function, deadline)
+
+    def _work(self, draw: Draw) -> Work:
+        return draw.dataset, group_chunks(
+            self.chunks(draw), self.call.size is not None, self._at_a_time
+        )
+
+    def _in_process(
+        self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline
+    ) -> list[list[T]]:
+        return [
+            self._measure_here(dataset, groups, function, deadline) for dataset, groups in works
+        ]
+
+    def _measure_here(
+        self,
+        dataset: Input,
+        groups: list[Group],
+        function: Callable[[Outputs], T],
+        deadline: Deadline,
+    ) -> list[T]:
+        chunks = list(chain.from_iterable(groups))
+        running = iter(chunks)
+
+        def heed(done: Done) -> None:
+            self._account(dataset, next(running), done.told)
+
+        ran = self.runner.run(self.call, dataset, chunks, deadline)
+        return list(measure_groups(ran, groups, function, heed, deadline))
+
+    def _in_workers(
+        self,
+        packed: workers.Packed,
+        comparison: Comparison,
+        works: list[Work],
+        function: Callable[[Outputs], T],
+        deadline: Deadline,
+    ) -> list[list[T]]:
+        order = workers.Order(packed, packed.beside(function), self.runner)
+        jobs = jobs_of(works, self.n_jobs, self.time_a_run)
+        results: list[list[T]] = [[] for _ in works]
+        todo = [(works[index][0], groups) for index, groups in jobs]
+        with closing(workers.share_out(order, todo, self.n_jobs, deadline)) as done:
+            for (index, groups), shared in zip(jobs, done, strict=True):
+                if shared.trial is not None:
+                    self.replayable &= comparison.local.replays
+                    comparison.check(shared.trial)
+                chunks = chain.from_iterable(groups)
+                # A job may end early.
+                for chunk, summary in zip(chunks, shared.chunks, strict=False):
+                    self._account(works[index][0], chunk, summary)
+                if shared.error is not None:
+                    raise shared.error
+                results[index] += shared.values
+        return results
+
+    def _worth_sharing(self, runs: int) -> bool:
+        if self.n_jobs == 1 or not runs:
+            return False
+        if self._packed is not None or self.explicit_jobs:
+            return runs * (self.time_a_run or 0.0) > NOTICED_SECONDS
+        return max(runs, STREAK) * (self.time_a_run or 0.0) > START_WORKERS_FROM
+
+    def _pack(self, dataset: Input, deadline: Deadline) -> tuple[workers.Packed, Comparison] | None:
+        if self._packed is None:
+            cost = self.time_a_run or 0.0
+            count = min(CHUNK, max(1, int(0.05 / cost) if cost else CHUNK))
+            chunk = Chunk(count, (0, 0))
+            try:
+                packed = workers.pack(self.call, dataset, chunk)
+            except Exception as error:  # whatever pickling raises
+                reason = f"{type(error).__name__}: {error}"
+                if self.explicit_jobs:
+                    raise ClaimError(
+                        f"The mechanism cannot be sent to {self.n_jobs} processes, because its "
+                        f"state cannot be pickled ({reason}). Ask for one process (--dp-jobs=1, "
+                        "n_jobs=1), or keep locks, files and connections out of its reach."
+                    ) from None
+                self.n_jobs = 1
+                self.note(f"audited in one process, as its state cannot be pickled ({reason})")
+                return None
+            trial = workers.trial_of(self.runner, self.call, dataset, chunk, deadline)
+            self._packed = packed, Comparison(trial)
+        return self._packed
+
+    def raised(self, dataset: Input) -> tuple[int, int]:
+        """Return how many runs raised, of how many, on this input; on all if it was never run.
+
+        Vectorised mechanisms that raise are refused: 0.
+        """
+        counts = [
+            (raised, worked + raised)
+            for item, (worked, raised, _) in self._worked.items()
+            if item.frozen == dataset.frozen
+        ] or [(raised, worked + raised) for worked, raised, _ in self._worked.values()]
+        return sum(raised for raised, _ in counts), sum(runs for _, runs in counts)
+
+    def _account(self, dataset: Input, chunk: Chunk, summary: Summary) -> None:
+        """Account for a chunk, and look whether the mechanism is still usable."""
+        if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
+            raise CannotCouple(DIFFERENT_NOISE)
+        self._count(summary.runs, summary.seconds, summary.passed)
+        self.calls.setdefault(dataset, set()).add(chunk.count)
+        self.replayable &= not summary.unseeded
+        if summary.changed_input and not self._copies:
+            self._use_copies()
+        self._refuse_used_up(dataset, summary)
+        self._refuse_other_kind(summary)
+        now = clocks.seconds()
+        if self.progress is not None and now - self._reported > 0.1:
+            self._reported = now
+            self.progress(self.runs, self._started.spent(), self.caught)
+
+    def _refuse_other_kind(self, summary: Summary) -> None:
+        """Refuse arrays that hold numbers in one call and something else in another."""
+        self._kind = self._kind or summary.kind
+        if summary.kind and summary.kind != self._kind:
+            raise ClaimError(
+                f"vectorized={self.call.size!r}: {self.name} returned an array of {self._kind} in "
+                f"one call and of {summary.kind} in another, so that what a draw looks like "
+                "depends on the others. Return a list, or np.array(..., dtype=object)."
+            )
+
+    def _refuse_used_up(self, dataset: Input, summary: Summary) -> None:
+        """Refuse a mechanism that worked and then stopped: its runs are not independent."""
+        worked, raised, streak = self._worked.get(dataset, (0, 0, 0))
+        worked, raised = worked + summary.worked, raised + summary.raised
+        streak = summary.streak + (0 if summary.worked else streak)
+        self._worked[dataset] = worked, raised, streak
+        if summary.last is None or streak < STREAK:
+            return
+        from pytest_dp.statistics.assumptions import all_come_before  # it loads SciPy
+
+        if all_come_before(streak, worked, worked + raised) < NOT_IID**2:  # it is asked often
+            raise used_up(self.name, f"{worked:,} times", summary.last)
+
+
+def used_up(name: str, worked: str, raised: Raised) -> MechanismError:
+    """The error of a mechanism that worked so often, and then raised in every run."""
+    return MechanismError(
+        f"{name} worked {worked} and then raised {raised.kind} in every run: it keeps state "
+        "between runs, such as a privacy budget that is used up. Claim a function that starts "
+        f"afresh each time it is called.\n{raised.trace}".rstrip()
+    )
+
+
+def _identity(outputs: Outputs) -> Outputs:
+    return outputs

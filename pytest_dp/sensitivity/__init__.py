@@ -1,1 +1,0 @@
-"""Noiseless runs: how far one record moves the answer, in units of the noise that is drawn."""
