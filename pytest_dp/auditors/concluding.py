@@ -215,7 +215,9 @@ def _not_refuted(
         said = note_of_far_below(context.guarantee, facts["far_below"], nearly_empty(bets.pool))
         context.sampler.note(said, hinders=True)
         return "no violation"
-    if (loss := facts["estimate"]) is not None and loss.pairs == bets.queue.claimed:
+    loss, checks = facts["estimate"], bets.bearing_out
+    is_computed = loss is not None and loss.pairs == bets.queue.claimed
+    if is_computed or (checks.against and checks.is_within):
         _note_not_relied_on(bets)
     margin, now = context.settings.margin, facts.get("may_lose") or context.guarantee.claimed
     if bets.satisfied and context.guarantee.noise_below(now) <= margin:

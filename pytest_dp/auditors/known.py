@@ -68,7 +68,7 @@ trainer takes longer to pass; with less, audits of other mechanisms end early on
 MAX_PAIRS = 16
 """Pairs of a claim whose losses are looked for before all bets. With more, claims of many pairs
 are late to bet; with fewer, some of these have bets though their losses could be known."""
-REPLAY_SHARE = 0.4
+REPLAY_SHARE = 0.2
 """Share of all runs that replays may take. With more, small efforts have too few runs left to show
 a violation; with less, they know no losses."""
 RUNS_A_REPLAY = 3

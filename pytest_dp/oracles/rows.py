@@ -59,19 +59,20 @@ def check_rows(call: Call, data: Any, sizes: Iterable[int], deadline: Deadline) 
     made = 0
     with Replayer(call, [data], deadline) as replayer:
 
-        def outputs_of(numbers: Numbers, size: int, chosen: Sequence[int]) -> Any:
-            return replayer.run(0, RowDraws(numbers, size, chosen), rows=len(chosen)).output
+        def rows_of(numbers: Numbers, size: int, chosen: Sequence[int]) -> Sequence[Any]:
+            output = replayer.run(0, RowDraws(numbers, size, chosen), rows=len(chosen)).output
+            return [output] if len(chosen) == 1 else list(output)
 
         for size in sizes:
             numbers = Plan(size, 1 - size % 2, size % 2).numbers()[0]
-            outputs = outputs_of(numbers, size, range(size))
+            outputs = rows_of(numbers, size, range(size))
             order = default_rng(size).permutation(size).tolist()[1:]
-            moved = list(outputs_of(numbers, size, order)) if order else []
+            moved = rows_of(numbers, size, order) if order else []
             if not _are_close([outputs[number] for number in order], moved):
                 raise CannotInstrument(SHARED)
             single = (0, size - 1, *order[:SINGLE_ROWS])
             for number in single:
-                if not _are_close(outputs[number], outputs_of(numbers, size, [number])):
+                if not _are_close([outputs[number]], rows_of(numbers, size, [number])):
                     raise CannotInstrument(SHARED)
             made += size + len(order) + len(single)
     return made

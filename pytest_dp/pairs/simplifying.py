@@ -22,6 +22,9 @@ Remake = Callable[[Sequence[Parts]], Sequence[Drawn | None]]
 MAX_WIDTH = 12
 """Choices that are left out at once, beside halves, quarters and so on. With fewer, wide records
 stay."""
+MAX_SHORT = 8
+"""Choices of an input that two steps at once are tried on. More take longer, by their third power;
+with fewer, a record stays that only both steps take away."""
 BATCH = 12
 """Candidates that are made at a time. More make some in vain, once a smaller one is found."""
 
@@ -74,16 +77,31 @@ def _simpler(parts: Parts) -> Iterator[Parts]:
             for start in range(len(part) - width, -1, -1):
                 yield _edited(parts, twins, range(start, start + width), ())
     for part in parts[: 2 * (count > 1)]:  # one input, beside itself without some choices
-        for width in _widths(len(part)):
-            for start in range(len(part) - width + 1):
-                less = (*part[:start], *part[start + width :])
-                yield (part, less, *parts[2:])
-                yield (less, part, *parts[2:])
+        for less in _without_some(part):
+            yield (part, less, *parts[2:])
+            yield (less, part, *parts[2:])
     for which, part in enumerate(parts):
         twins = matches[which * count : (which + 1) * count]
         for at, choice in enumerate(part):
             for new in _simpler_choices(choice):
                 yield _edited(parts, twins, range(at, at + 1), (new,))
+    for part in parts[: 2 * (count > 1)]:  # two steps at once, of what is short by now
+        for less in _without_some(part) if len(part) <= MAX_SHORT else ():
+            for least in _without_some(less):
+                yield (less, least, *parts[2:])
+                yield (least, less, *parts[2:])
+
+
+def _without_some(part: Choices) -> Iterator[Choices]:
+    """Yield choices without some in a row, the fewest left first."""
+    for width in _widths(len(part)):
+        yield from _without(part, width)
+
+
+def _without(part: Choices, width: int) -> Iterator[Choices]:
+    """Yield choices without as many in a row as `width`."""
+    for start in range(len(part) - width + 1):
+        yield (*part[:start], *part[start + width :])
 
 
 def _widths(length: int) -> list[int]:

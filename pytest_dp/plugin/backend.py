@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 import joblib
 import pytest
 
-from pytest_dp.running.workers import STARTING_SECONDS
+STARTING_SECONDS = 25.0
+"""Seconds in which a cluster has to answer. More: a wrong address is found later; fewer: slow
+clusters fail."""
+
 
 RETRIED = {"ray_remote_args": {"max_restarts": 3, "max_task_retries": 3}}
 """As Dask does: what a worker that died was doing is done again, so many times."""

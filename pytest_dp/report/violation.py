@@ -18,7 +18,6 @@ from pytest_dp.report.games import games
 from pytest_dp.report.headline import claim_text, headline
 from pytest_dp.report.pair import field, inputs, keep, wrap_lines
 from pytest_dp.report.reproducing import reproduce
-from pytest_dp.statistics.proofs import SHOWN_AT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +32,10 @@ LOWER_A_RISK = (
     "To fix it: let no single record matter so much, by a smaller model, fewer passes over the "
     "data or private training; or leave the record out; or claim the AUC that it has."
 )
+
+LEAST_SHOWN = 1e-9
+"""A p-value below which a failure says "less than": there `statistics.proofs.SHOWN_AT` makes it
+sharpest, and smaller ones tell a reader nothing more."""
 NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
 
 
@@ -259,9 +262,9 @@ def _p_value(result: Result, example: Counterexample) -> str:
     """StatDP's; of pairs, and of claims of more than ε, one that says nothing below a level."""
     whose = "p-value" if example.both is None else "paired p-value"
     is_exact = example.both is None and result.claim.promise.guarantee.largest_ratio is not None
-    if is_exact or example.p_value >= SHOWN_AT:
+    if is_exact or example.p_value >= LEAST_SHOWN:
         return f"{whose} {numbers.p_value(example.p_value)}"
-    return f"{whose} < {numbers.p_value(SHOWN_AT)}"
+    return f"{whose} < {numbers.p_value(LEAST_SHOWN)}"
 
 
 def _divergence_text(result: Result, distance: Distance) -> str:

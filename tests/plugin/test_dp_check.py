@@ -50,7 +50,7 @@ def test_overrides_win_over_the_marker(dp_check):
 def test_the_marker_may_leave_everything_to_the_call(dp_check):
     assert dp_check(noisy(1.0), eps=1.0, {QUICK}).verdict == "no violation"
 
-@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_samples=1000)
+@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_samples=4000)
 def test_coupled_inputs_see_the_same_random_numbers_and_others_do_not(dp_check):
     seen = {{(1,): [], (): []}}
     def mechanism(d, rng):

@@ -48,7 +48,7 @@ PROFILE = """
 
     from pytest_dp.pairs import generated, pair_strategies
 
-    generated.POOL, pair_strategies.POOL = 30, 20  # fewer draws, of which nothing is to be seen
+    generated.POOL, pair_strategies.MAX_LENGTHS = 30, 10  # fewer draws: nothing shows of them
 """
 OWN = """
     import time

@@ -228,7 +228,7 @@ def test_what_is_broken_beyond_the_examples_alone_is_told_beside_the_verdict():
         return len(ages) + rng.laplace(scale=0.1 if 77 in ages else 1.0, size=size)
 
     given = {"inputs": [[18, 90, 35]], "neighbors": "add_remove_one", "vectorized": "size"}
-    result = audit(gated, eps=1.0, max_samples=4_000, seed=1, n_jobs=1, **given)
+    result = audit(gated, eps=1.0, max_samples=20_000, seed=1, n_jobs=1, **given)
     assert result.verdict == "no violation"
     assert result.e_value < 1
     assert isinstance(result.beyond, AuditResult)

@@ -264,6 +264,11 @@ def test_rows_are_held_against_calls_of_one_row(mechanism, same):
             check_rows(call, 1, [12, 13], Deadline(5.0))
 
 
+def test_calls_of_one_row_and_of_two_are_looked_at():
+    call = replace(call_of(rows_alone), size="size")
+    assert check_rows(call, 1, [1, 2, 3], Deadline(5.0)) == (1 + 0 + 2) + (2 + 1 + 3) + (3 + 2 + 4)
+
+
 def gated_count(gate, noise):
     """The number of records; for the record `gate`, by other noise."""
 

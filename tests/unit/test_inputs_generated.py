@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 def _few(monkeypatch):
     """What is chosen from a pool is the same matter for a smaller one, and takes less time."""
     monkeypatch.setattr("pytest_dp.pairs.generated.POOL", 60)
-    monkeypatch.setattr("pytest_dp.pairs.pair_strategies.POOL", 40)
+    monkeypatch.setattr("pytest_dp.pairs.pair_strategies.MAX_LENGTHS", 20)
 
 
 PATIENTS = st.lists(st.tuples(st.integers(0, 120), st.sampled_from("abcd")))

@@ -12,7 +12,6 @@ import pytest
 from pytest_dp.auditors.known import Deriving
 from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.methods import dpfinder
-from pytest_dp.pairs import Pair
 from pytest_dp.running import workers
 from pytest_dp.running.deadline import Deadline, OutOfTime, interrupt_if_hung
 
@@ -52,8 +51,8 @@ def test_a_law_belongs_to_its_data_however_short_they_live():
     """Data that cannot be pickled are known by their id, which another object may get."""
     deriving = Deriving(lambda data, _: data.number, lambda d1, d2, _: (d1, d2))
     for number in range(50):
-        pair = Pair(Unpicklable(number), Unpicklable(-number))
-        assert deriving.pair(pair, Deadline(math.inf)) == (number, -number)
+        inputs = Unpicklable(number), Unpicklable(-number)
+        assert deriving.pair(inputs, Deadline(math.inf)) == (number, -number)
 
 
 class BrokenError(Exception):
