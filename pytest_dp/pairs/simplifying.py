@@ -85,7 +85,13 @@ def _simpler(parts: Parts) -> Iterator[Parts]:
         for at, choice in enumerate(part):
             for new in _simpler_choices(choice):
                 yield _edited(parts, twins, range(at, at + 1), (new,))
-    for part in parts[: 2 * (count > 1)]:  # two steps at once, of what is short by now
+    if count > 1:
+        yield from _two_steps_at_once(parts)
+
+
+def _two_steps_at_once(parts: Parts) -> Iterator[Parts]:
+    """Yield a part of one input beside less of that part, if the input is short by now."""
+    for part in parts[:2]:
         for less in _without_some(part) if len(part) <= MAX_SHORT else ():
             for least in _without_some(less):
                 yield (less, least, *parts[2:])
