@@ -245,7 +245,7 @@ FAULTS = (
     Fault(
         "rows-in-one-order-alone",
         "oracles/rows.py",
-        "moved = list(outputs_of(numbers, size, order)) if order else []",
+        "moved = rows_of(numbers, size, order) if order else []",
         "moved = [outputs[number] for number in order]",
         "A vectorised function may treat a row of a thousand otherwise and pass.",
         "unit/test_bearing_out.py::test_vectorised_functions_pass_by_rows_with_given_numbers",
