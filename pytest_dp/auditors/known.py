@@ -68,9 +68,9 @@ trainer takes longer to pass; with less, audits of other mechanisms end early on
 MAX_PAIRS = 16
 """Pairs of a claim whose losses are looked for before all bets. With more, claims of many pairs
 are late to bet; with fewer, some of these have bets though their losses could be known."""
-REPLAY_SHARE = 0.2
-"""Share of all runs that replays may take. With more, small efforts have too few runs left to show
-a violation; with less, they know no losses."""
+REPLAY_SHARE = 0.4
+"""Share of all runs that replays may take; half of it where rows of calls are checked as well. With
+more, small efforts have too few runs left to show a violation; with less, they know no losses."""
 RUNS_A_REPLAY = 3
 """Runs that a replay takes, about: on both inputs, and to look for other shifts. With more, small
 efforts replay a pair less often than they could; with fewer, replays take more than their share."""
@@ -287,10 +287,11 @@ def _aligned(context: Context) -> Known:
     given, memory = context.pairs[:MAX_PAIRS], Memory()
     of_others = replays_of_each(len(given))
     seconds = context.settings.max_seconds
+    share = REPLAY_SHARE if context.call.size is None else REPLAY_SHARE / 2
 
     def compare(on_d: Any, on_d2: Any, deadline: Deadline) -> KnownPair:
         replays = REPLAYS_OF_LARGEST if {id(on_d), id(on_d2)} in of_largest else of_others
-        left, made = REPLAY_SHARE * context.settings.max_samples - memory.made, memory.made
+        left, made = share * context.settings.max_samples - memory.made, memory.made
         replays = min(replays, int(left / RUNS_A_REPLAY))
         if replays < REPLAYS:
             raise CannotInstrument(TOO_FEW_RUNS)
