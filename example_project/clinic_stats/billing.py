@@ -46,7 +46,7 @@ def bed_days(stays: Sequence[int]) -> int:
     eps=EPS_COST,
     neighbors="add_remove_one",
     inputs="tests.dp_inputs:costs",
-    max_samples=50_000,
+    max_samples=200_000,
 )
 def total_cost(costs: Iterable[float]) -> float:
     """Cost of all treatments in euros (diffprivlib).
