@@ -76,11 +76,20 @@ def _worth(record: Record) -> str:
     if record.resolution is None:
         return "detects nothing"
     limit = numbers.upper(record.resolution)
-    if record.strength == "exact":
+    if _known_mode(record) == "exact":
         return f"{_value(record, limit, name='loss')}, computed"
-    if record.strength == "aligned":
+    if _known_mode(record) == "aligned":
         return _value(record, f"at most {limit}", name="loss")
     return f"detects {_value(record, f'>= {limit}')}"
+
+
+def _known_mode(record: Record) -> str:
+    """Return how the loss is known that a pass rests on, whatever its grade; else empty."""
+    if record.strength in ("exact", "aligned"):
+        return record.strength
+    if record.status not in _STOOD or record.estimate is None or not record.estimate.runs:
+        return ""
+    return record.estimate.mode
 
 
 def _value(record: Record, value: str, name: str = "eps") -> str:
@@ -204,8 +213,7 @@ def _result(record: Record, found: str, width: int) -> str:
     """Return the verdict and what was found, as the terminal shows them."""
     said = verdict(record)
     said = said.upper() if record.status in _LOUD else said
-    is_known = record.strength in ("exact", "aligned")
-    if width >= WIDE and is_known and record.screened:
+    if width >= WIDE and _known_mode(record) and record.screened:
         found += f" ({numbers.count(record.screened)} pairs)"
     return f"{said:4}  {found}".rstrip()
 
@@ -228,7 +236,7 @@ def legend(records: Iterable[Record]) -> list[str]:
     said = []
     if "detects" in found:
         said.append("detects: 19 of 20 such audits fail on a loss that large.")
-    if any(record.strength in ("exact", "aligned") for record in stood):
+    if any(map(_known_mode, stood)):
         said.append("loss: on the pairs tried.")
     if any(record.strength == "weak" for record in stood):
         said.append("weak: -v says why.")

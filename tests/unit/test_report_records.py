@@ -70,7 +70,11 @@ def test_a_pass_by_a_known_loss_says_it_in_place_of_what_would_be_caught(mode, u
     loss = "eps at most 1, by alignment" if mode == "aligned" else "eps = 1"
     said = f"no violation of eps = 1.0: {loss} on these pairs, as 200 runs bear out"
     assert headline(passed) == f"{said} ({passed.strength})"
-    lines = "\n".join(verbose(Record.of(passed, COUNT, "shop/stats.py", 8)))
+    record = Record.of(passed, COUNT, "shop/stats.py", 8)
+    assert short_finding(record) == (
+        "loss at most 1.00" if mode == "aligned" else "loss 1.00, computed"
+    )
+    lines = "\n".join(verbose(record))
     assert "caught" not in lines
     assert ("at most fair, as not all of its code ran" in lines) == bool(unreached)
     assert "1 pairs" not in lines
