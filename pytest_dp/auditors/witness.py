@@ -84,8 +84,8 @@ def readable(
     about: list[Feature],
     rank_of: RankOf,
     kept_rank: float,
-) -> Event | None:
-    """The most promising event that a person can read.
+) -> RankedEvent | None:
+    """Return the most promising event that a person can read.
 
     The table has as many outputs on either input, and the event speaks about the features in
     `about`; of single characters only where nothing else tells nearly as much. `rank_of` says how
@@ -101,7 +101,7 @@ def readable(
         closer = conjunction(table, on_d, about, rank, kept_rank)
         if found is None or (closer and READABLE_WORTH * closer.rank > max(found.rank, 0.0)):
             found = closer
-    return None if found is None else found.event
+    return found
 
 
 def conjunction(
@@ -202,11 +202,13 @@ def read(
     runs = len(on_d) // 2
     known = np.arange(len(on_d)) % runs < runs // 2
     part, sides = table.rows(known), on_d[known]
-    event = readable(part, sides, about, rank_of, KEPT_RANK)
-    if event is None:
+    found = readable(part, sides, about, rank_of, KEPT_RANK)
+    if found is None or found.rank <= 0:  # on half of the outputs nothing gains
+        found = readable(part, sides, about, by_bound(plan), KEPT_RANK) or found
+    if found is None:
         return None
     half = runs - runs // 2
-    event = paying(event, table.rows(~known), on_d[~known], rank_of(half), KEPT_RANK)
+    event = paying(found.event, table.rows(~known), on_d[~known], rank_of(half), KEPT_RANK)
     event = _rounded(event, part, sides, by_bound(plan)(runs // 2))
     inside = event.mask(table) & ~known
     c1, c2 = (int((inside & side).sum()) for side in (on_d, ~on_d))

@@ -1,13 +1,15 @@
 """Numbers of an output that go together: where they share their noise, it can be taken off again.
 
-If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left. Such relations are looked
-for in outputs on one input at a time, since only the noise moves those.
+If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left; of ``a = s * z`` and
+``b = c * z``, ``a / b`` has none. Such relations are looked for in outputs on one input at a time,
+since only the noise moves those.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -37,10 +39,12 @@ MAX_RELATIONS = 128
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A weighted sum of a few numbers of an output."""
+    """A weighted sum of a few numbers of an output, or a product of their powers."""
 
     places: tuple[str, ...]
     weights: tuple[float, ...]
+    """Coefficients of a sum, exponents of a product."""
+    is_product: bool = False
     digits: int | None = None
     """To which it is rounded, where it is exact but for errors of floating-point numbers."""
 
@@ -51,17 +55,21 @@ class Relation:
     def of(self, numbers: list[Floats]) -> Floats:
         """Its values for numbers at its places."""
         with np.errstate(all="ignore"):
-            total = np.zeros(len(numbers[0]))
-            for number, weight in zip(numbers, self.weights, strict=True):
-                total = total + weight * number
+            weighted = list(zip(numbers, self.weights, strict=True))
+            total = np.full(len(numbers[0]), float(self.is_product))
+            for number, weight in weighted:
+                total = total * number**weight if self.is_product else total + weight * number
             return total if self.digits is None else np.round(total, self.digits)
 
     def __str__(self) -> str:
         text = ""
         for place, weight in zip(self.places, self.weights, strict=True):
             size = "" if abs(weight) == 1 else f"{abs(weight):.12g}"
-            text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "") + place
-        text = text[3:]
+            if self.is_product:
+                text += ("*" if weight > 0 else "/") + place + (f"**{size}" if size else "")
+            else:
+                text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "") + place
+        text = text[1 if self.is_product else 3 :]
         return text if self.digits is None else f"round({text}, {self.digits})"
 
 
@@ -87,16 +95,16 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
         return []
     by_key: dict[tuple[object, ...], Relation] = {}
     with np.errstate(all="ignore"):
-        for side in (numbers1, numbers2):
-            columns, usable = _usable(side)
+        for side, is_product in product((numbers1, numbers2), (False, True)):
+            columns, usable = _usable(_logarithms(side) if is_product else side)
             for weights in _exact_relations(usable):
                 at = np.flatnonzero(weights)
                 named = tuple(places[columns[k]] for k in at)
-                relation = Relation(named, tuple(weights[at].tolist()))
+                relation = Relation(named, tuple(weights[at].tolist()), is_product)
                 involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
                 rounded = _round_relation(relation, *involved)
                 if rounded is not None:
-                    by_key.setdefault((rounded.places, rounded.weights), rounded)
+                    by_key.setdefault((rounded.places, rounded.weights, is_product), rounded)
     return list(by_key.values())
 
 
@@ -115,6 +123,11 @@ def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> Shar
                 here, there = (float(np.median(values)) for values in sides)
                 found.append(Shared(replace(relation, digits=None), here, there))
     return min(found, key=lambda shared: len(shared.relation.places), default=None)
+
+
+def _logarithms(side: Floats) -> Floats:
+    """Return the logarithms of sizes, of which a product is a sum; NaN of 0."""
+    return np.log(np.abs(np.where(side == 0, np.nan, side)))
 
 
 def _usable(side: Floats) -> tuple[Ints, Floats]:

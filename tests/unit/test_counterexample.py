@@ -253,9 +253,14 @@ def in_an_array(data, noise):
     return np.array([len(data), sum(data), 7.0]) + noise
 
 
+def multiplied(data, noise):
+    return (len(data) * math.exp(noise), sum(data) * math.exp(-noise))
+
+
 SHARING = {
     "a scaled copy in a dict": (scaled_copies, "3*output['mean']['of all'] - output['sum']"),
     "an array": (in_an_array, "output[0] - output[1]"),
+    "a product": (multiplied, "output[0]*output[1]"),
 }
 
 

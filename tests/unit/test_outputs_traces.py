@@ -64,6 +64,7 @@ SHARED = {
     "sum and count": lambda d, z, e: {"sum": 3.3 + d + z, "count": 2 + 2 * d + z},
     "subtracted": lambda d, z, e: {"a": d + z, "b": 0.3 - z},
     "a third": lambda d, z, e: (d + z / 3, 2 * d + z),
+    "a divisor": lambda d, z, e: [(4.2 + d) * math.exp(z / 4), 3 / math.exp(z / 4)],
     "by the data": lambda d, z, e: {"a": (2 + d) * z, "b": 5 + z},
     "apart": lambda d, z, e: [d + z, e[0], 3 * d + z],
     "nested": lambda d, z, e: ((d + z, e[0]), {"x": [e[1], {"y": 3 * d - z}]}),
