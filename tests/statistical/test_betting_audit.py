@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pytest_dp import Sequential, audit
+from pytest_dp import Sequential, audit, queries
 from pytest_dp.auditors import bearing_out
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
@@ -87,6 +87,18 @@ def test_a_vectorised_claim_on_several_records_passes_by_its_known_loss():
     result = audit(count, eps=1.0, seed=1, n_jobs=1, beyond="off", **given)
     assert (result.verdict, result.strength) == ("no violation", "aligned")
     assert result.estimate.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("coupled", [True, False], ids=["coupled", "independent"])
+def test_a_mechanism_that_leaves_its_input_alone_is_not_blind(coupled):
+    def ignoring(answers, rng, size):
+        return rng.laplace(scale=1e3, size=size)
+
+    method = Sequential(coupled=coupled)
+    claim = {"eps": 1.0, "inputs": queries(1), "vectorized": "size", "method": method}
+    result = audit(ignoring, **claim, max_samples=40_000, seed=1, n_jobs=1)
+    assert (result.verdict, result.strength) == ("no violation", "aligned")
+    assert not any("nothing that was tried" in note for note in result.notes)
 
 
 @pytest.mark.usefixtures("_by_samples")

@@ -212,7 +212,6 @@ def test_features_make_it_see(how):
         (1.0, {"eps": 1.0, "method": "statdp"}),
         (math.inf, {"eps": 1.0}),  # the same outputs with the same random numbers
         (math.inf, {"eps": 1.0, "method": "dpsniper"}),
-        (math.inf, {"eps": 1.0, "method": Sequential(coupled=False)}),  # known by its trace
     ],
 )
 def test_not_blind(scale, common):
