@@ -64,7 +64,11 @@ ROUNDING = 1e-6
 CONSTANT_SHARE = 0.1
 """Share of choices that become a constant where one is allowed."""
 
+MAX_EXAMPLES = 100
+"""Examples of one run of Hypothesis, as by its default: fewer leave corner cases out, more take
+longer. A user's profile may say another number, which would give other pairs."""
 QUIET = settings(
+    max_examples=MAX_EXAMPLES,
     database=None,
     deadline=None,
     phases=[Phase.generate],
