@@ -64,11 +64,7 @@ ROUNDING = 1e-6
 CONSTANT_SHARE = 0.1
 """Share of choices that become a constant where one is allowed."""
 
-MAX_EXAMPLES = 100
-"""Examples of one run of Hypothesis, as by its default: fewer leave corner cases out, more take
-longer. A user's profile may say another number, which would give other pairs."""
 QUIET = settings(
-    max_examples=MAX_EXAMPLES,
     database=None,
     deadline=None,
     phases=[Phase.generate],
@@ -345,7 +341,8 @@ def _remake(
 
     database = _Database(offered)
 
-    @settings(QUIET, database=database, phases=[Phase.reuse])
+    # After as many values as a profile allows examples, Hypothesis would leave the others out.
+    @settings(QUIET, database=database, phases=[Phase.reuse], max_examples=len(requests) + 1)
     @seed(0)
     @given(st.integers(0, len(requests)), strategy)
     def keep(at: int, value: Any) -> None:

@@ -34,6 +34,18 @@ def values(strategy, number=1, count=100, constants=()):
     return [one.value for one in drawn if one is not None]
 
 
+def test_a_value_is_made_of_each_request_whatever_a_profile_says():
+    """Hypothesis ends a run after as many examples as the profile of the user allows."""
+    name = settings.get_current_profile_name()
+    settings.register_profile("few", max_examples=5)
+    settings.load_profile("few")
+    try:
+        made = remade(st.integers(0, 9_999), [(number,) for number in range(250)])
+    finally:
+        settings.load_profile(name)
+    assert [one and one.value for one in made] == list(range(250))
+
+
 @pytest.fixture
 def by_given_only(monkeypatch):
     monkeypatch.setattr(drawing, "choices_work", lambda: False)

@@ -75,19 +75,6 @@ def test_the_same_pairs_for_each_seed():
     assert drawn(1) == drawn(1) != drawn(2)
 
 
-def test_a_profile_of_the_user_changes_no_pair():
-    def drawn():
-        return [(key(pair.d1), key(pair.d2)) for pair in generated().pairs]
-
-    before, name = drawn(), settings.get_current_profile_name()
-    settings.register_profile("few", max_examples=5, derandomize=True)
-    settings.load_profile("few")
-    try:
-        assert drawn() == before
-    finally:
-        settings.load_profile(name)
-
-
 def test_tests_of_the_user_draw_what_they_drew_before():
     drawn = []
 
