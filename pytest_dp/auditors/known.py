@@ -26,6 +26,7 @@ from pytest_dp.oracles.aligned_pair import (
 )
 from pytest_dp.oracles.checking import Memory
 from pytest_dp.oracles.factors import compare, law_of
+from pytest_dp.oracles.handing_out import TOO_FEW_RUNS
 from pytest_dp.oracles.known_pairs import KnownPair, parameter_of
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.pairs import Pair
@@ -75,7 +76,6 @@ RUNS_A_REPLAY = 3
 """Runs that a replay takes, about: on both inputs, and to look for other shifts. With more, small
 efforts replay a pair less often than they could; with fewer, replays take more than their share."""
 TOO_SLOW = "its runs take too long"
-TOO_FEW_RUNS = "too few runs are left to replay it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,14 +284,15 @@ def known_of(context: Context) -> Known:
 def _aligned(context: Context) -> Known:
     """Return bounds by alignments on the claim's first pairs, those of largest movement first."""
     largest = (*context.pairs[:1], *context.screened.pairs[:1])
-    given, memory = context.pairs[:MAX_PAIRS], Memory()
+    share = REPLAY_SHARE if context.call.size is None else REPLAY_SHARE / 2
+    most = share * context.settings.max_samples
+    given, memory = context.pairs[:MAX_PAIRS], Memory(max_runs=most)
     of_others = replays_of_each(len(given))
     seconds = context.settings.max_seconds
-    share = REPLAY_SHARE if context.call.size is None else REPLAY_SHARE / 2
 
     def compare(on_d: Any, on_d2: Any, deadline: Deadline) -> KnownPair:
         replays = REPLAYS_OF_LARGEST if {id(on_d), id(on_d2)} in of_largest else of_others
-        left, made = share * context.settings.max_samples - memory.made, memory.made
+        left, made = memory.max_runs - memory.made, memory.made
         replays = min(replays, int(left / RUNS_A_REPLAY))
         if replays < REPLAYS:
             raise CannotInstrument(TOO_FEW_RUNS)

@@ -177,7 +177,6 @@ def _witness_of_refutation(
     enough = READABLE_WORTH**2 * clearest.growth if clearest else 0.0
     if readable is not None and (
         clearest is None
-        or readable.unseen.expected > claimed
         or 0 < readable.growth >= enough
         or (readable.growth > 0 and readable.unseen.expected >= choice.expected)
     ):

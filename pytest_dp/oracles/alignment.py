@@ -74,7 +74,7 @@ def align(
         If the deadline passes.
     """
     memory = memory or Memory()
-    replayer = Replayer(call, inputs, deadline)
+    replayer = Replayer(call, inputs, deadline, memory.max_runs - memory.made)
     try:
         with replayer:
             return _aligned(replayer, inputs, is_within, replays, memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,6 +46,8 @@ class Memory:
     of which no other object may get the identity."""
     made: int = 0
     """Runs for replays so far, whether an alignment was found or not."""
+    max_runs: float = math.inf
+    """Runs for replays, at most; where they are over, there is no alignment."""
     by_path: bool = False
     """Whether the last pair was aligned by a shift for each path: the next is tried so first."""
 

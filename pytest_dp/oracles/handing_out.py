@@ -39,6 +39,7 @@ MAX_ELEMENTS = 1 << 20
 SAME_SCALE = 1e-12
 """Relative difference of scales that count as equal. A larger one hides a loss of that size for
 each draw; a smaller one tells apart what differs by rounding."""
+TOO_FEW_RUNS = "too few runs are left to replay it"
 WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
 """Types of numbers that hold any draw, and what is added to it, without loss."""
 SEEDED = "it makes a generator of a seed of its own"
@@ -226,11 +227,16 @@ def _type_of_whole(request: Request) -> type:
 
 
 class Replayer:
-    """Replays one copy of a mechanism on a few inputs, by their numbers, while it is entered."""
+    """Replays one copy of a mechanism on a few inputs, by their numbers, while it is entered.
 
-    def __init__(self, call: Call, inputs: Sequence[Any], deadline: Deadline) -> None:
+    It makes `max_runs` runs at most.
+    """
+
+    def __init__(
+        self, call: Call, inputs: Sequence[Any], deadline: Deadline, max_runs: float = math.inf
+    ) -> None:
         self._instrument, self._deadline, self.runs = HandingOut(), deadline, 0
-        self._original, self._inputs = call, inputs
+        self._original, self._inputs, self._max_runs = call, inputs, max_runs
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
@@ -271,10 +277,12 @@ class Replayer:
     ) -> Run:
         """Return a run on the input of this number; of several rows, their outputs in a list.
 
-        Raises CannotInstrument if its draws cannot be given, and OutOfTime.
+        Raises CannotInstrument if its draws cannot be given or no run is left, and OutOfTime.
         """
         if self._deadline.remaining() <= 0:
             raise OutOfTime
+        if self.runs >= self._max_runs:
+            raise CannotInstrument(TOO_FEW_RUNS)
         self.runs += 1
         self._instrument.begin(numbers, shift or {}, gap, tracked=tracked)
         given, rng = self._fresh[side](), stand_in(self._instrument, RNG)

@@ -15,6 +15,7 @@ HIDDEN = [*GATED, *(planted for planted in PLANTED if planted.name.startswith("N
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_by_samples")  # a loss that is known leaves nothing to search
 @pytest.mark.parametrize(
     ("audits", "claims"), [(1, ["examples"]), pytest.param(8, CLAIMS, marks=pytest.mark.nightly)]
 )

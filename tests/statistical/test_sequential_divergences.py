@@ -63,7 +63,7 @@ def test_noise_as_claimed_is_no_violation(name, coupled):
 )
 def test_half_of_the_noise_is_caught_and_bounded(name, coupled):
     claim, truth = CLAIMS[name]
-    results = [audited(seed, 0.5, coupled, **claim) for seed in range(3)]
+    results = [audited(seed, 0.5, coupled, **claim) for seed in range(9)]
     assert all(result.violated for result in results)
     lower = np.array([result.lower for result in results])
     assert np.sum(lower > truth(0.5)) <= most(len(results), ALPHA)
