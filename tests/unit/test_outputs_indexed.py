@@ -1,13 +1,16 @@
-"""Outputs one part of which says where to look in another: an index."""
+"""Outputs one part of which says where to look in another: an index, or the cohort of a report."""
 
 from __future__ import annotations
+
+import math
+from hashlib import sha256
 
 import numpy as np
 import pytest
 
 from pytest_dp import audit
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.indexed import at_indices
+from pytest_dp.readers.indexed import Given, at_indices, given_index
 
 
 def sequences(rng, n=400):
@@ -46,6 +49,77 @@ def test_where_nothing_is_an_index_nothing_is_asked(outputs):
     assert list(at_indices(tabulate(outputs))) == []
 
 
+def hashed(cohort, value, size):
+    return int.from_bytes(sha256(f"{cohort}:{value}".encode()).digest()[:4], "big") % size
+
+
+def reports(rng, value, n, cohorts, size, flip):
+    of = rng.integers(cohorts, size=n)
+    bits = np.zeros((n, size), int)
+    bits[np.arange(n), [hashed(c, value, size) for c in of.tolist()]] = 1
+    bits ^= rng.random(bits.shape) < flip
+    return [(f"c{c}", b.tolist()) for c, b in zip(of.tolist(), bits, strict=True)]
+
+
+@pytest.mark.parametrize("differ", [True, False])
+def test_positions_of_cohorts_are_learned_where_they_tell_and_hardly_ever_where_not(differ):
+    rng, wrong = np.random.default_rng(2), 0
+    for _ in range(1 if differ else 20):
+        first = reports(rng, "rome", 3_000, 32, 24, 0.2)
+        second = reports(rng, "oslo" if differ else "rome", 3_000, 32, 24, 0.2)
+        table = tabulate(first + second)
+        found = list(given_index(table, np.arange(6_000) < 3_000, 0))
+        if not differ:
+            wrong += bool(found)
+            continue
+        (given,) = found
+        assert given.index == "output[0]"
+        told = {place for _, positions in given.learned for place, _, _ in positions}
+        pairs = [(hashed(c, "rome", 24), hashed(c, "oslo", 24)) for c in range(32)]
+        true = sum(len({a, b}) for a, b in pairs if a != b)
+        learned = sum(len(positions) for _, positions in given.learned)
+        assert 0.9 * true <= learned <= 1.1 * true
+        assert told <= set(table.places) - {"output[0]"}
+        new = tabulate(reports(rng, "rome", 500, 32, 24, 0.2))
+        other = tabulate(reports(rng, "oslo", 500, 32, 24, 0.2))
+        assert given.values(new).mean() > 0 > given.values(other).mean()
+    assert wrong <= 4, "of 20, one in 20 by the level, and three more by chance"
+
+
+def test_evidence_is_the_same_however_outputs_are_grouped():
+    given = Given("output[0]", ((2.0, (("output[1][0]", 1.5, 0.5),)),))
+    outputs = [(2, [1, 0]), (3, [1, 0]), (2, [0, 0])]
+    assert given.values(tabulate(outputs)).tolist() == [0.75, 0.0, -0.75]
+    alone = [given.values(tabulate([output]))[0] for output in outputs]
+    assert alone == [0.75, 0.0, -0.75]
+    assert hash(given) == hash(Given("output[0]", given.learned))
+
+
+def sketch(eps, hashes=64, size=32):
+    """Of a count-mean sketch: a hash function, and signs, one of which is the value's."""
+
+    def report(value, rng):
+        at = int(rng.integers(hashes))
+        signs = -np.ones(size)
+        signs[hashed(at, value, size)] = 1
+        return at, np.where(rng.random(size) < 1 / (1 + math.exp(-eps / 2)), signs, -signs)
+
+    return report
+
+
+def cohort(eps, cohorts=64, size=32):
+    """As RAPPOR: a cohort, and the bits of a Bloom filter with two hashes, by names."""
+
+    def report(value, rng):
+        of, bits = int(rng.integers(cohorts)), np.zeros(size, bool)
+        for k in range(2):
+            bits[hashed(f"{of}-{k}", value, size)] = True
+        noisy = bits ^ (rng.random(size) < 1 / (1 + math.exp(eps / 4)))
+        return {"cohort": f"c{of}", "bits": noisy.tolist()}
+
+    return report
+
+
 def coordinate(eps, size=32):
     """One coordinate of a vector, in a vector of other noise."""
 
@@ -57,10 +131,19 @@ def coordinate(eps, size=32):
     return report
 
 
+WORDS = [("rome", "oslo")]
+
+
 @pytest.mark.spot(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("is_broken", [True, False])
-def test_reports_that_say_where_to_look_are_found_broken_and_only_where_they_are(is_broken):
-    mechanism, pairs = coordinate(4.0 if is_broken else 2.0), [([0] * 32, [1] * 32)]
+@pytest.mark.parametrize(
+    ("kind", "pairs"),
+    [(sketch, WORDS), (cohort, WORDS), (coordinate, [([0] * 32, [1] * 32)])],
+)
+def test_reports_that_say_where_to_look_are_found_broken_and_only_where_they_are(
+    kind, pairs, is_broken
+):
+    mechanism = kind(4.0 if is_broken else 2.0)
     result = audit(mechanism, eps=2.0, pairs=pairs, seed=1, n_jobs=1, max_samples=30_000)
     assert result.violated == is_broken
