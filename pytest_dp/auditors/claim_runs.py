@@ -8,7 +8,7 @@ from typing import cast
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.context import RESERVE, Context
 from pytest_dp.auditors.learning import check_users_parts, fit_chosen, outputs_to_learn
-from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
+from pytest_dp.auditors.pair_batches import draw_batch, look_for_target
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.pool import always_raises
@@ -84,7 +84,7 @@ class ClaimRuns:
         skip_rejected_input(self._context, self._pairs, status)
         if self._pairs.all_seen:
             always_raises(self._context, self._pairs.pool)
-        look_without_noise(self._context, status, asked=not self._checks.decides(status))
+        look_for_target(self._context, status)
 
     def _propose_known_event(self, status: PairState) -> None:
         """Bet on what breaks the claim by what is known of a pair, as long as it may win."""

@@ -82,7 +82,6 @@ class Context:
         self.claim, self.guarantee, self.source = claim, claim.promise.guarantee, source
         self.earlier, self.collects = earlier or Evidence(), earlier is not None
         self.pairs = source.given
-        self.privacy_param = claim.arguments.privacy_param
         self.settings, self.method, self.name = settings, settings.method, name
         seed = settings.seed
         self.seed = claim_seed(name, call.mechanism) if seed is None else seed

@@ -46,11 +46,8 @@ def draw_batch(
     return joints_of(parts, state.binnings)
 
 
-def look_without_noise(context: Context, state: PairState, *, asked: bool = True) -> None:
-    """Find which records outputs show, and what they are without noise, if that is `asked`."""
-    inputs = state.pair.inputs
+def look_for_target(context: Context, state: PairState) -> None:
+    """Find which record outputs may show, unless the user's function says what to look at."""
     if context.settings.features is None:
+        inputs = state.pair.inputs
         state.target = target_of(*inputs, state.outputs.examples().raw, context.seed)
-    if asked:
-        answers = [context.sampler.noiseless(data, context.privacy_param) for data in inputs]
-        state.references = [answer for answer in answers if answer is not None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,6 @@ class PairState(PairStatus):
     """The position of D in the pool."""
     input2: int = 0
     """That of D'."""
-    references: list[Any] = field(default_factory=list)
-    """What the mechanism answers without noise, where that is known."""
     target: Targeted | None = None
     """What tells, in outputs that are tables of the same columns as the inputs, whether the record
     was there that only one of them has."""
@@ -67,7 +65,7 @@ def quantities_of(
     context: Context, state: PairState, table: Table, on_d: Bools, paired: int
 ) -> list[Feature]:
     """What a classifier is shown of outputs on a pair; see `attacks.quantities`."""
-    about = quantities(context.settings, table, state.references, on_d, paired)
+    about = quantities(context.settings, table, on_d, paired)
     if table.is_extract:
         return about
     wanted = state.target

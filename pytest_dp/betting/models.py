@@ -26,9 +26,7 @@ class Posterior(Protocol):
         """``ln P(D | output) - ln P(D' | output)`` under equal priors, in nats, shape (n,)."""
 
 
-def quantities(
-    settings: Settings, table: Table, references: list[Any], on_d: Bools, paired: int = 0
-) -> list[Feature]:
+def quantities(settings: Settings, table: Table, on_d: Bools, paired: int = 0) -> list[Feature]:
     """What a classifier is shown of each output.
 
     The two classifiers of the paper see the numbers and categories of an output, all others also
@@ -41,9 +39,9 @@ def quantities(
     if table.is_extract:
         return about_extract(table)
     if isinstance(settings.method.classifier, str) and settings.method.classifier in AS_PUBLISHED:
-        about = [f for f in features(table, [], on_d, paired) if f.kind in ("leaf", "len")]
+        about = [f for f in features(table, on_d, paired) if f.kind in ("leaf", "len")]
     else:
-        about = all_features(table, references, on_d, paired)
+        about = all_features(table, on_d, paired)
     if settings.features is not None:
         about = about + user_features(settings.features, table)
     if settings.floating_point:

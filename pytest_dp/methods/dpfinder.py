@@ -149,7 +149,7 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
     if table.is_extract:
         return suspect(pairs)
     inside = np.array([found.output.holds(output, found.thresholds) for output in table.raw])
-    about = features(table, state.references, inside)
+    about = features(table, inside)
     agreeing = conjunction(table, inside, about, lambda c1, c2: np.subtract(c1, c2, dtype=float), 1)
     if agreeing is None or agreeing.rank <= 0:
         return suspect(pairs)

@@ -219,7 +219,7 @@ def learn(inside: Any, outside: Any, labels: Sequence[str], classifier: Any, see
     on_d = np.repeat([True, False], [len(inside), len(outside)])
     table = tabulate(np.concatenate([inside, outside]) if labels else [*inside, *outside])
     about = [Feature(label, "leaf", f"output[{i}]") for i, label in enumerate(labels)]
-    about = about or all_features(table, [], on_d)
+    about = about or all_features(table, on_d)
     if classifier is not None:
         model = fit(classifier, table, on_d, about, seed)
         return Learned(lambda each: model.log_odds(tabulate(each)), "a learned score")

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.learning import check_users_parts, fit_chosen, outputs_to_learn
-from pytest_dp.auditors.pair_batches import draw_batch, look_without_noise
+from pytest_dp.auditors.pair_batches import draw_batch, look_for_target
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.pool import Pool, always_raises
@@ -88,7 +88,7 @@ class PairSearch:
             skip_rejected_input(self.context, self.pairs, state)
             if self.pairs.all_seen:
                 always_raises(self.context, self.pool)
-            look_without_noise(self.context, state)
+            look_for_target(self.context, state)
         return self.pairs.accepted
 
     def draw(self, state: PairState, total: int, deadline: Deadline) -> None:

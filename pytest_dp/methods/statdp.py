@@ -109,14 +109,14 @@ class _Suspect:
 def _suspicious_events(context: Context, state: PairState) -> list[_Suspect]:
     table, on_d = state.outputs.table()
     rank = rank_for(context.guarantee)(state.outputs.pairs)
-    events = search(table, on_d, rank, _readable_features(state, table, on_d), 1)
+    events = search(table, on_d, rank, _readable_features(table, on_d), 1)
     return [
         _Suspect(state, simplest(event, table, on_d, rank), state.outputs.pairs) for event in events
     ]
 
 
-def _readable_features(state: PairState, table: Table, on_d: Bools) -> list[Feature]:
-    return about_extract(table) if table.is_extract else features(table, state.references, on_d)
+def _readable_features(table: Table, on_d: Bools) -> list[Feature]:
+    return about_extract(table) if table.is_extract else features(table, on_d)
 
 
 def _largest_shown(context: Context, state: PairState) -> float:
@@ -134,7 +134,7 @@ def _largest_shown(context: Context, state: PairState) -> float:
         far = apart(*cautious(c1, c2, runs), guarantee)
         return np.where(np.maximum(c1, c2) >= MIN_EVENT_COUNT, far, -np.inf)
 
-    events = search(table, on_d, rank, _readable_features(state, table, on_d), 1)
+    events = search(table, on_d, rank, _readable_features(table, on_d), 1)
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)

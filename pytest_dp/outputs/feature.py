@@ -69,8 +69,7 @@ class Feature:
     kind: str
     """A key of `KINDS`."""
     argument: Any = None
-    """The place of a leaf, the category that is counted, the leaves compared with, what is read out
-    of a category, ..."""
+    """The place of a leaf, the category that is counted, what is read out of a category, ..."""
     exact: bool = False
     """Whether numbers that are equal but for rounding count as different (see `rounding`)."""
 
@@ -157,7 +156,6 @@ KINDS: dict[str, Kind] = {
     **{kind: _summary(kind, **_position) for kind in ("argmin", "argmax")},
     "len": _whole(quantities.length, of_all=True),
     "count": _whole(quantities.count, of_all=True),
-    "hamming": _whole(quantities.hamming_distance, of_all=True),
     "bit": _whole(quantities.bit, ease="no"),
     "lowest bit": _whole(quantities.lowest_bit),
     "key": true_or_false(forms.has_key, cost=0.0),

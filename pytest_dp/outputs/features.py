@@ -22,7 +22,7 @@ from pytest_dp.outputs.screening import (
     informative,
     leading_rows,
 )
-from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.user_features import name_of, user_function
 from pytest_dp.registry import load, names
 
@@ -57,16 +57,13 @@ MAX_NUMBERS = 1_000_000
 """Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
 
 
-def features(
-    table: Table, references: list[Any], on_d: Bools | None = None, paired: int = 0
-) -> list[Feature]:
+def features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
     """The quantities that StatDP's event families speak about, for outputs such as these.
 
-    `references` are noiseless answers, to compare with by Hamming distance. Of very many places,
-    those where the two sides differ are chosen. So many `paired` outputs on either input, from the
-    start, share their random numbers in order.
+    Of very many places, those where the two sides differ are chosen. So many `paired` outputs on
+    either input, from the start, share their random numbers in order.
     """
-    return basic_features(Sample(table, on_d, paired, choose(table, on_d, paired)), references)
+    return basic_features(Sample(table, on_d, paired, choose(table, on_d, paired)))
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ class Sample:
         return _most_distinguishing(candidates, self.table, self.on_d, limit)
 
 
-def basic_features(sample: Sample, references: list[Any]) -> list[Feature]:
+def basic_features(sample: Sample) -> list[Feature]:
     """Return the features of `features`, for outputs whose places are chosen."""
     table, leaves = sample.table, sample.leaves
     lengths = {structure.length for structure in table.structures}
@@ -127,13 +124,10 @@ def basic_features(sample: Sample, references: list[Any]) -> list[Feature]:
         every = "output" if _every(table) == "output" else f"list({_every(table)})"
         for level in list(table.levels)[:MAX_FEATURES]:
             collected.append(Feature(f"{every}.count({category_text(level)})", "count", level))
-        collected += map(_distance, filter(_is_short_vector, references))
     return list(dict.fromkeys(collected))
 
 
-def all_features(
-    table: Table, references: list[Any], on_d: Bools | None = None, paired: int = 0
-) -> list[Feature]:
+def all_features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
     """The quantities of `features`, and more, for those who can weigh many against each other.
 
     Further: sums, where the largest and the smallest number stand, and how much each number of a
@@ -141,7 +135,7 @@ def all_features(
     """
     places = choose(table, on_d, paired)
     sample = Sample(table, on_d, paired, places, many=True)
-    collected = basic_features(sample, references)
+    collected = basic_features(sample)
     collected += _summaries(table, ("sum", "argmax", "argmin"))
     collected += _differences(table, on_d, places, paired)
     if sample.sides is not None:
@@ -296,23 +290,3 @@ def _pick_evenly(candidates: list[Feature], limit: int) -> list[Feature]:
     if len(candidates) <= limit:
         return candidates
     return [candidates[i] for i in np.linspace(0, len(candidates) - 1, limit).astype(int)]
-
-
-def _is_short_vector(reference: Any) -> bool:
-    """Return whether a reference is a vector short enough to be compared with outputs."""
-    try:
-        return bool(np.ndim(reference) == 1) and len(reference) <= MAX_FEATURES
-    except ValueError:  # lists of several lengths
-        return False
-
-
-def _distance(reference: Any) -> Feature:
-    if isinstance(reference, np.ndarray):
-        reference = reference.tolist()
-    alone = tabulate([list(reference)])
-    names = {code: level for level, code in alone.levels.items()}
-    keys = tuple(
-        ("number", number) if code == NUMBER else names[code]
-        for number, code in zip(alone.numbers.tolist(), alone.codes.tolist(), strict=True)
-    )
-    return Feature(f"hamming(output, {list(reference)!r})", "hamming", keys)

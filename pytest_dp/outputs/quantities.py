@@ -76,27 +76,6 @@ def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
         return numbers - others, np.where(both, NUMBER, ABSENT)
 
 
-def hamming_distance(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
-    """Count in how many positions each output differs from the reference; NaN for bare leaves."""
-    values = np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)
-    codes = np.array(
-        [NUMBER if key[0] == "number" else table.levels.get(key, ABSENT) for key in keys],
-        dtype=np.int64,
-    )
-    distance = np.full(len(table), np.nan)
-    for number, structure in enumerate(table.structures):
-        if structure.length is None:
-            continue
-        rows = np.flatnonzero(table.structure == number)
-        shared = min(len(structure.places), len(keys))
-        at = table.offsets[rows][:, None] + np.arange(shared)
-        close = np.isclose(table.numbers[at], values[:shared], rtol=FLOAT_ERROR, atol=0.0)
-        same = (table.codes[at] == codes[:shared]) & ((codes[:shared] != NUMBER) | close)
-        extra = max(len(structure.places), len(keys)) - shared
-        distance[rows] = shared - same.sum(axis=1) + extra
-    return distance
-
-
 def bit(which: tuple[str, int], table: Table) -> Floats:
     """One bit of the IEEE 754 double at a place, 0 to 63 from the lowest; NaN has none."""
     place, position = which

@@ -189,7 +189,7 @@ def parsed_features(sample: Sample) -> list[Feature]:
     for place in [feature.argument for feature in sample.leaves] if table.levels else ():
         for parser in parsers_of(place, table) if readings(place, table) else ():
             parsed = inside(parser, table)
-            about = basic_features(Sample(parsed, None, 0, choose(parsed, None, 0)), [])
+            about = basic_features(Sample(parsed, None, 0, choose(parsed, None, 0)))
             for inner in filter(_is_plain, about):
                 for kind, said, what in _parsed_quantities(inner, parsed):
                     part = Part(place, parser, what)

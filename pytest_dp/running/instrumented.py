@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,15 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.running.calling import Call, Made
-from pytest_dp.running.catalogue import draw_kind_of, size_of
 from pytest_dp.running.chunks import Input
-from pytest_dp.running.copies import CannotCopy
-from pytest_dp.running.deadline import Deadline, OutOfTime, interruptible
+from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.modules import modules_replaced
-from pytest_dp.running.requests import RNG, Request
+from pytest_dp.running.requests import RNG
 from pytest_dp.running.shadowing import shadow
 from pytest_dp.running.stand_ins import (
     CannotInstrument,
@@ -27,10 +22,6 @@ from pytest_dp.running.stand_ins import (
     stand_in,
     was_drawn_unasked,
 )
-
-ONE_RUN_SECONDS = 1.0
-"""Seconds for one run without noise. More: slow mechanisms hold up the search; fewer: they are not
-run."""
 
 
 def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:
@@ -85,45 +76,3 @@ def run_copy(
     if was_drawn_unasked():
         raise CannotInstrument("compiled code draws from its generator")
     return output
-
-
-def noiseless(call: Call, data: Any, privacy_param: str | None) -> Any:
-    """The mechanism's answer without noise, or None if it cannot be had.
-
-    StatDP compares outputs with the answer at ε = ∞. Each draw is answered by the centre of its
-    law; where that does not do, and the claim names the parameter that carries ε, it is made
-    infinite. The mechanism must have been seen to depend on its input and its random numbers alone.
-    """
-    attempts: list[dict[str, Any]] = [{}]
-    attempts += [{privacy_param: math.inf}] if privacy_param is not None else []
-    deadline, item = Deadline(ONE_RUN_SECONDS), Input(data)
-    for changed in attempts:
-        instrument = _NoNoise()
-        try:
-            with apply_instrument(instrument, deadline):
-                answer, again = (run_copy(call, item, instrument, params=changed) for _ in range(2))
-        except CannotCopy:
-            return None
-        except (CannotInstrument, ClaimError, MechanismError, OutOfTime):
-            continue
-        answered = answer is not None and not isinstance(answer, Raised)
-        if answered and same(answer, again) and (changed or not instrument.refusal):
-            return answer
-    return None
-
-
-class _NoNoise(Instrument):
-    """Noise that is at its centre; where it has none, plain noise, the same in every audit."""
-
-    words = bytes(32)
-
-    def draw(self, request: Request) -> Any:
-        """The centre."""
-        standard_of = draw_kind_of(request).standard
-        if standard_of is not None:
-            law, scale, location = standard_of(request.arguments)
-            if law.family.centre is not None:
-                centre = location + np.multiply(scale, law.family.centre(law.parameter))
-                size = size_of(request)
-                return centre if size is None else np.broadcast_to(centre, size).astype(float)
-        return self.refuse(f"no noiseless value of {request.method}")

@@ -118,13 +118,6 @@ class NewInterpreters:
             return 0.0
         return max(self.seconds_to_start / max(self._started, 1), LEAST_START_SECONDS)
 
-    @property
-    def imports(self) -> bool:
-        """Return whether the mechanism is part of a module that another interpreter imports."""
-        with contextlib.suppress(CannotCopy):
-            self._prepare()
-        return self._is_imported
-
     def each(self, first: int) -> Iterator[int]:
         """Let each of some interpreters be asked in turn, from the `first` on: yield its number.
 

@@ -44,13 +44,6 @@ class Family:
     """Where a density is not smooth; of smooth ones, edges of panels of a quadrature."""
     centre: Callable[[float], float] | None = None
     """What noise of this kind is 0 at, such as 0; None of draws that are no noise by themselves."""
-    symmetric: bool = False
-    """Whether a draw and its negative have the same law."""
-    exponential_tails: bool = False
-    """Whether it is on the whole line, and its log density falls with slope 1 far out, nowhere
-    faster."""
-    piecewise: bool = False
-    """Whether the loss of moved draws is constant between the ends of their supports."""
 
     def __post_init__(self) -> None:
         _BY_NAME[self.name] = self
@@ -85,11 +78,6 @@ class Law:
     def lattice(self) -> bool:
         """True if it is a law of integers."""
         return self.family.log_density is None
-
-    @property
-    def symmetric(self) -> bool:
-        """True if a draw and its negative have the same law."""
-        return self.family.symmetric
 
     @property
     def support(self) -> tuple[float, float]:
@@ -168,14 +156,6 @@ def _laplace_below(x: Floats) -> Floats:
     return np.where(x < 0, x - math.log(2), np.log1p(-np.exp(-np.abs(x)) / 2))
 
 
-def _two_sided_below(k: Floats, ratio: float) -> Floats:
-    right = k >= 0
-    tail = -math.log1p(ratio)  # logarithm of the probability of at most 0
-    below = np.where(right, 0.0, -k) * math.log(ratio) + tail
-    above = np.log1p(-np.exp(np.where(right, k + 1, 1.0) * math.log(ratio) + tail))
-    return np.where(right, above, below)
-
-
 def _tail_of(ratio: float) -> float:
     return math.ceil(40 / -math.log(ratio))
 
@@ -187,8 +167,6 @@ LAPLACE = Family(
     log_density=lambda x, _: -np.abs(x) - math.log(2),
     edges=lambda _: (0.0,),
     centre=lambda _: 0.0,
-    symmetric=True,
-    exponential_tails=True,
 )
 NORMAL = Family(
     "normal",
@@ -197,7 +175,6 @@ NORMAL = Family(
     log_density=lambda x, _: -x * x / 2 - math.log(2 * math.pi) / 2,
     bulk=lambda _: (-9.5, 9.5),
     centre=lambda _: 0.0,
-    symmetric=True,
 )
 LOGISTIC = Family(
     "logistic",
@@ -205,8 +182,6 @@ LOGISTIC = Family(
     log_above=lambda x, _: _log_logistic(-x),
     log_density=lambda x, _: -np.abs(x) - 2 * np.log1p(np.exp(-np.abs(x))),
     centre=lambda _: 0.0,
-    symmetric=True,
-    exponential_tails=True,
 )
 GUMBEL = Family(
     "gumbel",
@@ -225,7 +200,6 @@ EXPONENTIAL = Family(
     bulk=lambda _: (0.0, 40.0),
     edges=lambda _: (0.0,),
     centre=lambda _: 0.0,
-    piecewise=True,
 )
 UNIFORM = Family(
     "uniform",
@@ -235,7 +209,6 @@ UNIFORM = Family(
     support=lambda _: (0.0, 1.0),
     bulk=lambda _: (0.0, 1.0),
     edges=lambda _: (0.0, 1.0),
-    piecewise=True,
 )
 GEOMETRIC = Family(
     "geometric",  # from 0 on
@@ -247,13 +220,6 @@ GEOMETRIC = Family(
     support=lambda _: (0.0, math.inf),
     bulk=lambda ratio: (0.0, _tail_of(ratio)),
 )
-TWO_SIDED_GEOMETRIC = Family(
-    "two-sided geometric",
-    log_below=_two_sided_below,
-    log_above=lambda k, ratio: _two_sided_below(-k - 1, ratio),
-    bulk=lambda ratio: (-_tail_of(ratio), _tail_of(ratio)),
-    symmetric=True,
-)
 INTEGERS = Family(
     "integers",  # from 0 on, equally likely
     log_below=lambda k, count: np.log(np.clip((k + 1) / count, 0.0, 1.0)),
@@ -262,7 +228,3 @@ INTEGERS = Family(
     support=lambda count: (0.0, float(count - 1)),
     bulk=lambda count: (0.0, float(count - 1)),
 )
-
-
-DIFFERENCES = {EXPONENTIAL: LAPLACE, GUMBEL: LOGISTIC, GEOMETRIC: TWO_SIDED_GEOMETRIC}
-"""By the family of two independent draws of one law, that of their difference."""

@@ -1,8 +1,7 @@
 """A mechanism under audit, and what a few runs of copies tell of it ahead of the audit.
 
-What a run costs, whether the same random numbers give the same outputs, whether two inputs can
-share them, what the answer without noise is: all is tried on copies, so that what is audited never
-sees the same random numbers twice.
+What a run costs, whether the same random numbers give the same outputs, and whether two inputs can
+share them is tried on copies, so that what is audited never sees the same random numbers twice.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from pytest_dp.running.costs import RunCosts
 from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.forked import Origin, Starts, files_read, first_state
 from pytest_dp.running.generators import Runs
-from pytest_dp.running.instrumented import noiseless
 from pytest_dp.running.interpreters import NewInterpreters
 from pytest_dp.running.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
 from pytest_dp.running.row_aligned import TRIAL_RUNS, try_row_aligned
@@ -266,13 +264,6 @@ class Subject:
         if refused != NOTHING_RANDOM:
             self.note(f"random numbers are not shared between inputs, as {refused}")
         return False
-
-    def noiseless(self, data: Any, privacy_param: str | None) -> Any:
-        """The answer without noise, or None; only of mechanisms that replay and have some."""
-        if not self.replayable or not self._draws:
-            return None
-        self.looked += TRIAL_RUNS
-        return noiseless(self.call, data, privacy_param)
 
     def afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline

@@ -17,7 +17,7 @@ def learned(outputs, first, classifier=None, features=None, seed=0):
     """A model of these outputs, from the quantities that an audit would show it."""
     settings = Settings(method=Sequential(classifier=classifier), features=features)
     table = tabulate(outputs)
-    return fit(classifier, table, first, quantities(settings, table, [], first), seed)
+    return fit(classifier, table, first, quantities(settings, table, first), seed)
 
 
 def both(draw, runs, seed):

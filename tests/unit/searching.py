@@ -19,15 +19,15 @@ def best_events(outputs, about=features, eps=1.0, **more):
     """The most promising events for outputs of which the first half is on D."""
     table, first = tabulate(outputs), np.arange(len(outputs)) < len(outputs) // 2
     rank = rank_for(ApproximateDP(eps), 0.0)(len(outputs) // 2)
-    chosen = about(table, [], first)
+    chosen = about(table, first)
     return search(table, first, rank, chosen, **{"limit": 1} | more)
 
 
-def look(one, two, eps=0.5, references=(), most=8):
+def look(one, two, eps=0.5, most=8):
     """What the search finds for equally many outputs on D and on D'."""
     table = tabulate(join_outputs([one, two]))
     first = np.arange(len(table)) < len(one)
-    rank, about = rank_for(ApproximateDP(eps))(len(one)), features(table, list(references), first)
+    rank, about = rank_for(ApproximateDP(eps))(len(one)), features(table, first)
     return search(table, first, rank, about, limit=most), table, first
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from coupling import vectorized
-from drawing import sampler
 from scipy import integrate, stats
 
 import pytest_dp
@@ -81,11 +80,6 @@ def test_rows_are_coupled():
         return sum(data) + rng.triangular(-3, 0, 5, size)
 
     assert vectorized(mechanism).can_couple()
-
-
-def test_what_remains_without_noise():
-    some = sampler(lambda data, rng: sum(data) + rng.triangular(-3, 0, 5))
-    assert some.noiseless([1, 2], None) == 3
 
 
 def test_blame_knows_its_scale():

@@ -17,7 +17,7 @@ from pytest_dp.statistics.regression import expit
 
 def columns_and_codes(outputs, on_d):
     table = tabulate(outputs)
-    columns = choose_columns(table, features(table, [], on_d))
+    columns = choose_columns(table, features(table, on_d))
     return columns, [column.codes(table) for column in columns], table
 
 

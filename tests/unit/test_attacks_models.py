@@ -197,7 +197,7 @@ def test_the_classifiers_of_the_paper_see_an_output_as_it_is():
     table = tabulate(outputs)
 
     def seen(**keywords):
-        about = quantities(Settings(**keywords), table, [], first)
+        about = quantities(Settings(**keywords), table, first)
         return [feature.text for feature in about]
 
     plain = ["output[0]", "output[1]", "output[2]"]

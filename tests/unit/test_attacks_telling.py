@@ -25,7 +25,7 @@ def learned():
     kinds = np.where(r.random(2 * RUNS) < np.repeat((0.8, 0.3), RUNS), "yes", "no")
     outputs = [[*row, str(kind)] for row, kind in zip(numbers.tolist(), kinds, strict=True)]
     table, on_d = tabulate(outputs), np.arange(2 * RUNS) < RUNS
-    return Attack(additive.fit(table, on_d, features(table, [])), 1, 1.0), table
+    return Attack(additive.fit(table, on_d, features(table)), 1, 1.0), table
 
 
 def test_a_score_names_what_it_looks_at_with_typical_values_of_both_sides():

@@ -57,7 +57,7 @@ class Answers:
 
     def fit(self, status):
         table, on_d = status.outputs.table()
-        return fit_detector(table, on_d, features(table, [], on_d), RANK)
+        return fit_detector(table, on_d, features(table, on_d), RANK)
 
 
 def loop_of(losses, claim=1.0, alpha=1e-6, seed=0, **answers):

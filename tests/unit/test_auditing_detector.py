@@ -15,7 +15,7 @@ CLAIM = ApproximateDP(0.1)
 def detector_of(outputs, claim=CLAIM):
     table = tabulate(outputs)
     on_d = np.arange(len(table)) < len(table) // 2
-    return fit_detector(table, on_d, features(table, [], on_d), rank_for(claim, rarest=0.0))
+    return fit_detector(table, on_d, features(table, on_d), rank_for(claim, rarest=0.0))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -49,7 +49,7 @@ def found_for(event, table, first, rank):
 def test_simplest_keeps_its_share_of_the_rank(shift, scale, seed):
     table, first = drawn(shift, scale, seed=seed)
     rank = rank_for(ApproximateDP(0.5))(2000)
-    for found in search(table, first, rank, features(table, [], first), limit=5):
+    for found in search(table, first, rank, features(table, first), limit=5):
         simple = simplest(found, table, first, rank)
         again = found_for(simple.event, table, first, rank)
         assert (simple.c1, simple.c2) == (again.c1, again.c2)
@@ -171,7 +171,7 @@ def test_keys_their_order_and_types_have_sentences_of_their_own(make, beginning)
     table = tabulate([make(x, i < 100) for i, x in enumerate(noise)])
     rank = rank_for(ApproximateDP(1.0))(100)
     first = np.arange(200) < 100
-    [best] = search(table, first, rank, features(table, [], first), limit=1)
+    [best] = search(table, first, rank, features(table, first), limit=1)
     assert said(*best.event.conditions)[0].startswith(beginning)
 
 

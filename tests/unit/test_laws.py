@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -22,7 +20,6 @@ from pytest_dp.running.laws import Law
         (Law(laws.EXPONENTIAL), stats.expon()),
         (Law(laws.UNIFORM), stats.uniform()),
         (Law(laws.GEOMETRIC, 0.7), stats.geom(0.3, loc=-1)),
-        (Law(laws.TWO_SIDED_GEOMETRIC, 0.7), stats.dlaplace(-math.log(0.7))),
         (Law(laws.INTEGERS, 4), stats.randint(0, 4)),
     ],
     ids=lambda law: getattr(law, "family", ""),

@@ -26,7 +26,6 @@ from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.table import tabulate
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +133,7 @@ def test_any_output_works(kind):
         return
     assert len(found) > 0
     assert all(one.rank < 10 for one in found), str(found)  # the sides are alike
-    for feature in features(table, [outputs[0]]):
+    for feature in features(table):
         numbers, codes = feature.columns(table)
         assert len(numbers) == len(codes) == 400
     for one in found:
@@ -206,11 +205,6 @@ def test_events_mean_what_they_say(values, random):
             except (TypeError, IndexError, KeyError, ValueError, ZeroDivisionError):
                 said = False  # an output of which the event does not speak
             assert said == one.event(output), (text, output)
-
-
-def test_ragged_references_are_no_vectors():
-    table = tabulate([[1.0, 2.0], [2.0, 3.0]])
-    features(table, [[[1], [1, 2]], {"a": 1}, 3.0, None, "ab", np.zeros((2, 2)), {1, 2}])
 
 
 # --- text, thresholds ---

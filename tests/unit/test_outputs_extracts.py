@@ -36,7 +36,7 @@ def outputs(request):
 
 
 def about(outputs):
-    return tuple(all_features(tabulate(outputs), [], np.arange(200) < 100))
+    return tuple(all_features(tabulate(outputs), np.arange(200) < 100))
 
 
 def test_an_extract_has_the_columns_of_its_features_and_the_hashes(outputs):

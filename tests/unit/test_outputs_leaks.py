@@ -19,7 +19,7 @@ import pytest
 import scipy.sparse
 from counting import calls
 from drawing import outputs
-from searching import best_events, check, look, planted
+from searching import best_events, look, planted
 from zoo import (
     Answer,
     Broken,
@@ -130,19 +130,6 @@ def test_each_family_of_events_finds_what_only_it_shows(r, name):
         warnings.simplefilter("error")
         text = planted([draw(r, here) for _ in range(runs)], [draw(r, there) for _ in range(runs)])
     assert any(wanted in text for wanted in texts), text
-
-
-def test_hamming_distance_to_the_answer_without_noise(r):
-    reference = [True, False] * 3
-
-    def draw(flip):
-        return [bool(b) ^ bool(r.random() < flip) for b in reference]
-
-    one, two = [draw(0.5) for _ in range(N)], [draw(0.25) for _ in range(N)]
-    found, table, first = look(one, two, references=[reference], most=40)
-    check(found, table, first, one + two)
-    best = next(f for f in found if "hamming" in str(f.event))
-    assert best.rank == max(f.rank for f in found)
 
 
 # --- leaks that few quantities show ---

@@ -88,23 +88,23 @@ def test_texts_are_read_as_what_they_are_and_events_are_python(name):
 
 def test_texts_of_another_kind_are_absent_and_do_not_change_what_is_read():
     outputs = [json.dumps({"a": float(i)}) for i in range(99)]
-    [feature] = [f for f in features(tabulate(outputs), []) if f.text == "json.loads(output)['a']"]
+    [feature] = [f for f in features(tabulate(outputs)) if f.text == "json.loads(output)['a']"]
     numbers, codes = feature.columns(tabulate([outputs[7], "{", None, 3.0, "[1]"]))
     assert numbers[0] == 7
     assert codes.tolist() == [-1, -2, -2, -2, -2]
-    assert not [f for f in features(tabulate(["20240101", "7"] * 99), []) if f.kind == "parsed"]
+    assert not [f for f in features(tabulate(["20240101", "7"] * 99)) if f.kind == "parsed"]
 
 
 def test_bytes_are_parsed_and_one_kind_of_exception_is_told_from_outputs():
     outputs = [json.dumps({"a": float(i)}).encode() for i in range(99)]
-    assert "json.loads(output)['a']" in [f.text for f in features(tabulate(outputs), [])]
+    assert "json.loads(output)['a']" in [f.text for f in features(tabulate(outputs))]
     raised = [Raised("ValueError", "", str(i)) if i % 3 else float(i) for i in range(99)]
-    assert "raises ValueError" in [f.text for f in features(tabulate(raised), [])]
+    assert "raises ValueError" in [f.text for f in features(tabulate(raised))]
 
 
 def test_that_a_key_is_missing_is_said_before_lengths():
     table = tabulate([{"a": 1.0}] * 50 + [{"a": 1.0, "b": 2.0}] * 50)
-    [key, *_] = features(table, [])
+    [key, *_] = features(table)
     assert (key.text, key.columns(table)[0].sum()) == ("'b' in output", 50)
     assert str(Equals(key, 0.0)) == "'b' not in output"
     assert Event((Equals(key, 0.0),)).said == "outputs without 'b' in them"

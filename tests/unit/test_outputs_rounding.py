@@ -42,9 +42,7 @@ def grid(step, shift=0.0, seed=0, n=4_000):
 
 def events(table, first, limit):
     rank = rank_for(ApproximateDP(0.0), 0.0)(len(table) // 2)
-    return [
-        one.event for one in search(table, first, rank, features(table, [], first), limit=limit)
-    ]
+    return [one.event for one in search(table, first, rank, features(table, first), limit=limit)]
 
 
 @given(

@@ -100,11 +100,11 @@ def test_of_thousands_of_places_the_one_that_moves_is_learned_from(make):
         outputs, place = make(numbers), "output[1234]"
     table = tabulate(outputs)
     assert choose(table, first, 24).chosen == [place]
-    found = all_features(table, [], first, 24)
+    found = all_features(table, first, 24)
     assert [f.text for f in found if f.kind == "leaf"] == [place]
     assert {f.kind for f in found} >= {"mean", "sum"}
     assert len(found) < 20
-    assert len([f for f in features(table, [], first) if f.kind == "leaf"]) == MAX_PLACES // 2
+    assert len([f for f in features(table, first) if f.kind == "leaf"]) == MAX_PLACES // 2
 
 
 def test_differences_of_neighbours_that_differ_in_pairs():
@@ -114,7 +114,7 @@ def test_differences_of_neighbours_that_differ_in_pairs():
     moved[:, 40] += 1
     outputs = np.concatenate([moved, steps]).cumsum(axis=1)
     first = np.arange(48) < 24
-    found = all_features(tabulate(outputs), [], first, 24)
+    found = all_features(tabulate(outputs), first, 24)
     between = [f.argument for f in found if f.kind == "difference"]
     assert ("output[40]", "output[39]") in between
     for places in between:  # only across the step that moves do they differ

@@ -38,7 +38,7 @@ def sides(draw, runs, seed=0):
 def traces(draw, runs, seed=0):
     """The relations and remainders that outputs call for."""
     outputs, first = sides(draw, runs, seed)
-    found = all_features(tabulate(outputs), [], first)
+    found = all_features(tabulate(outputs), first)
     return [feature for feature in found if feature.kind in ("relation", "remainder")]
 
 

@@ -1,18 +1,15 @@
-"""Vectorised calls, inputs that are changed, exceptions, time limits and noiseless answers."""
+"""Vectorised calls, inputs that are changed, exceptions and time limits."""
 
-# ruff: noqa: NPY002
 from __future__ import annotations
 
 import functools
 import itertools
-import math
-import random
 import sys
 import threading
 
 import numpy as np
 import pytest
-from drawing import Keeper, outputs, sampler
+from drawing import outputs, sampler
 from zoo import Broken
 
 from pytest_dp.basics.errors import ClaimError, MechanismError
@@ -235,63 +232,6 @@ def test_the_first_traceback_is_kept_without_our_frames():
     assert "in inner" in first.trace
     assert "calling.py" not in first.trace
     assert first == second
-
-
-# --- noiseless answers ---
-
-
-def noiseless(mechanism, data=(1, 2), privacy_param=None, **keywords):
-    return sampler(mechanism, **keywords).noiseless(data, privacy_param)
-
-
-def test_noiseless_answers():
-    assert noiseless(lambda d, rng: [x + rng.laplace() for x in d]) == [1, 2]
-    assert noiseless(lambda d, rng: sum(d) + rng.laplace(0, 3)) == 3
-    assert noiseless(lambda d, rng: np.argmax(np.asarray(d) + rng.exponential(2, len(d)))) == 1
-    assert noiseless(lambda d: sum(d) + np.random.laplace() + random.gauss(0.0, 1.0)) == 3
-    by_eps = {"params": {"eps": 1.0}, "privacy_param": "eps"}
-    inverted = lambda d, eps: sum(d) - math.log(1.0 - random.random()) / eps  # noqa: E731
-    assert noiseless(inverted, **by_eps) == 3
-    by_vector = noiseless(lambda d, rng, size: sum(d) + rng.laplace(size=size), vectorized="size")
-    assert by_vector == 3
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        lambda d: sum(d) + random.random(),
-        lambda d, rng: rng.integers(10),
-        lambda d, rng: None,
-        lambda d, rng: sys.exit(1),
-        lambda d, rng: 1 / 0,
-    ],
-)
-def test_no_noiseless_answer(mechanism):
-    assert noiseless(mechanism) is None
-
-
-@pytest.mark.slow
-def test_noiseless_does_not_hang():
-    def waits(data, rng):
-        while rng.laplace() < 1:
-            pass
-
-    assert noiseless(waits) is None
-
-
-def test_noiseless_changes_neither_input_nor_generators():
-    data, keeper = [2, 1], Keeper()
-
-    def mechanism(data, eps):
-        data.sort()
-        keeper.rng.random()
-        np.random.random()
-        return data[0]
-
-    before = str((np.random.get_state(), keeper.rng.bit_generator.state))
-    assert noiseless(mechanism, data, "eps", params={"eps": 1.0}) == 1
-    assert data == [2, 1]
-    assert str((np.random.get_state(), keeper.rng.bit_generator.state)) == before
 
 
 # --- equality of outputs ---

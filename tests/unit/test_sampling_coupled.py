@@ -304,7 +304,6 @@ def test_the_original_never_gets_a_number_twice_nor_none(remembers):
     pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
     shared = pair.can_couple()
     assert shared is not remembers
-    pair.sampler.noiseless([1], None)
     assert seen.numbers == []
     pair.draw(2_000, shared=shared)
     assert len(seen.numbers) == 4_000
@@ -324,6 +323,5 @@ def test_what_cannot_be_copied_is_not_shared_and_never_run_again(held):
     assert "cannot be copied" in pair.sampler.call.pristine.reason
     pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
     assert not pair.can_couple()
-    assert pair.sampler.noiseless([1], None) is None
     pair.sampler.draw([Draw(pair.inputs[0], 500, KEY)], Deadline(9.0))
     assert len(set(numbers)) == len(numbers) == pair.sampler.runs
