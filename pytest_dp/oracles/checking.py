@@ -112,10 +112,9 @@ class Pairing:
     def noted(self, run: Run) -> Run:
         """Return a run, after a look at how large the numbers are that draws are added to."""
         for each in run.record.sums:
-            for form, constant, _ in each.rows():
-                for at, _ in form:
-                    number = at // MAX_ELEMENTS
-                    self.sizes[number] = max(abs(constant), self.sizes.get(number, 0.0))
+            for at, _ in each.form:
+                number = at // MAX_ELEMENTS
+                self.sizes[number] = max(abs(each.constant), self.sizes.get(number, 0.0))
         return run
 
     def agrees(self, numbers: Numbers, shift: Shift, output: Any, moved: Run) -> bool:

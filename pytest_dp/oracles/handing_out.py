@@ -14,8 +14,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.numbers import StandardDraws, is_supported
-from pytest_dp.oracles.sums import Record
-from pytest_dp.oracles.tracked import tracked_draws
+from pytest_dp.oracles.tracked import Record, tracked_draws
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.catalogue import draw_kind_of, size_of

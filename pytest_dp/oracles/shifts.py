@@ -16,8 +16,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.handing_out import MAX_ELEMENTS, Drawn, Run, Shift
 from pytest_dp.oracles.shift_loss import cost_per_step
-from pytest_dp.oracles.sums import Form, ScalarSum, Sum
-from pytest_dp.oracles.tracked import TrackedArray, is_tracked
+from pytest_dp.oracles.tracked import DrawSum, Form, is_tracked
 
 MAX_VARIABLES = 2000
 """Draws in one linear program. With more, its solution takes seconds."""
@@ -25,28 +24,24 @@ NEGLIGIBLE = 1e-9
 """Solutions of linear programs this close to a whole number of steps are rounded to it."""
 
 
-def forms_of(sums: Iterable[Sum | ScalarSum]) -> dict[Form, list[float]]:
+def forms_of(sums: Iterable[DrawSum]) -> dict[Form, list[float]]:
     """Return the constants of sums by their forms, in the order in which they were made.
 
     Forms are scaled so that their first coefficient is 1.
     """
     found: dict[Form, list[float]] = {}
     for each in sums:
-        for form, constant, _ in each.rows():
-            if form:
-                by = form[0][1]
-                scaled = tuple((at, factor / by) for at, factor in form)
-                found.setdefault(scaled, []).append(constant / by)
+        if each.form:
+            by = each.form[0][1]
+            scaled = tuple((at, factor / by) for at, factor in each.form)
+            found.setdefault(scaled, []).append(each.constant / by)
     return found
 
 
-def _released(output: Any) -> Iterable[Sum | ScalarSum]:
+def _released(output: Any) -> Iterable[DrawSum]:
     """Return the tracked sums in an output."""
-    if isinstance(output, TrackedArray):
-        if is_tracked(output):
-            yield Sum(output.terms, output.constants)
-    elif is_tracked(output):
-        yield ScalarSum(output.form, output.constants)
+    if is_tracked(output):
+        yield from np.ravel(np.asarray(output.sums, object)).tolist()
     elif isinstance(output, dict):
         for value in output.values():
             yield from _released(value)
@@ -107,16 +102,13 @@ def _shift_of_path(ours: Run, theirs: Run, *, final: bool) -> Shift | None:
         and (form in kept or (form not in compared and not {at for at, _ in form} <= singles))
     ]
     above = []
-    if len(one.comparisons) != len(other.comparisons):
+    forms, their_forms = ([each.form for each, _ in run.comparisons] for run in (one, other))
+    if forms != their_forms:
         return None
-    for left, right in zip(one.comparisons, other.comparisons, strict=True):
-        rows, their_rows = list(left.rows()), list(right.rows())
-        if [row[0] for row in rows] != [row[0] for row in their_rows]:
-            return None
-        for (form, constant, result), (_, their_constant, _) in zip(rows, their_rows, strict=True):
-            sign = 1.0 if result else -1.0
-            signed = tuple((at, sign * by) for at, by in form)
-            above.append((signed, sign * (constant - their_constant)))
+    for (left, result), (right, _) in zip(one.comparisons, other.comparisons, strict=True):
+        sign = 1.0 if result else -1.0
+        signed = tuple((at, sign * by) for at, by in left.form)
+        above.append((signed, sign * (left.constant - right.constant)))
     return _cheapest(ours.drawn, equal, above)
 
 

@@ -1,71 +1,136 @@
 """Draws as numbers and arrays that tell what they are added to and compared with.
 
 They behave as plain numbers. As long as they are only added, subtracted, scaled and compared, each
-remembers that it is a sum of draws, by coefficients, and a constant; a `Record` keeps every sum
-and every comparison. Other operations give plain numbers.
+remembers that it is a sum of draws; a `Record` keeps every sum and every comparison. Other
+operations give plain numbers.
 """
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Floats, Ints
-from pytest_dp.oracles.sums import Form, Record, ScalarSum, Sum, Terms
+from pytest_dp.basics.arrays import Ints
 
 MAX_SUMMANDS = 1000
 """Draws in one tracked sum. More make each later operation slower; with fewer, sums over vectors
 of noise are plain numbers sooner."""
-_ARITHMETIC: dict[Any, str] = {
-    np.add: "add",
-    np.subtract: "subtract",
-    np.multiply: "multiply",
-    np.true_divide: "divide",
-    np.negative: "negative",
-    np.positive: "positive",
-}
-_COMPARISONS: dict[Any, bool] = {
-    np.greater: True,
-    np.greater_equal: True,
-    np.less: False,
-    np.less_equal: False,
-}
-"""Functions of numpy, and whether the left side is above where they hold."""
+
+Form = tuple[tuple[int, float], ...]
+"""Coefficients by the numbers of draws, in ascending order."""
+
+
+class DrawSum:
+    """A sum of multiples of draws, and a constant; arrays of these do arithmetic as of objects."""
+
+    __slots__ = ("constant", "form")
+
+    def __init__(self, form: Form, constant: float) -> None:
+        self.form, self.constant = form, constant
+
+    def __add__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else add_up([self, other])
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) else add_up([self, -other])
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, factor: Any) -> Any:
+        if not isinstance(factor, int | float | np.number) or not math.isfinite(factor):
+            return NotImplemented
+        form = tuple((at, by * float(factor)) for at, by in self.form if by * factor)
+        return DrawSum(form, self.constant * float(factor))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, DrawSum | np.ndarray) or not other:
+            return NotImplemented
+        return self * (1 / other)
+
+    def __neg__(self) -> DrawSum:
+        return DrawSum(tuple((at, -by) for at, by in self.form), -self.constant)
+
+    def __pos__(self) -> DrawSum:
+        return self
+
+
+def add_up(summands: Iterable[Any]) -> Any:
+    """Return the sum of sums of draws and of numbers; NotImplemented if it is of too many draws."""
+    form: dict[int, float] = {}
+    constant = 0.0
+    for each in summands:
+        if not isinstance(each, DrawSum):
+            constant += float(each)
+            continue
+        constant += each.constant
+        for at, by in each.form:
+            form[at] = form.get(at, 0.0) + by
+    if len(form) > MAX_SUMMANDS:
+        return NotImplemented
+    return DrawSum(tuple(sorted((at, by) for at, by in form.items() if by)), constant)
+
+
+@dataclass(slots=True)
+class Record:
+    """The sums that a run made of its draws, and its comparisons."""
+
+    sums: list[DrawSum] = field(default_factory=list)
+    comparisons: list[tuple[DrawSum, bool]] = field(default_factory=list)
+    """Sums that were compared with 0, and whether they are above."""
+    compared: list[DrawSum] = field(default_factory=list)
+    """The sums on both sides of comparisons."""
+
+    @property
+    def path(self) -> tuple[tuple[Form, bool], ...]:
+        """The forms that were compared, and the results."""
+        return tuple((each.form, result) for each, result in self.comparisons)
+
+    def compare(self, left: Any, right: Any, results: Any) -> None:
+        """Note comparisons of sums, or arrays of sums: the left side is above where they hold."""
+        for one, other, result in np.broadcast(_as_objects(left), _as_objects(right), results):
+            sides = [each for each in (one, other) if isinstance(each, DrawSum)]
+            self.comparisons.append((add_up([one, -other]), bool(result)))
+            self.compared += [each for each in sides if each.form]
+
+
+def _as_objects(sums: Any) -> Any:
+    """Return an array of objects, which iteration gives as they are."""
+    return np.asarray(sums, object)
 
 
 class TrackedArray(np.ndarray[Any, Any]):
     """An array of sums of draws; one of plain numbers where `record` is None."""
 
     record: Record | None
-    terms: Terms
-    constants: Floats
+    sums: Any
 
     def __array_finalize__(self, _: object) -> None:
         self.record = None
 
     @classmethod
-    def of(cls, values: Any, record: Record, terms: Terms, constants: Any) -> Self:
-        """An array of these values, which are the sums that the terms and constants say."""
+    def of(cls, values: Any, record: Record, sums: Any) -> Self:
+        """Return an array of these values, which are these sums."""
         array = np.asarray(values).view(cls)
-        shape = array.shape
-        array.record = record
-        array.terms = [(np.broadcast_to(at, shape), np.broadcast_to(by, shape)) for at, by in terms]
-        array.constants = np.broadcast_to(np.asarray(constants, float), shape)
+        array.record, array.sums = record, np.broadcast_to(sums, array.shape)
         return array
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         return _computed(ufunc, method, inputs, keywords)
 
     def _moved(self, move: Callable[[Any], Any]) -> Any:
-        """The same after a change of places."""
+        """Return the same after a change of places."""
         values = move(np.asarray(self))
-        if self.record is None:
-            return values
-        terms = [(move(at), move(by)) for at, by in self.terms]
-        return _tracked(values, self.record, terms, move(self.constants))
+        return values if self.record is None else _tracked(values, self.record, move(self.sums))
 
     def __getitem__(self, key: Any) -> Any:
         return self._moved(lambda array: array[key])
@@ -92,31 +157,32 @@ class TrackedArray(np.ndarray[Any, Any]):
         return [each.tolist() if isinstance(each, TrackedArray) else each for each in self]
 
     def sum(self, *args: Any, **keywords: Any) -> Any:
-        if _given(args, keywords) or self.record is None or self.size > MAX_SUMMANDS:
-            return np.asarray(self).sum(*args, **keywords)
-        terms: Terms = [
-            (np.asarray(one), np.asarray(factor))
-            for at, by in self.terms
-            for one, factor in zip(at.ravel(), by.ravel(), strict=True)
-        ]
-        return _tracked(np.asarray(self).sum(), self.record, terms, self.constants.sum())
+        value = np.asarray(self).sum(*args, **keywords)
+        if _given(args, keywords) or self.record is None:
+            return value
+        added = add_up(self.sums.ravel())
+        return value if added is NotImplemented else _tracked(value, self.record, added)
 
-    def _picked(self, picked: Any, sign: float) -> Any:
-        """The result of `argmax`, after the winner was compared with all others."""
-        if self.record is not None and self.ndim == 1:
-            self.record.compared.append(Sum(self.terms, self.constants))
-            best = self._moved(lambda array: array[[int(picked)] * self.size])
-            difference = _computed(np.subtract, "__call__", (best, self), {})
-            _computed(np.greater_equal, "__call__", (sign * difference, 0.0), {})
+    def note_above(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Note for pairs of places that the number at the first is not below the other."""
+        assert self.record is not None
+        for above, below in pairs:
+            self.record.compare(self.sums[above], self.sums[below], results=True)
+
+    def _picked(self, picked: Any, *given: Any, highest: bool) -> Any:
+        """Return a place, after its number was compared with all others."""
+        if self.record is not None and self.ndim == 1 and not _given(*given):
+            pairs = [(picked, at) for at in range(self.size) if at != picked]
+            self.note_above(pairs if highest else [pair[::-1] for pair in pairs])
         return picked
 
     def argmax(self, *args: Any, **keywords: Any) -> Any:
         picked = np.asarray(self).argmax(*args, **keywords)
-        return picked if _given(args, keywords) else self._picked(picked, 1.0)
+        return self._picked(picked, args, keywords, highest=True)
 
     def argmin(self, *args: Any, **keywords: Any) -> Any:
         picked = np.asarray(self).argmin(*args, **keywords)
-        return picked if _given(args, keywords) else self._picked(picked, -1.0)
+        return self._picked(picked, args, keywords, highest=False)
 
     def max(self, *args: Any, **keywords: Any) -> Any:
         if _given(args, keywords) or self.ndim != 1:
@@ -125,114 +191,101 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     def argsort(self, *args: Any, **keywords: Any) -> Any:
         order = np.asarray(self).argsort(*args, **keywords)
-        if self.record is not None and self.ndim == 1 and self.size > 1:
-            self.record.compared.append(Sum(self.terms, self.constants))
-            ordered = self._moved(lambda array: array[order])
-            difference = _computed(np.subtract, "__call__", (ordered[1:], ordered[:-1]), {})
-            _computed(np.greater_equal, "__call__", (difference, 0.0), {})
-        return order
+        if self.record is None or self.ndim != 1 or not self.size:
+            return order
+        return TrackedOrder.of(order, self, order, len(self.record.comparisons))
 
 
-_FAST: dict[Any, tuple[Callable[[Any, Any], Any], float]] = {
-    np.add: (operator.add, 1.0),
-    np.subtract: (operator.sub, -1.0),
-}
-_FAST_COMPARISONS: dict[Any, tuple[Callable[[Any, Any], bool], bool]] = {
-    np.greater: (operator.gt, True),
-    np.greater_equal: (operator.ge, True),
-    np.less: (operator.lt, False),
-    np.less_equal: (operator.le, False),
-}
-_PLAIN = {int, float, bool, np.float64, np.int64}
+class TrackedOrder(np.ndarray[Any, Any]):
+    """The order of tracked numbers: of a part of it, no more is compared than what decides it."""
+
+    ordered: TrackedArray | None
+    whole: Any
+    """Places in ascending order, of which this is a part."""
+    before: int
+    after: int
+    """How many comparisons there were, without its own and with them."""
+
+    def __array_finalize__(self, _: object) -> None:
+        self.ordered = None
+
+    @classmethod
+    def of(cls, part: Any, ordered: TrackedArray, whole: Any, before: int) -> Self:
+        """Return a part of an order, whose comparisons are noted in place of those `before`."""
+        array: Self = part.view(cls)
+        array.ordered, array.whole, array.before = ordered, whole, before
+        ranks = np.argsort(whole)[np.atleast_1d(part)]
+        low, high = int(ranks.min()), int(ranks.max())
+        assert ordered.record is not None
+        del ordered.record.comparisons[before:]
+        ordered.note_above((whole[rank + 1], whole[rank]) for rank in range(low, high))
+        ordered.note_above((whole[low], at) for at in sorted(whole[:low]))
+        ordered.note_above((at, whole[high]) for at in sorted(whole[high + 1 :]))
+        array.after = len(ordered.record.comparisons)
+        return array
+
+    def __getitem__(self, key: Any) -> Any:
+        part, ordered = np.asarray(self)[key], self.ordered
+        in_row = isinstance(key, int) or (isinstance(key, slice) and key.step in (None, 1, -1))
+        if ordered is None or ordered.record is None or not (in_row and np.size(part)):
+            return part
+        if len(ordered.record.comparisons) != self.after:  # it was used before
+            return part
+        found = TrackedOrder.of(np.asarray(part), ordered, self.whole, self.before)
+        return found if np.ndim(part) else part
 
 
-def _scalar_operator(ufunc: Any, *, swapped: bool = False) -> Any:
+def _operator(by: Callable[[Any, Any], Any], *, swapped: bool = False) -> Any:
     def operate(self: Any, other: Any) -> Any:
-        if type(other) in _PLAIN or isinstance(other, TrackedFloat | TrackedInt):
-            left, right = (other, self) if swapped else (self, other)
-            if ufunc in _FAST:
-                return _added(left, right, *_FAST[ufunc])
-            if ufunc in _FAST_COMPARISONS:
-                return _compared(left, right, *_FAST_COMPARISONS[ufunc])
         if not isinstance(other, int | float | np.generic | np.ndarray):
             return NotImplemented
-        inputs = (other, self) if swapped else (self, other)
-        return _computed(ufunc, "__call__", inputs, {})
+        left, right = (other, self) if swapped else (self, other)
+        return _followed(by, left, right, by(_plain(left), _plain(right)))
 
     return operate
 
 
-def _number(value: Any) -> tuple[Any, Form, float]:
-    """Return a plain number, its form and its constant."""
+_ARITHMETIC: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.true_divide: operator.truediv,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+}
+_COMPARISONS: dict[Any, Callable[..., Any]] = {
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+}
+"""Functions of numpy that are followed, by the operators that they stand for."""
+
+
+def _plain(value: Any) -> Any:
     if isinstance(value, TrackedFloat):
-        return np.float64.__float__(value), value.form, value.constants
+        return np.float64(np.float64.__float__(value))
     if isinstance(value, TrackedInt):
-        return np.int64.__int__(value), value.form, value.constants
-    return value, (), float(value)
-
-
-def _combined(one: Form, other: Form, sign: float) -> Form:
-    if not other:
-        return one
-    form = dict(one)
-    for at, by in other:
-        form[at] = form.get(at, 0.0) + sign * by
-    return tuple(sorted((at, by) for at, by in form.items() if by))
-
-
-def _added(left: Any, right: Any, add: Callable[[Any, Any], Any], sign: float) -> Any:
-    one, form1, constant1 = _number(left)
-    other, form2, constant2 = _number(right)
-    record = (left if form1 or isinstance(left, TrackedFloat | TrackedInt) else right).record
-    form, constant = _combined(form1, form2, sign), constant1 + sign * constant2
-    record.sums.append(ScalarSum(form, constant))
-    return _scalar(add(one, other), record, form, constant)
-
-
-def _compared(left: Any, right: Any, compare: Callable[[Any, Any], bool], is_above: bool) -> bool:
-    one, form1, constant1 = _number(left)
-    other, form2, constant2 = _number(right)
-    record = (left if form1 or isinstance(left, TrackedFloat | TrackedInt) else right).record
-    holds = bool(compare(one, other))
-    form = _combined(form1, form2, -1.0)
-    record.comparisons.append(ScalarSum(form, constant1 - constant2, holds is is_above))
-    record.compared += [
-        ScalarSum(own, constant)
-        for own, constant in ((form1, constant1), (form2, constant2))
-        if own
-    ]
-    return holds
-
-
-def _scalar(value: Any, record: Record, form: Form, constant: float) -> Any:
-    number = (TrackedFloat if isinstance(value, float) else TrackedInt)(value)
-    number.record, number.form, number.constants = record, form, constant
-    return number
+        return np.int64(np.int64.__int__(value))
+    return np.asarray(value) if isinstance(value, TrackedArray) else value
 
 
 def _negative(self: Any) -> Any:
-    return _computed(np.negative, "__call__", (self,), {})
-
-
-def _reduced(self: Any) -> Any:
-    return operator.pos, (_plain(self),)
+    return _followed(operator.neg, self, None, -_plain(self))
 
 
 _OF_SCALARS: dict[str, Any] = {
     "__array_ufunc__": TrackedArray.__array_ufunc__,
-    "__add__": _scalar_operator(np.add),
-    "__radd__": _scalar_operator(np.add, swapped=True),
-    "__sub__": _scalar_operator(np.subtract),
-    "__rsub__": _scalar_operator(np.subtract, swapped=True),
-    "__mul__": _scalar_operator(np.multiply),
-    "__rmul__": _scalar_operator(np.multiply, swapped=True),
-    "__truediv__": _scalar_operator(np.true_divide),
-    "__gt__": _scalar_operator(np.greater),
-    "__ge__": _scalar_operator(np.greater_equal),
-    "__lt__": _scalar_operator(np.less),
-    "__le__": _scalar_operator(np.less_equal),
+    **{
+        f"__{name}__": _operator(getattr(operator, name))
+        for name in ("add", "sub", "mul", "truediv", "gt", "ge", "lt", "le")
+    },
+    **{
+        f"__r{name}__": _operator(getattr(operator, name), swapped=True)
+        for name in ("add", "sub", "mul")
+    },
     "__neg__": _negative,
-    "__reduce__": _reduced,
+    "__reduce__": lambda self: (operator.pos, (_plain(self),)),
     "item": lambda self, *_: self,
 }
 """What tracked numbers do otherwise. Not by a class above them: numpy knows the type of a scalar
@@ -243,16 +296,10 @@ TrackedInt: Any = type("TrackedInt", (np.int64,), _OF_SCALARS)
 
 def tracked_draws(values: Any, record: Record, numbers: Ints, loc: Any) -> Any:
     """Return draws that are tracked, each with its number, around their locations."""
-    if not np.ndim(values):
-        form = ((int(numbers), 1.0),)
-        if loc:
-            record.sums.append(ScalarSum(form, float(loc)))
-        value = float(values) if values.dtype.kind == "f" else int(values)
-        return _scalar(value, record, form, float(loc))
-    drawn = _tracked(values, record, [(numbers, np.ones(numbers.shape))], loc)
+    sums = np.frompyfunc(lambda at, by: DrawSum(((at, 1.0),), float(by)), 2, 1)(numbers, loc)
     if np.any(np.asarray(loc) != 0):
-        record.sums.append(Sum([(numbers, np.ones(numbers.shape))], _full(loc, numbers.shape)))
-    return drawn
+        record.sums += np.ravel(sums).tolist()
+    return _tracked(values, record, sums)
 
 
 def is_tracked(value: Any) -> bool:
@@ -267,109 +314,48 @@ def _given(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     return any(value is not None for value in (*args, *keywords.values()))
 
 
-def _full(value: Any, shape: tuple[int, ...]) -> Floats:
-    return np.array(np.broadcast_to(np.asarray(value, float), shape))
-
-
-def _tracked(values: Any, record: Record, terms: Terms, constants: Any) -> Any:
+def _tracked(values: Any, record: Record, sums: Any) -> Any:
     if isinstance(values, np.ndarray) and values.ndim:
-        return TrackedArray.of(values, record, terms, constants)
+        return TrackedArray.of(values, record, sums)
     value = np.asarray(values)[()]
     if value.dtype.kind not in "fiu":
         return values
-    ((form, constant, _),) = Sum(terms, np.asarray(constants, float)).rows()
-    return _scalar(value if value.dtype.kind == "f" else int(value), record, form, constant)
-
-
-def _terms_of(value: Any) -> Terms:
-    """Return the terms of a tracked number or array."""
-    if isinstance(value, TrackedArray):
-        return value.terms
-    return [(np.asarray(at), np.asarray(by)) for at, by in value.form]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, TrackedFloat):
-        return np.float64(np.float64.__float__(value))
-    if isinstance(value, TrackedInt):
-        return np.int64(np.int64.__int__(value))
-    return np.asarray(value) if isinstance(value, TrackedArray) else value
+    number = (TrackedFloat if value.dtype.kind == "f" else TrackedInt)(value)
+    number.record, number.sums = record, np.asarray(sums, object)[()]
+    return number
 
 
 def _computed(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """The result of a function of numpy, tracked where it is a sum of draws."""
-    out = tuple(map(_plain, keywords.get("out") or ()))
-    others = {name: value for name, value in keywords.items() if name != "out"}
-    values = getattr(ufunc, method)(
-        *map(_plain, inputs), **(others | ({"out": out} if out else {}))
-    )
-    if method != "__call__" or others or len(inputs) > 2:
+    """Return a function of numpy, tracked where it is a sum of draws."""
+    out = keywords.pop("out", None) or ()
+    into = {"out": tuple(map(_plain, out))} if out else {}
+    values = getattr(ufunc, method)(*map(_plain, inputs), **keywords, **into)
+    by = {**_ARITHMETIC, **_COMPARISONS}.get(ufunc)
+    if by is None or method != "__call__" or keywords:
         return values
-    if ufunc in _ARITHMETIC:
-        result = _arithmetic(_ARITHMETIC[ufunc], inputs, values)
-        if out and isinstance(target := keywords["out"][0], TrackedArray):
-            known = isinstance(result, TrackedArray) and result.record is not None
-            target.record = result.record if known else None
-            if known:
-                target.terms, target.constants = result.terms, result.constants
-            return target
-        return result
-    if ufunc in _COMPARISONS:
-        _compare(inputs, values, above=_COMPARISONS[ufunc])
-    return values
+    left, right = (*inputs, None)[:2]
+    result = _followed(by, left, right, values)
+    if out and isinstance(out[0], TrackedArray):
+        out[0].record = getattr(result, "record", None)
+        out[0].sums = getattr(result, "sums", None)
+        return out[0]
+    return result
 
 
-def _arithmetic(name: str, inputs: tuple[Any, ...], values: Any) -> Any:
-    tracked = [each for each in inputs if is_tracked(each)]
-    if not tracked or np.asarray(values).dtype.kind not in "fiu":
+def _followed(by: Callable[..., Any], left: Any, right: Any, values: Any) -> Any:
+    """Return values by an operator, tracked where they are sums; comparisons are noted."""
+    record = next((each.record for each in (left, right) if is_tracked(each)), None)
+    if record is None:
         return values
-    record = tracked[0].record
-    if name in ("negative", "positive"):
-        sign = -1.0 if name == "negative" else 1.0
-        (one,) = tracked
-        terms = [(at, sign * by) for at, by in _terms_of(one)]
-        return _tracked(values, record, terms, sign * np.asarray(one.constants))
-    left, right = inputs
-    if name in ("add", "subtract"):
-        sign = 1.0 if name == "add" else -1.0
-        terms, constants = _joined(left, right, sign, np.shape(values))
-        if len(terms) > MAX_SUMMANDS:
-            return values
-        record.sums.append(Sum(terms, constants))
-        return _tracked(values, record, terms, constants)
-    if len(tracked) == 2 or (name == "divide" and is_tracked(right)):
-        return values
-    factor = np.asarray(right if is_tracked(left) else left, float)
-    factor = 1 / factor if name == "divide" else factor
-    if not np.isfinite(factor).all():
-        return values
-    (one,) = tracked
-    terms = [(at, by * factor) for at, by in _terms_of(one)]
-    return _tracked(values, record, terms, np.asarray(one.constants) * factor)
-
-
-def _joined(left: Any, right: Any, sign: float, shape: tuple[int, ...]) -> tuple[Terms, Floats]:
-    """The terms and constants of ``left + sign * right``."""
-    terms: Terms = list(_terms_of(left)) if is_tracked(left) else []
-    terms += [(at, sign * by) for at, by in _terms_of(right)] if is_tracked(right) else []
-    parts = [
-        np.asarray(each.constants if is_tracked(each) else each, float) for each in (left, right)
-    ]
-    spread = [(np.broadcast_to(at, shape), np.broadcast_to(by, shape)) for at, by in terms]
-    return spread, _full(parts[0] + sign * parts[1], shape)
-
-
-def _compare(inputs: tuple[Any, ...], values: Any, *, above: bool) -> None:
-    """Record a comparison as one of a sum with 0, which is above where the result is true."""
-    tracked = [each for each in inputs if is_tracked(each)]
+    one, other = (each.sums if is_tracked(each) else each for each in (left, right))
     try:
-        terms, constants = _joined(inputs[0], inputs[1], -1.0, np.shape(values))
-    except (TypeError, ValueError):  # compared with what is no number
-        return
-    results = np.asarray(values) if above else ~np.asarray(values)
-    if tracked:
-        record = tracked[0].record
-        record.comparisons.append(Sum(terms, constants, results))
-        record.compared += [
-            Sum(_terms_of(each), np.asarray(each.constants, float)) for each in tracked
-        ]
+        if by in _COMPARISONS.values():
+            is_above = by in (operator.gt, operator.ge)
+            record.compare(one, other, np.asarray(values) == is_above)
+            return values if np.ndim(values) else bool(values)
+        sums = by(one) if right is None else by(one, other)
+    except (TypeError, ValueError, ZeroDivisionError):  # with what is no number, or no sum
+        return values
+    if by in (operator.add, operator.sub):
+        record.sums += np.ravel(np.asarray(sums, object)).tolist()
+    return _tracked(values, record, sums)
