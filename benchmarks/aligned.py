@@ -103,6 +103,37 @@ def top_two_with_counts(data: Any, rng: Any) -> Any:
     return [(REGIONS[k], int(counts[k])) for k in np.argsort(-noisy)[:2]]
 
 
+def three_ages_by_gumbel(data: Any, rng: Any) -> Any:
+    counts = np.bincount(data["age"].astype(int), minlength=90) / 3
+    return np.argsort(-(counts + rng.gumbel(size=90)))[:3].tolist()
+
+
+def three_ages_at_full_budget(data: Any, rng: Any) -> Any:
+    counts = np.bincount(data["age"].astype(int), minlength=90)
+    return np.argsort(-(counts + rng.gumbel(size=90)))[:3].tolist()
+
+
+def noisy_tree(data: Any, rng: Any, scale: float) -> Any:
+    levels = [np.histogram(data["age"], bins=16, range=(0, 100))[0].astype(float)]
+    while len(levels[-1]) > 1:
+        levels.append(levels[-1].reshape(-1, 2).sum(axis=1))
+    noisy = [level + rng.laplace(scale=scale, size=len(level)) for level in levels]
+    target, at = noisy[-1][0] / 2, 0
+    for level in noisy[-2::-1]:
+        at *= 2
+        if target > level[at]:
+            target, at = target - level[at], at + 1
+    return 100 * at / 16
+
+
+def median_by_tree(data: Any, rng: Any) -> Any:
+    return noisy_tree(data, rng, 5.0)
+
+
+def median_by_tree_at_full_budget(data: Any, rng: Any) -> Any:
+    return noisy_tree(data, rng, 1.0)
+
+
 def median_by_counts(data: Any, rng: Any) -> Any:
     edges = np.arange(0, 101, 10)
     counts, _ = np.histogram(data["age"].clip(0, 99.5), bins=edges)
@@ -234,6 +265,10 @@ CASES = (
     Case(histogram_without_noise_on_zeros, False, EPS, new_group=True),
     Case(top_two, True, EPS),
     Case(top_two_with_counts, False, EPS),
+    Case(three_ages_by_gumbel, True, EPS),
+    Case(three_ages_at_full_budget, False, EPS),
+    Case(median_by_tree, True, EPS),
+    Case(median_by_tree_at_full_budget, False, EPS),
     Case(median_by_counts, True, EPS),
     Case(median_by_cumulated_counts, False, EPS),
     Case(two_queries, True, EPS),

@@ -18,8 +18,7 @@ from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.oracles.aligned_pair import AlignedPair
-from pytest_dp.oracles.doubts import content_of, doubt_about
-from pytest_dp.oracles.known_pairs import KnownPair, parameter_of
+from pytest_dp.oracles.known_pairs import KnownPair, content_of, doubt_about, parameter_of
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.running.deadline import Deadline, OutOfTime

@@ -25,9 +25,8 @@ from pytest_dp.explain.findings import (
     together_with,
 )
 from pytest_dp.explain.runs import LOOK_RUNS, MANY_RUNS, WHOLE, Runs, place_of
-from pytest_dp.oracles.alignment import align
+from pytest_dp.oracles.alignment import Move, align
 from pytest_dp.oracles.checking import NotAligned
-from pytest_dp.oracles.moves import Move
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.running.laws import LAPLACE, NORMAL, Law

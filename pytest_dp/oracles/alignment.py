@@ -19,15 +19,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Memory, NotAligned, Pairing
 from pytest_dp.oracles.direction import REPLAYS_WITH_JUMPS, Direction
 from pytest_dp.oracles.handing_out import Replayer
-from pytest_dp.oracles.moves import Move, moves_of
 from pytest_dp.oracles.numbers import Plan
-from pytest_dp.oracles.shift_loss import LossBound, largest
+from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.requests import Request, Site
 from pytest_dp.running.stand_ins import CannotInstrument
 
 TAIL_SHARE = 0.4
@@ -35,6 +38,20 @@ TAIL_SHARE = 0.4
 OUTPUTS_ON_TARGET = 40
 """Outputs on the second input that real ones are compared with, where one direction was replayed.
 With fewer, only gross differences are seen; with more, a pair of largest movement takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How far the draws of one request have to move for the output on D' to be that on D."""
+
+    stack: tuple[Site, ...]
+    """The lines that lead to the request, innermost first."""
+    request: Request
+    distances: Floats
+    """Of each draw."""
+    scales: Floats
+    """Of each draw."""
+    loss: LossBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +142,25 @@ def _plan(number: int, replays: int) -> Plan:
     each = max(replays if number == 0 else replays // 2, 2)
     tails = int(TAIL_SHARE * each)
     return Plan(number, each - tails, tails)
+
+
+def moves_of(replay: Any) -> tuple[Move, ...]:
+    """Return how far the draws of a replay move: its pairing, numbers and shift are given.
+
+    Empty where no replay is known.
+    """
+    if replay is None:
+        return ()
+    pairing, numbers, shift = replay
+    ours = pairing.on_source(numbers, tracked=True)
+    return tuple(
+        Move(
+            each.stack,
+            each.request,
+            shift[each.number],
+            each.scale,
+            loss_of_shift([each], shift, pairing.gaps),
+        )
+        for each in ours.drawn
+        if each.law is not None and np.any(shift.get(each.number, 0.0))
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +12,12 @@ import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.oracles.agreeing import agree, differences
 from pytest_dp.oracles.handing_out import MAX_ELEMENTS, NO_GAP, Drawn, Gap, Replayer, Run, Shift
 from pytest_dp.oracles.numbers import Numbers, Pinned, Plan
+from pytest_dp.outputs.flatten import flatten
+from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.laws import Law
 
 ROUNDING_TRIALS = 6
 """Replays with draws moved by rounding errors, where outputs differ. With fewer, a sound alignment
@@ -178,3 +181,120 @@ def _without(each: Drawn, gap: Gap) -> Drawn:
     """Return draws without those that the other input does not ask for."""
     missing = gap.elements.get(each.number)
     return replace(each, scale=np.delete(each.scale, missing)) if missing else each
+
+
+# Outputs that are equal to rounding
+
+ROUNDING = 1e-13
+"""Relative difference of numbers that count as equal at once. With a larger one, an exact number
+of a large dataset would look like that of its neighbour."""
+_NUMBER = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?|-?\d+[eE][-+]?\d+")
+"""A number with a fraction in a text."""
+
+
+def differences(left: Any, right: Any) -> Floats | None:
+    """Return by how much the numbers of two outputs differ; None if anything else does.
+
+    Numbers that count as equal at once differ by 0.
+    """
+    if isinstance(left, Raised) or isinstance(right, Raised):
+        return np.zeros(0) if left == right else None
+    if type(left) is type(right) is float:
+        found = _difference(left, right)
+        return None if found is None else np.array([found])
+    types = {type(left), type(right)}
+    flat, _, offsets, _, structures, forms = flatten([left, right], types)
+    if structures[0] != structures[1] or forms.which[0] != forms.which[1]:
+        return None
+    ours, theirs = flat[: offsets[1]], flat[offsets[1] :]
+    each = [_difference(one, other) for one, other in zip(ours, theirs, strict=True)]
+    return None if any(value is None for value in each) else np.array(each, float)
+
+
+def agree(left: Any, right: Any) -> bool:
+    """Return whether two outputs are equal at once."""
+    found = differences(left, right)
+    return found is not None and not found.any()
+
+
+def _difference(left: Any, right: Any) -> float | None:
+    if type(left) is not type(right):
+        return None
+    if isinstance(left, float | np.floating | complex | np.complexfloating):
+        if left == right or (left != left and right != right):
+            return 0.0
+        difference = abs(left - right)
+        if not np.isfinite(difference):
+            return None
+        small = difference <= ROUNDING * max(abs(left), abs(right))
+        return 0.0 if small and not (_is_whole(left) and _is_whole(right)) else float(difference)
+    if isinstance(left, str):
+        return _of_texts(left, right)
+    return 0.0 if same(left, right) else None
+
+
+def _is_whole(number: Any) -> bool:
+    """Return whether it may be an identifier or a count: such numbers are not rounded."""
+    return isinstance(number, float | np.floating) and bool(number % 1 == 0)
+
+
+def _of_texts(left: str, right: str) -> float | None:
+    """Return the largest difference of numbers with a fraction in texts that are equal else."""
+    if left == right:
+        return 0.0
+    if _NUMBER.sub("#", left) != _NUMBER.sub("#", right):
+        return None
+    pairs = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
+    found = [_difference(float(one), float(other)) for one, other in pairs]
+    return None if any(each is None for each in found) else max(map(float, found))  # type: ignore[arg-type]
+
+
+# Draws on both sides of those at which outputs jump: where they are rounded, clipped or chosen.
+# A shift that is wrong by less than a step of rounding agrees with most draws, but not with these.
+
+MAX_JUMPS = 2
+"""Jumps that are looked for. Each costs as many runs as the interval is halved."""
+HALVINGS = 20
+"""Halvings of the interval with a jump. With more, the solutions of linear programs are not exact
+enough to stay on their side of it; with fewer, small errors of a shift are missed."""
+FIRST_SEED = 1_000_000
+"""Seeds of these replays begin here, beyond those of all others."""
+
+
+class Between(Numbers):
+    """The numbers between those of two replays: `share` of the way from one to the other."""
+
+    def __init__(self, one: Numbers, other: Numbers, share: float, number: int) -> None:
+        self._one, self._other, self._share = one, other, share
+        self.is_of_tails = True
+        self.seed = (one.seed[0], FIRST_SEED + number)
+
+    def standard(self, order: int, law: Law, count: int) -> Floats:
+        """Return the draws, whole numbers of laws on these."""
+        one, other = (each.standard(order, law, count) for each in (self._one, self._other))
+        between: Floats = one + self._share * (other - one)
+        return np.round(between) if law.lattice else between
+
+
+def beside_jumps(replays: Sequence[Numbers], output_of: Callable[[Numbers], Any]) -> list[Between]:
+    """Return numbers on both sides of jumps between the first replay and others."""
+    outputs = [output_of(numbers) for numbers in replays]
+    others = [at for at, output in enumerate(outputs) if not agree(outputs[0], output)]
+    found: list[Between] = []
+    for at in dict.fromkeys([*others[:1], *others[-1:]][:MAX_JUMPS]):
+        low, high = 0.0, 1.0
+        for step in range(HALVINGS):
+            share = 2.0**-HALVINGS if step == 0 else (low + high) / 2
+            middle = Between(replays[0], replays[at], share, at * HALVINGS + step)
+            if agree(outputs[0], output_of(middle)):
+                low = share
+            elif step == 0:  # it moves with each draw
+                return found
+            else:
+                high = share
+        sides = enumerate((low, high))
+        found += [
+            Between(replays[0], replays[at], share, FIRST_SEED * (1 + side) + at)
+            for side, share in sides
+        ]
+    return found

@@ -17,15 +17,19 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.oracles.checking import OUTPUTS_DIFFER, Laws, Memory, NotAligned, Pairing
+from pytest_dp.oracles.checking import (
+    OUTPUTS_DIFFER,
+    Laws,
+    Memory,
+    NotAligned,
+    Pairing,
+    beside_jumps,
+)
 from pytest_dp.oracles.gaps import LOW, ORDINARY, Most, candidates, highest, probability_above
 from pytest_dp.oracles.handing_out import Run, Shift
-from pytest_dp.oracles.jacobian import solve_shift
-from pytest_dp.oracles.jumps import beside_jumps
-from pytest_dp.oracles.moves import loss_in_replay
 from pytest_dp.oracles.numbers import Numbers
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
-from pytest_dp.oracles.shifts import are_equal, shift_of_centres, shift_of_path
+from pytest_dp.oracles.shifts import are_equal, shift_of_centres, shift_of_path, solve_shift
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running.stand_ins import CannotInstrument
 
@@ -191,12 +195,12 @@ class Direction:
     def _shifts(self) -> Iterator[Shift | None]:
         if self._reverse is not None and self._reverse.shift is not None:
             yield {number: -moved for number, moved in self._reverse.shift.items()}
-        for which, final in ((-1, False), (0, False), (-1, True)):
-            yield self._shift_at(self._first[0], which, final=final)
+        for final in (False, True):
+            yield self._shift_at(self._first[0], final=final)
 
     def _by_jacobian(self) -> LossBound:
         """Return the loss of the shift with which outputs are closest."""
-        start = self._shift_at(self._first[0], -1) or {}
+        start = self._shift_at(self._first[0]) or {}
         solved = solve_shift(self.pairing, self._first, start)
         if solved is None:
             raise NotAligned(OUTPUTS_DIFFER)
@@ -233,7 +237,7 @@ class Direction:
             self.pairing.pins = values
             if replay not in shifts:
                 with suppress(CannotInstrument):
-                    shifts[replay] = self._shift_at(numbers, -1)
+                    shifts[replay] = self._shift_at(numbers)
             shift = shifts.setdefault(replay, None)
             if shift is None:
                 return False
@@ -258,21 +262,20 @@ class Direction:
             raise NotAligned(STATEFUL)
 
     def _shift_at(
-        self, numbers: Numbers, which: int, *, final: bool = False, start: Shift | None = None
+        self, numbers: Numbers, *, final: bool = False, start: Shift | None = None
     ) -> Shift | None:
         """Return the shift that keeps all sums in a replay."""
         if self.pairing.exactly:  # with other values of some draws each time
             ours = self.pairing.on_source(numbers, tracked=True)
         else:
             ours = self._run(numbers, tracked=True)
-        found = self._shift_and_target(numbers, ours, which, final=final, start=start)
+        found = self._shift_and_target(numbers, ours, final=final, start=start)
         return None if found is None else found[0]
 
     def _shift_and_target(
         self,
         numbers: Numbers,
         ours: Run,
-        which: int,
         *,
         final: bool = False,
         start: Shift | None = None,
@@ -281,7 +284,7 @@ class Direction:
         shift: Shift = dict(start or {})
         for _ in range(MAX_ROUNDS):
             theirs = self.pairing.on_target(numbers, shift, tracked=True)
-            found = shift_of_centres(ours, theirs, which, final=final)
+            found = shift_of_centres(ours, theirs, final=final)
             if found is None:
                 return None
             if are_equal(found, shift):
@@ -298,7 +301,7 @@ class Direction:
                 break
             ours = self._run(numbers)
             new = {each.number for each in ours.drawn if each.law is not None} - shift.keys()
-            if new and (more := self._shift_at(numbers, -1, start=shift)) is not None:
+            if new and (more := self._shift_at(numbers, start=shift)) is not None:
                 shift = {**{number: more[number] for number in new if number in more}, **shift}
             theirs = pairing.on_target(numbers, shift)
             laws.check(ours, theirs)
@@ -354,7 +357,7 @@ class Direction:
 
     def _shift_of_path(self, numbers: Numbers, ours: Run) -> Shift:
         """Return the cheapest shift on the path of a run, by a run that takes the same."""
-        found = self._shift_and_target(numbers, ours, -1)
+        found = self._shift_and_target(numbers, ours)
         if found is None:
             raise NotAligned(OUTPUTS_DIFFER)
         kept, theirs = found
@@ -369,6 +372,12 @@ class Direction:
         if shift is None:
             raise NotAligned(OUTPUTS_DIFFER)
         return shift
+
+
+def loss_in_replay(pairing: Pairing, numbers: Numbers, ours: Run, shift: Shift) -> LossBound:
+    """Return the loss of a shift of the draws of a run, with what tells the replay again."""
+    found = loss_of_shift(ours.drawn, shift, pairing.gaps)
+    return replace(found, replay=(pairing, numbers, shift))
 
 
 def _check_alike(run: Run, shift: Shift, before: dict[Any, Floats]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.oracles.agreeing import differences
+from pytest_dp.oracles.checking import differences
 from pytest_dp.oracles.handing_out import Replayer
 from pytest_dp.oracles.numbers import Numbers, Plan
 from pytest_dp.running.calling import Call

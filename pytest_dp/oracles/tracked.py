@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -34,12 +34,14 @@ class DrawSum:
         self.form, self.constant = form, constant
 
     def __add__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else add_up([self, other])
+        if isinstance(other, DrawSum):
+            return add_up([self, other])
+        return NotImplemented if isinstance(other, np.ndarray) else self + as_sum(other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else add_up([self, -other])
+        return NotImplemented if isinstance(other, np.ndarray) else self + -other
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
@@ -64,19 +66,20 @@ class DrawSum:
         return self
 
 
-def add_up(summands: Iterable[Any]) -> Any:
-    """Return the sum of sums of draws and of numbers; NotImplemented if it is of too many draws."""
+def as_sum(value: Any) -> DrawSum:
+    """Return a number as a sum of no draws; raises as `float` for what is none."""
+    return value if isinstance(value, DrawSum) else DrawSum((), float(value))
+
+
+def add_up(summands: Sequence[DrawSum]) -> Any:
+    """Return the sum of sums of draws; NotImplemented if it is of too many draws."""
     form: dict[int, float] = {}
-    constant = 0.0
     for each in summands:
-        if not isinstance(each, DrawSum):
-            constant += float(each)
-            continue
-        constant += each.constant
         for at, by in each.form:
             form[at] = form.get(at, 0.0) + by
     if len(form) > MAX_SUMMANDS:
         return NotImplemented
+    constant = math.fsum(each.constant for each in summands)
     return DrawSum(tuple(sorted((at, by) for at, by in form.items() if by)), constant)
 
 
@@ -85,27 +88,21 @@ class Record:
     """The sums that a run made of its draws, and its comparisons."""
 
     sums: list[DrawSum] = field(default_factory=list)
-    comparisons: list[tuple[DrawSum, bool]] = field(default_factory=list)
-    """Sums that were compared with 0, and whether they are above."""
-    compared: list[DrawSum] = field(default_factory=list)
-    """The sums on both sides of comparisons."""
+    comparisons: list[tuple[DrawSum, DrawSum, bool]] = field(default_factory=list)
+    """Pairs of sums, and whether the first is above the second, or not below it."""
 
     @property
-    def path(self) -> tuple[tuple[Form, bool], ...]:
+    def path(self) -> tuple[tuple[Form, Form, bool], ...]:
         """The forms that were compared, and the results."""
-        return tuple((each.form, result) for each, result in self.comparisons)
+        return tuple((one.form, other.form, result) for one, other, result in self.comparisons)
 
     def compare(self, left: Any, right: Any, results: Any) -> None:
-        """Note comparisons of sums, or arrays of sums: the left side is above where they hold."""
-        for one, other, result in np.broadcast(_as_objects(left), _as_objects(right), results):
-            sides = [each for each in (one, other) if isinstance(each, DrawSum)]
-            self.comparisons.append((add_up([one, -other]), bool(result)))
-            self.compared += [each for each in sides if each.form]
-
-
-def _as_objects(sums: Any) -> Any:
-    """Return an array of objects, which iteration gives as they are."""
-    return np.asarray(sums, object)
+        """Note comparisons of sums, numbers, or arrays of these, element by element."""
+        sides = (np.asarray(side, object) for side in (left, right))
+        self.comparisons += [
+            (as_sum(one), as_sum(other), bool(result))
+            for one, other, result in np.broadcast(*sides, results)
+        ]
 
 
 class TrackedArray(np.ndarray[Any, Any]):
@@ -166,8 +163,8 @@ class TrackedArray(np.ndarray[Any, Any]):
     def note_above(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Note for pairs of places that the number at the first is not below the other."""
         assert self.record is not None
-        for above, below in pairs:
-            self.record.compare(self.sums[above], self.sums[below], results=True)
+        sums = self.sums
+        self.record.comparisons += [(sums[above], sums[below], True) for above, below in pairs]
 
     def _picked(self, picked: Any, *given: Any, highest: bool) -> Any:
         """Return a place, after its number was compared with all others."""

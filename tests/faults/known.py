@@ -236,7 +236,7 @@ FAULTS = (
     ),
     Fault(
         "state-is-no-doubt",
-        "oracles/doubts.py",
+        "oracles/known_pairs.py",
         "or content_of(copied) != before",
         "",
         "A mechanism that counts its runs is taken for one that does not.",

@@ -51,7 +51,7 @@ FAULTS = (
     ),
     Fault(
         "identifiers-are-rounded",
-        "oracles/agreeing.py",
+        "oracles/checking.py",
         "small and not (_is_whole(left) and _is_whole(right))",
         "small",
         "Long identifiers of two records are taken for one number but for rounding.",

@@ -14,7 +14,7 @@ from exact import call_of
 
 from benchmarks.attacked_traces import MEMBERS, audited, is_wrong
 from pytest_dp import audit
-from pytest_dp.oracles.doubts import doubt_about
+from pytest_dp.oracles.known_pairs import doubt_about
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.report.violation import violation
 from pytest_dp.running.deadline import Deadline

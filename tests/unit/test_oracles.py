@@ -14,9 +14,8 @@ import scipy.stats
 from numpy.random import default_rng
 
 from pytest_dp.oracles.alignment import Alignment, align
-from pytest_dp.oracles.checking import Memory, NotAligned
+from pytest_dp.oracles.checking import Memory, NotAligned, beside_jumps
 from pytest_dp.oracles.handing_out import Replayer
-from pytest_dp.oracles.jumps import beside_jumps
 from pytest_dp.oracles.numbers import Plan, quantiles
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.conversions import gdp_to_eps
@@ -112,6 +111,19 @@ def exponential_mechanism(data, rng):
     return int(np.argmax(np.array(data) + rng.gumbel(scale=2.0, size=len(data))))
 
 
+def top_two_of_order(data, rng):
+    return np.argsort(-(np.array(data) + rng.gumbel(scale=2.0, size=len(data))))[:2].tolist()
+
+
+def top_two_of_reversed_order(data, rng):
+    noisy = np.array(data) + rng.gumbel(scale=2.0, size=len(data))
+    return set(noisy.argsort()[::-1][:2].tolist())
+
+
+def last_of_order(data, rng):
+    return int((np.array(data) + rng.gumbel(scale=2.0, size=len(data))).argsort()[-1])
+
+
 def cumulated(data, rng):
     return np.cumsum(rng.laplace(size=3)) + len(data)
 
@@ -144,6 +156,7 @@ def sparse_vector_of_two(data, rng):
 
 QUERIES = [0.0, 1.0, 2.0, 1.0, 0.0], [1.0, 0.0, 1.0, 2.0, 1.0]
 VALUES = [1.0, 2.0, 3.0], [2.0, 1.0, 2.0]
+COUNTS = [5.0, 3.0, 4.0, 4.0, 2.0], [5.0, 3.0, 4.0, 4.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -162,6 +175,9 @@ VALUES = [1.0, 2.0, 3.0], [2.0, 1.0, 2.0]
         pytest.param(largest_of_list, VALUES, 1.0, id="noisy-max-of-list"),
         pytest.param(largest_of_array, VALUES, 1.0, id="noisy-max-of-array"),
         pytest.param(exponential_mechanism, VALUES, 1.0, id="exponential-mechanism"),
+        pytest.param(top_two_of_order, COUNTS, 1.0, id="top-two-of-order"),
+        pytest.param(top_two_of_reversed_order, COUNTS, 1.0, id="top-two-of-reversed-order"),
+        pytest.param(last_of_order, COUNTS, 0.5, id="last-of-order"),
         pytest.param(cumulated, ([1, 2], [1]), 1.0, id="cumulated"),
         pytest.param(mixed_by_matrix, ([1, 0.5], [1]), 1.0, id="mixed-by-matrix"),
         pytest.param(sparse_vector, QUERIES, 0.75, id="sparse-vector"),
