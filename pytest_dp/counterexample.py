@@ -130,6 +130,8 @@ def _sentences(
             "One value comes again and again among numbers that else never recur: is the true "
             "value itself released now and then? Add noise in all cases."
         )
+    if not any(counts):
+        return
     if counts[1] == 0:
         yield (
             f"Never seen on D' in {runs[1]:,} runs: the true loss may be far larger, even "

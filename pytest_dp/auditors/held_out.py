@@ -245,7 +245,7 @@ def counterexample(
     searched = [pool.last[i] for i in witness.sides]
     readable = None if is_learned else event
     known = counts
-    if before is not None and before.c2 and not counts.c2:
+    if before is not None and not counts.c2 and (before.c2 or not counts.c1):
         known = before  # a few held-out runs are no reason to say "never"
     about: tuple[str, ...] = ()
     if all(known.runs):

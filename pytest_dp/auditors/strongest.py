@@ -67,9 +67,12 @@ wider."""
 MIN_SHOWN_RUNS = 48
 """Held-out runs that show a violation, however slow they are. With fewer, counts say nothing; with
 more, a red build keeps its readers waiting."""
+SECONDS_OF_FEW = 2.0
+"""Seconds in which runs are counted after the planned ones were cut off, beyond these few. More: a
+red build keeps its readers waiting; fewer: counts of a busy machine show less."""
 SHARE_OF_FEW = 0.02
-"""Share of alpha for these few, where the planned ones were cut off. Larger: the planned ones show
-less; smaller: the few show less."""
+"""Share of alpha for what is counted where the planned runs were cut off. Larger: the planned ones
+show less; smaller: the few show less."""
 CUT_OFF = (
     "the seconds in which a violation is told were over before all was counted: this machine is "
     "slow, or busy; run it again to see more"
@@ -148,11 +151,25 @@ def _count_refuted(
     finally:
         context.deadline = planned
     context.sampler.note(CUT_OFF)
-    few = replace(witness, coupled=False)
-    with contextlib.suppress(OutOfTime):
-        tested = held_out.count(context, pool, few, MIN_SHOWN_RUNS, batch=1)
-        return None if tested is None else replace(tested, share=SHARE_OF_FEW)
-    return None
+    return _count_few(context, pool, witness, total)
+
+
+def _count_few(
+    context: Context, pool: Pool, witness: Witness, total: int
+) -> held_out.Tested | None:
+    """Count in the fewest held-out samples, then in as many as take seconds, if these are more.
+
+    Return the counts of the last ones that came to an end; None if none did. Each has half of the
+    alpha that is set aside.
+    """
+    few, tested = replace(witness, coupled=False), None
+    for batch, runs in enumerate((MIN_SHOWN_RUNS, context.runs_within(SECONDS_OF_FEW, total)), 1):
+        if batch > 1 and runs <= 2 * MIN_SHOWN_RUNS:
+            break
+        with contextlib.suppress(OutOfTime):
+            counted = held_out.count(context, pool, few, runs, batch=batch)
+            tested = tested if counted is None else replace(counted, share=SHARE_OF_FEW / 2)
+    return tested
 
 
 def read_in_time(context: Context, state: PairState, plan: PlannedTest) -> Read | None:

@@ -49,9 +49,19 @@ def _order(column: Floats) -> float:
     return float(np.corrcoef(rows, values)[0, 1])
 
 
+def _of_finite(moment: Callable[[Floats], Any]) -> Callable[[Floats], Any]:
+    """Return a moment of the finite numbers of a column; NaN where it has none."""
+
+    def compute(column: Floats) -> Any:
+        known = column[np.isfinite(column)]
+        return moment(known) if len(known) else np.nan
+
+    return compute
+
+
 MOMENTS: dict[str, Callable[[Floats], Any]] = {
-    "mean": np.nanmean,
-    "deviation": np.nanstd,
+    "mean": _of_finite(np.mean),
+    "deviation": _of_finite(np.std),
     "order": _order,
 }
 """What is computed of each column of numbers."""

@@ -137,6 +137,28 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
     assert any(note.endswith("run it again to see more") for note in result.notes)
 
 
+def test_quick_runs_are_counted_although_the_planned_ones_were_cut_off(monkeypatch):
+    """The seconds that were planned go to anything else; a run takes microseconds."""
+    from pytest_dp.auditors import held_out
+    from pytest_dp.running.deadline import OutOfTime
+
+    count_all = held_out.count
+
+    def cut_off(*arguments, batch=0, **keywords):
+        if not batch:
+            raise OutOfTime
+        return count_all(*arguments, batch=batch, **keywords)
+
+    monkeypatch.setattr(held_out, "count", cut_off)
+    result = audit(
+        broken_count, eps=1.0, inputs=[[1, 0, 1]], neighbors="add_remove_one", seed=1, n_jobs=1
+    )
+    assert result.violated
+    assert any(note.endswith("run it again to see more") for note in result.notes)
+    assert sum(result.counterexample.runs) > 1_000
+    assert result.counterexample.lower > 1.0
+
+
 @pytest.mark.parametrize("cost", [0.05, 0.2])
 def test_a_violation_is_told_in_a_fifth_of_the_time_that_it_took(monkeypatch, cost):
     """By a clock that each run moves on, and nothing else."""

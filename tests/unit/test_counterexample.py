@@ -191,6 +191,10 @@ def test_never_seen():
     assert only.startswith("Never seen on D' in 10,000 runs:")
 
 
+def test_an_event_that_never_came_shows_nothing():
+    assert said(SOME, (0, 0)) == ()
+
+
 @pytest.mark.parametrize(("k", "words"), [(2, "half"), (3, "a third"), (7, "1/7"), (10, "a tenth")])
 def test_a_multiple_of_the_claim(k, words):
     eps, runs = 0.3, 4_000_000

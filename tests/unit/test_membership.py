@@ -91,6 +91,18 @@ def test_counts_of_agreeing_rows_are_those_of_a_loop():
     assert all(map(math.isnan, wanted([[1, 2]])))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kept", [[np.nan, np.nan], [np.inf, np.nan]], ids=["NaN", "infinite"])
+def test_a_column_without_numbers_in_an_output_has_no_moments(kept):
+    values = np.random.default_rng(0).normal(size=(50, 2))
+    wanted = target_record(values, {0: 0.0, 1: 1.0}, seed=1)
+    output = np.column_stack([kept, [1.0, 4.0]])
+    found = dict(zip(wanted.labels, wanted(output), strict=True))
+    assert np.isnan(found["mean of [0]"])
+    assert np.isnan(found["deviation of [0]"])
+    assert found["mean of [1]"] == 2.5
+
+
 def test_a_number_among_many_agrees_with_what_is_close_to_it():
     values = np.random.default_rng(0).normal(size=(500, 2))
     wanted = target_record(values, {0: 0.0, 1: 1.0}, seed=1)
