@@ -19,7 +19,7 @@ from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.relations import Relation, without_noise
+from pytest_dp.outputs.noise_relations import Relation, without_noise
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.readers.lattices import Remainder

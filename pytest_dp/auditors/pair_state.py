@@ -26,7 +26,7 @@ from pytest_dp.betting.models import quantities
 from pytest_dp.betting.pair_queue import PairStatus
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import user_features
-from pytest_dp.outputs.screening import choose
+from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.table import Table
 from pytest_dp.outputs.targeted import Targeted
 from pytest_dp.privacy import Guarantee

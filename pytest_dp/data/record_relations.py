@@ -15,7 +15,7 @@ from pytest_dp.data.conversion import kind_of, length, no_dataset, null_of, reco
 from pytest_dp.data.equality import equality_key, key
 from pytest_dp.data.neighbours import Pair, Relation, different_kinds
 from pytest_dp.data.ordering import diagonally, distinct, in_turn
-from pytest_dp.data.pool import Pool, Positions
+from pytest_dp.data.record_pool import Pool, Positions
 from pytest_dp.data.several_tables import refuse_several_tables
 from pytest_dp.data.units import (
     Member,

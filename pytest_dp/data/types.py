@@ -21,7 +21,7 @@ Kind = tuple[Any, ...]
 
 
 class Writer(Protocol):
-    """Writes values as Python source, as `pytest_dp.data.source.Source` does."""
+    """Writes values as Python source, as `pytest_dp.data.python_source.Source` does."""
 
     def text(self, value: Any) -> str:
         """Any value as an expression."""

@@ -15,7 +15,7 @@ from pytest_dp.data.describing import describe
 from pytest_dp.data.equality import equality_key
 from pytest_dp.data.fields import fields_of, with_field
 from pytest_dp.data.ordering import in_turn, representatives
-from pytest_dp.data.pool import Pool, Positions
+from pytest_dp.data.record_pool import Pool, Positions
 from pytest_dp.data.types import type_of
 
 MAX_FIRST_ROWS = 16

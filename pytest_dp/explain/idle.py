@@ -18,7 +18,7 @@ from pytest_dp.data.differences import ABSENT, Change, changes, record_of
 from pytest_dp.data.equality import key
 from pytest_dp.data.fields import fields_of, with_field
 from pytest_dp.data.neighbours import Pair
-from pytest_dp.data.pool import Pool
+from pytest_dp.data.record_pool import Pool
 from pytest_dp.explain.runs import ENDS, Runs, changed_leaves
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline

@@ -8,7 +8,7 @@ import numpy as np
 
 from pytest_dp.explain.findings import Finding, format_draw, format_number
 from pytest_dp.explain.runs import LOOK_RUNS, Runs, place_of
-from pytest_dp.outputs.relations import without_noise
+from pytest_dp.outputs.noise_relations import without_noise
 from pytest_dp.running.requests import Site
 
 MAX_COMPARED = 32

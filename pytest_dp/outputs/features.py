@@ -13,8 +13,10 @@ from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, leaf
 from pytest_dp.outputs.forms import observe_forms
 from pytest_dp.outputs.leaves import NUMBER, category_text
-from pytest_dp.outputs.relations import relations
-from pytest_dp.outputs.screening import (
+from pytest_dp.outputs.noise_relations import relations
+from pytest_dp.outputs.place_choice import (
+    MAX_NUMBERS,
+    MIN_PAIRED,
     Places,
     affordable_number,
     choose,
@@ -46,15 +48,10 @@ MAX_FORMS = 16
 apart."""
 MAX_SUMS = 8
 """Sums that are features. More learn noise by heart; fewer miss what tells inputs apart."""
-MIN_PAIRED = 8
-"""Outputs in pairs from which pairs show what differs. Fewer: chance decides; more: it is seen
-later."""
 MAX_FEATURES = 64
 """Features of one kind. More learn noise by heart; fewer miss what tells inputs apart."""
 SAMPLED = 1_000
 """Outputs on either input by which a feature is judged. More take longer; fewer judge by chance."""
-MAX_NUMBERS = 1_000_000
-"""Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
 
 
 def features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:

@@ -15,7 +15,7 @@ from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.data import describe_record, key, kind_of, records_of
 from pytest_dp.data.conversion import length, no_dataset, rebuilt
 from pytest_dp.data.fields import fields_of, with_field
-from pytest_dp.data.pool import Pool
+from pytest_dp.data.record_pool import Pool
 from pytest_dp.data.relations import AddRemoveOne, Relation
 
 MAX_DRAWN_PAIRS = 100_000

@@ -12,7 +12,7 @@ from pytest_dp.data import describe, key, kind_of, records_of
 from pytest_dp.data.conversion import length, no_dataset, taken_rows
 from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.ordering import accept_until, distinct, in_turn
-from pytest_dp.data.pool import Pool, Positions
+from pytest_dp.data.record_pool import Pool, Positions
 from pytest_dp.data.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.data.relations import OfFunction, OfRecords, Pair, Predicate, Relation
 from pytest_dp.data.several_tables import refuse_several_tables

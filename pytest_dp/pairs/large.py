@@ -13,7 +13,7 @@ from typing import Any
 from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import joined_as, length
 from pytest_dp.data.ordering import in_turn
-from pytest_dp.data.pool import Pool, Positions, ThinPool
+from pytest_dp.data.record_pool import Pool, Positions, ThinPool
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import Pair
 from pytest_dp.data.types import Kind

@@ -14,7 +14,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.outputs.feature import KINDS, Feature, Kind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
-from pytest_dp.outputs.relations import inverse_of, nice
+from pytest_dp.outputs.noise_relations import inverse_of, nice
 from pytest_dp.outputs.table import Table
 
 DIVISOR_ERRORS = (5e-9, 2e-4)

@@ -21,7 +21,7 @@ from pytest_dp.outputs.events import Equals, Is
 from pytest_dp.outputs.feature import KINDS, Feature, Kind
 from pytest_dp.outputs.features import Sample, basic_features
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
-from pytest_dp.outputs.screening import choose
+from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.wording import TEMPLATES
 from pytest_dp.readers.text_features import readings

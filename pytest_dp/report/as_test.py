@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_dp.basics.whose_code import is_project_module
-from pytest_dp.data.source import MOST_VALUES, SHORT_NAMES, Code, source_of
+from pytest_dp.data.python_source import MOST_VALUES, SHORT_NAMES, Code, source_of
 from pytest_dp.report.reproducing import options
 from pytest_dp.results.result import Counterexample, Result
 

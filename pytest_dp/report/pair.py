@@ -226,7 +226,7 @@ def keep(result: Result) -> list[str]:
 def as_source_lines(result: Result) -> list[str]:
     """The pair as keywords of a claim; nothing if the claim names it, or it is long."""
     from pytest_dp.data.describing import whole
-    from pytest_dp.data.source import as_source
+    from pytest_dp.data.python_source import as_source
 
     example, room = result.counterexample, 4 * LINE_WIDTH
     if example is None or result.claim.promise.pairs is not None:

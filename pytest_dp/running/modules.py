@@ -11,7 +11,6 @@ import random
 import secrets
 import sys
 import threading
-import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, RandomState
 
-from pytest_dp.running.requests import PYTHON, SYSTEM, Source
+from pytest_dp.running.requests import KINDS, PYTHON, SYSTEM, Source
 from pytest_dp.running.stand_ins import Instrument, stand_in, was_drawn_unasked
 
 NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
@@ -186,37 +185,23 @@ def _functions() -> Replacements:
     )
 
 
+_ORIGINALS: list[Place] = [
+    *(
+        (module, name, vars(module).get(name))
+        for module, _, source in _GLOBAL
+        for name in source.draws
+    ),
+    *((cls, name, vars(cls).get(name)) for cls in KINDS[2:] for name in PYTHON),
+    *((secrets, name, vars(secrets).get(name)) for name in SYSTEM),
+    *((np.random, name, vars(np.random)[name]) for name in ("sample", "ranf", "default_rng")),
+    (os, "urandom", os.urandom),
+]
+"""Functions that draw, as they were when this module was imported."""
+
+
 def are_originals() -> bool:
-    """Return whether the functions that draw are Python's and numpy's own, and not replaced.
-
-    As far as their places tell, also where they were replaced before this module was imported.
-    """
-    bound = [
-        getattr(vars(module)[name], "__self__", None) is owner
-        for module, owner, source in _GLOBAL
-        for name in source.draws & vars(module).keys()
-    ]
-    compiled = [vars(np.random)[name] for name in ("sample", "ranf", "Generator", "RandomState")]
-    compiled += [os.urandom, np.random.default_rng]
-    python = [
-        vars(cls)[name]
-        for cls in (random.Random, random.SystemRandom)
-        for name in {*PYTHON, "_randbelow", "_randbelow_with_getrandbits"} & vars(cls).keys()
-    ]
-    python += [vars(secrets)[name] for name in SYSTEM & vars(secrets).keys()]
-    return all(bound) and all(map(_is_own, [*compiled, *python]))
-
-
-def _is_own(function: Any) -> bool:
-    """Return whether a function or class is compiled, or written where Python's own are."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is not None:
-        return code.co_filename.endswith(".pyx") or _files_of_python(code.co_filename)
-    return isinstance(function, type | types.BuiltinFunctionType | types.MethodDescriptorType)
-
-
-def _files_of_python(file: str) -> bool:
-    return file in {random.__file__, secrets.__file__}
+    """Return whether the functions that draw are Python's and numpy's own, and not replaced."""
+    return all(vars(owner).get(name) is function for owner, name, function in _ORIGINALS)
 
 
 @functools.cache

@@ -132,7 +132,7 @@ FAULTS = (
     ),
     Fault(
         "source-not-compared",
-        "data/source.py",
+        "data/python_source.py",
         "return code if key(made) == key(value) else None",
         "return code",
         "The file of a pair holds other data than those which broke the claim.",

@@ -17,8 +17,8 @@ from pytest_dp.outputs.event_search import RankedEvent, one_of, search
 from pytest_dp.outputs.events import Between, Equals, Event, Is, IsNumber
 from pytest_dp.outputs.feature import LEN, Feature, leaf
 from pytest_dp.outputs.features import features
+from pytest_dp.outputs.noise_relations import Relation
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.relations import Relation
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_dp.data import key
-from pytest_dp.data.source import SHORT_NAMES, as_source, source_of
+from pytest_dp.data.python_source import SHORT_NAMES, as_source, source_of
 
 NAN = float("nan")
 DAY = dt.date(2026, 11, 25)

@@ -17,7 +17,7 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data import key, records_of, types
 from pytest_dp.data.conversion import length, taken_rows
-from pytest_dp.data.pool import ThinPool
+from pytest_dp.data.record_pool import ThinPool
 from pytest_dp.data.thinning import KEPT_ROWS, kept_rows
 
 ROWS = 5_000

@@ -3,7 +3,7 @@ import pytest
 
 from pytest_dp.outputs.features import all_features, features
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.screening import MAX_PLACES, choose, differing_columns, gaps, informative
+from pytest_dp.outputs.place_choice import MAX_PLACES, choose, differing_columns, gaps, informative
 from pytest_dp.outputs.table import tabulate
 
 HALF = 60

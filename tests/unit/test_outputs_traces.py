@@ -14,7 +14,7 @@ from searching import best_events
 from pytest_dp.betting.feature_bins import bins_of
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import all_features
-from pytest_dp.outputs.relations import relations
+from pytest_dp.outputs.noise_relations import relations
 from pytest_dp.outputs.rounding import comes_alone, find_recurring
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.readers.lattices import grids, remainders

@@ -90,31 +90,22 @@ ROOMS_LEFT = {"auditors", "betting", "oracles", "pairs", "proposers"}
 none."""
 FILES_LEFT = {
     "arrays",
-    "comparing",
     "conversions",
     "evidence",
     "leaves",
-    "linear",
     "membership",
     "movement",
     "numbers",
     "one_run",
     "outcome",
-    "outcomes",
-    "pool",
     "profiles",
     "reading",
-    "relations",
-    "replay",
     "result",
-    "screening",
     "shrinking",
-    "source",
     "stand_ins",
     "statdp",
     "table",
     "texts",
-    "trace",
 }
 """Names that several files have, as above."""
 CLASSES_LEFT = {
