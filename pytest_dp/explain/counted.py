@@ -113,10 +113,11 @@ def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[
     drawn = frozenset().union(*map(runs.lines_of, places))
     leaves = dict.fromkeys(place for run in runs.both(0) for place in run.leaves)
     others = [p for p in leaves if p not in places and runs.lines_of(p) & drawn]
-    together = (*places, *(place for place in others if _has_few(runs, place)))[:MAX_PLACES]
+    together = [*places, *(place for place in others if _has_few(runs, place))][:MAX_PLACES]
+    all_named = [tuple(p for p in leaves if p in named) for named in (places, together)]
 
     def outcomes(run: Run) -> Iterator[tuple[tuple[str, ...], tuple[Leaf, ...]]]:
-        for chosen in dict.fromkeys([*((place,) for place in places), tuple(places), together]):
+        for chosen in dict.fromkeys([*((place,) for place in places), *all_named]):
             yield chosen, tuple(run.leaves.get(place, ABSENT) for place in chosen)
 
     for many in (RUNS, MANY_RUNS):  # fewer are enough for what is clear, of slow mechanisms too

@@ -1,18 +1,12 @@
 """Audits by betting: verdicts, known losses, pairs outside of the declared inputs."""
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pytest_dp import Sequential, audit, queries
 from pytest_dp.auditors import bearing_out
-from pytest_dp.auditors.known import Known
-from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.pairs import Pair
-from pytest_dp.pairs.sources import PairSource
-from pytest_dp.privacy import ApproximateDP
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.running.streams import Purpose
@@ -179,28 +173,3 @@ def test_pairs_outside_are_audited_on_samples_of_their_own(monkeypatch):
     bets = [batch for batch in keys if {key[0] for key in batch} <= {Purpose.BET, Purpose.OUTSIDE}]
     for one, other in itertools.combinations(bets, 2):
         assert not one & other
-
-
-def test_known_losses_alone_pass_nothing_outside_of_the_declared_inputs():
-    pairs = [Pair([0], [])]
-    queue = ClaimPairs(PairSource(pairs), ApproximateDP(1.0, 0.0), ())
-    settings, call = SimpleNamespace(max_seconds=60.0), SimpleNamespace(pristine=None)
-    context = SimpleNamespace(settings=settings, call=call, guarantee=ApproximateDP(1.0, 0.0))
-    checks = bearing_out.BearingOut(context, Known(), queue)
-    assert not checks.is_within
-    assert checks.wanted == 0
-
-
-def test_outputs_that_never_vary_are_noted():
-    result = audit(lambda data: 3, eps=1.0, pairs=[([0], [])], max_samples=2_000, seed=1)
-    assert result.verdict == "inconclusive"
-    assert any("returned the same value in all" in note for note in result.hindrances)
-
-
-def test_the_same_seed_gives_the_same_audit():
-    """Whatever the time that runs take: what is drawn depends on counts and outputs alone."""
-    given = {"eps": 1.0, "params": {"scale": 1.0}, "max_samples": 4_000, **ONE_PAIR}
-    first, second = (audit(opaque, **given) for _ in range(2))
-    assert first.e_value == second.e_value
-    assert first.resolution == second.resolution
-    assert first.bet_samples == second.bet_samples

@@ -91,15 +91,6 @@ def test_mechanisms_without_gradients_are_tested_on_the_pairs_of_the_claim():
     assert any("only the pairs of the claim are tested: no gradient" in n for n in result.notes)
 
 
-def test_the_same_seed_gives_the_same_result():
-    def bounds(seed):
-        result = audit(noisy, eps=1.0, inputs=queries(2), max_samples=1_000, seed=seed)
-        return result.lower, result.notes
-
-    assert bounds(1) == bounds(1)
-    assert bounds(1) != bounds(2)
-
-
 def test_a_loss_that_is_estimated_above_the_claim_and_not_shown_is_no_pass():
     keywords = {"inputs": queries(1), "max_samples": 1_000, "alpha": 0.001}
     result = audit(noisy, eps=0.9, beyond="fail", **keywords)

@@ -51,25 +51,6 @@ def test_noise_that_no_stand_in_sees_stays_green_and_is_not_called_exact():
     assert result.not_exact == "real runs give other outputs than those that are derived"
 
 
-def checks_its_generator(x, rng):
-    if type(rng) is not np.random.Generator:
-        raise TypeError("no generator of numpy")
-    return x if rng.random() < 0.75 else 1 - x
-
-
-def raises_in_a_rare_way(x, rng):
-    if rng.random() < 1e-5:
-        checks_its_generator(x, rng)
-    return x if rng.random() < 0.75 else 1 - x
-
-
-def test_what_only_enumerated_runs_raise_is_named_however_seldom():
-    result = audit(raises_in_a_rare_way, eps=1.2, pairs=[(0, 1)], n_jobs=1, seed=1)
-    assert result.verdict == "no violation"
-    assert result.estimate is None
-    assert "enumerated, it raises TypeError" in result.not_exact
-
-
 def rare(x, rng):
     if rng.random() < 4e-4:
         return "leak" if x else "other"

@@ -47,11 +47,6 @@ def test_a_loss_that_was_computed_is_worth_as_much_however_small_it_is():
     assert result.far_below is None
 
 
-def test_outputs_that_are_equal_with_the_same_random_numbers_hide_nothing():
-    result = audit(lambda data, rng: laplace(rng, 1.0), eps=1.0, **PAIR)
-    assert result.far_below is None
-
-
 def thresholded(limit):
     def counts(data, rng):
         """Groups with a noisy count above a limit."""

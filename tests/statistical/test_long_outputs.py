@@ -130,22 +130,6 @@ def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mech
     assert twin.verdict == "no violation"
 
 
-@pytest.mark.usefixtures("_by_samples")
-def test_what_never_varies_is_said_of_extracts_too(monkeypatch):
-    monkeypatch.setattr(pairs_in_play, "TOTAL_ROOM", 10_000)
-    monkeypatch.setattr(pairs_in_play, "MIN_ROOM", 10_000)
-    constant = audited(lambda answers: ZEROS, (moved(62), ZEROS), max_samples=4_000)
-    assert constant.verdict == "inconclusive"
-    assert any("same value" in note for note in constant.notes)
-
-    def once(answers, rng):
-        return [float(rng.random() < 0.002), *ZEROS]
-
-    rarely = audited(once, (moved(62), ZEROS), max_samples=8_000)
-    assert not any("same value" in note for note in rarely.notes)
-    assert any("same outputs" in note for note in rarely.notes)
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["arrays", pytest.param("lists", marks=pytest.mark.nightly)])
 def test_memory_stays_bounded(kind):

@@ -221,26 +221,6 @@ def test_the_same_seed_gives_the_same_result_for_any_number_of_processes(method)
     assert told(one) != told(other)
 
 
-OUTPUTS = {
-    "text": lambda x, d: "abc"[int(abs(x)) % 3],
-    "nested": lambda x, d: (x, [2 * x, (None, "a")]),
-    "matrix": lambda x, d: np.array([[x, 1.0], [0.5, -x]]),
-    "all kinds": lambda x, d: [x, None, "s", [x], {"k": x}, math.nan, True][int(abs(3 * x)) % 7],
-    "huge": lambda x, d: x * 10.0 ** (300 * (abs(x) > 3)),
-}
-
-
-@pytest.mark.spot(6)
-@pytest.mark.parametrize("method", [*METHODS[:3], DPSniper(classifier="logistic")], ids=str)
-@pytest.mark.parametrize("kind", OUTPUTS)
-def test_outputs_of_any_kind(kind, method):
-    def mechanism(records, rng):
-        return OUTPUTS[kind](rng.laplace(len(records)), len(records))
-
-    result = audit(mechanism, eps=1.0, **COUNTS, max_samples=4_000, n_jobs=1, method=method)
-    assert result.verdict == "no violation"
-
-
 @pytest.mark.spot(11)
 @every_method
 @pytest.mark.parametrize(
@@ -301,16 +281,6 @@ def test_hardly_any_samples(max_samples, inputs, method):
     assert result.verdict == "inconclusive" or max_samples >= 10
     assert result.lower <= 1
     assert result.samples <= max_samples + 3 * 64  # warming up comes on top
-
-
-@pytest.mark.spot(4)
-@pytest.mark.parametrize("method", [StatDP(), DPSniper(coupled=False)], ids=str)
-@pytest.mark.parametrize("scale", [0.5, 20.0])
-def test_all_runs_stay_within_max_samples(scale, method):
-    common = {"vectorized": "size", "n_jobs": 1, "method": method, "params": {"scale": scale}}
-    for limit in (2_000, 20_000):
-        result = audit(laplace, eps=1.0, **COUNTS, max_samples=limit, seed=1, **common)
-        assert result.samples <= limit
 
 
 @usual_methods
@@ -429,53 +399,7 @@ def test_a_budget_that_is_used_up_early_is_said_to_be(left, tmp_path):
     os.close(calls)
 
 
-@pytest.mark.spot(7)
-@usual_methods
-@pytest.mark.parametrize("form", ["list", "views", "array", "one by one"])
-def test_memory_that_is_reused_hides_nothing(form, method):
-    in_list, in_array = [], np.zeros((40_000, 1))
-
-    def mechanism(records, rng, size=1):
-        noise = rng.laplace(scale=0.2, size=size)
-        in_list[:], in_array[:size, 0] = (len(records) + noise).tolist(), len(records) + noise
-        forms = {"list": in_list, "views": list(in_array[:size]), "array": in_array[:size]}
-        return forms.get(form, (in_array[0], 0))
-
-    vectorized = None if form == "one by one" else "size"
-    common = {"vectorized": vectorized, "max_samples": 20_000, "n_jobs": 1, "method": method}
-    result = audit(mechanism, eps=1.0, **COUNTS, seed=1, **common)
-    assert result.violated
-    assert result.lower < 5.0
-
-
 # Classifiers and features
-
-
-LEARNERS = [Sequential(), DPSniper(), DPSniper(c=0.1)]
-
-
-@pytest.mark.spot(3)
-@pytest.mark.parametrize("method", LEARNERS, ids=str)
-@pytest.mark.parametrize(
-    ("feature", "said"),
-    [
-        (lambda output: "much", "<lambda>.*'much'"),
-        (lambda output: [1.0] * int(1 + (output > 0)), "<lambda>.*a sequence of [12]"),
-        (lambda output: output.mean_value, "<lambda>.*raised AttributeError"),
-        (lambda output: None, "<lambda>.*None"),
-    ],
-)
-def test_features_that_make_no_sense(feature, said, method):
-    with pytest.raises(ClaimError, match=said):
-        audit(
-            lambda d, rng: len(d) + rng.laplace(),
-            eps=1.0,
-            **COUNTS,
-            features=feature,
-            method=method,
-            max_samples=2_000,
-            n_jobs=1,
-        )
 
 
 class Batch:

@@ -141,25 +141,12 @@ class Service:
         return times * self.kept.setdefault(len(data), 2 * sum(data) + 2 * rng.laplace()) / 2
 
 
-SHARED = Service()
-
-
 @pytest.mark.spot(2)
 @pytest.mark.parametrize("held", [None, NoCopy()])
 def test_what_an_audit_left_in_an_object_makes_no_alarm_in_the_next(held):
     service = Service(held)
     assert verdict(lambda: service.total, "sequential", 1) == "error"
     assert verdict(lambda: service.half, "sequential", 2, params={"times": 1}) == "error"
-
-
-@pytest.mark.nightly
-def test_what_an_audit_left_in_a_module_makes_no_alarm_in_the_next():
-    assert verdict(lambda: SHARED.total, "sequential", 1) == "error"
-    assert verdict(lambda: through_a_function, "sequential", 2) == "error"
-
-
-def through_a_function(data, rng):
-    return SHARED.total(data, rng)
 
 
 # --- real bugs, whatever they look like ---

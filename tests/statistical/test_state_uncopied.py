@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
-import os
 import socket
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -277,15 +275,3 @@ def test_the_pair_that_broke_the_claim_is_confirmed(monkeypatch):
     assert result.verdict == "violated"
     assert result.counterexample is None
     assert [1] * 4 in confirmed
-
-
-@pytest.mark.nightly
-def test_processes_end_with_the_mechanism(monkeypatch):
-    forked, fork = [], os.fork
-    monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
-    assert verdict(ZOO["memo_in_a_database"], "sequential", 1) == "error"
-    gc.collect()
-    assert forked
-    for process in forked:
-        with pytest.raises(ProcessLookupError):
-            os.kill(process, 0)

@@ -163,14 +163,6 @@ def test_a_file_that_makes_no_sense_is_left_out_and_told(tmp_path, damage, told)
     assert told in problem
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
-    tmp_path.chmod(0o500)
-    store = Store(tmp_path)
-    store.add(CLAIM, ABOUT, "0", 1e-6, of_run(1.0))
-    assert "could not be written" in store.problems[0]
-
-
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
     store = filled(tmp_path, 1.5)
     monkeypatch.setattr(

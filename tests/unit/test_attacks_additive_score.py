@@ -86,10 +86,3 @@ def test_outputs_that_tell_nothing_score_about_zero():
     columns, codes, table = columns_and_codes(rng.normal(size=8_000), on_d)
     model = AdditiveScore(tuple(columns), tuple(fit_weights(columns, codes, on_d)))
     assert np.abs(expit(model.log_odds(table)) - 0.5).mean() < 0.03
-
-
-def test_outputs_that_never_vary_have_no_columns():
-    on_d = np.arange(20) < 10
-    columns, codes, _ = columns_and_codes([7.0] * 20, on_d)
-    assert (columns, codes) == ([], [])
-    assert fit_weights(columns, codes, on_d) == []

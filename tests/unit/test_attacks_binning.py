@@ -9,11 +9,9 @@ from pytest_dp.betting.binning import (
     cuts_of,
     joint_counts,
 )
-from pytest_dp.betting.detector import with_values
 from pytest_dp.betting.scores import scores
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
-from pytest_dp.outputs.paired_outputs import PairedOutputs, size_of_output
 from pytest_dp.outputs.table import tabulate
 
 pytestmark = pytest.mark.slow
@@ -54,35 +52,3 @@ def test_a_reader_sees_the_same_in_batches_of_any_size():
     assert (parts == whole).all()
     assert (whole[1] == (known < 0.5)).all()
     assert whole[0].max() < by_score.width
-
-
-def test_a_reader_without_binnings_keeps_what_it_is_told_to():
-    bins, kept = Reader((), keep=True)([1.0, None])
-    assert bins.shape == (0, 2)
-    assert kept.raw == [1.0, None]
-
-
-def test_scores_of_another_model_keep_their_ranks_and_ties():
-    found, scale = np.array([0.1, 0.3, 0.1, 0.2]), np.array([4.0, 1.0, 3.0, 2.0])
-    mapped = with_values(found, scale)
-    assert mapped.tolist() == [2.0, 4.0, 2.0, 3.0]
-
-
-def test_numbers_of_long_lists_take_more_room_than_those_of_arrays():
-    lists = [[1.0] * 2_000 for _ in range(10)]
-    assert size_of_output(tabulate(np.array(lists))) == 2_000
-    assert size_of_output(tabulate([np.array(one) for one in lists])) == 2_000
-    assert size_of_output(tabulate(lists)) == 4 * 2_000
-    assert size_of_output(tabulate([[1.0, 2.0]] * 10)) == 2
-    assert size_of_output(tabulate([1.0] * 10)) == 1
-
-
-def test_a_table_is_made_anew_only_for_more_outputs():
-    kept = PairedOutputs()
-    kept.add(tabulate([1.0, 2.0]), tabulate([3.0, 4.0]), coupled=True)
-    table, first = kept.table()
-    assert table.numbers.tolist() == [1, 2, 3, 4]
-    assert first.tolist() == [True, True, False, False]
-    assert kept.table()[0] is table
-    kept.add(tabulate([5.0]), tabulate([6.0]), coupled=True)
-    assert kept.table()[0].numbers.tolist() == [1, 2, 5, 3, 4, 6]

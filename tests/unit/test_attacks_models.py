@@ -11,10 +11,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from pytest_dp import ClaimError, Sequential
-from pytest_dp.betting.models import quantities
+from pytest_dp import ClaimError
 from pytest_dp.betting.scores import scores
-from pytest_dp.claiming.settings import Settings
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.pickling import cloudpickle
@@ -145,24 +143,6 @@ def test_a_seed_decides_and_which_input_is_first_only_turns_the_sign(name):
         assert np.abs(turned + found[0]).max() > 1e-6
 
 
-def test_the_users_classifier_is_not_changed():
-    classifier = LogisticRegression()
-    learned(*both(lambda d, rng, n: d + rng.normal(size=n), 500, 27), classifier)
-    assert not hasattr(classifier, "coef_")
-    assert classifier.random_state is None
-
-
-@pytest.mark.parametrize("classifier", [None, "logistic", "mlp", LogisticRegression(), Half()])
-@pytest.mark.parametrize("outputs", [np.full(200, 4.0), [None] * 200, [[1, "a"]] * 200])
-def test_outputs_that_never_vary(classifier, outputs):
-    model = learned(outputs, np.arange(200) < 100, classifier)
-    odds = scores(model, tabulate(outputs[:3]))
-    assert np.isfinite(odds).all()
-    assert np.ptp(odds) == 0
-    if classifier != "mlp":  # which keeps some of what it started with
-        np.testing.assert_allclose(odds, 0, atol=0.05)
-
-
 # -- Logistic regression ------------------------------------------------------------------------
 
 
@@ -190,27 +170,6 @@ def test_logistic_regression_is_at_its_optimum():
     assert np.abs(slope).max() < 1e-12
     assert np.abs(weights).min() > 0.05
     np.testing.assert_allclose(model.log_odds(tabulate(outputs)), rows @ weights, atol=2e-4)
-
-
-def test_the_classifiers_of_the_paper_see_an_output_as_it_is():
-    outputs, first = both(lambda d, rng, n: d + rng.normal(size=(n, 3)), 50, 31)
-    table = tabulate(outputs)
-
-    def seen(**keywords):
-        about = quantities(Settings(**keywords), table, first)
-        return [feature.text for feature in about]
-
-    plain = ["output[0]", "output[1]", "output[2]"]
-    assert (
-        seen(method=Sequential(classifier="logistic"))
-        == seen(method=Sequential(classifier="mlp"))
-        == plain
-    )
-    for classifier in (None, "additive", GaussianNB()):
-        assert {*plain, "sum(output)", "output[1] - output[0]"} < set(
-            seen(method=Sequential(classifier=classifier))
-        )
-    assert seen(method=Sequential(classifier="mlp"), features=max) == [*plain, "max(output)"]
 
 
 # -- Classifiers that fail ----------------------------------------------------------------------

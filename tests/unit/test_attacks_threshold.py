@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, spearmanr
 
-from pytest_dp.auditors.strongest import lower_bins
 from pytest_dp.betting.binning import cuts_of
 from pytest_dp.betting.expected_bounds import (
     PlannedTest,
-    cautious,
     choice_of,
     first_share,
     rough_bounds,
@@ -78,13 +76,6 @@ def test_outputs_are_counted_where_they_are():
     inside, at, others = Hits(Tally(attack, attack))(outputs)[1].astype(int).tolist()
     assert inside == others == [1, 0, 0, 0, 1]
     assert at == [0, 1, 1, 0, 0]
-
-
-def test_pairs_are_counted_by_the_lower_of_their_bins():
-    bins = np.random.default_rng(0).integers(0, 5, (2, 40))
-    joint = np.zeros((5, 5))
-    np.add.at(joint, tuple(bins), 1)
-    assert lower_bins(joint).tolist() == np.bincount(bins.min(axis=0), minlength=5).tolist()
 
 
 PURE = ApproximateDP(1.0)
@@ -166,52 +157,9 @@ def test_pairs_that_exclude_each_other_have_no_smaller_bound_than_independent_ou
     assert nested.expected > apart.expected
 
 
-def test_both_directions_are_mirror_images():
-    rng = np.random.default_rng(51)
-    levels = np.linspace(-1, 1.5, 12)
-    one, two = rng.integers(50, 500, 12), rng.integers(50, 500, 12)
-    cuts = Cuts(1_000, (levels[:-1] + levels[1:]) / 2, levels)
-    mirrored = Cuts(1_000, -cuts.at[::-1], -levels[::-1])
-    a = best_cut(one, two, cuts, plan(1e4, 0.01))
-    b = best_cut(two[::-1], one[::-1], mirrored, plan(1e4, 0.01))
-    assert a.sign == -b.sign
-    assert a.threshold == pytest.approx(b.threshold)
-    assert (a.p1, a.p2, a.expected) == pytest.approx((b.p1, b.p2, b.expected), rel=1e-4)
-
-
-def test_a_rare_event_is_worth_more_than_a_frequent_one():
-    cuts = Cuts(100_000, np.array([0.0]), np.array([-1.0, 1.0]))
-    one, two = np.array([7_000, 1_000]), np.array([7_990, 10])
-    assert best_cut(one, two, cuts, plan(1e4, 0.01)).sign == 1
-
-
 def cuts_of_scores(found, learned):
     """As an audit cuts a score."""
     return cuts_at(cuts_of(found, 200), learned)
-
-
-def test_nothing_to_cut():
-    assert not len(cuts_of(np.zeros(100), 40))
-    cuts = Cuts(50, np.zeros(0), np.zeros(1))
-    assert best_cut(np.array([100]), np.array([100]), cuts, plan(1e4, 0.05)) is None
-
-
-@pytest.mark.parametrize(("size", "ties"), [(300, False), (50_000, False), (50_000, True)])
-def test_thresholds_cover_all_scores(size, ties):
-    found = np.random.default_rng(52).laplace(size=size)
-    found = np.round(found, 2 if ties else 9)
-    cuts = cuts_of_scores(found, size)
-    assert (np.diff(cuts.at) > 0).all()
-    assert len(cuts.levels) == len(cuts.at) + 1
-    assert len(cuts.at) <= 200
-    assert not np.isin(cuts.at, found).any()
-    counts = np.bincount(np.searchsorted(cuts.at, found), minlength=len(cuts.levels))
-    assert counts.min() >= 1
-    assert counts.max() <= size / 5
-    assert 1 <= counts[0] <= 25
-    assert 1 <= counts[-1] <= 25
-    between = np.searchsorted(cuts.at, cuts.levels)
-    np.testing.assert_array_equal(between, np.arange(len(cuts.levels)))
 
 
 def chosen_and_best(cuts, counts, p1, p2, runs, alpha):
@@ -264,13 +212,6 @@ def test_the_bound_to_expect_of_an_event(claim):
     assert choice_of(3_000, n, 3_000, n, ahead).expected <= 0
 
 
-@pytest.mark.parametrize(("c1", "c2"), [(500, 100), (100, 500), (30, 3), (4_000, 3_000)])
-def test_rough_bounds_are_about_those_to_expect(c1, c2):
-    expected = choice_of(c1, 10_000, c2, 10_000, plan(50_000, 1e-3)).expected
-    rough = rough_bounds(np.array([c1]), np.array([c2]), 10_000, plan(50_000, 1e-3))[0]
-    assert rough == pytest.approx(expected, abs=0.25 * abs(expected) + 0.1)
-
-
 @pytest.mark.spot(2)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_events_are_ranked_about_as_by_the_bound_to_expect(claim):
@@ -284,38 +225,3 @@ def test_events_are_ranked_about_as_by_the_bound_to_expect(claim):
     exact = [choice_of(a, 10_000, b, 10_000, ahead).expected for a, b in pairs]
     assert spearmanr(rough, exact).statistic > 0.9
     assert exact[int(np.argmax(rough))] > 0.8 * max(exact)
-
-
-@pytest.mark.parametrize(("c1", "c2", "sign"), [(0, 3, -1), (3, 0, 1)])
-def test_an_event_without_a_bound_yet_is_one_of_the_likelier_input(c1, c2, sign):
-    choice = choice_of(c1, 1_000, c2, 1_000, plan(1e5, 0.05))
-    assert (choice.sign, choice.expected) == (sign, -math.inf)
-
-
-def test_an_event_that_was_hardly_seen_has_no_bound():
-    assert choice_of(0, 1_000, 0, 1_000, plan(1e5, 0.05)).expected == -math.inf
-    assert choice_of(3, 1_000, 0, 1_000, plan(1e5, 0.05)).expected == -math.inf
-    assert choice_of(8, 1_000, 0, 1_000, plan(1e5, 0.05)).expected > 0
-
-
-def test_estimates_err_on_the_cautious_side():
-    rng = np.random.default_rng(53)
-    c1, c2 = rng.binomial(5_000, 0.1, 4_000), rng.binomial(5_000, 0.02, 4_000)
-    p1, p2 = cautious(c1, 5_000, c2, 5_000)
-    assert np.mean(p1 < 0.1) == pytest.approx(0.84, abs=0.04)
-    assert np.mean(p2 > 0.02) == pytest.approx(0.84, abs=0.05)
-
-
-@pytest.mark.spot(2)
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_samples_are_shared_out_to_show_most_of_a_claim(claim):
-    for p1, p2 in ((0.1, 0.02), (0.5, 0.3), (0.8, 0.4)):
-        p1, p2 = np.array([p1]), np.array([p2])
-        share = float(first_share(p1, p2, claim)[0])
-        shares = np.linspace(0.05, 0.95, 37)
-        worth = [
-            float(event_test(claim).predicted(p1, 1e5 * s, p2, 1e5 * (1 - s), 1e-3)[0])
-            for s in (share, *shares)
-        ]
-        best = float(claim.shown_by(p1, p2)[0])
-        assert best - worth[0] < 1.06 * (best - max(worth))

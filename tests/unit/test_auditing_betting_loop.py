@@ -131,19 +131,6 @@ def test_the_pair_that_breaks_the_claim_gets_most_outputs():
     assert by_pair[2] > 2 * np.delete(by_pair, 2).max()
 
 
-def test_all_outputs_are_drawn_where_nothing_else_ends_an_audit():
-    loop, _ = loop_of([0.8])
-    loop.play(9_000)
-    assert loop.queue.drawn == 9_000
-    assert not loop.ledger.refuted
-
-
-def test_who_plays_may_end_an_audit_after_each_batch():
-    loop, sampler = loop_of([0.8])
-    loop.play(9_000, lambda: len(sampler.batches) == 3)
-    assert len(sampler.batches) == 3
-
-
 def test_the_same_outputs_give_the_same_batches():
     """Whatever the time that runs take: sizes depend on counts alone."""
     played = []

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
-from learning import count_batch
 
-from pytest_dp.betting.detector import fit_detector, mean_scores, with_values
+from pytest_dp.betting.detector import fit_detector, with_values
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
@@ -58,22 +57,9 @@ def test_a_value_that_is_released_once_in_a_while_is_one_of_the_events():
     assert any(one.bins(leak) != one.bins(other) for one in detector.binnings[1:])
 
 
-def test_a_batch_is_counted_in_pairs_of_bins():
-    detector, _ = detector_of([0.0] * 40 + [1.0] * 40)
-    batches = [one.bins(tabulate([0.0, 1.0, 1.0])) for one in detector.binnings]
-    counts = count_batch(detector.binnings, batches, batches)
-    assert [joint.sum() for joint in counts] == [3] * len(detector.binnings)
-    assert counts[0].diagonal().sum() == 3
-
-
 def test_ranks_get_the_values_of_another_score():
     ranked, values = np.array([3.0, 1.0, 1.0, 2.0]), np.array([10.0, 40.0, 20.0, 30.0])
     found = with_values(ranked, values)
     assert found[1] == found[2]
     assert (np.argsort(np.unique(found)) == [0, 1, 2]).all()
     assert set(found) <= set(values)
-
-
-def test_mean_scores_of_empty_bins_lie_beside_their_cuts():
-    scored, bins, cuts = np.array([-1.0, -3.0, 5.0]), np.array([0, 0, 2]), np.array([0.0, 1.0])
-    assert mean_scores(scored, bins, cuts).tolist() == [-2.0, 0.0, 5.0]

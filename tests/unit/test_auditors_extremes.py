@@ -3,47 +3,14 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.auditors.concluding import _note_origin
-from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.data.relations import Pair
 from pytest_dp.explain.source import written_budget
 
 HUGE = 10**400
-FRAME = pd.DataFrame({"x": [0, 1, 1], "u": ["a", "b", "c"]})
-NEIGHBOURS = {
-    "frames": (FRAME, FRAME.iloc[:2]),
-    "series": (FRAME.x, FRAME.x.iloc[:2]),
-    "arrays": (np.arange(3), np.arange(2)),
-    "in lists": ([FRAME], [FRAME.iloc[:2]]),
-    "in dicts": ({"x": np.arange(3)}, {"x": np.arange(2)}),
-}
-
-
-@pytest.mark.parametrize("name", NEIGHBOURS)
-def test_pairs_are_told_apart_without_comparing_what_they_hold(name):
-    d1, d2 = NEIGHBOURS[name]
-    pairs = [Pair(d1, d2, origin="here"), Pair(d2, d1)]
-    one, other = (PairState(0, pair) for pair in pairs)
-    assert one not in [other]
-    assert one in [other, one]
-    said: list[str] = []
-    sampler = SimpleNamespace(note=said.append)
-    game = SimpleNamespace(
-        context=SimpleNamespace(sampler=sampler, screened=SimpleNamespace(screened=0))
-    )
-    for shown in pairs:
-        _note_origin(game, SimpleNamespace(pair=pairs[0]), SimpleNamespace(pair=shown))
-    assert [note.split(":")[0] for note in said] == [
-        "a search proposed this pair",
-        "a search proposed the pair that this one was made smaller from",
-    ]
 
 
 def in_a_variable(data, rng):

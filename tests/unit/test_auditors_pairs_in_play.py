@@ -60,12 +60,6 @@ def test_urgent_pairs_apart_are_kept_for_a_second_audit():
     assert queue.left_out == [apart]
 
 
-def test_without_urgent_pairs_those_of_the_claim_come_in_their_order():
-    given = [Pair([number], []) for number in range(3)]
-    queue = ClaimPairs(PairSource(given), ApproximateDP(1.0, 0.0), given)
-    assert looked_at(queue, 9) == given
-
-
 def group_sums(frame, rng):
     sums = frame["pay"].fillna(0.0).groupby(frame["team"]).sum()
     return [sums.get(team, 0.0) + rng.laplace(scale=100.0) for team in ("a", "b", "c")]

@@ -10,9 +10,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from neighbours import pairs
 
 from pytest_dp import ClaimError
 from pytest_dp.data import describe, key, kind_of, rebuilt, records_of
@@ -162,14 +159,6 @@ def test_what_is_no_dataset(value):
             make(value)
 
 
-@given(st.lists(st.integers(0, 255)), st.sampled_from([list, tuple, set, np.uint8, "pandas"]))
-def test_rebuilt_holds_exactly_the_records(records, how):
-    example = {np.uint8: np.zeros(0, np.uint8), "pandas": pd.Series([], dtype="uint8")}.get(how)
-    example = how() if example is None else example
-    made = records_of(rebuilt(example, records))
-    assert made == (sorted(set(records)) if how is set else records)
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -212,13 +201,3 @@ def test_neighbours_of_each_keep_its_types():
                 for one in (pair.d1, pair.d2):
                     assert type(one) is type(example)
                     same_types(one, example)
-
-
-def test_examples_of_each_give_pairs_and_empty_ones_join_in():
-    for example in EXAMPLES:
-        empty = rebuilt(example, [])
-        found = pairs(inputs=[example, empty], neighbors="add_remove_one")
-        assert any(length(pair.d1) == 0 for pair in found)
-        for one in (one for pair in found for one in (pair.d1, pair.d2)):
-            assert type(one) is type(example)
-            same_types(one, example)

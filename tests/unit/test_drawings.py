@@ -16,9 +16,7 @@ from pytest_dp.report.drawings import (
     WIDTH,
     Axis,
     drawings,
-    number,
     outputs,
-    percent,
     trade_off,
 )
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
@@ -139,24 +137,6 @@ def test_a_few_kinds_have_a_line_each_and_nothing_of_them_is_markup():
     assert len(of_class(root, "dp-in")) == 2
 
 
-def test_ends_that_hold_all_beyond_are_said():
-    assert outputs(BY_RANGE).caption.endswith("hold all that is beyond.")
-    closed = replace(BY_RANGE, bars=RANGES[1:])
-    assert outputs(closed).caption == "The fresh runs that the text counts. Filled: in S."
-
-
-def test_values_are_written_below_their_bars():
-    values = [0.0, 1.0, 2.0, 5.0, 6.0, 7.0, 8.0]
-    bars = tuple(Bar(f"{v:g}", v, v, (10, 10), (0, 0)) for v in values)
-    root = read(outputs(Histogram("output", (70, 70), bars)).svg)
-    bars = of_class(root, "dp-out")[: len(values)]
-    middles = [float(e.attrib["x"]) + float(e.attrib["width"]) / 2 for e in bars]
-    written = {e.text: float(e.attrib["x"]) for e in of_class(root, "dp-middle")}
-    assert written.keys() >= {"1", "5", "7"}
-    for value in ("1", "5", "7"):
-        assert written[value] == pytest.approx(middles[values.index(float(value))], abs=0.2)
-
-
 # What the claim allows
 
 
@@ -199,16 +179,6 @@ def test_what_is_only_just_broken_is_enlarged(event):
     assert float(box.attrib["width"]) > 10 or event[0][1] == 0
 
 
-def test_the_region_fills_the_corners_that_the_claim_rules_out():
-    allowed = ((0.0, 1.0), (0.475, 0.475), (1.0, 0.0))  # eps = 0.1
-    event = ((0.427, 0.44, 0.452), (0.49, 0.503, 0.515))
-    root = read(trade_off(replace(PICTURES, allowed=allowed, event=event), violated=True).svg)
-    region = ends(of_class(root, "dp-forbidden")[0])
-    top_left, bottom_left, bottom_right = (60.5, 12.5), (60.5, 229.5), (349.5, 229.5)
-    assert all(inside(corner, region) for corner in (top_left, bottom_left, bottom_right))
-    assert not inside((349.5, 12.5), region)
-
-
 def inside(point, polygon) -> bool:
     """Whether a ray to the right leaves the polygon an odd number of times."""
     x, y = point
@@ -233,18 +203,6 @@ def test_ticks_are_a_few_round_values_on_the_axis(low, span, about):
     assert all(axis.low - slack <= tick <= axis.high + slack for tick in ticks)
 
 
-def test_ticks_exactly():
-    assert Axis(0, 1, 0, 1).ticks(4) == [0, 0.5, 1]
-    assert Axis(-2.3, 7, 0, 1).ticks(5) == [-2, 0, 2, 4, 6]
-    assert Axis(3, 3, 0, 1).ticks() == [3]
-
-
-def test_an_axis_keeps_what_is_beyond_at_its_ends():
-    axis = Axis(0, 10, 200, 100)
-    assert [axis(v) for v in (-5, 0, 5, 10, 99)] == [200, 200, 150, 100, 100]
-    assert Axis(1, 1, 5, 9)(1) == 5
-
-
 def test_a_curve_is_drawn_where_it_is():
     root = read(trade_off(PICTURES, violated=True).svg)
     x, y = Axis(0, 1, 60, 350), Axis(0, 1, 230, 12)
@@ -254,30 +212,3 @@ def test_a_curve_is_drawn_where_it_is():
     for share in np.linspace(0, 1, 51):
         there = np.interp(x(share), drawn[:, 0], drawn[:, 1])
         assert there == pytest.approx(y(np.interp(share, at, rates)), abs=0.3)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (number(0), "0"),
-        (number(0.05), "0.05"),
-        (number(-2.5), "-2.5"),
-        (number(0.984), "0.984"),
-        (number(15_000), "15,000"),
-        (number(2e5), "200,000"),
-        (number(1e7), "10⁷"),
-        (number(2.5e8), "2.5·10⁸"),
-        (number(-1e-6), "-10⁻⁶"),
-        (number(0.0002), "2·10⁻⁴"),
-        (number(0.30000000000000004), "0.3"),
-        (percent(0), "0 %"),
-        (percent(1), "100 %"),
-        (percent(0.4936), "49 %"),
-        (percent(0.0667), "6.7 %"),
-        (percent(0.00041), "0.041 %"),
-        (percent(0.9997), "100 %"),
-        (number(1e-12), "10⁻¹²"),
-    ],
-)
-def test_numbers_in_pictures(text, shown):
-    assert text == shown

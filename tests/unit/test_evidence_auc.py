@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pytest_dp.statistics.auc import AreaBets, area, cross_pairs, resolution
+from pytest_dp.statistics.auc import AreaBets, area, resolution
 
 LAWS = (
     # of scores 0, 1, 2 with the record and without
@@ -73,15 +73,6 @@ def test_pairs_that_are_all_won_refute_the_claim_as_soon_as_any_could():
         pairs += (size := min(4, bets.soonest(1e-6)))
         bets.settle(np.ones(size), np.zeros(size))
     assert math.log(1e6) / math.log(1 / 0.6) < pairs <= 30
-
-
-def test_every_output_is_paired_once_in_each_way():
-    inside, outside = np.array([3.0, 1.0, 2.0]), np.array([2.0, 2.0, 0.0])
-    ways = cross_pairs(inside, outside)
-    assert (ways.sum(axis=1) == 3).all()
-    assert ways[0].tolist() == [2, 0, 1]  # as they came
-    mean = (ways @ [1, 0.5, 0]).sum() / 9
-    assert mean == pytest.approx(area(inside, outside)[0]) == pytest.approx(6 / 9)
 
 
 def test_the_area_and_its_error_are_those_of_all_pairs():

@@ -8,12 +8,9 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.context import Context
 from pytest_dp.basics.bisection import smallest_loss
-from pytest_dp.privacy import ApproximateDP, GaussianDP, ZeroConcentratedDP
-from pytest_dp.statistics import statdp
+from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.statistics.event_bets import (
     FRACTIONS,
-    all_contingencies,
-    all_contingencies_both_ways,
     contingency,
     contingency_both_ways,
     event_growth,
@@ -62,18 +59,6 @@ def test_contingency_both_ways_counts_every_pair_of_thresholds():
     for row, (j, k) in zip(found, thresholds, strict=True):
         x, y = (np.where(side >= k, 2, np.where(side < j, 0, 1)) for side in pairs.T)
         assert row.tolist() == np.bincount(3 * x + y, minlength=9).tolist()
-
-
-@pytest.mark.parametrize("widths", [[], [5], [2], [2, 2], [5, 2, 2, 1], [2, 5, 2]])
-def test_records_of_two_bins_are_counted_together(widths):
-    joints = [random_joint(seed, width) for seed, width in enumerate(widths)]
-    for together, alone, columns in (
-        (all_contingencies, contingency, 4),
-        (all_contingencies_both_ways, contingency_both_ways, 9),
-    ):
-        last = sorted(joints, key=lambda joint: len(joint) == 2)
-        expected = np.concatenate([np.zeros((0, columns)), *map(alone, last)])
-        assert (together(joints) == expected).all()
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (3.0, 0.01)])
@@ -205,21 +190,6 @@ def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
             assert e_value >= 1 / alpha
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [ApproximateDP(1.0, 1e-5), ZeroConcentratedDP(0.1), GaussianDP(0.3)],
-)
-def test_beyond_pure_eps_large_fractions_come_first(claim):
-    """By their prior: without what the record speaks for, and what it is flattered by."""
-    ledger, joint = Ledger(claim), np.array([[20.0, 5], [3, 30]])
-    portfolio = ledger.stake(Record([joint]), cash=1.0)
-    known = portfolio.attacks.growth(joint) - portfolio.attacks.optimism[:, None]
-    expected = 1 / np.arange(1, len(FRACTIONS) + 1)
-    for by_fraction in np.exp(portfolio.soft - known)[-1]:
-        assert by_fraction / by_fraction.sum() == pytest.approx(expected / expected.sum())
-    assert logsumexp(portfolio.soft[-1]) < 0
-
-
 def test_nothing_is_bet_against_what_is_refuted():
     ledger = ledger_of(1.0, alpha=1e-6)
     ledger.log_wealth[:3] = 20.0
@@ -286,16 +256,3 @@ def test_the_growth_of_an_event_is_that_of_the_best_bet_on_it(claim):
         assert 0.95 * runs * best - 0.3 < found < 1.001 * runs * best + 0.01
         if p <= claim.largest_probability(q):
             assert found == 0.0
-
-
-def test_growth_keeps_shape_and_orders_events_as_the_p_value_does():
-    sticks = ApproximateDP(1.0).hockey_sticks
-    c1, c2 = np.meshgrid(np.arange(31), np.arange(31))
-    assert event_growth(c1, c2, 30, sticks).shape == c1.shape
-    assert event_growth(np.zeros((0, 2), int), np.zeros((0, 2), int), 30, sticks).shape == (0, 2)
-    c1, c2 = np.array([900, 500, 500, 100, 50]), np.array([300, 150, 100, 30, 0])
-    grown = event_growth(c1, c2, 1_000, sticks)
-    logs = [
-        statdp.log_p_value(int(a), 1_000, int(b), 1_000, 1.0) for a, b in zip(c1, c2, strict=True)
-    ]
-    assert (np.argsort(-grown) == np.argsort(logs, stable=True)).all()

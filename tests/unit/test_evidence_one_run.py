@@ -202,22 +202,3 @@ def test_normal_scores_are_guessed_as_often_as_said(guesses):
     assert float(np.mean(shares)) == pytest.approx(expected, abs=0.01)
     assert one_run.shift_of(expected, guesses, m) == pytest.approx(shift, rel=1e-4)
     assert one_run.shift_of(0.5, guesses, m) == 0
-
-
-def test_planned_guesses_find_less_than_others_do():
-    m, claim = 1_000, (stick(1.0), 1e-6)
-    planned = one_run.plan_guesses(m, *claim)
-
-    def found(guesses: tuple[int, int]) -> float:
-        right = one_run.to_refute(sum(guesses), m, *claim)
-        return math.inf if right is None else one_run.shift_to_find(right, guesses, m)
-
-    assert found(planned) <= min(found(one_run.halves(r)) for r in (60, 120, 480, 900))
-    assert found((10, 10)) == math.inf
-
-
-def test_guesses_that_are_all_wrong_stay_so():
-    wrong = np.zeros((4, 2), int)
-    likely = one_run.simulate_right_guesses(wrong, [(30, 30), (1, 1)], 3.0, 1)
-    assert likely.shape[1:] == wrong.shape
-    assert likely[..., 0].max() < 5

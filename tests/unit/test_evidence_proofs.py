@@ -25,7 +25,6 @@ from pytest_dp.statistics.proofs import (
     PUBLISHED,
     SHARP,
     Bound,
-    likelier_under_laplace,
     unlucky,
 )
 
@@ -244,15 +243,6 @@ def test_where_nothing_could_be_caught_none_is_planned():
             assert proof.resolution(Counts(c1, runs, 0, runs), claim, 1e-6) == math.inf
 
 
-def test_what_pairs_would_have_shown_follows_the_claim_and_their_number():
-    def caught(eps, times=1):
-        c1, c2, both, n = (times * count for count in (500, 300, 250, 1_000))
-        return SHARP.resolution(Counts(c1, n, c2, n, both), ApproximateDP(eps), 0.05)
-
-    assert 0.5 < caught(0.5) < caught(0.7) < caught(0.9) < 2.0
-    assert 0.5 < caught(0.5, times=16) < caught(0.5, times=4) < caught(0.5)
-
-
 @pytest.mark.parametrize(("both", "together", "attained"), [(None, None, 1.0), (500, 1.0, 0.95)])
 def test_the_resolution_is_where_unlucky_counts_just_refute(both, together, attained):
     """Of pairs, an attack that a search has found is taken to miss some of the loss."""
@@ -288,11 +278,3 @@ def test_a_fixed_c_limits_what_can_be_shown_beside_a_delta():
     caught = [PUBLISHED.resolution(counts, claim, 0.05, c=0.01) for claim in claims]
     assert 0.5 < caught[0] < caught[1] < 2
     assert math.isinf(caught[2])
-
-
-@pytest.mark.parametrize("c", [0.001, 0.05, 0.2, 0.5, 0.7])
-@pytest.mark.parametrize("loss", [0.0, 0.3, 1.0, 2.0, 5.0])
-def test_an_event_of_laplace_noise_is_as_likely_as_its_tail_on_the_other_input(c, loss):
-    threshold = stats.laplace.isf(c)  # of noise of scale 1, which is moved by the loss
-    expected = stats.laplace.sf(threshold - loss)
-    assert likelier_under_laplace(c, loss) == pytest.approx(expected, rel=1e-9)

@@ -7,7 +7,6 @@ from itertools import islice
 
 import hypothesis
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
@@ -105,25 +104,9 @@ def test_modules_that_happen_to_be_imported_change_nothing(monkeypatch):
     assert values(st.lists(st.integers())) == before
 
 
-def test_the_same_is_drawn_inside_of_a_test_of_the_user():
-    drawn = []
-
-    @settings(max_examples=2, database=None, deadline=None)
-    @given(st.booleans())
-    def own(_):
-        drawn.append(values(NUMBERS, count=30))
-
-    own()
-    assert drawn == [values(NUMBERS, count=30)] * 2
-
-
 def test_what_is_rejected_is_none():
     assert values(st.integers().filter(lambda n: False)) == []
     assert values(st.nothing()) == []
-
-
-def test_what_is_rejected_is_none_by_given(by_given_only):
-    assert values(st.integers().filter(lambda n: False), count=9) == []
 
 
 def test_values_are_shrunk_inside_of_their_strategy():
@@ -152,15 +135,6 @@ def test_shrinking_ends_in_time(monkeypatch):
     assert now[0] == 4.0
     assert late.count(True) <= 1, "nothing is tried any more"
     assert 2 < len(small.value) <= len(drawn.value)
-
-
-def test_what_the_mechanism_raises_while_shrinking_is_raised():
-    def broken(numbers):
-        raise OSError("mechanism")
-
-    drawn = next(one for one in draws(NUMBERS, 1) if one and one.value)
-    with pytest.raises(OSError, match="mechanism"):
-        shrunk(NUMBERS, drawn, broken, 1.0)
 
 
 def test_what_a_strategy_raises_is_raised():

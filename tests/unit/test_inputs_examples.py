@@ -242,11 +242,6 @@ def test_the_number_of_records_is_that_of_the_examples_where_they_are_replaced()
     assert examples.beyond(Pair([1, 2], [1, 5])) == ""
 
 
-def test_null_records_are_inside():
-    of = source([[1, 2, 3]], "replace_special")
-    assert {tuple(pair.d2) for pair in of.given} >= {(None, 2, 3), (1, None, 3), (1, 2, None)}
-
-
 def test_only_patterns_of_queries_are_inside():
     bounds = source(queries(2), "all_queries").bounds
     assert bounds.beyond(Pair([2, 1], [1, 1])) == ""

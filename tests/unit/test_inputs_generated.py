@@ -280,29 +280,6 @@ def test_groups_and_units():
     assert "which is no dataset" in message
 
 
-def test_any_two_values():
-    made = source(inputs=st.integers(0, 3), neighbors="any_two")
-    assert {pair.content for pair in made.given} <= {
-        Pair(a, b).content for a in range(4) for b in range(a)
-    }
-    assert len(made.given) == 6
-
-
-def test_strategies_are_found_by_name_and_from_functions(tmp_path, monkeypatch):
-    (tmp_path / "dpg_inputs.py").write_text(
-        "from hypothesis import strategies as st\n"
-        "patients = st.lists(st.integers(0, 9))\n"
-        "@st.composite\n"
-        "def some(draw): return [draw(st.integers(0, 9))] * draw(st.integers(0, 3))\n"
-    )
-    monkeypatch.setattr("sys.path", [*__import__("sys").path])
-    for name in ("patients", "some"):
-        found = source(tmp_path, inputs=f"dpg_inputs:{name}", neighbors="add_remove_one")
-        assert len(found.given) == MIN_FIRST
-        assert found.generated is not None
-    assert source(inputs=lambda: PATIENTS, neighbors="add_remove_one").given
-
-
 ADD = {"neighbors": "add_remove_one"}
 PAIR = {"pairs": [([1], [])]}
 FLOATS = st.floats(0.1, 1.0)

@@ -16,7 +16,7 @@ from neighbours import ADD_REMOVE, REPLACE, pairs, records, refusal
 from pytest_dp import ClaimError, queries, values
 from pytest_dp.claiming.claim import Promise, expand
 from pytest_dp.data.relations import AddRemoveOne
-from pytest_dp.pairs import Pair, describe, pairs_of, resolved
+from pytest_dp.pairs import describe, pairs_of, resolved
 from pytest_dp.privacy import ApproximateDP
 
 # Explicit pairs
@@ -49,13 +49,6 @@ def test_identical_inputs_are_no_pair(relation, same):
     assert "pairs[0]" in message
     assert "identical" in message
     assert "Write two inputs that differ, such as (" in message
-
-
-def test_pairs_are_immutable_values():
-    pair = pairs(inputs=values([0, 1]))[0]
-    with pytest.raises(AttributeError):
-        pair.d1 = 3
-    assert pair == Pair(0, 1, "any two values")
 
 
 # Where inputs come from
@@ -123,15 +116,6 @@ def test_attributes_that_do_not_work(modules, attribute, parts):
     assert f"dpi_errors:{attribute}" in message
     for part in parts:
         assert part in message
-
-
-def test_the_exception_of_a_function_is_kept():
-    def broken():
-        raise OSError("no such table")
-
-    with pytest.raises(ClaimError, match="broken: the function raised OSError") as caught:
-        pairs(inputs=broken)
-    assert isinstance(caught.value.__cause__, OSError)
 
 
 @pytest.mark.parametrize(
@@ -306,16 +290,6 @@ def test_pairs_that_cannot_be_taken(given_as, message):
 )
 def test_describe(value, text):
     assert describe(value, 62) == text
-
-
-class TwoLines:
-    def __repr__(self):
-        return "one\n   two"
-
-
-def test_describe_is_one_line():
-    assert describe(TwoLines()) == "one two"
-    assert describe([TwoLines()]) == "[one two]"
 
 
 class Broken:

@@ -20,7 +20,6 @@ from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.interpreters import STARTS, NewInterpreters
 from pytest_dp.running.locating import locate
-from pytest_dp.running.opened_files import ASKED, record_opened_files
 from pytest_dp.running.runner import Runner
 
 MODULE = """
@@ -213,11 +212,3 @@ def is_alive(process):
     except ProcessLookupError:
         return False
     return True
-
-
-def test_starting_an_interpreter_is_not_taken_for_a_question_of_the_mechanism():
-    with record_opened_files() as files:
-        started = interpreters.Interpreter()
-    started._process.kill()
-    started._process.wait()
-    assert ASKED not in files

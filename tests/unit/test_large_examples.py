@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from neighbours import source
 
-from pytest_dp import ClaimError, add_remove_one, audit
+from pytest_dp import add_remove_one, audit
 from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data import key, records_of, types
@@ -107,13 +107,6 @@ def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
         assert added == read[0] or pool.same[added] == pool.same[read[0]]
 
 
-def test_an_added_record_stands_where_its_position_is():
-    pool = ThinPool([list(range(ROWS))], [[5, 100]])
-    new = pool.add(-1)
-    before, _, *rest = pool.given[0]
-    assert pool.dataset((before, new, *rest)) == [0, 1, 2, 3, 4, -1, *range(6, ROWS)]
-
-
 @pytest.mark.parametrize("name", ["frame", "polars", "table", "array", "structured"])
 def test_few_records_are_made_of_a_large_example(name, monkeypatch):
     data, made = DATASETS[name], Counter()
@@ -168,12 +161,6 @@ def test_all_rows_of_a_unit_leave_the_whole():
     gone = set(data.user) - set(pair.d2.user)
     assert len(gone) == 1
     assert len(pair.d2) == ROWS - (data.user == gone.pop()).sum()
-
-
-def test_a_unit_of_too_many_rows_is_refused():
-    data = FRAME.assign(user=np.maximum(np.arange(ROWS), 50))
-    with pytest.raises(ClaimError, match="user=50 has 51 rows, more than rows=3"):
-        source(inputs=[data], neighbors=add_remove_one(unit="user", rows=3))
 
 
 def test_a_leak_of_large_data_alone_is_red():

@@ -17,7 +17,6 @@ from drawing import outputs
 
 from pytest_dp import audit
 from pytest_dp.running.deadline import OutOfTime, within
-from pytest_dp.running.native import callback_codes
 
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 LONG = 0.3
@@ -129,29 +128,6 @@ class Spins:
 class Hashed:
     def __hash__(self):
         return spins()
-
-
-def test_finds_callbacks_and_no_other_functions():
-    before = callback_codes()
-    callback = CALLBACK(passes_on)
-    assert callback_codes() - before == {passes_on.__code__}
-    del callback
-    assert callback_codes() == before
-
-
-def test_a_mechanism_that_is_a_callback_is_interrupted(unraisable):
-    """No line of Python stands above it, other than those that call it."""
-    text = ctypes.create_string_buffer(b"12")
-
-    def gives():
-        takes_a_while()
-        return ctypes.addressof(text)
-
-    callback = ctypes.CFUNCTYPE(ctypes.c_void_p)(gives)
-    native = ctypes.CFUNCTYPE(ctypes.c_void_p)(ctypes.cast(callback, ctypes.c_void_p).value)
-    with pytest.raises(OutOfTime):
-        outputs(lambda data: native(), seconds=0.1)
-    assert not unraisable
 
 
 def test_an_interrupted_query_is_no_output():

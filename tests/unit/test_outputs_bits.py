@@ -64,19 +64,6 @@ def test_bits_put_the_number_together_again(numbers):
         assert word.to_bytes(8, "little") == struct.pack("<d", x)
 
 
-def test_what_is_no_number_has_no_bits():
-    outputs = [[1.5, None], [2.0], "a", [None, 0.5]]
-    table = tabulate(outputs)
-    for feature, want in (
-        (lowest_bit_of("output[0]"), [-1.0, 1.0, None, None]),
-        (lowest_bit_of("output[1]"), [None, None, None, -1.0]),
-        (bits_of("output[0]")[51], [1.0, 0.0, None, None]),
-        (bits_of("output[5]")[51], [None] * 4),
-    ):
-        numbers, codes = feature.columns(table)
-        assert [None if c == ABSENT else x for x, c in zip(numbers, codes, strict=True)] == want
-
-
 def test_texts():
     event = Event((Between(lowest_bit_of("output[2]"), high=-53.0),))
     assert str(event) == "log2(lowest bit of output[2]) < -53"

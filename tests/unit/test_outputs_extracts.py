@@ -5,13 +5,12 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.betting import additive
 from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.events import Between, Event, Is
-from pytest_dp.outputs.feature import Extract, Feature, about_extract, leaf
-from pytest_dp.outputs.features import MAX_FEATURES, affordable, all_features
+from pytest_dp.outputs.feature import Extract
+from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.paired_outputs import PairedOutputs, copy_first
+from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.outputs.table import concatenate, tabulate
-from pytest_dp.running.chunks import MAX_BYTES, Chunk, at_a_time, cut_draw, group_chunks
 
 pytestmark = pytest.mark.slow
 
@@ -81,24 +80,6 @@ def test_models_and_events_see_the_same_in_an_extract(outputs):
     np.testing.assert_array_equal(hashes(part), hashes(table)[first])
 
 
-def test_an_extract_does_not_hold_on_to_the_outputs():
-    extract = Extract((leaf("output[3]"),))(tabulate(ROWS))
-    sizes = {np.size(numbers.base) for numbers, _ in extract.results.values()}
-    assert sizes == {1, len(ROWS)}  # of None, and of the hashes
-
-
-def test_of_many_quantities_in_an_extract_the_telling_ones_are_learned_from():
-    outputs, first = ROWS.copy(), np.arange(200) < 100
-    outputs[first, 123] += 3
-    everything = (*(leaf(f"output[{i}]") for i in range(300)), Feature("max(output)", "max"))
-    table = Extract(everything)(tabulate(outputs))
-    assert about_extract(table) == list(everything)
-    found = affordable(list(everything), table, first, 30)
-    assert len(found) == MAX_FEATURES // 2 + 1
-    assert leaf("output[123]") in found
-    assert {one.kind for one in found} == {"leaf", "max"}
-
-
 def test_a_game_pool_keeps_the_first_and_the_last_batch_and_heeds_whether_outputs_vary():
     pool = Pool()
     which = pool.add([1])
@@ -131,12 +112,6 @@ def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):
     np.testing.assert_array_equal(hashes(kept.examples()), hashes(table)[order])
 
 
-def test_a_part_of_an_array_does_not_hold_on_to_the_rest():
-    assert copy_first(ROWS, 5).base is None
-    assert len(copy_first(ROWS, 500)) == 200
-    assert len(copy_first(ROWS.tolist(), 5)) == 5
-
-
 @pytest.mark.parametrize(
     ("outputs", "constant"),
     [
@@ -152,17 +127,3 @@ def test_a_part_of_an_array_does_not_hold_on_to_the_rest():
 )
 def test_whether_outputs_are_all_the_same(outputs, constant):
     assert is_constant(tabulate(outputs)) is constant
-
-
-@pytest.mark.parametrize("vectorized", [False, True])
-def test_long_outputs_are_drawn_in_smaller_pieces(vectorized):
-    most = at_a_time(np.zeros((64, 100_000)))
-    assert most == MAX_BYTES // 800_000
-    pieces = cut_draw(Chunk(10_000, (1,), True), vectorized, limit=most)
-    assert sum(piece.count for piece in pieces) == 10_000
-    assert max(piece.count for piece in pieces) <= most
-    groups = group_chunks(pieces, vectorized, most)
-    assert max(sum(piece.count for piece in group) for group in groups) <= most
-    assert cut_draw(Chunk(10_000, (1,), True), vectorized, limit=at_a_time([1.0])) == cut_draw(
-        Chunk(10_000, (1,), True), vectorized
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import datetime as dt
 from decimal import Decimal
 from fractions import Fraction
@@ -233,13 +232,6 @@ def test_odd_outputs_alone_and_inside():
         check([[[thing], 1.0], [[thing], None]])
 
 
-def test_dicts_of_one_type_in_any_company():
-    same_keys = [{"b": 1.0, "a": k % 2 == 0} for k in range(6)]
-    for outputs in (same_keys, [*same_keys, {"a": True}], [*same_keys, {"a": 1, "b": [1]}], [{}]):
-        check(outputs)
-    check([{1: 1.0}, {True: 1.0}])
-
-
 @pytest.mark.slow
 @thorough
 @given(st.lists(anything, max_size=6))
@@ -266,25 +258,6 @@ def test_depth(depth, is_read):
     assert table.places == ("output" + "[0]" * min(depth, 21),)
     assert named(table) == [None if is_read else ("list", "[1.0]")]
     check([output, [output], 1.0])
-
-
-@dataclasses.dataclass
-class Twin:
-    value: Any
-
-
-Other = dataclasses.make_dataclass("Twin", ["value"])
-
-
-def test_types_of_one_name_share_a_structure():
-    outputs = [Twin([1.0]), Other([2.0]), [Twin(1.0)], [Other(1.0)]]
-    check(outputs)
-    assert len(tabulate(outputs).structures) == 2
-
-
-def test_categories_are_numbered_as_they_appear():
-    for outputs in ([[True, "a"], ["b", True]], [([2.0, True], ["a"]), (["b"], ["a"])]):
-        assert list(tabulate(outputs).levels) == [("bool", True), ("str", "a"), ("str", "b")]
 
 
 def test_forms_tell_containers_apart_at_any_depth():

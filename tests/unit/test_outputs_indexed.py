@@ -10,7 +10,7 @@ import pytest
 
 from pytest_dp import audit
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.indexed import Given, at_indices, given_index
+from pytest_dp.readers.indexed import at_indices, given_index
 
 
 def sequences(rng, n=400):
@@ -24,15 +24,6 @@ def test_what_stands_at_an_index_is_what_python_says():
     numbers, codes = at.column(tabulate(outputs))
     assert numbers.tolist() == [eval(str(at), {"output": output}) for output in outputs]
     assert (codes == -1).all()
-
-
-def test_an_index_beyond_the_end_has_nothing_there():
-    outputs = sequences(np.random.default_rng(1))
-    (at,) = at_indices(tabulate(outputs))
-    numbers, codes = at.column(tabulate([(7, [1.0] * 5), (-1, [1.0] * 5), (4, [0.0] * 4 + [2.0])]))
-    assert np.isnan(numbers[:2]).all()
-    assert codes.tolist() == [-2, -2, -1]
-    assert numbers[2] == 2.0
 
 
 @pytest.mark.parametrize(
@@ -84,15 +75,6 @@ def test_positions_of_cohorts_are_learned_where_they_tell_and_hardly_ever_where_
         other = tabulate(reports(rng, "oslo", 500, 32, 24, 0.2))
         assert given.values(new).mean() > 0 > given.values(other).mean()
     assert wrong <= 4, "of 20, one in 20 by the level, and three more by chance"
-
-
-def test_evidence_is_the_same_however_outputs_are_grouped():
-    given = Given("output[0]", ((2.0, (("output[1][0]", 1.5, 0.5),)),))
-    outputs = [(2, [1, 0]), (3, [1, 0]), (2, [0, 0])]
-    assert given.values(tabulate(outputs)).tolist() == [0.75, 0.0, -0.75]
-    alone = [given.values(tabulate([output]))[0] for output in outputs]
-    assert alone == [0.75, 0.0, -0.75]
-    assert hash(given) == hash(Given("output[0]", given.learned))
 
 
 def sketch(eps, hashes=64, size=32):

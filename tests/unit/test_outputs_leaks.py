@@ -34,7 +34,6 @@ from zoo import (
     Slotted,
 )
 
-from pytest_dp import audit
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
 
@@ -274,26 +273,3 @@ def test_large_outputs_take_few_calls_for_each_value(r, name):
     make, allowed = LARGE[name]
     one, two = make(r), make(r)
     assert calls(lambda: look(one, two)) < allowed * sum(map(len, [*one, *two]))
-
-
-def _label_kept(records, rng):
-    counts = pd.Series(records, dtype="category").value_counts()
-    return counts[counts.index == "a"] + rng.laplace()
-
-
-def _level_kept(records, rng):
-    index = pd.MultiIndex.from_product([["a", *records], [0]])
-    return pd.Series(float(rng.laplace()), index=index)[:1]
-
-
-def _many_labels(records, rng):
-    names = [*map(str, range(400)), *records]
-    return pd.Series([str(rng.integers(9))], dtype=pd.CategoricalDtype(sorted(set(names))))
-
-
-@pytest.mark.nightly
-@pytest.mark.spot(3)
-@pytest.mark.parametrize("mechanism", [_label_kept, _level_kept, _many_labels])
-def test_labels_that_nothing_has_any_more_are_read(mechanism):
-    result = audit(mechanism, eps=1.0, pairs=[(["a", "b"], ["a"])], seed=1, n_jobs=1)
-    assert result.violated

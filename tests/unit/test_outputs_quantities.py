@@ -12,9 +12,8 @@ from searching import values
 
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.features import all_features, features, float_features, user_features
+from pytest_dp.outputs.features import all_features, features, float_features
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.running.pickling import cloudpickle
 
 pytestmark = pytest.mark.slow
 
@@ -96,14 +95,6 @@ def test_quantities_against_brute_force(outputs):
                 assert got == pytest.approx(want, nan_ok=True), (feature.text, output)
 
 
-@pytest.mark.parametrize("kind", ["argmin", "argmax"])
-def test_positions_in_arrays_and_beside_other_leaves(kind):
-    outputs = [[1.0, math.nan, 3.0], [2.0, 5.0, 5.0], [math.inf, -math.inf, -math.inf]]
-    wanted = [BY_HAND[kind](output, None) for output in outputs]
-    for same in (outputs, list(map(np.array, outputs)), [[output, []] for output in outputs]):
-        assert values(Feature(kind, kind), same) == wanted
-
-
 def test_positions_do_not_depend_on_last_digits():
     equal = [[0.1 + 0.2, 0.3, 0.2], [0.3, 0.1 + 0.2, 0.2]]
     assert values(Feature("argmax(output)", "argmax"), equal) == [0, 0]
@@ -179,26 +170,6 @@ def test_of_many_differences_the_telling_ones_are_chosen():
     assert len(found) == 64
     assert "output[377] - output[376]" in found
     assert len(all_features(tabulate(outputs))) < 200
-
-
-def test_the_search_looks_at_no_more_than_before():
-    r = np.random.default_rng(0)
-    table = tabulate(r.normal(size=(400, 3)))
-    first = np.arange(400) < 200
-    about = features(table, first)
-    found = search(table, first, lambda c1, c2: np.abs(c1 - c2) + 0.0, about, limit=50)
-    assert not any(word in str(found) for word in ("sum", "arg", " - ", "bit"))
-
-
-def test_features_pickle():
-    table = tabulate([[1.0, 2.0], [4.0, 3.0]])
-    local = 3.0
-    of_user = user_features(lambda output: [output[0] + local, len(output)], table)
-    for feature in all_features(table) + float_features(table) + of_user:
-        again = cloudpickle.loads(cloudpickle.dumps(feature))
-        assert (again.text, again.kind) == (feature.text, feature.kind)
-        for one, other in zip(again.columns(table), feature.columns(table), strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 # --- tables ---

@@ -57,16 +57,6 @@ def test_what_differs_between_the_outputs_of_a_pair():
     assert moved.tolist() == [False, False, True, False, True, True]
 
 
-def test_categories_differ_too():
-    codes = np.zeros((2 * HALF, 3), np.int64)
-    codes[:, 2] = NUMBER
-    codes[3, 1] = 1
-    numbers = np.where(codes == NUMBER, 1.0, np.nan)
-    rows = np.arange(HALF)
-    moved = differing_columns(numbers, codes, rows, rows + HALF)
-    assert moved.tolist() == [False, True, False]
-
-
 def test_with_shared_noise_the_columns_that_differ_are_chosen():
     rng = np.random.default_rng(3)
     noise = rng.laplace(size=(HALF, 500))
@@ -75,15 +65,6 @@ def test_with_shared_noise_the_columns_that_differ_are_chosen():
     assert informative(numbers, None, FIRST, MAX_PLACES, paired=HALF).tolist() == [300]
     few = np.arange(2 * HALF) % HALF < 24
     assert informative(numbers[few], None, FIRST[few], MAX_PLACES, paired=24).tolist() == [300]
-
-
-def test_without_pairs_the_columns_that_look_different_are_chosen():
-    rng = np.random.default_rng(4)
-    numbers = rng.laplace(size=(2 * HALF, 500))
-    numbers[FIRST, 300] += 4
-    chosen = informative(numbers, None, FIRST, 16)
-    assert len(chosen) == 16
-    assert 300 in chosen
 
 
 @pytest.mark.parametrize("make", [np.asarray, lambda rows: rows.tolist(), "dicts"])
@@ -120,13 +101,6 @@ def test_differences_of_neighbours_that_differ_in_pairs():
     for places in between:  # only across the step that moves do they differ
         low, high = sorted(int(place[7:-1]) for place in places)
         assert low < 40 <= high
-
-
-def test_few_places_are_all_learned_from():
-    table = tabulate(np.zeros((48, 16)))
-    places = choose(table, np.arange(48) < 24, 24)
-    assert places.all
-    assert len(places.chosen) == 16
 
 
 def test_places_of_outputs_of_several_shapes():

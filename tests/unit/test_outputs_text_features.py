@@ -11,17 +11,11 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.readers.text_features import Reading, readings
 
-TOKENS = [np.random.default_rng(i).bytes(8).hex() for i in range(100)]
-
 
 def test_texts_that_recur_are_only_categories():
     table = tabulate(["yes", "no", "perhaps"] * 100)
     assert readings("output", table) == []
     assert [feature.text for feature in features(table)] == ["output"]
-
-
-def test_numbers_alone_are_not_read():
-    assert readings("output", tabulate([1.5, 2.5] * 100)) == []
 
 
 @pytest.mark.parametrize(
@@ -46,16 +40,6 @@ def test_readings_against_python(what, argument, output, wanted):
         one = Reading("output", family, what, argument)
         values = one.values(tabulate([given, 1.0, None, given]))
         np.testing.assert_array_equal(values, [wanted, np.nan, np.nan, wanted])
-
-
-def test_parts_of_a_table_are_read_as_the_whole():
-    outputs = [*TOKENS[:50], 1.0, None, *TOKENS[50:]]
-    table = tabulate(outputs)
-    part = table.rows(np.arange(len(outputs)) % 3 == 0)
-    for reading in readings("output", table):
-        alone = [float(reading.values(tabulate([output]))[0]) for output in outputs]
-        np.testing.assert_array_equal(reading.values(table), alone)
-        np.testing.assert_array_equal(reading.values(part), alone[::3])
 
 
 def test_exceptions_are_told_apart_by_their_messages():

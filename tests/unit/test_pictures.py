@@ -14,8 +14,8 @@ from benchmarks.resolution import untraced
 from pytest_dp import audit
 from pytest_dp.auditors.picturing import attack_of, event_of
 from pytest_dp.betting.bars import MAX_KINDS, bars_of
-from pytest_dp.outputs.events import Between, Equals, Event, Is
-from pytest_dp.outputs.feature import LEN, leaf
+from pytest_dp.outputs.events import Between, Event, Is
+from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
@@ -56,20 +56,6 @@ def test_bars_of_numbers_begin_where_the_event_does():
     assert [bar.high for bar in found.bars[:-1]] == [bar.low for bar in found.bars[1:]]
 
 
-def test_both_ends_of_a_range_are_ends_of_bars():
-    found = histogram(Event((Between(OUTPUT, -0.31, 1.13),)), laplace(0), laplace(1))
-    edges = [bar.low for bar in found.bars]
-    assert -0.31 in edges
-    assert 1.13 in edges
-
-
-def test_few_numbers_have_a_bar_each():
-    found = histogram(Event((Equals(OUTPUT, 3.0),)), [3, 3, 4, 5], [4, 4, 5, 5])
-    assert [bar.label for bar in found.bars] == ["3", "4", "5"]
-    assert [bar.counts for bar in found.bars] == [(2, 0), (1, 2), (1, 2)]
-    assert [bar.inside for bar in found.bars] == [(2, 0), (0, 0), (0, 0)]
-
-
 def test_what_is_no_number_stands_beside_the_numbers():
     odd = [None, math.nan, math.inf, Raised("ValueError")]
     event = Event((Is(OUTPUT, ("NoneType", None)),))
@@ -78,16 +64,6 @@ def test_what_is_no_number_stands_beside_the_numbers():
     assert set(kinds) == {"None", "nan", "inf", "raises ValueError"}
     assert kinds["None"].inside == (1, 0)
     assert kinds["nan"].inside == (0, 0)
-
-
-def test_an_event_far_off_the_other_numbers_does_not_squeeze_them():
-    found = histogram(
-        Event((Between(OUTPUT, 1e9),)), [*laplace(0, 990), *[2e9] * 10], laplace(1, 1000)
-    )
-    assert found.bars[-1].inside == (10, 0)
-    assert found.bars[-1].label.endswith(" or more")
-    assert found.bars[-1].low < 100
-    assert len(found.bars) > 10
 
 
 def test_whole_outputs_are_told_apart_and_the_rare_ones_summed_up():
@@ -105,31 +81,6 @@ def test_whole_outputs_are_told_apart_and_the_rare_ones_summed_up():
     assert found.bars[0].inside == (50, 0)
     assert found.bars[-1].label == "others"
     assert found.bars[-1].counts == (42 - MAX_KINDS, 42 - MAX_KINDS)
-
-
-def test_the_first_quantity_is_drawn_and_the_whole_event_is_filled():
-    event = Event((Equals(LEN, 2.0), Between(leaf("output[0]"), 0.5)))
-    found = histogram(event, [[1.0, 2.0], [0.0, 2.0], [1.0]], [[1.0], [1.0], [1.0]])
-    assert found.of == "len(output)"
-    assert [(bar.label, bar.counts, bar.inside) for bar in found.bars] == [
-        ("1", (1, 3), (0, 0)),
-        ("2", (2, 0), (1, 0)),
-    ]
-
-
-def test_fresh_outputs_that_the_search_has_not_seen_are_others_or_in_the_last_range():
-    few = bars_of(Event((Equals(OUTPUT, 3.0),)), tabulate([3, 4, None]))
-    fresh = tabulate([3, 5, "new", None, math.nan])
-    found = few.histogram(few.counts(fresh), few.counts(tabulate([4, 4])))
-    assert [(bar.label, bar.counts, bar.inside) for bar in found.bars] == [
-        *(("3", (1, 0), (1, 0)), ("4", (0, 2), (0, 0)), ("None", (1, 0), (0, 0))),
-        ("others", (3, 0), (0, 0)),
-    ]
-    many = bars_of(Event((Between(OUTPUT, 0.7),)), tabulate(laplace(0)))
-    found = many.histogram(many.counts(tabulate([1e9, -1e9])), many.counts(tabulate([])))
-    assert [found.bars[0].counts, found.bars[-1].counts, found.bars[-1].inside] == [
-        *((1, 0), (1, 0), (1, 0))
-    ]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -176,11 +127,6 @@ def test_what_a_claim_allows_is_its_trade_off_function(guarantee):
     at = np.linspace(0, 1, 501)
     between = np.interp(at, *zip(*allowed, strict=True))
     assert between[1:] == pytest.approx(1 - guarantee.largest_probability(at)[1:], abs=2e-3)
-
-
-def test_nothing_is_added_where_nothing_is_known():
-    bare = replace(BROKEN, counterexample=None)
-    assert complete_pictures(bare) == Pictures()
 
 
 def noisy_count(records, rng, scale):

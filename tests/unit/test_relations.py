@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from neighbours import pairs, refusal
 
-from pytest_dp import ClaimError, queries
+from pytest_dp import ClaimError
 from pytest_dp.data import describe, key, records_of
 from pytest_dp.data.equality import equality_key
 from pytest_dp.data.relations import (
-    RELATIONS,
     AddRemoveOne,
     AllQueries,
     AnyTwo,
@@ -35,13 +34,6 @@ makers = st.sampled_from(
 
 def rows(records, make):
     return [(one,) for one in records] if "lambda" in make.__name__ else records
-
-
-def test_relations_are_values():
-    assert AddRemoveOne() == RELATIONS["add_remove_one"]()
-    assert AddRemoveOne() != ReplaceOne()
-    assert len({one() for one in RELATIONS.values()}) == 6
-    assert str(AnyTwo()) == "neighbors='any_two'"
 
 
 RECORD_RELATIONS = st.sampled_from(
@@ -313,7 +305,3 @@ def test_a_predicate_accepts_neighbours():
 )
 def test_functions_that_do_not_work(function, message):
     assert message in refusal(inputs=[[1], [4]], neighbors=function)
-
-
-def test_functions_are_for_examples():
-    assert "does not fit inputs=queries" in refusal(inputs=queries(3), neighbors=one_more)

@@ -142,16 +142,6 @@ def test_a_person_reads_which_unit_it_was():
     assert claim.promise.relation.label == "add_remove_one-user_id-3"
 
 
-def test_units_of_other_examples_come_in():
-    one, two = frame([(7, 1), (7, 2)]), frame([(8, 5), (8, 5), (8, 6)])
-    found = pairs(inputs=[one, two], neighbors=add_remove_one(unit="user"))
-    assert {pair.difference for pair in found} == {
-        f"{rows} of user={user} {done}"
-        for rows, user in (("both rows", 7), ("all 3 rows", 8))
-        for done in ("removed", "added")
-    }
-
-
 class Visit(NamedTuple):
     user: int
     paid: int
@@ -422,14 +412,6 @@ def test_tables_without_the_column_of_the_unit_stay_as_they_are():
     left = [{*neighbour["users"]["user"], *neighbour["more"]["user"]} for neighbour in made]
     everybody = {*USERS["user"], 1, 99}
     assert left == [everybody - {who} for who in sorted(everybody)]
-
-
-def test_tables_with_the_same_columns_may_be_records_of_their_own():
-    clients = [USERS, USERS.iloc[:1]]
-    assert pairs(inputs=[clients], neighbors="add_remove_one")
-    of_client = add_remove_one(unit=lambda table: len(table))
-    assert pairs(inputs=[clients], neighbors=of_client)
-    assert "2 tables" in refusal(inputs=[clients], neighbors=add_remove_one(unit="user"))
 
 
 def test_records_that_are_dicts_of_lists_are_no_tables():

@@ -114,12 +114,6 @@ def test_what_is_broken_on_other_inputs_stands_above_clean_passes():
     assert headings[:3] == ["Violated", STATUSES["beyond"].heading, "No violation found: weak"]
 
 
-def test_the_file_of_a_pair_is_a_link_as_seen_from_the_page():
-    record = replace(rows()[0], pair_file=".dp/pairs/a b.py")
-    seen = Page(page([record], RAN, NOW, linked=lambda path: f"../{path}"))
-    assert "../.dp/pairs/a b.py" in seen.of("href")
-
-
 def test_it_can_be_read_by_all():
     seen = Page(page(rows(), RAN, NOW))
     assert ("html", "lang", "en") in seen.attributes
@@ -172,14 +166,6 @@ def test_characters_that_no_page_may_hold_are_left_out():
     text.encode()
 
 
-def test_what_a_test_expects_to_be_broken_is_only_mentioned():
-    first, *others = rows()
-    seen = Page(page([replace(first, name="on_purpose", expected=True), *others], RAN, NOW))
-    assert "4 claims, 1 not audited" in seen.text
-    assert "Broken, as the test expects: on_purpose." in seen.text
-    assert seen.tags["details"] == 4
-
-
 def test_a_run_without_claims_says_so():
     seen = Page(page([], RAN, NOW))
     assert "none were audited" in seen.text
@@ -215,13 +201,3 @@ def test_classes_that_are_used_are_styled_and_the_other_way_round():
     used = {name for names in re.findall(r'class="([^"]+)"', body) for name in names.split()}
     styled = set(re.findall(r"\.(dp[\w-]*)", style))
     assert used == styled
-
-
-def test_500_claims_stay_small():
-    records = [
-        replace(DRAWN[0 if i % 50 == 0 else 1], name=f"a_mechanism_of_some_length_{i}[eps=2.0]")
-        for i in range(500)
-    ]
-    text = page(records, RAN, NOW)
-    assert len(text.encode()) < 3_000_000
-    assert text.count("<details") == 500

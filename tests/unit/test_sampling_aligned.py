@@ -200,28 +200,3 @@ def test_one_and_two_processes_give_the_same(keywords):
     assert drawn[0] == drawn[1]
     x, y = drawn[1]
     assert set(np.round(np.subtract(x, y), 6)) == {1.0}
-
-
-@pytest.mark.usefixtures("always_share", "stop_workers")
-def test_outputs_that_are_the_same_on_both_inputs_are_no_copies():
-    pair = Pair(lambda data, rng: rng.laplace(), n_jobs=2)
-    pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
-    assert pair.can_couple()
-    x, y = pair.draw(600)
-    assert x == y
-    assert pair.sampler.n_jobs == 2
-    assert pair.sampler.notes == []
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("always_share", "stop_workers")
-def test_the_reason_comes_back_from_other_processes():
-    def remembers(data, rng):
-        later = hasattr(remembers, "calls")
-        remembers.calls = getattr(remembers, "calls", 0) + 1
-        return rng.laplace() + (remembers.calls if later and remembers.calls > 2_000 else 0)
-
-    pair = Pair(remembers, n_jobs=2)
-    pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
-    with pytest.raises(CannotCouple, match="earlier runs"):
-        pair.draw(8_000)

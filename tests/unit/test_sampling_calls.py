@@ -118,13 +118,6 @@ def test_a_table_that_is_only_read_is_not_called_changed(read):
     assert some.notes == []
 
 
-def test_an_attribute_of_a_table_counts_as_a_change():
-    given = Input(frame())
-    given.live.attrs["calls"] = 1
-    assert not given.unchanged()
-    assert given.live.attrs == {}
-
-
 @pytest.mark.parametrize(
     ("mechanism", "make"),
     [
@@ -147,27 +140,6 @@ def test_a_changed_input_is_given_afresh(mechanism, make):
     assert str(data) == str(make())
     fresh = mechanism(make(), np.random.default_rng(0))
     assert whole == {int(fresh)}
-
-
-def test_an_input_changed_only_now_and_then():
-    def sometimes(data, rng):
-        if rng.random() < 0.001:
-            data.append(0)
-        return len(data)
-
-    some = sampler(sometimes)
-    drawn = some.draw([Draw(Input([1]), 20_000, (1, 0, 0))], Deadline(30))[0]
-    assert set(drawn) == {1, 2}
-    assert drawn.count(2) < 100  # never seen by a later run
-    assert some.notes
-
-
-def test_an_unchanged_large_input_costs_little():
-    """Were it compared after each of the runs, the effort would not do."""
-    given = Input(list(range(300_000)))
-    some = sampler(lambda data, rng: len(data) + rng.random())
-    some.draw([Draw(given, 20_000, (1, 0, 0))], Deadline(20))
-    assert not some.notes
 
 
 def test_inputs_that_cannot_be_pickled_are_used_as_they_are():
@@ -263,14 +235,6 @@ def test_rows_that_agree_by_chance_are_hardly_ever_looked_into_and_never_refused
     assert sum(map(reuse.look_shared, calls)) <= 6
     assert not any(reuse.look_shared(call, 3) for call in calls)
     assert not any(reuse.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
-
-
-@pytest.mark.parametrize("looks", [0, 3])
-def test_rows_that_come_in_twos_are_looked_into_however_often_others_were(looks):
-    noise = np.random.default_rng(1).laplace(size=100)
-    assert reuse.look_shared(np.repeat(noise, 2), looks)
-    assert reuse.look_shared(np.concatenate([noise, -noise]), looks)
-    assert reuse.look_shared(np.tile(np.round(noise, 3), 3), looks)
 
 
 @pytest.mark.parametrize(("rare", "kind"), [(None, "objects"), ("none", "texts")])

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from zoo import Colour
 
-from pytest_dp import audit
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.iterators import MAX_ELEMENTS, holds_iterator, read_out, was_cut
-from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.running.calling import Call
 
 
@@ -92,16 +91,6 @@ def test_iterators_are_read_where_they_are_run():
     assert outputs == [[1, 2], [3, 4], [5, 6]]
 
 
-def test_iterators_among_other_outputs():
-    count = itertools.count()
-
-    def mechanism(data):
-        return [1.0] if next(count) % 2 == 0 else iter([2.0])
-
-    outputs = Call(mechanism, {}).draw([], 4, None)
-    assert sorted(map(tuple, outputs)) == [(1.0,), (1.0,), (2.0,), (2.0,)]
-
-
 def test_an_object_that_is_used_again_is_copied():
     kept = types.SimpleNamespace()
     mine = Public()
@@ -112,15 +101,6 @@ def test_an_object_that_is_used_again_is_copied():
         return mine
 
     assert len({output.value for output in Call(mechanism, {}).draw([], 5, None)}) == 5
-
-
-def test_objects_are_the_same_if_they_hold_the_same():
-    one, other = Public(), Public()
-    assert same(one, other)
-    other.value = 7
-    assert not same(one, other)
-    one.value = other.value = one
-    assert same(one, other)
 
 
 def goes_on(length, wrap=lambda it: it):
@@ -139,20 +119,3 @@ def goes_on(length, wrap=lambda it: it):
 def test_an_iterator_that_goes_on_is_known(length, cut, wrap):
     outputs = Call(goes_on(length, wrap), {}, "rng").draw([1], 3, np.random.default_rng(0))
     assert [was_cut(output) for output in outputs] == [cut] * 3
-
-
-@pytest.mark.parametrize("length", [1_000, None])
-def test_an_iterator_that_goes_on_is_noted(length):
-    few = {"pairs": [([1, 1], [1])], "max_samples": 60, "n_jobs": 1, "margin": None}
-    notes = audit(goes_on(length), eps=1.0, **few).notes
-    assert any("first 1,000 elements" in note for note in notes) == (length is None)
-
-
-def test_what_an_iterator_raises_after_the_last_element_that_is_read_is_no_output():
-    def gives():
-        yield from range(1_000)
-        raise ValueError
-
-    found = read_out(gives())
-    assert found == list(range(1_000))
-    assert found.goes_on

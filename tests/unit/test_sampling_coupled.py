@@ -147,30 +147,6 @@ def test_kept_generators_are_restarted_and_put_back(make):
     assert str(generators.state_of(source)) == before
 
 
-def test_different_seeds_keys_and_ways_give_different_outputs():
-    pair = Pair(laplace)
-    drawn = [
-        *pair.draw(50),
-        pair.draw(50, key=(1, 0, 1))[0],
-        pair.draw(50, shared=False)[0],
-        Pair(laplace, seed=2).draw(50)[0],
-    ]
-    assert len({*drawn[0]}.intersection(*[{*other} for other in drawn[2:]])) == 0
-    assert pair.draw(50) == drawn[:2]
-
-
-def test_every_source_has_a_stream_of_its_own():
-    keeper = Owner(np.random.default_rng(1))
-    with Runs(stream(1, *KEY), 50, generators.find(keeper), frozenset()) as runs:
-        drawn = []
-        for run in [*range(50), 7]:
-            runs.restart(run)
-            drawn.append((runs.rng.random(), np.random.random(), keeper.source.random()))
-            drawn[-1] += (random.random(),)
-    assert drawn[7] == drawn[50]
-    assert len({round(value, 12) for values in drawn[:50] for value in values}) == 200
-
-
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_source_that_is_used_is_not_idle(kept):
     """A second normal variate, which was kept from an earlier draw, takes no word of the stream."""
@@ -220,28 +196,6 @@ def test_a_source_that_the_trial_did_not_see_is_restarted_too():
     x, y = pair.draw(5_000)
     assert x == y
     assert len(set(x)) == 5_000
-
-
-def test_what_others_draw_meanwhile_changes_neither_outputs_nor_their_number():
-    """As threads of a cluster's worker do; here on one run of each input, now and then."""
-    calls = [0]
-
-    def disturbed(data, rng):
-        calls[0] += 1
-        if calls[0] in (700, 1_900):
-            random.random()
-        return rng.random()
-
-    def quiet(data, rng):
-        return rng.random()
-
-    told = []
-    for mechanism in (disturbed, quiet):
-        pair = Pair(mechanism)
-        assert pair.can_couple()
-        told.append((pair.draw(2_000), pair.sampler.runs))
-    assert calls[0] > 2_500
-    assert told[0] == told[1]
 
 
 # --- streams that a run derives from its own ---

@@ -3,14 +3,12 @@
 # ruff: noqa: SIM105
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import gc
 import os
 import signal
 import sys
-import threading
 import time
 import weakref
 
@@ -145,14 +143,6 @@ def test_an_alarm_of_somebody_else_is_left_alone():
         signal.signal(signal.SIGALRM, earlier)
 
 
-def test_off_the_main_thread_no_alarm_is_used():
-    drawn: list = []
-    thread = threading.Thread(target=lambda: drawn.extend(outputs(by_name)))
-    thread.start()
-    thread.join()
-    assert drawn == outputs(by_name)
-
-
 def test_a_passed_deadline_stops_before_the_next_piece():
     with pytest.raises(OutOfTime) as caught:
         outputs(by_name, seconds=-1)
@@ -185,11 +175,6 @@ def test_a_computation_is_given_up():
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_a_computation_that_is_quick_enough():
-    assert within(60, lambda: 3) == 3
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-
-
 def test_a_computation_is_not_begun_without_time():
     with pytest.raises(OutOfTime):
         within(0.0, lambda: pytest.fail("it was begun"))
@@ -201,14 +186,6 @@ def test_no_import_is_left_half_done(tmp_path, monkeypatch):
     with pytest.raises(OutOfTime):
         within(0.2, imports_a_while)
     assert sys.modules.pop("takes_a_while").done
-
-
-def test_measuring_ends_with_the_time():
-    """The mechanism is quick; what is done with its outputs is not."""
-    some = sampler(by_name)
-    draws = [Draw(Input([1]), 40, (1, 0, 0))]
-    with pytest.raises(OutOfTime):
-        some.measure(draws, lambda outputs: computes(), Deadline(0.2))
 
 
 # --- finalizers: Python drops what is raised in one ---
@@ -282,32 +259,6 @@ def test_nothing_is_raised_in_what_ends_an_object(compute, unraisable):
     assert not unraisable
 
 
-def test_what_asyncio_was_about_to_put_back_is_put_back():
-    """It looks up the handler of Ctrl-C, for which Python writes down the result of the task."""
-
-    class Result:
-        def __repr__(self):
-            return str(spins([]))
-
-    async def returns():
-        return Result()
-
-    usual = signal.default_int_handler  # asyncio leaves others alone, such as those of xdist
-    before = signal.signal(signal.SIGINT, usual)
-    try:
-        with pytest.raises(OutOfTime):
-            outputs(lambda data: asyncio.run(returns()), seconds=0.2)
-        assert signal.getsignal(signal.SIGINT) is usual
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_an_alarm_that_c_has_set_up_stays(monkeypatch):
-    monkeypatch.setattr(signal, "getsignal", lambda _: None)  # as Python says of such a handler
-    monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("replaced"))
-    assert within(60, lambda: 3) == 3
-
-
 # --- alarms of somebody else, such as that of pytest-timeout ---
 
 
@@ -345,13 +296,6 @@ def test_somebody_elses_alarm_rings_in_time(alarm):
     with pytest.raises(Rang):
         outputs(spins, seconds=60)
     assert signal.getsignal(signal.SIGALRM) is handler
-
-
-def test_somebody_elses_alarm_rings_in_nested_blocks(alarm):
-    alarm(0.2, 60)
-    with pytest.raises(Rang), interrupt_if_hung(Deadline(60)):
-        within(60, lambda: within(60, computes))
-    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
 
 
 def test_an_alarm_that_would_end_this_process_stays():

@@ -16,7 +16,7 @@ import pytest
 from drawing import at_work, draws_of, measure, scalar, warm
 
 from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.outputs.outcome import same
 from pytest_dp.running.chunks import CHUNK, Chunk, cut_draw, group_chunks
 from pytest_dp.running.deadline import Deadline, OutOfTime
 
@@ -56,13 +56,6 @@ def test_what_is_measured_is_what_would_be_drawn(mechanism, vectorized, counts, 
         assert all(map(same, outputs, [output for part in kept for output in part]))
         starts = np.cumsum([0] + [len(part) for part in kept])
         assert parts == [moments(outputs[one:two]) for one, two in itertools.pairwise(starts)]
-
-
-def test_no_draws():
-    some, given = warm(scalar, 2)
-    assert some.measure([], moments, Deadline(60)) == []
-    assert some.measure(draws_of(given, 0, 1), len, Deadline(60)) == [[], [1]]
-    assert len(some.draw(draws_of(given, 0), Deadline(60))[0]) == 0
 
 
 @pytest.mark.parametrize(("vectorized", "slow"), [(False, False), (True, False), (False, True)])
@@ -116,15 +109,6 @@ def test_classes_of_the_mechanism_s_module_are_the_same_in_the_function():
     assert sum(alone[0]) > 30
 
 
-def test_classes_of_the_mechanism_s_module_are_the_same_in_the_input():
-    def looks(data, rng):
-        return (data[0] is Colour.RED) + rng.random()
-
-    (one, _), some = measure(looks, min, 2, data=[Colour.RED])
-    assert min(one) >= 1
-    assert some.n_jobs == 2
-
-
 # --- memory, time and effort ---
 
 
@@ -147,31 +131,6 @@ def test_memory_does_not_grow_with_the_number_of_runs(vectorized):
         tracemalloc.stop()
     assert np.mean(results) == pytest.approx(0.5, abs=0.01)
     assert peak < 0.15 * stored
-
-
-def test_the_time_of_measuring_is_not_that_of_the_mechanism():
-    def dawdles(outputs):
-        time.sleep(0.02)
-        return len(outputs)
-
-    for n_jobs in (1, 2):
-        _, some = measure(scalar, dawdles, n_jobs)
-        assert some.seconds_a_run < 1e-3
-
-
-def test_progress_is_reported_while_jobs_are_at_work():
-    def slow(data, rng):
-        time.sleep(0.005)
-        return rng.random()
-
-    reports = []
-    some, given = warm(slow, 2)
-    some.progress = lambda runs, seconds, caught: reports.append(runs)
-    before = some.runs
-    some.measure(draws_of(given, 320), len, Deadline(60))
-    assert len(reports) >= 3
-    assert some.runs == before + 320
-    assert reports == sorted(set(reports))
 
 
 # --- errors ---
@@ -266,27 +225,3 @@ def test_a_budget_that_is_used_up_is_noticed(n_jobs):
         MechanismError, match=r"worked .* and then raised RuntimeError in every run"
     ):
         measure(Budget(2_000), len, n_jobs, counts=(10_000, 10_000))
-
-
-def test_a_guard_comes_before_the_function():
-    def fails(outputs):
-        if Raised in set(map(type, outputs)):
-            raise ValueError("cannot be measured")
-        return len(outputs)
-
-    with pytest.raises(MechanismError, match="used up"):
-        measure(Budget(512 * 8 - 300), fails, counts=(70_000,))
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        lambda data, rng: bool(rng.random() < 0.5),
-        lambda data, rng: 0.1234567890123 * rng.integers(300),
-    ],
-)
-def test_outputs_of_few_values_raise_no_alarm(mechanism):
-    results, some = measure(mechanism, len, 2, counts=(20_000, 20_000))
-    assert sum(results[0]) == 20_000
-    assert some.n_jobs == 2
-    assert not some.notes

@@ -140,10 +140,6 @@ def test_what_draws_on_nothing_within_reach_is_not_shared(mechanism):
     assert pair.sampler.notes == []
 
 
-def test_half_system_entropy_is_not_shared():
-    assert not Pair(lambda data, rng: rng.laplace() + secrets.randbelow(1 << 40)).can_couple()
-
-
 @pytest.mark.parametrize("period", [1_000, 10_000])
 def test_checks_go_on_while_drawing(period):
     """Pure at first; later on, one run in ten adds what an earlier one left."""
@@ -182,32 +178,3 @@ def test_a_trial_takes_a_dozen_runs_whatever_they_cost(seconds):
     if seconds:
         with pytest.raises(OutOfTime):
             pair.can_couple(seconds=0.01)
-
-
-def test_inputs_that_are_changed():
-    def changes(data, rng):
-        data.append(1)
-        return len(data) + rng.laplace()
-
-    pair = Pair(changes)
-    assert pair.can_couple()
-    assert any("changes its input" in note for note in pair.sampler.notes)
-    x, y = pair.draw()
-    assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
-    # without a trial the first pieces find out
-    x, y = Pair(changes).draw()
-    assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
-
-
-def test_an_input_that_is_changed_now_and_then():
-    def changes(data, rng):
-        noise = rng.laplace()
-        if noise > 6:
-            data.append(1)
-        return len(data) + noise
-
-    pair = Pair(changes)
-    assert pair.can_couple()
-    x, y = pair.draw(20_000)
-    assert any("changes its input" in note for note in pair.sampler.notes)
-    assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}

@@ -17,7 +17,7 @@ from pathlib import Path
 import drawing
 import numpy as np
 import pytest
-from drawing import InClass, Keeper, both_globals, by_name, outputs, sampler
+from drawing import InClass, Keeper, both_globals, by_name, sampler
 
 import pytest_dp
 from pytest_dp.running import generators
@@ -66,15 +66,6 @@ def test_replayable(mechanism, replayable):
     some.warm_up(Input([1]), Deadline(30))
     assert some.replayable is replayable
     assert some.runs <= 130
-
-
-def test_replayable_vectorized():
-    some = sampler(lambda data, rng, size: rng.random((size, 2)), vectorized="size")
-    some.warm_up(Input([1]), Deadline(30))
-    assert some.replayable
-    some = sampler(lambda data, size: np.random.default_rng().random(size), vectorized="size")
-    some.warm_up(Input([1]), Deadline(30))
-    assert not some.replayable
 
 
 def seldom(data):
@@ -203,15 +194,6 @@ def test_global_generators_go_on_as_if_nothing_had_been_seeded(drawn):
     with seed_randomness(stream(1, 2), generators.NO_GENERATORS):
         assert normals(4) == some + more
     assert np.random.get_bit_generator() is bits
-
-
-def test_spawned_children_of_the_injected_generator_are_independent_of_other_pieces():
-    def spawns(data, rng):
-        return tuple(child.random() for child in rng.spawn(3))
-
-    drawn = outputs(spawns, 60) + outputs(spawns, 60, key=(1, 1, 0)) + outputs(spawns, 60, key=(1,))
-    values = [x for output in drawn for x in output]
-    assert len(set(values)) == len(values)
 
 
 def test_no_two_purposes_share_random_numbers():

@@ -14,12 +14,11 @@ import joblib
 import numpy as np
 import pytest
 from drawing import at_work, by_name, sampler
-from joblib.externals.loky import get_reusable_executor
 
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running import workers
-from pytest_dp.running.chunks import Input, jobs_of
+from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.sampler import Draw
 
@@ -141,30 +140,12 @@ def test_a_generator_out_of_reach_stays_in_one_process(mechanism):
         assert len({round(x % 1, 12) for x in one + two}) == 4000
 
 
-def test_a_generator_out_of_reach_is_noticed_across_different_inputs():
-    """Copies that are used for different inputs have no outputs in common."""
-    mechanism = in_deque()
-    some = sampler(mechanism, n_jobs=2)
-    deadline = Deadline(60)
-    given = [Input([0]), Input([100])]
-    some.warm_up(given[0], deadline)
-    draws = [Draw(one, 2000, (1, side, 0)) for side, one in enumerate(given)]
-    one, two = some.draw(draws, deadline)
-    assert some.n_jobs == 1
-    assert len({round(x % 1, 9) for x in one + two}) == 4000
-
-
 def test_system_entropy_is_shared_out():
     (one, two), some = drawn(lambda data: (os.getpid(), os.urandom(8)), count=400)
     assert some.n_jobs == 2
     assert not some.replayable
     assert not some.notes
     assert HERE not in {process for process, _ in one + two}
-
-
-def test_rare_coincidences_of_system_entropy_raise_no_alarm():
-    _, some = drawn(lambda data: os.urandom(1)[0] < 32, count=300)
-    assert not some.notes
 
 
 # --- what cannot travel ---
@@ -203,18 +184,6 @@ def test_processes_that_cannot_be_started(monkeypatch, way):
     outputs, some = drawn(tells_its_process)
     assert {process for part in outputs for process, _ in part} == {HERE}
     assert any("one process, as no others could be started" in note for note in some.notes)
-
-
-def test_outputs_that_only_cloudpickle_can_send():
-    (one, _), some = drawn(lambda data, rng: lambda: 3)
-    assert one[0]() == 3
-    assert some.n_jobs == 2
-
-
-def test_inputs_that_cannot_be_pickled():
-    (one, _), some = drawn(lambda data, rng: rng.random(), data=[threading.Lock()])
-    assert len(set(one)) == 300
-    assert some.n_jobs == 1
 
 
 # --- inputs ---
@@ -261,24 +230,6 @@ def test_an_error_in_a_worker_is_the_same_error():
         drawn(raises, vectorized="size", count=10_000)
 
 
-def longest(draws, n_jobs):
-    """Runs of the process that gets most, if they take jobs in turn, over what the others get."""
-    some = sampler(by_name, n_jobs=n_jobs)
-    some._slow = True
-    busy = [0] * n_jobs
-    works = [some._work(draw) for draw in draws]
-    for _, groups in jobs_of(works, n_jobs, some.seconds_a_run):
-        busy[busy.index(min(busy))] += sum(piece.count for group in groups for piece in group)
-    return max(busy) * n_jobs / sum(busy)
-
-
-@pytest.mark.parametrize("n_jobs", [2, 3, 4, 8])
-@pytest.mark.parametrize("count", [8, 24, 32, 40, 64, 100, 256])
-def test_small_draws_of_a_slow_mechanism_keep_all_processes_busy(count, n_jobs):
-    draws = [Draw(Input([side]), count, (1, side, 0)) for side in (0, 1)]
-    assert longest(draws, n_jobs) <= 1.35
-
-
 def test_slow_mechanisms_are_shared_out_from_the_first_draw_on(monkeypatch, tmp_path):
     """With the thresholds as they are: 30 ms a run, a draw of half a second."""
     monkeypatch.undo()
@@ -314,17 +265,6 @@ def test_a_hang_in_a_worker_is_interrupted():
     with pytest.raises(OutOfTime) as caught:
         drawn(hangs, seconds=1.5)
     assert "hangs" in caught.value.stack
-
-
-def test_an_executor_of_somebody_else_goes_on():
-    workers.stop()
-    workers._OURS.clear()
-    executor = get_reusable_executor(max_workers=1)
-    try:
-        workers.stop()
-        assert executor.submit(abs, -3).result(60) == 3
-    finally:
-        executor.shutdown(wait=True, kill_workers=True)
 
 
 IMPORTS = """

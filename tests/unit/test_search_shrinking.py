@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pytest_dp.data.relations import AddRemoveOne, AllQueries, OneQuery, Pair, ReplaceOne
-from pytest_dp.proposers.shrinking import PairRecords, shrunk, simpler_numbers
+from pytest_dp.proposers.shrinking import shrunk
 from pytest_dp.running.deadline import OutOfTime
 
 RECORDS = st.lists(st.integers(-50, 50), max_size=8)
@@ -61,11 +61,6 @@ def test_replaced_records_are_as_many_as_before() -> None:
     assert not ReplaceOne().fault(small.d1, small.d2)
 
 
-def test_all_answers_may_differ() -> None:
-    small = shrunk(Pair([5, 8], [6, 7]), AllQueries(), lambda p: True)
-    assert (min(small.d1), min(small.d2)) == (0, 0)
-
-
 def test_frames_keep_their_columns_and_types() -> None:
     frame = pd.DataFrame(
         {"city": pd.Categorical(list("abca")), "age": np.array([30, 20, 40, 50], np.int8)}
@@ -92,21 +87,6 @@ def test_what_is_kept_are_neighbours_that_break_the_claim(
     small = shrunk(pair, relation, breaks)
     assert gate & set(small.d1)
     assert len(small.d1) <= 2  # the one that the pair differs in, and the one of the gate
-
-
-@given(RECORDS, RECORDS)
-def test_the_parts_of_a_pair(rows1: list[int], rows2: list[int]) -> None:
-    cut = PairRecords.of(Pair(rows1, rows2))
-    assert all(cut.rows[a] == cut.rows[b] for a, b in cut.common)
-    assert all(a < len(rows1) <= b for a, b in cut.common)
-    assert sorted(at for places in cut.records for at in places) == list(range(len(cut.rows)))
-    apart = cut.without(cut.common)
-    assert not set(apart.rows[: apart.of_d1]) & set(apart.rows[apart.of_d1 :])
-
-
-@given(st.integers(-(10**6), 10**6))
-def test_numbers_get_no_larger(value: int) -> None:
-    assert all(abs(new) <= abs(value) or new in (0, 1) for new in simpler_numbers(value))
 
 
 def wide(rows: int) -> list[tuple[Any, ...]]:

@@ -64,11 +64,6 @@ def test_movement_is_the_loss_in_closed_form(mechanism, d1, d2, loss):
     assert movement(mechanism, d1, d2).loss == pytest.approx(loss, rel=1e-6)
 
 
-def test_movement_tells_answer_and_scale():
-    moved = movement(noisy_sum, [1, 2], [1, 2, 6])
-    assert (moved.answer, moved.scale) == (6.0, 2.0)
-
-
 def exact_beside_noisy(records, rng):
     return {"missing": records.count(0), "sum": sum(records) + rng.laplace(scale=100.0)}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit, queries
-from pytest_dp.pairs.unreached import Place, Tracer, in_words, unreached
+from pytest_dp.pairs.unreached import Tracer, unreached
 
 
 def left_out(function, *inputs, fixed=()):
@@ -140,12 +140,6 @@ def test_parameters_that_no_input_changes_decide_nothing():
 def test_a_default_that_another_call_gives_otherwise_decides():
     assert left_out(lambda records, rng: by_default(records, rng, size=3), [1]) != []
     assert left_out(by_default_in_some_calls, [1], []) == []
-
-
-def test_words_name_whole_lines_first():
-    places = [Place("/a/b.py", 3, False), Place("/a/b.py", 5, True), Place("/a/b.py", 9, True)]
-    assert in_words(places) == "lines 5 and 9 of b.py never ran"
-    assert in_words(places[:1]) == "a part of line 3 of b.py never ran"
 
 
 def gated(answers, rng):

@@ -32,7 +32,6 @@ from pytest_dp.statistics.power import (
     shown_by_events,
     smallest_event,
     smallest_scale,
-    wealth_for,
 )
 from pytest_dp.statistics.shared_loss import count_equal_losses
 
@@ -300,15 +299,6 @@ def test_nothing_is_beyond_a_last_value_that_comes_often():
     assert scaled_loss(record, shapes_of(record), CLAIM, 1.0) == pytest.approx(exact, rel=0.05)
 
 
-def test_the_resolution_improves_with_samples_and_with_shared_randomness():
-    def found(pairs, shared=0.0):
-        return smallest_event(0.5, PlannedBets(ApproximateDP(0.5), pairs, ALPHA), shared)
-
-    assert math.isinf(found(10))
-    assert found(1_000) > found(10_000) > found(100_000) > 0.5
-    assert found(100_000, 1.0) < found(100_000)
-
-
 @pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.3), (0.5, 0.0), (0.5, 0.1), (2.0, 1e-3)])
 def test_the_resolution_is_where_the_best_single_bet_just_suffices(eps, delta):
     """At the loss that it names, the growth of one stake on the event pays for 1/alpha, or more."""
@@ -340,7 +330,3 @@ def test_a_suspicion_is_the_mean_of_the_best_bet_over_its_error(runs):
     error = math.sqrt((cells @ pays**2 - mean**2) / runs)
     assert 0.9 < suspicion(record, CLAIM) / (mean / error) < 1.3
     assert suspicion(coins(0.5, 0.4, runs), CLAIM) == suspicion(Record([]), CLAIM) == 0.0
-
-
-def test_wealth_leaves_room_for_learning_and_for_luck():
-    assert wealth_for(ALPHA) == pytest.approx(NEEDED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import math
-import sys
 
 import pandas as pd
 import polars as pl
@@ -97,10 +96,3 @@ def test_what_is_refused(make, part):
     with pytest.raises(ClaimError, match="Invalid") as caught:
         make()
     assert part in str(caught.value)
-
-
-def test_the_module_is_not_loaded_by_the_package():
-    assert "pytest_dp.strategies" in sys.modules
-    import pytest_dp
-
-    assert "strategies" not in pytest_dp.__all__

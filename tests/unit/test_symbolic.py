@@ -25,7 +25,6 @@ from pytest_dp.running.copies import Pristine
 z3 = pytest.importorskip("z3")
 
 
-from pytest_dp.proposers.arrays import array_of  # noqa: E402
 from pytest_dp.proposers.functions import NAMES, functions_of_stand_ins  # noqa: E402
 from pytest_dp.proposers.leaves import Variables, _unescaped, literal  # noqa: E402
 from pytest_dp.proposers.numbers import Truth  # noqa: E402
@@ -105,79 +104,6 @@ def test_arithmetic(name, numbers, start):
     assert holds_elsewhere(ARITHMETIC[name], start, list(product(numbers, repeat=2))) > 10
 
 
-ROUNDING = {
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trunc": math.trunc,
-    "int": to_int,
-    "int of a sum": lambda x: to_int(x + 0.25),
-    "floor division": lambda x: x // 0.5,
-    "remainder": lambda x: x % 1.5,
-}
-
-
-@pytest.mark.parametrize("name", ROUNDING)
-def test_rounding(name):
-    function = ROUNDING[name]
-    plainly = {to_int: int}.get(function, function)
-
-    def both(x):
-        return function(x) if hasattr(x, "trace") else plainly(x)
-
-    assert holds_elsewhere(both, (1.75,), [(x,) for x in quarters(-4, 4)]) > 30
-
-
-ARRAYS = {
-    "mean": lambda *x: np.mean(x[:2]),
-    "weighted": lambda *x: (np.asarray(x) * np.array([3, 1, 2])).sum(),
-    "clipped": lambda *x: np.clip(np.asarray(x, float), 0, 4).sum(),
-    "sorted": lambda *x: np.dot(np.sort(np.array(x)), [1, 2, 4]),
-    "where": lambda *x: np.where(np.asarray(x) > 1, x, 0).sum(),
-    "histogram": lambda *x: np.histogram(x, [0, 2, 3, 5])[0][1],
-    "masked": lambda *x: np.asarray(x)[np.asarray(x) > 0].sum(),
-    "spread": lambda *x: np.max(x) - np.min(x),
-}
-
-
-@pytest.mark.parametrize("name", ARRAYS)
-def test_functions_of_numpy(name):
-    grid = list(product(range(-1, 6), repeat=3))
-    assert holds_elsewhere(ARRAYS[name], (4, 1, 2), grid) >= 7
-
-
-def test_narrow_whole_numbers_wrap_around():
-    def low(x):
-        return array_of([x], np.int8)[0] if hasattr(x, "trace") else int(np.int64(x).astype("i1"))
-
-    numbers = [(n,) for n in range(-400, 400, 7)]
-    inside = sum(-128 <= n <= 127 for (n,) in numbers)
-    assert holds_elsewhere(low, (5,), numbers) == inside
-    assert holds_elsewhere(low, (300,), numbers) > 20
-
-
-WORDS = ["".join(letters) for n in range(4) for letters in product("aAb", repeat=n)]
-TEXTS = {
-    "equal": lambda s: s == "ab",
-    "unequal": lambda s: s != "ab",
-    "order": lambda s: s < "aA",
-    "prefix": lambda s: s.startswith(("ab", "b")),
-    "suffix": lambda s: s.endswith("b"),
-    "joined": lambda s: "x" + s + "y" == "xaby",
-}
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_texts(name):
-    words = [(word,) for word in WORDS if word or name != "a letter"]
-    assert holds_elsewhere(TEXTS[name], ("aab",), words) > 10
-
-
-def test_lengths_of_texts():
-    assert holds_elsewhere(
-        lambda s: to_len(s) if hasattr(s, "trace") else len(s), ("ab",), [(w,) for w in WORDS]
-    ) == len(WORDS)
-
-
 # What is proposed
 
 
@@ -224,12 +150,6 @@ def test_pairs_are_found_behind_a_gate_and_beside_it(name):
     assert all(pair.origin.startswith("symbolic: ") for pair in pairs)
     assert any("test_symbolic.py:" in pair.origin for pair in pairs)
     assert explorer.asked < 256
-
-
-def test_questions_have_the_same_answers_again():
-    claim = {"inputs": NAMES_OF, "neighbors": "add_remove_one"}
-    first, again = (proposed(gated(GATES["prefix"][0]), 1, **claim)[0] for _ in range(2))
-    assert first == again
 
 
 def test_nothing_is_proposed_outside_of_a_strategy():
@@ -290,14 +210,6 @@ def test_types_of_data(name):
     data, is_open = TYPES[name]
     pairs, _ = proposed(gated(is_open), inputs=[data], neighbors="add_remove_one")
     assert any(is_open(pair.d1) and is_open(pair.d2) for pair in pairs)
-
-
-@pytest.mark.parametrize("data", [{3, 40}, "nsn"], ids=["a set", "a text"])
-def test_data_that_nothing_stands_in_for_is_told(data):
-    mechanism = gated(lambda data: "n" in data)
-    pairs, explorer = proposed(mechanism, inputs=[data], neighbors="add_remove_one")
-    assert (pairs, explorer.asked) == ([], 0)
-    assert type(data).__name__ in explorer.notes()[-1]
 
 
 # In an audit
@@ -380,12 +292,6 @@ def test_a_process_that_hangs_is_ended(questions, monkeypatch):
     assert questions.unanswered == 1
 
 
-def test_there_is_no_question_without_time():
-    asked = Questions(lambda: 0.0)
-    assert asked.any([], []) is None
-    assert asked._process is None
-
-
 def test_answers_are_those_of_z3(questions):
     """Smallest and largest values against plain arithmetic; texts and truths come back whole."""
     x, y, n = z3.Real("x"), z3.Real("y"), z3.Int("n")
@@ -405,14 +311,6 @@ def test_answers_are_those_of_z3(questions):
     assert (_unescaped(model.value(written)), model.value(truth)) == ('a"b\nü|', True)
     assert questions.any([x > 3, x < 3], []) is None
     assert questions.unanswered == 0
-
-
-def test_answers_do_not_depend_on_questions_before(questions):
-    a = [z3.Int(f"a{at}") for at in range(4)]
-    hard = [z3.Sum(a) == 100, *(number >= 0 for number in a)]
-    first = [questions.any(hard, []).number(number) for number in a]
-    questions.any([z3.Distinct(*a)], [])
-    assert [questions.any(hard, []).number(number) for number in a] == first
 
 
 # Arguments of least noise
