@@ -151,16 +151,3 @@ def test_the_evidence_is_printed(stats):
             "  ba9876543210: e-value 2.7 of 1 run, 7 samples, *; refutes at 1e6",
         ]
     )
-
-
-def test_a_rerun_of_the_very_run_that_refuted_it_is_red_too(stats):
-    """Its samples count once."""
-    nightly(stats, "--dp-seed=1")
-    nightly(stats, "--dp-seed=2")
-    (own,) = (file for file in files(stats) if file.stem == "2")
-    kept = json.loads(own.read_text())
-    kept["log_e_values"] = [20.0] * len(kept["log_e_values"])
-    own.write_text(json.dumps(kept))
-    result = nightly(stats, "--dp-seed=2")
-    assert result.ret == 1
-    assert len(files(stats)) == 2

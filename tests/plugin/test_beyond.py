@@ -58,15 +58,3 @@ def test_red_where_that_is_wanted(project):
             "  beyond your examples: 0 (they have 18 to 90)",
         ]
     )
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.usefixtures("_without_blame", "few_pairs")
-def test_the_counterexample_is_shown_in_quiet_runs_too(project):
-    project.write("test_a.py", GATE)
-    result = project.run("-q")
-    result.stdout.fnmatch_lines(["*_ adults[[]eps=1.0[]] _*", "  D  = [[]0[]]"])
-    result.stdout.fnmatch_lines(
-        ["privacy: 1 claim, no violation found, 1 broken beyond the examples"]
-    )

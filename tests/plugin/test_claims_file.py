@@ -191,11 +191,6 @@ def test_a_missing_file_fails_where_it_has_to_be_there(shop):
     assert shop.run().ret == 0
 
 
-def test_collecting_alone_judges_nothing(shop):
-    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"))
-    assert shop.run("--co").ret == 0
-
-
 @pytest.mark.slow
 def test_what_could_not_be_collected_is_not_gone(shop):
     edit(shop, (SHOP_FILE, "", "oops\n"))

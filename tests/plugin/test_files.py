@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 from projects import QUICK, laplace
@@ -142,19 +141,6 @@ def test_a_report_and_an_empty_file_are_replaced(stats, no_audits):
     for _ in range(2):
         assert stats.run(*options).ret == pytest.ExitCode.TESTS_FAILED
         assert all((stats.root / name).stat().st_size > 2 for name in names)
-
-
-@pytest.mark.usefixtures("no_audits")
-def test_a_full_disk_leaves_no_file(stats, monkeypatch):
-    (stats.root / "dp.json").touch()
-
-    def full(handle):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    result = stats.run("-k", "good", "--dp-report=dp.json")
-    result.stdout.fnmatch_lines(["ERROR: *dp.json could not be written: No space left on device"])
-    assert not list(stats.root.glob("*dp.json*"))
 
 
 @pytest.mark.slow

@@ -75,13 +75,6 @@ def test_nothing_of_it_elsewhere(shop, monkeypatch):
     assert not (shop.root / "summary.md").exists()
 
 
-def test_nothing_of_it_without_claims(project, shop):
-    project.write("other/test_a.py", "def test_plain(): pass", imports="")
-    result = shop.run("other")
-    assert annotations(result) == []
-    assert not (shop.root / "summary.md").exists()
-
-
 @pytest.mark.usefixtures("no_audits")
 def test_paths_are_seen_from_the_root_of_the_repository_on_gitlab_too(project, monkeypatch):
     project.write("backend/test_stats.py", laplace("broken", 0.2))

@@ -73,19 +73,6 @@ def test_a_report_with_pictures(project):
     assert not any("pictures" in claim for claim in written["claims"])
 
 
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_it_is_the_same_from_xdist(project):
-    project.write("test_shop.py", *SHOP)
-    project.run("--dp-report=alone.html")
-    project.run("--dp-report=shared.html", "-n2")
-    alone, shared = (
-        (project.root / f"{name}.html").read_text(encoding="utf-8") for name in ("alone", "shared")
-    )
-    assert alone.count("<svg") >= 2
-    assert re.findall("<svg.*?</svg>", alone) == re.findall("<svg.*?</svg>", shared)
-
-
 def test_without_it_nothing_is_written_and_nothing_is_drawn(project):
     project.write("test_shop.py", SHOP[1])
     result = project.run()

@@ -70,14 +70,6 @@ def test_the_next_run_in_this_process_has_the_profiles_from_before(project):
     assert seen(project, "--dp-profile=ahead")[0] == 4.0
 
 
-def test_the_next_run_starts_without_a_profile(project):
-    project.write(
-        "conftest.py", "from pytest_dp import load_profile\nload_profile('dev')", imports=""
-    )
-    assert "dp: profile dev" in project.run("--collect-only").outlines
-    assert seen(project) == DEFAULT
-
-
 @pytest.mark.parametrize(
     ("options", "claim", "ini", "margin", "seconds"),
     [

@@ -119,14 +119,6 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
     assert not quick.kept
 
 
-def test_a_file_in_place_of_the_cache_changes_no_verdict(quick: Watched) -> None:
-    (quick.project.root / ".pytest_cache").write_text("in the way")
-    quick.audit(1.0).assert_outcomes(passed=1, warnings=1)  # of pytest
-    result = quick.audit(0.3)
-    assert result.parseoutcomes()["failed"] == 1
-    result.stdout.fnmatch_lines(["*could not keep the pair that broke the claim: Not a directory"])
-
-
 def test_without_a_cache_nothing_is_kept(quick: Watched) -> None:
     quick.audit(0.3, "-p", "no:cacheprovider").assert_outcomes(failed=1)
     assert not quick.kept

@@ -46,10 +46,6 @@ def test_selecting(mixed, options, expected):
     assert mixed.ids(*options) == expected
 
 
-def test_the_marker_is_registered_and_described(mixed):
-    mixed.run("--markers").stdout.fnmatch_lines(["@pytest.mark.dp_claim(eps, ...): *"])
-
-
 def test_collecting_audits_nothing(mixed):
     mixed.write("test_b.py", "@dp_claim(eps=1.0, pairs=[(0, 1)])", "def f(d): raise SystemExit")
     result = mixed.run("--collect-only", "-q")
@@ -106,8 +102,3 @@ def test_a_project_without_claims_sees_nothing_of_the_plugin(project):
         lines = project.run(*options).outlines
         outputs.append([line for line in lines if not line.startswith(("plugins:", "==="))])
     assert outputs[0] == outputs[1]
-
-
-def test_setup_show_durations_and_verbose_output_name_the_claims(mixed):
-    result = mixed.run("-v", "--durations=3", "--setup-show", "-k", "good")
-    result.stdout.fnmatch_lines(["*test_a.py::good*eps=1.0*PASSED*", "*s call*good*eps=1.0*"])

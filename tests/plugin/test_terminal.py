@@ -13,7 +13,6 @@ import pytest
 from _pytest._io import TerminalWriter
 from projects import laplace
 
-from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.plugin import progress
 
 
@@ -199,21 +198,6 @@ def test_progress_says_what_remains(terminal):
         writer.write("." * 20)
         shown.show(10_000, 15.0, 1.42)
         assert stream.seen().endswith(" [noisy[eps=1.0]: 15 of 60 s, would catch 1.42, until 1.25]")
-
-
-def test_how_far_an_audit_is_takes_no_time_where_nobody_sees_it(terminal, shop, monkeypatch):
-    shown, writer, _ = terminal
-    assert shown.wanted == shown.show
-    writer.hasmarkup = False
-    assert shown.wanted is None
-    shown.writer = None
-    assert shown.wanted is None
-
-    asked, caught = [], BettingAudit.caught.fget
-    counted = property(lambda own: asked.append(own) or caught(own))
-    monkeypatch.setattr(BettingAudit, "caught", counted)
-    shop.run("-k", "good").assert_outcomes(passed=1, deselected=1)
-    assert len(asked) == 1, "asked at the end, and not before"
 
 
 SLOW = """
