@@ -74,12 +74,6 @@ def test_bounds_on_renyi_divergences_add_those_of_both_kinds_of_draws():
     assert LossBound(0.0, 0.8).parameter_of(RenyiDP({2: 0.1, 3: 1.0})) == pytest.approx(6.4)
 
 
-def test_aligned_stands_between_strong_and_exact():
-    from pytest_dp.claiming.settings import GRADES
-
-    assert GRADES.index("strong") < GRADES.index("aligned") < GRADES.index("exact")
-
-
 def test_random_mechanisms_have_no_bound_below_their_loss():
     exist = found = 0
     for seed in range(40):

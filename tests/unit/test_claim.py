@@ -22,11 +22,9 @@ from pytest_dp import (
     dp_claim,
     queries,
     replace_one,
-    values,
 )
 from pytest_dp.claiming.claim import distinct_labels, expand
 from pytest_dp.claiming.keywords import KEYWORDS
-from pytest_dp.data.relations import AllQueries, AnyTwo
 
 PAIRS = [([0], [])]
 
@@ -112,12 +110,6 @@ def test_labels_are_made_distinct():
     every = expand({"eps": 1, "neighbors": "all_queries", "inputs": queries(3)})
     assert distinct_labels(one + every) == ["eps=1.0-one_query", "eps=1.0-all_queries"]
     assert distinct_labels(one + one) == ["eps=1.0", "eps=1.0-2"], "one relation tells nothing"
-
-
-def test_relations_have_the_defaults_of_their_inputs():
-    assert expand({"eps": 1, "inputs": queries(3)})[0].promise.relation == AllQueries()
-    assert expand({"eps": 1, "inputs": values([0, 1])})[0].promise.relation == AnyTwo()
-    assert expand({"eps": 1, "pairs": PAIRS})[0].promise.relation is None
 
 
 GOOD = {"eps": 1.0, "pairs": PAIRS}

@@ -54,12 +54,6 @@ def test_a_method_by_name_is_its_value_with_all_as_usual():
     assert settings.method == DPSniper(), "nothing is left of the one below"
 
 
-def test_a_method_is_shown_as_it_is_written():
-    assert repr(Sequential()) == "Sequential()"
-    assert repr(OneRun([1, 2], runs=3)) == "OneRun(canaries=[1, 2], runs=3)"
-    assert repr(DPSniper(c=0.01, coupled=False)) == "DPSniper(c=0.01, coupled=False)"
-
-
 def test_none_is_a_value_or_leaves_a_setting_open():
     assert Settings().over({"margin": 1.5}, effort(margin=None)).margin == 1.0, "never reached"
     assert effort(features=None) == {"features": None}, "None is a value"
@@ -80,19 +74,6 @@ def test_settings_that_a_method_has_no_use_for(method, useless):
         given |= {"margin": 2.0, "search": (), "beyond": "off"}
     assert unused_settings(effort(**given), method) == useless
     assert unused_settings(effort(features=None, floating_point=False), method) == []
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"classifier": name, "coupled": coupled}
-        for name, coupled in (("additive", True), ("logistic", False), ("mlp", True))
-    ],
-)
-def test_settings_of_methods(given):
-    method = effort(method=Sequential(**given))["method"]
-    assert {name: getattr(method, name) for name in given} == given
-    assert method.c is None
 
 
 @pytest.mark.parametrize(

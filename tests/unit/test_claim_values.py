@@ -27,7 +27,7 @@ from pytest_dp.records.comparing import changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judge_claim
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import cells, short_finding
+from pytest_dp.report.table import short_finding
 
 EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
 PAIRS = {"pairs": [([1], [])]}
@@ -97,20 +97,6 @@ def test_a_guarantee_is_shown_as_it_is_written_or_by_its_name(given, source, sai
         assert str(claim) == f"@dp_claim(guarantee={named})"
 
 
-def test_the_name_of_a_guarantee_is_in_reports():
-    given = RenyiDP({8: 0.5}, name="a=b")
-    result = audit(lambda d, rng: 0, guarantee=given, max_samples=200, seed=1, **PAIRS)
-    record = Record.of(result, "a.py::f[a=b]")
-    assert record.claim == cells(record)[0] == "a=b"
-    assert "a=b" in record.headline
-
-
-def test_a_name_is_no_part_of_the_promise():
-    assert RenyiDP({8: 0.5}, name="one") == RenyiDP({8: 0.5})
-    assert PrivacyProfile(gaussian, "one") == PrivacyProfile(gaussian, "other")
-    assert PrivacyProfile(gaussian, "one").group(2).label == "2 x one"
-
-
 def test_claims_on_one_mechanism_are_told_apart_by_what_is_said_of_neighbours():
     claims = [
         expand({"eps": 1.0, "inputs": [[(1, 2)]], "neighbors": neighbors})[0]
@@ -170,12 +156,6 @@ def test_a_record_of_old_keywords_says_what_it_is():
     old = of(eps=1.0, neighbors="replace_one") | {"promise": {"rdp": [[8.0, 0.5]]}}
     with pytest.raises(ClaimError, match=r"\{'rdp': \[\[8.0, 0.5\]\]\} is no promise"):
         changes(old, of(eps=1.0, neighbors="replace_one"))
-
-
-def test_functions_of_one_name_are_not_one_unit():
-    by_first, by_second = (lambda row: row[0]), (lambda row: row[1])
-    assert add_remove_one(unit=by_first) == add_remove_one(unit=by_first)
-    assert add_remove_one(unit=by_first) != add_remove_one(unit=by_second)
 
 
 def test_what_always_raises_is_told_with_each_kind_of_exception():

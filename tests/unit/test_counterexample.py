@@ -175,11 +175,6 @@ def test_keys_their_order_and_types_have_sentences_of_their_own(make, beginning)
     assert said(*best.event.conditions)[0].startswith(beginning)
 
 
-@pytest.mark.parametrize("condition", [SOME, of(0.5), Is(OUTPUT, ("str", "a"))])
-def test_an_ordinary_event_is_no_special_leak(condition):
-    assert said(condition, (500, 300)) == ()
-
-
 def test_constant():
     (only,) = said(SOME, (10_000, 0), searched=([2.0] * 9, [0.0] * 9))
     assert "same value in all of its runs on each input" in only

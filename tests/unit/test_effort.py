@@ -166,15 +166,6 @@ def test_no_limit_is_none(machine):
     assert not any("max_seconds" in note for note in result.notes)
 
 
-def test_a_search_without_limit_comes_to_an_end():
-    def noisy_count(records, rng):
-        return len(records) + rng.laplace()
-
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[], [1, 0, 1]]}
-    result = audit(noisy_count, **claim, max_seconds=None, seed=1, n_jobs=1)
-    assert result.verdict == "no violation"
-
-
 def test_what_is_cut_off_says_what_was_left_undone(machine):
     def noisy_count(records, rng):
         machine.compute(0.5)

@@ -44,12 +44,6 @@ def test_pairs_that_are_known_in_different_ways():
     assert found.value - found.error >= math.log(3)
 
 
-def test_enumerated():
-    found = estimate(coin, pairs=[(0, 1)])
-    assert (found.value, found.mode) == (pytest.approx(math.log(3)), "exact")
-    assert found.profile(0.0) == (pytest.approx(0.5), pytest.approx(0.5))
-
-
 def test_by_samples():
     found = estimate(gamma_noise, pairs=[(0, 1)], seed=1, max_samples=20_000)
     assert found.mode == "sampled"

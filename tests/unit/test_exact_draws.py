@@ -247,11 +247,6 @@ def test_narrow_intervals_keep_their_digits():
         assert probabilities(inside)[True] == pytest.approx(truth, rel=1e-9)
 
 
-def iterates(x, rng):
-    yield rng.random() < 0.5
-    yield int(2 * rng.random())
-
-
 class Point(NamedTuple):
     x: float
     y: bool
@@ -278,10 +273,6 @@ def test_draws_in_containers(draw):
     assert list(map(float, known.weights)) == [0.5, 0.5]
     kinds = {type(outcome).__name__ for outcome in known.outcomes}  # of copied classes
     assert kinds == {type(draw(np.random.default_rng(1))).__name__}
-
-
-def test_iterators_are_read_out():
-    assert list(map(float, distribution(iterates).weights)) == [0.25] * 4
 
 
 def test_inputs_that_are_changed_are_new_in_each_run():
