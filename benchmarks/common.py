@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
 import resource
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from pytest_dp import audit
@@ -60,8 +66,23 @@ def progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def measured_with() -> str:
+    """Date, commit, versions and cores: what a table is worth hangs on them."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    of = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "hypothesis"))
+    day = datetime.now(UTC).date()
+    where = f"Python {platform.python_version()}, {of}, {os.cpu_count()} cores"
+    return f"{day}, commit {commit or 'unknown'}, {where}"
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table, aligned so that it also reads well as it is."""
+    """A Markdown table, aligned so that it also reads well as it is, and what it was made with."""
     cells = [list(header), *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     lines = [
@@ -69,7 +90,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         for row in cells
     ]
     lines.insert(1, "| " + " | ".join("-" * n for n in widths) + " |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", f"({measured_with()})"])
 
 
 def count(n: float) -> str:

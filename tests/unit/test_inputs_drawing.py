@@ -7,6 +7,7 @@ from itertools import islice
 
 import hypothesis
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
