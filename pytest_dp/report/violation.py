@@ -167,8 +167,8 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     if example.bet_counts is None or example.bet_runs is None:
         return proof
     (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
-    if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(c2 / n2):
-        return proof  # S alone does not explain it
+    if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(max(c2, 1) / n2):
+        return proof  # S alone does not explain it, or would not with one run more
     outputs, often = _often(result, example, (c1, c2), (n1, n2))
     return f"In {numbers.count(n1 + n2)} runs, {outputs} came {often}. {proof}"
 

@@ -189,6 +189,7 @@ def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
             "In 160 runs, outputs in S came in 64 of 80 runs on D, and in none of 80 on D'; 2",
         ),
         ((20, 10), None),  # the bets were on more than S
+        ((2, 0), None),  # which says little where S is rare on both
         ((0, 0), None),
         (None, None),
     ],
