@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,11 +12,16 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.oracles.branching import Branching
-from pytest_dp.oracles.conversions import FLOAT, functions_of_draws
-from pytest_dp.oracles.deferred import Deferred
+from pytest_dp.oracles.deferred import (
+    COMBINED,
+    COMPARED,
+    FLOAT,
+    HELD,
+    PLAIN,
+    functions_of_draws,
+    is_draw,
+)
 from pytest_dp.oracles.enumerated import Distribution, grouped
-from pytest_dp.oracles.lazy import COMBINED, COMPARED, HELD, PLAIN, Lazy
-from pytest_dp.oracles.monotone import is_draw
 from pytest_dp.oracles.paths import Path, Weight, explored
 from pytest_dp.oracles.shared_draw import SharedDraw
 from pytest_dp.outputs.attributes import attributes
@@ -45,7 +51,7 @@ def settled(output: Any, depth: int = MAX_DEPTH) -> Any:
 
     Raises CannotInstrument if it holds a draw that has too many values.
     """
-    if type(output) is Lazy or isinstance(output, Deferred):
+    if is_draw(output):
         return output.value(HELD)
     if isinstance(output, np.ndarray):
         return _settled_array(output, depth) if output.dtype.hasobject else output
@@ -77,6 +83,42 @@ def _settled_array(output: Any, depth: int) -> Any:
     for place, value in enumerate(values):
         output.flat[place] = value
     return output
+
+
+def flatten_output(output: Any, leaves: list[Any]) -> Hashable:
+    """Return the structure of an output, whose numbers are added to `leaves`."""
+    if is_draw(output):
+        leaves.append(output)
+        return "number"
+    if isinstance(output, np.ndarray):
+        if output.dtype.kind == "f":
+            leaves += output.ravel().tolist()
+            return ("array", output.shape)
+        for element in output.astype(object).view(np.ndarray).ravel():
+            flatten_output(_as_float(element), leaves)
+        return ("array", output.shape)
+    if isinstance(output, dict):
+        items = [
+            (flatten_output(key, []), repr(key), flatten_output(v, leaves))
+            for key, v in output.items()
+        ]
+        return ("dict", *items)
+    if isinstance(output, list | tuple):
+        return (type(output).__qualname__, *(flatten_output(element, leaves) for element in output))
+    if dataclasses.is_dataclass(output) and not isinstance(output, type):
+        fields = (getattr(output, field.name) for field in dataclasses.fields(output))
+        return (type(output).__qualname__, *(flatten_output(value, leaves) for value in fields))
+    if isinstance(output, np.generic):
+        output = output.item()
+    if not isinstance(output, bool | int | float | complex | str | bytes | None):
+        raise CannotInstrument(f"its outputs hold objects of type {type(output).__qualname__}")
+    leaves.append(output)
+    return "number"
+
+
+def _as_float(element: Any) -> Any:
+    """Return an element of an array, whose numbers are all of one type."""
+    return float(element) if isinstance(element, bool | int) and abs(element) < 2**53 else element
 
 
 def enumerated(call: Call, data: Any, deadline: Deadline) -> Distribution:

@@ -18,8 +18,7 @@ from numpy.random import default_rng
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.oracles.branching import Branching
 from pytest_dp.oracles.enumerated import Distribution, EnumeratedPair, grouped
-from pytest_dp.oracles.enumerating import TOO_MANY, Paths, enumerated, enumeration
-from pytest_dp.oracles.leaves import flatten_output
+from pytest_dp.oracles.enumerating import TOO_MANY, Paths, enumerated, enumeration, flatten_output
 from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy import Guarantee

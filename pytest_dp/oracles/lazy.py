@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.oracles.deferred import Deferred, operators
+from pytest_dp.oracles.deferred import (
+    COMBINED,
+    COMPARED,
+    HELD,
+    UNARY,
+    Deferred,
+    is_draw,
+    operators,
+    unary,
+)
 from pytest_dp.oracles.domains import OpenDraw
-from pytest_dp.oracles.monotone import UNARY, applied, elementwise, of_draws, unary
-from pytest_dp.running.requests import is_diagnostic
 
 MAX_WHOLE_NUMBERS = 65_536
 """Whole numbers of a range that a draw may be split into. More: enumeration never ends; fewer:
 losses are not known."""
 
-HELD, HASHED, COMPARED = (
-    "output holds a continuous draw",
-    "hash of a draw",
-    "two continuous draws compared",
-)
 BITWISE = "bits of a draw"
-PLAIN = "a continuous draw as a plain float"
-COMBINED = "arithmetic of two continuous draws"
-TEXT = "text of a continuous draw"
-"""Reasons why a mechanism cannot be enumerated, as they are shown."""
+"""The reason why a mechanism that mixes the bits of draws is not enumerated."""
 Function = Callable[[Any], Any]
 Operator = Callable[[Any, Any], Any]
 
@@ -36,7 +35,7 @@ def _identity(value: Any) -> Any:
     return value
 
 
-class Lazy:
+class Lazy(Deferred):
     """A monotone function of one draw: whatever is asked of it splits what the draw may be.
 
     It is of Python's or numpy's numbers. `discrete` says whether it has few values, such as whole
@@ -44,33 +43,20 @@ class Lazy:
     """
 
     __slots__ = ("_draw", "_function", "discrete")
-    __array_priority__ = 1000
-    _is_draw = True
 
     def __init__(
         self, draw: OpenDraw, function: Function = _identity, *, discrete: bool = False
     ) -> None:
+        super().__init__(draw.instrument)
         self._draw, self._function, self.discrete = draw, function, discrete
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return type(self.ends()[0])
 
-    def __deepcopy__(self, memo: Any) -> Lazy:
-        return self
-
-    def __copy__(self) -> Lazy:
-        return self
-
-    def __reduce__(self) -> Any:
-        return _identity, (self.value("copy of a draw"),)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__reduce__()
-
     def _settled(self, reason: str) -> Any:
         """A number as in a real run, which is not enumerated any more."""
-        self._draw.instrument.note(reason)
+        self.instrument.note(reason)
         return self.plain()
 
     def of_type(self, kind: type) -> Lazy:
@@ -83,7 +69,7 @@ class Lazy:
         Where it has many, the mechanism cannot be enumerated, for the `reason` given.
         """
         while True:
-            if self._draw.instrument.is_over():  # perhaps by the last split, which changed nothing
+            if self.instrument.is_over():  # perhaps by the last split, which changed nothing
                 return self._settled(reason)
             at_start, at_end = self.ends()
             if at_start == at_end:
@@ -95,33 +81,11 @@ class Lazy:
             if not self._draw.parted(self._function):
                 return self._settled("a draw that may not be a number")
 
-    def __hash__(self) -> int:
-        return hash(self.value(HASHED))
-
-    def __index__(self) -> int:
-        return operator.index(self.value("index by a draw"))
-
-    def __float__(self) -> float:
-        return float(self.value(PLAIN))
-
-    def __str__(self) -> str:
-        return repr(self)
-
-    def __repr__(self) -> str:
-        return "<a draw>" if is_diagnostic() else repr(self.value(TEXT))
-
-    def __format__(self, how: str) -> str:
-        return repr(self) if is_diagnostic() else format(self.value(TEXT), how)
-
-    def __int__(self) -> int:
-        return int(self.__trunc__().value(HELD))
-
-    def __bool__(self) -> bool:
-        return bool(self != 0)
+    __hash__ = Deferred.__hash__
 
     def compared(self, other: Any, by: Operator) -> Any:
         """A comparison with a number, or a draw of few values."""
-        if isinstance(other, np.ndarray | Deferred):
+        if isinstance(other, np.ndarray) or (is_draw(other) and type(other) is not Lazy):
             return NotImplemented
         if other is self:  # as sorting does
             return by(0, 0)
@@ -135,9 +99,6 @@ class Lazy:
         is_numpy = isinstance(other, np.generic) or issubclass(self.__class__, np.generic)
         return np.bool_(holds) if is_numpy else holds
 
-    __lt__, __gt__ = operators(operator.lt, "compared")
-    __le__, __ge__ = operators(operator.le, "compared")
-
     def __eq__(self, other: object) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
@@ -147,12 +108,6 @@ class Lazy:
         if not below:
             return self <= other
         return np.bool_(False) if isinstance(below, np.bool_) else False
-
-    def __ne__(self, other: object) -> Any:
-        equal = self == other
-        if equal is NotImplemented:
-            return equal
-        return np.bool_(not equal) if isinstance(equal, np.bool_) else not equal
 
     def increasing(self, function: Function, *, discrete: bool = False) -> Lazy:
         """A monotone function of it; `discrete` if that has few values."""
@@ -178,9 +133,6 @@ class Lazy:
             other = other.value(COMBINED)
         return self.increasing(lambda x: by(x, other))
 
-    __add__, __radd__ = operators(operator.add)
-    __sub__, __rsub__ = operators(operator.sub)
-    __mul__, __rmul__ = operators(operator.mul)
     __truediv__, _inverted = operators(operator.truediv)
     _power, __rpow__ = operators(operator.pow)
 
@@ -239,15 +191,9 @@ class Lazy:
     def __neg__(self) -> Any:
         return self.increasing(operator.neg)
 
-    def __pos__(self) -> Any:
-        return self
-
     def __converted__(self, kind: type) -> Any:
         """In a type of Python."""
         return self.increasing(kind, discrete=kind is int)
-
-    def __abs__(self) -> Any:
-        return -self if self < 0 else self
 
     def __trunc__(self) -> Any:
         return self.increasing(_if_finite(int), discrete=True)
@@ -271,8 +217,6 @@ class Lazy:
         """Attributes that numpy looks for on objects in arrays, and those of few values."""
         if name in UNARY:
             return lambda: unary(name, self)
-        if name in ("real", "item", "conjugate"):
-            return self if name == "real" else lambda: self
         if name == "round":
             return lambda decimals=0, out=None: self.increasing(  # noqa: ARG005
                 lambda x: np.round(x, decimals), discrete=True
@@ -290,24 +234,9 @@ class Lazy:
             return function(self.ends()[0])  # raises, as it would
         return self.increasing(_unlimited(function))
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        reason = f"np.{ufunc.__name__} of a draw"
-        if method != "__call__" or set(keywords) - {"dtype", "casting", "where"}:
-            return getattr(ufunc, method)(*_values(inputs, f"{reason} by {method}"), **keywords)
-        if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
-            return of_draws(elementwise(ufunc, *inputs))
-        plain = [value[()] if isinstance(value, np.ndarray) else value for value in inputs]
-        result = applied(ufunc.__name__, self, plain)
-        return ufunc(*_values(plain, reason)) if result is NotImplemented else result
-
     def ends(self) -> tuple[Any, Any]:
         """Its values at both ends of what the draw may be."""
         return self._draw.ends(self._function)
-
-
-def _values(inputs: Iterable[Any], reason: str) -> list[Any]:
-    """Inputs of a function, with a number in place of each draw."""
-    return [value.value(reason) if type(value) is Lazy else value for value in inputs]
 
 
 def _if_finite(function: Function) -> Function:

@@ -28,8 +28,16 @@ from scipy.special import expit
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.branching import Branching
-from pytest_dp.oracles.deferred import Deferred, Function, is_constant
-from pytest_dp.oracles.monotone import COMPARISONS, elementwise, is_draw, objects, of_draws
+from pytest_dp.oracles.deferred import (
+    COMPARISONS,
+    Deferred,
+    Function,
+    elementwise,
+    is_constant,
+    is_draw,
+    objects,
+    of_draws,
+)
 from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.running.laws import INTEGERS, Law
 from pytest_dp.running.requests import plain

@@ -10,8 +10,8 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.oracles.conversions import FLOAT, INT, functions_of_draws
-from pytest_dp.oracles.leaves import flatten_output
+from pytest_dp.oracles.deferred import FLOAT, INT, functions_of_draws
+from pytest_dp.oracles.enumerating import flatten_output
 from pytest_dp.oracles.paths import Path, explored
 from pytest_dp.oracles.smooth import Smooth, Smoothing, Weighing
 from pytest_dp.outputs.outcome import Raised

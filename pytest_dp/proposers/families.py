@@ -17,7 +17,7 @@ from pytest_dp.data.conversion import rebuilt
 from pytest_dp.data.fields import fields_of, with_known
 from pytest_dp.data.relations import AddRemoveOne, OneQuery, Pair, Relation, ReplaceOne
 from pytest_dp.declaration import Queries
-from pytest_dp.oracles.monotone import is_draw, of_draws
+from pytest_dp.oracles.deferred import is_draw, of_draws
 from pytest_dp.proposers.columns import LARGEST_NUMBER, choice
 
 MAX_SLOTS = 24

@@ -16,7 +16,7 @@ import pytest
 from exact import distribution, probabilities
 from scipy import stats
 
-from pytest_dp.oracles import choices
+from pytest_dp.oracles import branching
 
 TOLERANCE = 1e-12
 
@@ -228,7 +228,7 @@ def test_rare_paths_are_left_out_and_counted():
 
 
 def test_paths_that_are_given_up_are_counted(monkeypatch):
-    monkeypatch.setattr(choices, "NEGLIGIBLE", 0.3)  # so that what is rarer than 0.3 draws no more
+    monkeypatch.setattr(branching, "NEGLIGIBLE", 0.3)
     known = distribution(
         lambda x, rng: "one" if rng.random() < 0.5 else [bool(rng.random() < 0.5) for _ in "ab"]
     )
