@@ -29,9 +29,9 @@ from scipy import stats
 
 from benchmarks import mechanisms
 from pytest_dp.data.relations import AddRemoveOne, AllQueries
-from pytest_dp.oracles.smooth import Smooth
-from pytest_dp.proposers.families import Family, of_queries, of_records
-from pytest_dp.proposers.gradient import Found, Gradients
+from pytest_dp.methods.families import Family, of_queries, of_records
+from pytest_dp.methods.gradient import Found, Gradients
+from pytest_dp.methods.smooth import Smooth
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
 

@@ -27,7 +27,10 @@ _PARTS: dict[Kind, dict[str, Any]] = {
         "one_run": "pytest_dp.methods.one_run:audit",
         "membership": "pytest_dp.methods.membership:audit",
     },
-    "search": {"inputs": "pytest_dp.proposers"},
+    "search": {
+        "inputs": "pytest_dp.proposers",
+        "gradient": "pytest_dp.methods.gradient:ByGradients",
+    },
     "explainer": {"blame": "pytest_dp.explain:explain"},
     "reader": {
         "parsed": "pytest_dp.readers.parsed:parsed_features",

@@ -1,6 +1,6 @@
 """DP-Finder: move inputs along the gradient of the loss, and count on fresh samples what it found.
 
-Restarts of `proposers.gradient` end with pairs of inputs, each with an estimate of its loss by
+Restarts of `methods.gradient` end with pairs of inputs, each with an estimate of its loss by
 correlated runs of copies (M-CLT), which is told as such. Where that is above the claim, the
 output that it is of is what is tested; else the best pairs are looked at beside those that the
 claim gives, as by StatDP. One event is counted once on held-out samples, as by DP-Sniper. So the
@@ -26,14 +26,14 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.reprs import LABEL_LENGTH, plural
 from pytest_dp.claiming.method_settings import DPFinder
 from pytest_dp.data import describe
+from pytest_dp.methods.families import families_of
+from pytest_dp.methods.gradient import MIN_SHARE, Gradients, gradients_of
 from pytest_dp.methods.searching import PairSearch
+from pytest_dp.methods.smoothed import Output
 from pytest_dp.methods.statdp import suspect
 from pytest_dp.methods.two_stage import search_then_test
-from pytest_dp.oracles.smoothed import Output
 from pytest_dp.outputs.features import features
 from pytest_dp.pairs import Pair
-from pytest_dp.proposers.families import families_of
-from pytest_dp.proposers.gradient import MIN_SHARE, Gradients, gradients_of
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.stand_ins import CannotInstrument

@@ -56,7 +56,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What an alignment shows of a pair."""
+    """A bound on the loss of a pair, and the replays that agree with it."""
 
     bound: LossBound
     replays: int

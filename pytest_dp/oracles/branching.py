@@ -62,7 +62,7 @@ class Choices(Instrument):
         self.path, self.inexact, self.abandoned, self.refusal = path, 0, False, ""
 
     def is_over(self) -> bool:
-        """Whether the run was refused, or given up."""
+        """Return whether the run was refused, or given up."""
         return self.abandoned or super().is_over()
 
     def choose(self, weights: Sequence[Weight]) -> int:
@@ -333,7 +333,7 @@ class Branching(Choices):
         return method(*request.args, **request.keywords)
 
     def takes(self, law: Law) -> bool:
-        """Whether draws of a law are deferred numbers; whole ones are branches."""
+        """Return whether draws of a law are deferred numbers; whole ones are branches."""
         return not law.lattice
 
     def _standard(self, request: Request) -> Standard | None:

@@ -40,7 +40,7 @@ class NotAligned(Exception):  # noqa: N818  a way out, not an error
 
 @dataclass(slots=True)
 class Memory:
-    """What alignments on several pairs of one mechanism share."""
+    """Runs and counts that alignments on several pairs of one mechanism share."""
 
     until: Deadline | None = None
     """When slow mechanisms are given the fewest replays from then on; None if never."""

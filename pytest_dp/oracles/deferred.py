@@ -54,7 +54,7 @@ def operators(function: Function, by: str = "combined") -> tuple[Function, Funct
     )
 
 
-def values_of(inputs: Iterable[Any], reason: str) -> list[Any]:
+def plain_inputs(inputs: Iterable[Any], reason: str) -> list[Any]:
     """Return inputs of a function, with a number in place of each draw, if it has one."""
     return [value.value(reason) if is_draw(value) else value for value in inputs]
 
@@ -177,12 +177,14 @@ class Deferred:
         """Return a function of numpy by the operators that it stands for."""
         reason = f"np.{ufunc.__name__} of a draw"
         if method != "__call__" or keywords.keys() - {"dtype", "casting", "where"}:
-            return getattr(ufunc, method)(*values_of(inputs, f"{reason} by {method}"), **keywords)
+            return getattr(ufunc, method)(
+                *plain_inputs(inputs, f"{reason} by {method}"), **keywords
+            )
         if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
             return of_draws(elementwise(ufunc, *inputs))
         plain = [value[()] if isinstance(value, np.ndarray) else value for value in inputs]
         result = applied(ufunc.__name__, self, plain)
-        return ufunc(*values_of(plain, reason)) if result is NotImplemented else result
+        return ufunc(*plain_inputs(plain, reason)) if result is NotImplemented else result
 
 
 # Functions of numpy that are monotone, at least in parts

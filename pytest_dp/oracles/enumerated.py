@@ -250,7 +250,7 @@ class EnumeratedPair:
 
 
 def _grows_in_the_tail(way: PairProbabilities, residual: float) -> bool:
-    """Whether rare outcomes lose more than others: then what was left out may lose anything.
+    """Return whether rare outcomes lose more: then what was left out may lose anything.
 
     Of those that are so rare that the rest would matter, no loss is known.
     """

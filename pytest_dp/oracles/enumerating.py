@@ -229,7 +229,7 @@ class Paths:
         self.weights.append(path.weight)
 
     def _are_done(self) -> bool:
-        """Whether enough is known, or no more will be.
+        """Return whether enough is known, or no more will be.
 
         Raises CannotInstrument if too little is known after so much work.
         """

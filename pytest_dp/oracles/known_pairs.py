@@ -1,4 +1,4 @@
-"""What is known of the outputs on a pair of inputs without a sample."""
+"""Losses on a pair of inputs that are known without a sample, and why they may be wrong."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class KnownPair(Protocol):
 
     @property
     def basis(self) -> str:
-        """What it rests on, in words."""
+        """Return the basis of the loss, in words."""
         ...
 
     @property
     def mu(self) -> float | None:
-        """Of outputs that are no easier to tell apart than two Gaussians at this distance."""
+        """Return a distance of two Gaussians that are at least as easy to tell apart, or None."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class KnownPair(Protocol):
 
     @property
     def by_rounding(self) -> bool:
-        """Whether outputs are counted as different that differ by rounding alone.
+        """Return whether outputs are counted as different that differ by rounding alone.
 
         Such as 0.3 and 0.1 + 0.2: the true loss may be smaller.
         """
@@ -104,7 +104,7 @@ def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
 
 
 def differ_by_rounding(numbers: Floats) -> bool:
-    """Whether any two of the numbers are equal but for errors of floating point."""
+    """Return whether any two of the numbers are equal but for errors of floating point."""
     ordered = np.unique(numbers[np.isfinite(numbers)])
     if not len(ordered) or (ordered % 1 == 0).all():
         return False
@@ -144,12 +144,12 @@ def doubt_about(call: Call, data: Any, deadline: Deadline) -> str:
 
 
 def content_of(call: Call) -> bytes:
-    """What a mechanism and its parameters hold, as text: the same as long as nothing changes."""
+    """Return a mechanism and its parameters as text: the same as long as nothing changes."""
     return Pristine((call.mechanism, call.params)).content
 
 
 def _around(call: Call) -> dict[str, dict[str, int]]:
-    """What stands in modules that the mechanism's code names, and may write into."""
+    """Return the ids of all that modules hold which the mechanism's code names."""
     named = {
         id(module): module
         for function in functions_of(call.mechanism)

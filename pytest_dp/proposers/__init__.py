@@ -22,6 +22,7 @@ from pytest_dp.proposers.novelty import Screen
 from pytest_dp.proposers.observing import Clock
 from pytest_dp.proposers.shrinking import counts, shrunk
 from pytest_dp.proposers.space import Space
+from pytest_dp.registry import load
 from pytest_dp.running.calling import Call
 
 SEARCH_TIME = 0.1
@@ -82,10 +83,7 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
         found = {"symbolic": by_symbols.proposing, **found}
     notes.insert(0, by_symbols.notes)
     if "gradient" in names:
-        # With SciPy's optimisers, which take long.
-        from pytest_dp.proposers.gradient import ByGradients
-
-        found["gradient"] = by_gradients = ByGradients(promise, call, clock, seed)
+        found["gradient"] = by_gradients = load("search", "gradient")(promise, call, clock, seed)
         notes.append(by_gradients.notes)
     wanted = settings.beyond != "off"
     timed = [

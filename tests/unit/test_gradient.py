@@ -12,9 +12,9 @@ from benchmarks import mechanisms
 from benchmarks.dpfinder import ALGORITHMS, of_sparse_vector
 from pytest_dp import ClaimError, audit, queries
 from pytest_dp.claiming.claim import expand
-from pytest_dp.proposers.climbing import climbed
-from pytest_dp.proposers.families import families_of
-from pytest_dp.proposers.gradient import ByGradients, Gradients
+from pytest_dp.methods.climbing import climb_ratio
+from pytest_dp.methods.families import families_of
+from pytest_dp.methods.gradient import ByGradients, Gradients
 from pytest_dp.proposers.observing import Clock
 from pytest_dp.running.deadline import Deadline
 
@@ -163,8 +163,8 @@ def test_climbing_ends_at_the_optimum_between_bounds():
         return -((x - a) ** 2).sum(axis=1), -((x - b) ** 2).sum(axis=1)
 
     start, far = np.array([0.0, 1.0]), np.full(2, 9.0)
-    best = climbed(logs, start, -far, far, least=math.exp(-1.0))
+    best = climb_ratio(logs, start, -far, far, least=math.exp(-1.0))
     assert best == pytest.approx([1.5, 0.0], abs=1e-2)
-    within = climbed(logs, start, -far, np.array([0.7, 9.0]), least=math.exp(-1.0))
+    within = climb_ratio(logs, start, -far, np.array([0.7, 9.0]), least=math.exp(-1.0))
     assert within[0] == pytest.approx(0.7)
-    assert climbed(logs, start, start, start, least=0.5) == pytest.approx(start), "no room"
+    assert climb_ratio(logs, start, start, start, least=0.5) == pytest.approx(start), "no room"

@@ -12,8 +12,8 @@ from scipy import stats
 
 from benchmarks import mechanisms
 from benchmarks.dpfinder import ALGORITHMS
-from pytest_dp.oracles.smooth import HARD, STEEPNESS, Smooth, Smoothing
-from pytest_dp.oracles.smoothed import Output, Smoothed, outputs_of
+from pytest_dp.methods.smooth import HARD, STEEPNESS, Smooth, Smoothing
+from pytest_dp.methods.smoothed import Output, Smoothed, outputs_of
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
 

@@ -2,7 +2,7 @@
 
 Each restart takes random neighbours, and an output that comes on one of them. Of an output with
 noise in its numbers, each number has to be on one side of a threshold, which is moved as well. With
-all draws fixed and comparisons smoothed (`pytest_dp.oracles.smooth`), the loss is a smooth function
+all draws fixed and comparisons smoothed (`pytest_dp.methods.smooth`), the loss is a smooth function
 of the inputs, which go along its gradient until nothing gains any more; then the output that tells
 most there takes the place of the first, and comparisons become sharper. What a restart ends with
 is estimated by other draws, and comparisons as they are.
@@ -22,13 +22,13 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.data import is_real
-from pytest_dp.oracles.smooth import HARD, STEEPNESS, Smoothing
-from pytest_dp.oracles.smoothed import Key, Output, Smoothed, outputs_of
+from pytest_dp.methods.climbing import STEP, climb_ratio
+from pytest_dp.methods.families import Family, Side, families_of
+from pytest_dp.methods.smooth import HARD, STEEPNESS, Smoothing
+from pytest_dp.methods.smoothed import Key, Output, Smoothed, outputs_of
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import Tried
-from pytest_dp.proposers.climbing import STEP, climbed
 from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.families import Family, Side, families_of
 from pytest_dp.proposers.observing import Clock
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
@@ -178,7 +178,7 @@ class Gradients:
     def _promised(
         self, family: Family, vector: Floats, outputs: Sequence[tuple[Output, Floats]]
     ) -> tuple[Floats, Floats]:
-        """What each output loses in either direction, were the loss linear in all steps to D'."""
+        """Return the loss by each output in either direction, if linear in the steps to D'."""
         steps = np.eye(len(vector))[family.steps]
         points = vector + STEP * np.vstack([np.zeros(len(vector)), steps])
         asked = [(output, np.tile(t, (len(points), 1))) for output, t in outputs]
@@ -228,7 +228,7 @@ class Gradients:
         return replace(found, loss=p - q)
 
     def _telling_most(self, found: Found) -> Found:
-        """The same neighbours, with the output that tells most, if that is clearly another one."""
+        """Return the same neighbours, with the output that tells most if that is another one."""
         family, vector = found.family, found.vector
         outputs = self._outputs(family, vector, np.random.default_rng(self._seed))
         if not outputs:
@@ -253,7 +253,7 @@ class Gradients:
         low, high = bounds / units
         start = np.clip(_point(found) / units, low, high)
         low, high = np.maximum(low, start - REACH), np.minimum(high, start + REACH)
-        best = climbed(lambda x: self._logs_of(found, x * units), start, low, high, self._least)
+        best = climb_ratio(lambda x: self._logs_of(found, x * units), start, low, high, self._least)
         vector, thresholds = np.split(best * units, [len(found.vector)])
         moved = self._measured(replace(found, vector=vector, thresholds=thresholds))
         with self._steepness(HARD):

@@ -10,10 +10,10 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.methods.smooth import Smooth, Smoothing, Weighing
 from pytest_dp.oracles.deferred import FLOAT, INT, functions_of_draws
 from pytest_dp.oracles.enumerating import flatten_output
 from pytest_dp.oracles.paths import Path, explored
-from pytest_dp.oracles.smooth import Smooth, Smoothing, Weighing
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.copies import Pristine
@@ -37,7 +37,7 @@ Key = tuple[Hashable, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed:
-    """What a mechanism puts out on one path."""
+    """An output of a mechanism on one path."""
 
     key: Key
     """Its form, and its values; `Smooth` stands for numbers with noise."""
@@ -71,7 +71,7 @@ class Output:
         return chance
 
     def holds(self, output: Any, thresholds: Floats) -> bool:
-        """Whether an output of a real run is in it."""
+        """Return whether an output of a real run is in it."""
         leaves: list[Any] = []
         form, values = self.key
         if flatten_output(output, leaves) != form or len(leaves) != len(values):
@@ -150,7 +150,7 @@ class Smoothed:
         return total
 
     def weighed(self, side: Side, vector: Floats) -> list[Weighed]:
-        """What it puts out on all likely paths, on the input of a vector, which is a row."""
+        """Return the outputs on all likely paths, on the input of a vector, which is a row."""
         outcomes = self._together(side, vector)
         assert outcomes is not None
         return outcomes

@@ -29,7 +29,7 @@ class _SpentError(Exception):
     """As often as allowed, the probabilities were computed."""
 
 
-def climbed(logs: Logs, start: Floats, low: Floats, high: Floats, least: float) -> Floats:
+def climb_ratio(logs: Logs, start: Floats, low: Floats, high: Floats, least: float) -> Floats:
     """A local optimum between bounds, at which the first probability is at least `least`, about.
 
     By sequential quadratic programming (SLSQP), with finite differences that are computed side by
