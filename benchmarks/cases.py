@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 from benchmarks import mechanisms, truth, vectorized
@@ -187,3 +188,17 @@ CORPUS: tuple[Case, ...] = (
     ),
 )
 """The mechanisms on which DP-Sniper was evaluated, in its order."""
+
+MORE_VALUES: tuple[Case, ...] = tuple(
+    replace(
+        case,
+        name=f"{case.name}, values 0 to 4",
+        claim_keywords={"inputs": values(range(5))},
+        truth=lambda eps0, params=case.params: max(
+            truth.rappor_loss(**params, values=two) for two in combinations(range(5), 2)
+        ),
+    )
+    for case in CORPUS
+    if case.fixed_eps is not None
+)
+"""RAPPOR with more values to choose from: Bloom filters of 1 and 4 differ in all 8 bits."""
