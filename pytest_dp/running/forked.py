@@ -25,13 +25,14 @@ import sys
 import types
 import warnings
 import weakref
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs, join_outputs
@@ -56,7 +57,8 @@ MAX_WAITING_BYTES = 1_000_000
 POLL_SECONDS = 0.1
 """Seconds between two looks at a pipe. More: alarms may find it hanging; fewer take longer."""
 
-HANGS = "it does not return in a process that was forked, as where it waits for a thread"
+RunOrder = tuple[Runner, list[tuple[Input, list[Chunk]]], float]
+"""How to run which chunks on which inputs, and the seconds that it may take."""
 STANDARD = range(3)
 """Input, output and errors."""
 TASKS = Path("/proc/self/task")
@@ -79,14 +81,46 @@ def foreign_threads() -> int:
     return max(len(others) - len(sys._current_frames()), 0)  # noqa: SLF001  it is documented
 
 
-class Starts(Protocol):
-    """Processes that have made a mechanism and never ran it: `Origin` says what each part is."""
+class Answer(NamedTuple):
+    """An answer of a process that runs a mechanism."""
 
-    reason: str
-    files: set[str]
+    outputs: list[Outputs]
+    stack: str | None = None
+    """Where the mechanism was as its time was over; None if it was not."""
+    failed: str = ""
+    """Why there are no outputs, if there are none for another reason."""
+    files: Sequence[str] = ()
+    """What was opened to read."""
 
+
+class Starts(ABC):
+    """Processes that have made a mechanism and never ran it: forks, or new interpreters.
+
+    `reason` says why nothing can be run in them, and is empty if it can. `files` is what the
+    mechanism opened in them to read: files are no part of a process.
+    """
+
+    place: ClassVar[str]
+    """Where a run takes place, for errors."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        self.files: set[str] = set()
+
+    @abstractmethod
     def starts(self) -> int:
         """Return how many processes are worth their cost."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what nobody needs any more."""
+
+    @abstractmethod
+    def _answer(self, call: Call, work: RunOrder, *, seeds_all: bool) -> Answer:
+        """Return what a process answers. Raises CannotCopy if there is none."""
+
+    def _hangs(self) -> str:
+        return f"it does not return in {self.place}, as where it waits for a thread"
 
     def run(
         self,
@@ -98,25 +132,51 @@ class Starts(Protocol):
         *,
         seeds_all: bool = True,
     ) -> list[Outputs]:
-        """Return outputs of a process in which the mechanism was never run."""
+        """Return outputs of a process in which the mechanism was never run, called as `call` says.
 
-    def close(self) -> None:
-        """End what nobody needs any more."""
+        It is given `seconds`, as it may wait for threads that are missing there. If it `seeds_all`,
+        that goes for generators out of reach too, for which it looks everywhere. Raises CannotCopy
+        if there is no such process, or it ends without an answer, and OutOfTime if the deadline
+        passes first; to start takes time that the deadline does not count.
+        """
+        if self.reason:
+            raise CannotCopy(self.reason)
+        left = deadline.to_the_last()
+        if min(seconds, left) <= 0:
+            raise OutOfTime
+        given = self._answer(call, (runner, works, min(seconds, left)), seeds_all=seeds_all)
+        self.files.update(given.files)
+        if given.stack is not None and seconds >= left:
+            raise OutOfTime(given.stack)
+        if given.stack is not None:
+            self.reason = self._hangs()
+            raise CannotCopy(self.reason)
+        if given.failed:
+            raise CannotCopy(f"in {self.place}, {given.failed}")
+        return given.outputs
 
 
-class Origin:
+def pickle_work(manner: Any, work: RunOrder) -> bytes:
+    """Pickle what `outputs_sent` is asked for. Raises CannotCopy if that cannot be done."""
+    try:
+        return pickle_data((manner, *work))
+    except Exception as error:  # whatever pickling raises
+        raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
+
+
+class Origin(Starts):
     """A process as it is now, which later forks others; close it when it is not needed any more.
 
-    `reason` says why nothing can be run in such processes, and is empty if it can. `lacks_threads`
-    is whether libraries have threads in the original, for which a forked process may wait for ever:
-    then it is asked only where nothing else can be. `files` is what the mechanism opened in them to
-    read: files are no part of a process.
+    `lacks_threads` is whether libraries have threads in the original, for which a forked process
+    may wait for ever: then it is asked only where nothing else can be.
     """
 
+    place = "a process that was forked"
+
     def __init__(self, call: Call) -> None:
-        self.reason, self._process, self._owner = "", 0, os.getpid()
+        super().__init__()
+        self._process, self._owner = 0, os.getpid()
         self.lacks_threads = False
-        self.files: set[str] = set()
         if not hasattr(os, "fork") or not TASKS.exists():
             self.reason = "this system cannot fork processes safely"
             return
@@ -132,44 +192,13 @@ class Origin:
         other.close()
         self.lacks_threads = bool(self._process and foreign_threads())
 
-    def run(
-        self,
-        call: Call,
-        runner: Runner,
-        works: list[tuple[Input, list[Chunk]]],
-        deadline: Deadline,
-        seconds: float,
-        *,
-        seeds_all: bool = True,
-    ) -> list[Outputs]:
-        """Outputs of a process in which the mechanism was never run, called as `call` says.
-
-        It is given `seconds`, as the threads of the original are missing, which it may wait for.
-        If it `seeds_all`, that goes for generators out of reach too, for which it looks everywhere.
-        Raises CannotCopy if there is no such process, or it ends without an answer, and OutOfTime
-        if the deadline passes first.
-        """
-        if self.reason:
-            raise CannotCopy(self.reason)
-        left = deadline.to_the_last()
-        try:
-            request = pickle_data((call.manner(), runner, works, min(seconds, left)))
-        except Exception as error:  # whatever pickling raises
-            raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
-        answer = self.ask(bytes([seeds_all]) + request, max(min(seconds, left), 0.0) + HUNG_SECONDS)
+    def _answer(self, call: Call, work: RunOrder, *, seeds_all: bool) -> Answer:
+        request = bytes([seeds_all]) + pickle_work(call.manner(), work)
+        answer = self.ask(request, work[-1] + HUNG_SECONDS)
         if self.reason:
             self.close()
             raise CannotCopy(self.reason)
-        given: Answer = pickle.loads(answer)
-        self.files.update(given.files)
-        if given.stack is not None and seconds < left:
-            self.reason = HANGS
-            raise CannotCopy(HANGS)
-        if given.stack is not None:
-            raise OutOfTime(given.stack)
-        if given.failed:
-            raise CannotCopy(f"in a process that was forked, {given.failed}")
-        return given.outputs
+        return pickle.loads(answer)  # type: ignore[no-any-return]
 
     def fileno(self) -> int:
         """Return the file by which its process is asked."""
@@ -186,7 +215,7 @@ class Origin:
             until = clocks.seconds() + seconds
             while not self._pipe.poll(POLL_SECONDS):  # briefly, so that no alarm finds it hanging
                 if clocks.seconds() > until:
-                    self.reason = HANGS
+                    self.reason = self._hangs()
                     return b""
             return self._pipe.recv_bytes()
         except (OSError, EOFError):
@@ -262,18 +291,6 @@ def _cut_off(kept: int) -> None:
 def _answer(call: Call, generators: list[Any], request: bytes, pipe: Connection) -> None:
     """In a process that was forked by it: the outputs, or why there are none."""
     pipe.send_bytes(outputs_sent(call, generators, request))
-
-
-class Answer(NamedTuple):
-    """An answer of a process that runs a mechanism."""
-
-    outputs: list[Outputs]
-    stack: str | None = None
-    """Where the mechanism was as its time was over; None if it was not."""
-    failed: str = ""
-    """Why there are no outputs, if there are none for another reason."""
-    files: Sequence[str] = ()
-    """What was opened to read."""
 
 
 def outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:

@@ -23,17 +23,21 @@ from pathlib import Path
 from typing import Any
 
 from pytest_dp.basics import clocks
-from pytest_dp.basics.arrays import Outputs
 from pytest_dp.running.alarm import HUNG_SECONDS
 from pytest_dp.running.calling import Call
-from pytest_dp.running.chunks import Chunk, Input, pickle_data
+from pytest_dp.running.chunks import pickle_data
 from pytest_dp.running.copies import Bounded, CannotCopy, Pristine
-from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.forked import MAX_STARTS, POLL_SECONDS, Answer
+from pytest_dp.running.forked import (
+    MAX_STARTS,
+    POLL_SECONDS,
+    Answer,
+    RunOrder,
+    Starts,
+    pickle_work,
+)
 from pytest_dp.running.locating import locate, project_files
 from pytest_dp.running.opened_files import record_opened_files
 from pytest_dp.running.pickling import Pickler
-from pytest_dp.running.runner import Runner
 from pytest_dp.running.serving import Recipe, receive, send, serve
 
 LEAST_START_SECONDS = 0.25
@@ -49,16 +53,13 @@ what a mechanism keeps, more cost an import each, and memory."""
 _KEPT: list[Interpreter] = []
 
 
-class NewInterpreters:
-    """A runner of one mechanism in new interpreters, as `forked.Origin` is for forks.
+class NewInterpreters(Starts):
+    """New interpreters for one mechanism; to be made before the mechanism is run."""
 
-    Make it before the mechanism is run for the first time. `reason` says why nothing can be run,
-    and is empty if it can. `files` is what the mechanism opened to read.
-    """
+    place = "an interpreter that started anew"
 
     def __init__(self, call: Call, pristine: Pristine) -> None:
-        self.reason = ""
-        self.files: set[str] = set()
+        super().__init__()
         self.seconds_to_start, self._started = 0.0, 0
         self._forks: bool | None = None  # unknown
         self._number, self._reuses, self._is_imported = 0, False, False
@@ -132,41 +133,14 @@ class NewInterpreters:
         finally:
             self._number = 0
 
-    def run(
-        self,
-        call: Call,  # noqa: ARG002  the recipe has it
-        runner: Runner,
-        works: list[tuple[Input, list[Chunk]]],
-        deadline: Deadline,
-        seconds: float,
-        *,
-        seeds_all: bool = True,
-    ) -> list[Outputs]:
-        """Return outputs of an interpreter in which the mechanism was never run before.
-
-        Raises CannotCopy if there is none, or it gives no outputs, and OutOfTime if the deadline
-        passes first. To start takes time that the deadline does not count.
-        """
+    def _answer(self, call: Call, work: RunOrder, *, seeds_all: bool) -> Answer:  # noqa: ARG002
         self._prepare()
-        left = deadline.to_the_last()
-        allowed = min(seconds, left)
-        if allowed <= 0:
-            raise OutOfTime
-        try:
-            work = pickle_data((None, runner, works, allowed))
-        except Exception as error:  # whatever pickling raises
-            raise CannotCopy(f"its input cannot be pickled ({error})") from None
+        request = seeds_all, pickle_work(None, work), work[-1]  # how to call it is in the recipe
         interpreter = self._interpreter()
-        answer = interpreter.ask((self._key, "run", (seeds_all, work, allowed)), allowed)
+        answer = interpreter.ask((self._key, "run", request), work[-1])
         if not self._forks:
             interpreter.used.add(self._key)
-        given: Answer = pickle.loads(answer) if answer else Answer([], failed=_ENDED)
-        self.files.update(given.files)
-        if given.stack is not None and allowed >= left:
-            raise OutOfTime(given.stack)
-        if given.stack is not None or given.failed:
-            raise CannotCopy(f"in an interpreter that started anew, {given.failed or 'it hangs'}")
-        return given.outputs
+        return pickle.loads(answer) if answer else Answer([], failed=_ENDED)
 
     def _interpreter(self) -> Interpreter:
         """Return one that made the mechanism and never ran it. Raises CannotCopy if none can."""
