@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from benchmarks import dpsniper_bounds, dpsniper_coverage, dpsniper_reduced
+from benchmarks import dpsniper_bounds, dpsniper_coverage
 from benchmarks.cases import CORPUS, MORE_VALUES
 
 NAMES = [case.name for case in CORPUS]
@@ -14,7 +14,6 @@ NAMES = [case.name for case in CORPUS]
 
 def test_every_mechanism_has_published_figures():
     assert list(dpsniper_bounds.PUBLISHED) == NAMES
-    assert set(dpsniper_reduced.MEASURED) <= set(NAMES)
     assert dpsniper_bounds.PUBLISHED["Laplace"].samples == pytest.approx(614e6)
     assert dpsniper_bounds.PUBLISHED["SVT1"].samples == pytest.approx(1256e6)
 
@@ -32,7 +31,6 @@ def test_more_values_lose_more():
     ("script", "arguments"),
     [
         (dpsniper_bounds, ["--seeds", "1", "--scale", "0.002", "--only", "RAPPOR"]),
-        (dpsniper_reduced, ["--seeds", "1", "--share", "0.001", "--only", "Laplace"]),
         (dpsniper_coverage, ["--seeds", "2", "--max-samples", "2000", "--jobs", "1"]),
     ],
 )
