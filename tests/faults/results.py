@@ -152,7 +152,7 @@ FAULTS = (
         "for pair in others.values())",
         "for pair in ())",
         "So much more noise is advised that another pair still breaks the claim.",
-        "unit/test_blame.py::test_advice_of_more_noise_covers_the_pair_that_moves_farthest",
+        "unit/test_blame_advice.py::test_advice_of_more_noise_covers_the_pair_that_moves_farthest",
     ),
     Fault(
         "rare-values-blamed",

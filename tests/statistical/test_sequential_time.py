@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
@@ -19,15 +18,9 @@ SECONDS = 2.0
 ASLEEP = 0.02
 
 
-def timed(mechanism, **keywords):
-    """An audit, and the CPU time that it took beyond its time as a share of it.
-
-    Other work on the machine makes that less, never more.
-    """
-    started = time.process_time()
+def audited(mechanism, **keywords):
     common = {"pairs": [([0], [])], "seed": 1, "n_jobs": 1, "max_seconds": SECONDS}
-    result = audit(mechanism, eps=1.0, **{**common, **keywords})
-    return result, (time.process_time() - started) / SECONDS - 1
+    return audit(mechanism, eps=1.0, **{**common, **keywords})
 
 
 def by_clock(monkeypatch, now):
@@ -53,9 +46,9 @@ def test_a_mechanism_that_takes_all_the_time_is_run_no_more_often_than_that_allo
         now[0] += ASLEEP
         return len(records) + rng.laplace()
 
-    one, _ = timed(sleepy)
+    one = audited(sleepy)
     pairs = {"inputs": [[i] * i for i in range(12)], "neighbors": "add_remove_one", "pairs": None}
-    many, _ = timed(sleepy, **pairs)
+    many = audited(sleepy, **pairs)
     for result in (one, many):
         assert 0 < result.samples * ASLEEP < 1.5 * SECONDS
     (note,) = (
@@ -82,7 +75,7 @@ def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
         return fitted[-1]
 
     monkeypatch.setattr(claim_runs, "fit_detector", learns_ever_longer)
-    result, _ = timed(count, margin=None)
+    result = audited(count, margin=None)
     assert result.verdict in ("no violation", "inconclusive")
     assert result.bet_samples > 1_000
     assert any("cut off after max_seconds=2" in note for note in result.notes)
@@ -96,7 +89,7 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
         raise OutOfTime("in the middle of a run")
 
     monkeypatch.setattr(concluding, "strongest", cut_off)
-    result, _ = timed(broken_count)
+    result = audited(broken_count)
     assert result.violated
     assert not any("cut off after max_seconds" in note for note in result.notes), "they were not up"
     assert any(note.endswith("run it again to see more") for note in result.notes)
