@@ -235,8 +235,7 @@ class BearingOut:
         ]
         return sum(pair.replays for pair in known if isinstance(pair, AlignedPair))
 
-    @property
-    def wanted(self) -> int:
+    def required_runs(self) -> int:
         """Pairs of outputs that are enough on each pair that the claim gives; 0 if no number is."""
         if not self.is_within or not self._is_screened() or self._is_doubted():
             return 0
@@ -251,11 +250,11 @@ class BearingOut:
 
     def decides(self, state: PairState) -> bool:
         """Whether a few runs on a pair are enough, so that none should be made for bets."""
-        return self.is_known(state) and bool(self.wanted)
+        return self.is_known(state) and bool(self.required_runs())
 
     def missing(self, state: PairState) -> int:
         """Pairs of outputs that are still missing on a pair of inputs whose loss is known."""
-        if not self.is_known(state) or not (wanted := self.wanted):
+        if not self.is_known(state) or not (wanted := self.required_runs()):
             return 0
         if self._pairs.is_proposed(state) or self._is_over():
             wanted = FEWEST_RUNS
@@ -270,13 +269,13 @@ class BearingOut:
     def is_enough(self) -> bool:
         """Whether there were enough real runs on all pairs so far, and all look as derived."""
         states = self._states
-        if not self.wanted or any(map(self.missing, states)):
+        if not self.required_runs() or any(map(self.missing, states)):
             return False
         given = states[: self._pairs.claimed]
-        if any(state.drawn < self.wanted for state in given):
+        if any(state.drawn < self.required_runs() for state in given):
             self.context.sampler.note(
                 f"a run takes {self.context.a_run}: real runs on a pair ended early, after "
-                f"{2 * min(state.drawn for state in given)} in place of {2 * self.wanted}"
+                f"{2 * min(state.drawn for state in given)} in place of {2 * self.required_runs()}"
             )
         self._hold(filter(self.is_known, states))
         return not self.against

@@ -14,6 +14,7 @@ from functools import partial
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.claim_runs import ClaimRuns
 from pytest_dp.auditors.context import RESERVE, Context
+from pytest_dp.auditors.held_out import CUT_OFF
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import CLEAR_ERRORS, ClaimPairs
@@ -130,14 +131,14 @@ class BettingAudit:
         """
         own = self.context.settings.features, self.context.method.classifier
         checks = self.bearing_out
-        while checks.wanted and (state := self._next_to_hold()) is not None:
+        while checks.required_runs() and (state := self._next_to_hold()) is not None:
             size = min(max(checks.missing(state), FIRST_BATCH), self.runs.pairs_left(most))
             if size < FIRST_BATCH:
                 return
             self.loop.draw(state, size)
             if own != (None, None):
                 self.loop.refit(state)
-        while checks.wanted and (unknown := checks.unknown) and not self.ledger.refuted:
+        while checks.required_runs() and (unknown := checks.unknown) and not self.ledger.refuted:
             if not (left := self.runs.pairs_left(most)):
                 return
             self.loop.play_batch(max(unknown, key=lambda state: state.edge_bound), left)
@@ -270,14 +271,20 @@ class BettingAudit:
         self.runs.deadline = self.context.deadline
         self.loop.refit(state)
 
-    def look_closer(self, state: PairState, pairs: int) -> None:
-        """Bring a pair up to so many outputs, if there is time, and learn from them."""
-        size = pairs - state.drawn
-        left = self.context.left - CONFIRMING_RUNS
-        if 0 < size <= min(left, self.context.shown_runs) / 4:
-            self.runs.deadline = self.context.deadline
-            self.loop.draw(state, size)
-            self.refit(state)
+    def look_closer(self, state: PairState, pairs: int, deadline: Deadline) -> None:
+        """Bring a pair up to so many outputs, if enough are left, and learn from them.
+
+        Where there is no time for all of them, a note says so, and none are drawn.
+        """
+        size, cost = pairs - state.drawn, self.context.sampler.seconds_a_run or 0.0
+        if not 0 < size <= (self.context.left - CONFIRMING_RUNS) / 4:
+            return
+        if 2 * size * cost > deadline.remaining():
+            self.context.sampler.note(CUT_OFF)
+            return
+        self.runs.deadline = deadline
+        self.loop.draw(state, size)
+        self.refit(state)
 
     @property
     def evidence(self) -> Evidence:

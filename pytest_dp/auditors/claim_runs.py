@@ -7,12 +7,16 @@ from typing import cast
 
 from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.context import RESERVE, Context
-from pytest_dp.auditors.learning import check_users_parts, fit_chosen, outputs_to_learn
-from pytest_dp.auditors.pair_batches import draw_batch, look_for_target
-from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.pair_state import (
+    PairState,
+    check_users_parts,
+    draw_batch,
+    fit_chosen,
+    look_for_target,
+    outputs_to_learn,
+)
+from pytest_dp.auditors.pairs_in_play import ClaimPairs, skip_rejected_input
 from pytest_dp.auditors.pool import always_raises
-from pytest_dp.auditors.rejected_inputs import skip_rejected_input
 from pytest_dp.basics.arrays import Bools, Ints
 from pytest_dp.betting.betting_loop import MAX_FITTED_PAIRS
 from pytest_dp.betting.binning import ByScore
@@ -20,7 +24,7 @@ from pytest_dp.betting.detector import Detector, fit_detector
 from pytest_dp.betting.models import Posterior
 from pytest_dp.outputs.table import Table
 from pytest_dp.running.deadline import OutOfTime, within
-from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import Record
 
 TIMES_NEEDED = 4.0

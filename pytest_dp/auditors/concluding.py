@@ -12,15 +12,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from pytest_dp.auditors import held_out
+from pytest_dp.auditors import held_out, presentation
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.context import RESERVE
 from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
 from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
 from pytest_dp.auditors.lateness import note_if_late
-from pytest_dp.auditors.moving import movement_sentence
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.picturing import attack_of, pictures_of
 from pytest_dp.auditors.pool import (
     blind,
     cannot_be_read,
@@ -28,6 +26,7 @@ from pytest_dp.auditors.pool import (
     never_varies,
     note_left_out,
 )
+from pytest_dp.auditors.presentation import attack_of, movement_sentence, pictures_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.shrinking import smallest
 from pytest_dp.auditors.stopping import (
@@ -49,7 +48,7 @@ from pytest_dp.data import describe
 from pytest_dp.pairs.unreached import in_words
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
-from pytest_dp.running.deadline import OutOfTime, within
+from pytest_dp.running.deadline import Deadline, OutOfTime, within
 from pytest_dp.statistics.power import DELTAS
 from pytest_dp.statistics.proofs import Bound
 
@@ -57,8 +56,14 @@ DIVERGENCE_SHARE = 0.5
 """Share of alpha for a divergence, where it is shown beside events. Larger: events need more
 samples; smaller: divergences."""
 CLOSER_LOOK = 4_000
-"""Pairs of outputs by which a broken pair outside of the declared inputs is looked at. More take
-longer; fewer show less."""
+"""Pairs of outputs by which a broken pair is looked at once more, at most. More take longer; fewer
+show less."""
+TIMES_CLOSER = 40
+"""The same as a multiple of those by which it was found. More: slow mechanisms are cut off; fewer
+show less."""
+CLOSER_TIME = 0.5
+"""Share of the time to tell after which that is cut off. Larger: less is counted; smaller: what is
+counted shows less."""
 
 T = TypeVar("T")
 
@@ -203,7 +208,9 @@ def _not_refuted(
         return "no violation"
     if bets.bearing_out.is_suspect():
         facts["estimate"] = bets.bearing_out.estimate
-        seen = seen or _place_of(bets.bearing_out.suspects()[0])
+        pair = bets.bearing_out.suspects()[0].pair
+        d1, d2 = (describe(data, SHORT_LENGTH) for data in pair.inputs)
+        seen = seen or f"That is the loss on D = {d1} and D' = {d2}"
         advice = bets.known.cheaper_claim(context.guarantee)
         said = ". ".join(part for part in (bets.bearing_out.suspicion, seen, advice) if part)
         context.sampler.note(said, hinders=True, first=True)
@@ -218,18 +225,14 @@ def _not_refuted(
     loss, checks = facts["estimate"], bets.bearing_out
     is_computed = loss is not None and loss.pairs == bets.queue.claimed
     if is_computed or (checks.against and checks.is_within):
-        _note_not_relied_on(bets)
+        why = checks.against or "real runs did not bear it out on all pairs that were tried"
+        context.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
     margin, now = context.settings.margin, facts.get("may_lose") or context.guarantee.claimed
     if bets.satisfied and context.guarantee.noise_below(now) <= margin:
         context.sampler.note(
             f"stopped at the margin: noise {margin:g} times too small would have been caught"
         )
     return "no violation"
-
-
-def _place_of(state: PairState) -> str:
-    d1, d2 = (describe(data, SHORT_LENGTH) for data in (state.pair.d1, state.pair.d2))
-    return f"That is the loss on D = {d1} and D' = {d2}"
 
 
 def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
@@ -239,8 +242,6 @@ def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
     if caught.sees(context.guarantee):
         return fields
     runs = context.settings.max_samples
-    if context.sampler.seconds_a_run:
-        runs = min(runs, int(context.settings.max_seconds / context.sampler.seconds_a_run))
     fields["misses_delta"] = bets.could_see_delta(runs / max(2 * bets.drawn, 1))
     said = f"leaks {DELTAS} times as likely as delta={context.guarantee.delta:g} may go unseen: "
     more = "more runs would show them" if fields["misses_delta"] else "no affordable number of"
@@ -272,7 +273,7 @@ def _shown_fields(
         tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
     shown = None if tested is None else held_out.bound_of(context, tested)
     if shown is not None:
-        outcome["strongest"] = held_out.described(shown, witness)
+        outcome["strongest"] = presentation.described(shown, witness)
         outcome["loss"] = shown.loss
     if not bets.refuted and best.state in bets.bearing_out.suspects():
         with contextlib.suppress(OutOfTime):
@@ -313,12 +314,6 @@ def _is_blind(
         sampler.note(blind(bets.pool), hinders=True)
         return True
     return False
-
-
-def _note_not_relied_on(bets: BettingAudit) -> None:
-    """Say why the grade of a pass rests on samples, though the loss was computed on its pairs."""
-    why = bets.bearing_out.against or "real runs did not bear it out on all pairs that were tried"
-    bets.context.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
 
 
 def _are_alike(bets: BettingAudit, known: list[PairState]) -> bool:
@@ -364,7 +359,7 @@ def _counterexample(
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     seen = partial(seen_before, best.state, witness, pairs=bet)
-    show = partial(held_out.counterexample, bets.context, bets.pool, witness, shown, seen)
+    show = partial(presentation.counterexample, bets.context, bets.pool, witness, shown, seen)
     return within(bets.context.to_conclude(), show)
 
 
@@ -381,9 +376,11 @@ def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
 
 def _divergence(bets: BettingAudit, winner: PairState) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
-    bets.look_closer(winner, CLOSER_LOOK)
+    deadline = Deadline(CLOSER_TIME * bets.context.to_tell())
+    with contextlib.suppress(OutOfTime):
+        bets.look_closer(winner, min(CLOSER_LOOK, TIMES_CLOSER * winner.drawn), deadline)
     alpha = DIVERGENCE_SHARE * bets.context.alpha
-    return count_divergence(bets.context, bets.pool, winner, alpha)
+    return count_divergence(bets.context, bets.pool, winner, alpha, deadline)
 
 
 def _strongest(bets: BettingAudit, known: list[PairState]) -> Strongest | None:

@@ -33,15 +33,16 @@ from pytest_dp.auditors.independence import (
 )
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.starting_afresh import (
+    LEAST_RUNS,
+    RUNS_A_COPY,
     Copies,
     binary_events,
     by_chance,
     coins_enough,
     copied_outputs,
     keep_answers,
+    note_few,
     outputs_of_starts,
-    runs_wanted,
-    seconds_left,
     seconds_to_start,
 )
 from pytest_dp.basics.arrays import Outputs, join_outputs
@@ -52,6 +53,7 @@ from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.outcome import Raised, all_raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.pairs import Pair
+from pytest_dp.results.result import Counterexample
 from pytest_dp.running.alarm import HUNG_SECONDS
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
@@ -62,18 +64,9 @@ from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
 
-MIN_COPIED = 32
-"""Runs of copies on either input, if chance may explain what they show. More: slow mechanisms
-wait; fewer: violations are not confirmed."""
-SURE_STARTS = 64
-"""Fresh starts of a mechanism that is copied. More take longer; fewer miss what differs between
-starts."""
-MAX_RUNS = 512
-"""Runs of other processes that are compared, at most. More take longer; fewer miss small
+PROCESS_RUNS = 16
+"""Runs of each of some processes on either input. More take longer; fewer miss small
 differences."""
-MIN_RUNS = 128
-"""Runs of other processes that are compared, if there is room. More take longer; fewer: chance
-explains all."""
 PROCESSES = 8
 """Processes that are started to compare. More take longer; fewer miss what differs between them."""
 IMPORT_STARTS = 24
@@ -83,9 +76,9 @@ ADVICE = (
     "Claim a function that makes what it holds (a connection, a cache, a file) each time it is "
     "called, or that is given it made anew"
 )
-TURNS = 4
-"""How often the inputs take turns, where a mechanism is run that cannot be started afresh. More see
-shorter memories, fewer make longer stretches to compare."""
+FIRST_TURN = 32
+"""Runs of a mechanism that cannot be started afresh until the other input has its turn; each turn
+is twice as long. Longer ones are cut off where runs are slow; shorter ones make no difference."""
 MAX_ALONE = 6_200
 """Runs of it on either input. More see weaker dependence, and take longer."""
 OVER_LIMIT = 1_000
@@ -112,9 +105,9 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     if example:
         pair, event = Pair(example.d1, example.d2, params=example.params), example.event
     items = [Input(data) for data in pair.inputs]
-    spent = seconds_to_start(context)
+    spent, said = seconds_to_start(context), len(context.sampler.notes)
     try:
-        both = _confirmed_copies(context, result, items, event)
+        both = _confirmed_copies(context, example, items, event)
         if isinstance(both, str):
             return _confirmed_alone(context, result, items, event, both)
     except KeptOutside as reason:
@@ -129,17 +122,18 @@ def confirmed(context: Context, result: AuditResult) -> AuditResult:
     if not context.sampler.forks:
         _check_forked(context, items, event)
     context.allow_more(seconds_to_start(context) - spent)
-    return replace(result, samples=context.sampler.runs)
+    notes = *result.notes, *context.sampler.notes[said:]
+    return replace(result, samples=context.sampler.runs, notes=notes)
 
 
 def _confirmed_copies(
-    context: Context, result: AuditResult, items: list[Input], event: Any
+    context: Context, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies] | str:
     """Outputs on both inputs of the mechanism as it starts afresh, or why it does not."""
     reasons: list[str] = []
     while True:
         try:
-            return _independent_copies(context, result, items, event)
+            return _independent_copies(context, example, items, event)
         except KeptOutside:
             raise
         except CannotCopy as reason:
@@ -169,43 +163,40 @@ def _runs_alone(context: Context, items: Sequence[Input], event: Any) -> tuple[i
 
     The inputs take turns. Raises OutOfTime if there was no time for enough runs.
     """
-    sampler, deadline = context.sampler, Deadline(seconds_left(context))
-    wanted = min(MAX_ALONE, max(context.left // 2, OVER_LIMIT))
-    runs = context.runs_within(deadline.allowed / 4, wanted) // TURNS
-    if runs * TURNS < MIN_ALONE:
-        raise OutOfTime
+    sampler, deadline = context.sampler, Deadline(context.seconds_for(2 * MIN_ALONE))
+    wanted, runs = min(MAX_ALONE, max(context.left // 2, OVER_LIMIT)), 0
     parts: list[list[Outputs]] = [[], []]
-    for turn in range(TURNS):
-        for side, item in enumerate(items):
-            draw = Draw(item, runs, (Purpose.COPY, side, turn, 3))
-            parts[side] += sampler.draw([draw], deadline)
-    outputs = join_outputs(parts[0]), join_outputs(parts[1])
-    return 2 * runs * TURNS, dependence(outputs, event)
+    try:
+        while runs < wanted:
+            size = min(max(runs, FIRST_TURN), wanted - runs)
+            for side, item in enumerate(items):
+                draw = Draw(item, size, (Purpose.COPY, side, runs, 3))
+                parts[side] += sampler.draw([draw], deadline)
+            runs += size
+    except OutOfTime:
+        if runs < MIN_ALONE:
+            raise
+        sampler.note(f"time was up when {runs:,} of {wanted:,} runs had confirmed the violation")
+    outputs = join_outputs(parts[0])[:runs], join_outputs(parts[1])[:runs]
+    return 2 * runs, dependence(outputs, event)
 
 
 def _independent_copies(
-    context: Context, result: AuditResult, items: list[Input], event: Any
+    context: Context, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies]:
     """Outputs on both inputs of the mechanism as it starts afresh, which look independent.
 
     Raises CannotCopy if it does not start afresh, OutOfTime if time is up, and DependentRuns if
     its runs depend on those before.
     """
-    sampler, example = context.sampler, result.counterexample
+    sampler = context.sampler
     # A process that was forked may wait for a thread, which is to be told from one that is slow.
     to_hang = 2 * HUNG_SECONDS if sampler.forks else 0.0
-    starts = sampler.origin.starts() if sampler.forks and sampler.origin else SURE_STARTS
     to_start = sampler.seconds_a_start * coins_enough(context)
-    deadline = Deadline(seconds_left(context) + to_hang + to_start)
+    seconds = max(context.to_conclude(), context.seconds_for(LEAST_RUNS))
+    deadline = Deadline(seconds + to_hang + to_start)
     with record_opened_files() as files:
-        wanted = runs_wanted(context, result)
-        if to_start:  # there is one round of starts
-            wanted = max(wanted, min(starts * MIN_COPIED, context.left // 2))
-        both = copied_outputs(context, items, event, (wanted, starts), deadline)
-        if wanted < MIN_COPIED <= context.left // 2 and any(map(by_chance, both)):
-            # a few that repeat themselves say nothing where there are few kinds of answers
-            longer = Deadline(SURE_STARTS * (sampler.seconds_a_run or 0.0) + to_hang + to_start)
-            both = copied_outputs(context, items, event, (MIN_COPIED, starts), longer)
+        both = copied_outputs(context, items, event, deadline)
     for side, copied in enumerate(both):
         _refuse_other_errors(context, items[side], copied)
         original = (example.counts[side], example.runs[side]) if example else (0, 0)
@@ -270,15 +261,14 @@ def _answers(copied: Copies) -> set[str]:
 
 def _check_before(context: Context, items: Sequence[Input], event: Any) -> None:
     """Refuse a mechanism that kept something when an earlier audit in this process ran it."""
-    runs = max(context.runs_within(context.planned_to_tell / IMPORT_STARTS, RUNS_BEFORE), 4)
     for before in (context.sampler.before_all(), context.sampler.before_all(forks=True)):
         if before is None:
             continue
         for item in items:
             outputs: list[Outputs] = []
             with suppress(CannotCopy, OutOfTime):
-                deadline = Deadline(seconds_left(context))
-                outputs = outputs_of_starts(before, item, IMPORT_STARTS, runs, deadline)
+                deadline = Deadline(context.seconds_for(LEAST_RUNS))
+                outputs = outputs_of_starts(before, item, IMPORT_STARTS, RUNS_BEFORE, deadline)
             if outputs and told_apart(outputs, tabulate(join_outputs(outputs)), event):
                 _refuse(
                     context,
@@ -308,15 +298,12 @@ def _in_other_processes(context: Context, items: Sequence[Input]) -> list[Copies
 
     What always raises there may lack what was set up here.
     """
-    sampler = context.sampler
-    deadline = Deadline(seconds_left(context))
-    left = context.left // 2
+    sampler, processes = context.sampler, PROCESSES
     # a few runs too many are better than a red build for answers that are kept
-    wanted = max(min(MAX_RUNS, left), min(MIN_RUNS, int(context.to_confirm / 6)))
-    runs = max(context.runs_within(context.planned_to_tell / 4, wanted) // PROCESSES, 2)
-    processes = min(PROCESSES, max(wanted // runs, 2))
+    runs = max(min(PROCESS_RUNS, context.left // (2 * PROCESSES)), RUNS_A_COPY)
+    deadline = Deadline(context.seconds_for(4 * runs))
     drawn: list[Copies] = []
-    with suppress(CannotCopy, OutOfTime):  # then the others are all that can be told
+    try:
         if sampler.origin is not None and sampler.origin.starts() < processes:
             processes = 2
             deadline = Deadline(deadline.remaining() + processes * sampler.seconds_a_start)
@@ -325,6 +312,10 @@ def _in_other_processes(context: Context, items: Sequence[Input]) -> list[Copies
             drawn.append(sampler.forked(sampler.origin, keyed, runs, deadline))
             if any(map(all_raised, drawn[-1])):
                 return []
+    except CannotCopy:  # then the others are all that can be told
+        pass
+    except OutOfTime:
+        note_few(context, len(drawn), processes, "processes")
     return drawn
 
 

@@ -28,13 +28,14 @@ from pytest_dp.running.streams import claim_seed
 MAX_REPLAYS = 2_048
 """Runs beside the samples that an audit may take, at most. More take longer; fewer: losses are not
 known."""
-MIN_CONFIRMING = 16
-"""Runs that confirm a violation, at least. More take longer; fewer confirm nothing."""
-MAX_CONFIRMING = 512
-"""Runs that confirm a violation, at most. More take longer; fewer: small violations are not
-confirmed."""
-MAX_SHOWN = 1_000_000
-"""Runs that show a violation. More take longer; fewer: bounds are wider."""
+CONFIRMING_RUNS = 512
+"""Runs for which time is kept to confirm a violation. More: less is shown of violations of slow
+mechanisms; fewer: these are not confirmed."""
+SHOWN_RUNS = 20_000
+"""Runs that show a violation that was soon found. More take longer; fewer: bounds are wider."""
+TIMES_SHOWN = 4
+"""How many times as many runs show a violation as refuted the claim, where these are more. More
+take longer; fewer: bounds on small violations are wider."""
 OVERTIME = 0.05
 """Share of the time by which an audit may take longer to conclude. Larger: it ends later; smaller:
 nothing is concluded."""
@@ -42,22 +43,19 @@ RESERVE = 0.1
 """Share of the samples that is kept for counting the strongest attack, and for copies. Larger:
 bets get fewer; smaller: bounds are wider."""
 CONFIRMING_TIME = 0.5
-"""Share of the time that is left in which a violation is confirmed. Larger: less is shown of it;
-smaller: it is not confirmed."""
+"""Share of the time that is left which is kept to confirm a violation, at most. Larger: less is
+shown of it; smaller: it is not confirmed."""
 SHOWN_SECONDS = 5.0
-"""Seconds for what is shown of a violation that was soon found. More: a red build waits; fewer:
-bounds are wider."""
+"""Seconds after which what is shown of a violation that was soon found is cut off. More: a red
+build waits; fewer: bounds on violations of slow mechanisms are wider."""
 SHOWN_SHARE = 0.2
-"""Share of the runs, or of the time spent, for what is shown of a violation. Larger: a red build
-waits; smaller: bounds are wider."""
+"""The same as a share of the time spent, where that is more."""
+MIN_SECONDS = 0.25
+"""Seconds of each step that confirms a violation, in any case. More: audits end later; fewer: quick
+mechanisms are not confirmed where time is up."""
 
 MAX_SHOWN_INPUT = 120
 """Characters of an input in the description of a pair. Longer ones hide how D and D' differ."""
-
-
-PLANNED_SHARE = 0.5
-"""Share of the time for which runs are planned: on a busy machine they take longer. A larger one
-cuts audits off; a smaller one leaves time unused."""
 
 
 class Context:
@@ -95,7 +93,7 @@ class Context:
         self.screened = Screened()
         self.broken: Pair | None = None
         self.told: Deadline | None = None
-        self.shown_runs = MAX_SHOWN
+        self.shown_runs = SHOWN_RUNS
 
     def count_from(self, watch: clocks.Stopwatch) -> None:
         """Count the effort of the audit from when a stopwatch was started."""
@@ -135,41 +133,28 @@ class Context:
         """Samples that are set aside to confirm a violation."""
         return min(RESERVE * self.max_samples, MAX_REPLAYS)
 
-    def affordable(self) -> float:
-        """Runs that fit into the time that is left, with a margin."""
-        cost = self.sampler.seconds_a_run or 0.0
-        left = self.deadline.remaining()
-        return math.inf if cost == 0 else PLANNED_SHARE * max(left, 0) / cost
-
     def plan(self, runs: float, *, paired: bool = False) -> PlannedTest:
         """Return a test of the claim with so many samples, which may be counted in pairs."""
         return PlannedTest(self.guarantee, runs, self.alpha, paired)
 
     def refuted(self) -> None:
-        """Plan to tell soon of a claim that is refuted: by a share of the runs that refuted it.
-
-        Or by as many as take a few seconds, if these are more. As much time is allowed.
-        """
+        """Plan how a refuted claim is told: by how many runs, and when these are cut off."""
         spent, left = self._end.spent(), self.to_conclude()
-        soon = self.runs_within(SHOWN_SECONDS, MAX_SHOWN)
-        self.shown_runs = max(soon, int(SHOWN_SHARE * self.sampler.runs))
+        self.shown_runs = max(SHOWN_RUNS, TIMES_SHOWN * self.sampler.runs)
         self.told = Deadline(min(max(SHOWN_SECONDS, SHOWN_SHARE * spent), left))
-        self.deadline = Deadline(left - self.seconds_to_confirm(left))
-
-    def seconds_to_confirm(self, left: float) -> float:
-        """Of the seconds `left`, those that copies which start afresh may take."""
         cost = self.sampler.seconds_a_run or 0.0
-        fewest, most = MIN_CONFIRMING * cost, MAX_CONFIRMING * cost
-        return min(most, max(fewest, CONFIRMING_TIME * left))
+        self.deadline = Deadline(left - min(CONFIRMING_RUNS * cost, CONFIRMING_TIME * left))
 
     def to_tell(self) -> float:
         """Seconds left for what is worth no longer wait than planned for a violation's report."""
         return self.to_conclude() if self.told is None else self.told.remaining()
 
-    @property
-    def planned_to_tell(self) -> float:
-        """Seconds in which a violation is reported, however many of them are left."""
-        return self.to_conclude() if self.told is None else self.told.allowed
+    def seconds_for(self, runs: int) -> float:
+        """Return after how many seconds a step that confirms a violation is cut off.
+
+        Those that are left to tell of it, or those of so many `runs` if they take longer.
+        """
+        return max(self.to_tell(), runs * (self.sampler.seconds_a_run or 0.0), MIN_SECONDS)
 
     def to_conclude(self) -> float:
         """Seconds left to show a verdict that is known already."""
@@ -184,34 +169,6 @@ class Context:
     def before_the_limit(self) -> float:
         """Seconds left of max_seconds, however much of them the verdict took."""
         return float(self.settings.max_seconds - self._end.spent())
-
-    def runs_within(self, seconds: float, wanted: int) -> int:
-        """`wanted` runs, or about as many as take so long in one process.
-
-        By powers of two: small differences in speed should not change what is done.
-        """
-        cost = self.sampler.seconds_a_run or 0.0
-        if cost * wanted <= seconds:
-            return wanted
-        return int(2 ** math.floor(math.log2(max(seconds / cost, 1))))
-
-    def limit_to_time(self) -> None:
-        """Plan for fewer samples if the mechanism is too slow for all of them.
-
-        By powers of two, and by the quickest run so far: neither small differences in speed nor the
-        first calls, which are slow, should change what is done.
-        """
-        quickest = self.sampler.quickest_run
-        left = PLANNED_SHARE * max(self.deadline.remaining(), 0)
-        affordable = self.sampler.runs + (left / quickest if quickest else math.inf)
-        if affordable < self.max_samples:
-            planned = 2 ** math.floor(math.log2(max(affordable, 2)))
-            self.max_samples = min(self.max_samples, planned)
-            self.sampler.note(
-                f"a run takes {self.a_run}: planned for "
-                f"{self.max_samples:,} samples to stay within "
-                f"max_seconds={self.settings.max_seconds:g}"
-            )
 
     def agreeing(self, p_value: float, violated: bool) -> float:
         """A p-value that rounding does not make disagree with the verdict of the same test."""

@@ -9,16 +9,12 @@ share of alpha that is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.moving import movement_sentence
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Ints
@@ -26,26 +22,38 @@ from pytest_dp.betting.bars import Bars, bars_of
 from pytest_dp.betting.expected_bounds import first_share
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.tally import Hits, Tally
-from pytest_dp.counterexample import diagnose
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.results.pictures import Histogram
-from pytest_dp.results.result import Counterexample
-from pytest_dp.running.deadline import OutOfTime, within
+from pytest_dp.running.deadline import Deadline, OutOfTime, within
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import Draw
 from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
-from pytest_dp.statistics.counts import NO_COUNTS, Counts
+from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.proofs import SHARP, Bound, Proof
 
-MAX_BATCH = 500_000
-"""Pairs of outputs that are drawn at a time. More take memory; fewer take longer."""
 PAIRED_SHARE = 0.98
 """Share of alpha for counts in pairs; what is left is for counting again without them."""
 SHOWN_OUTPUTS = 8_000
 """Outputs by which a violation is shown. More would not change the picture; fewer: bounds are
 wider."""
+MIN_SHOWN_RUNS = 48
+"""Held-out runs that show a violation, however slow they are. With fewer, counts say nothing; with
+more, a red build keeps its readers waiting."""
+GROWTH = 4
+"""Growth of the held-out runs until the next time at which they could end. Larger: fewer are used
+where time is up; smaller: the share of alpha of each is less."""
+SECONDS_OF_FEW = 2.0
+"""Seconds in which runs are counted although those to tell of a violation are over. More: a red
+build keeps its readers waiting; fewer: counts of a busy machine show less."""
+SHARE_OF_FEW = 0.02
+"""Share of alpha for counts that time has ended. Larger: all counts show less; smaller: those that
+were cut off show less."""
+CUT_OFF = (
+    "the seconds in which a violation is told were over before all was counted: this machine is "
+    "slow, or busy; run it again to see more"
+)
 LEAST_EVENT_RUNS = 100
 """Runs of an event, or its complement, that have to be expected where shares are uneven. More:
 fewer events are shown; fewer: bounds are chance."""
@@ -80,65 +88,132 @@ def count(
     total: int,
     *,
     even: bool = False,
+    refuted: bool = False,
     drawn: bool = True,
-    batch: int = 0,
 ) -> Tested | None:
     """Count in `total` held-out samples; None if there is not one for each input.
 
     More are drawn on the input that needs more, unless they are to be `even`. `drawn` is whether a
-    picture may be drawn of them. Each `batch` of the same audit has samples of its own.
+    picture may be drawn of them. Of a claim that is `refuted`, a few are counted first, then ever
+    more: where time ends this, what was counted has a small share of alpha, and a note says so.
+    Raises OutOfTime where there is no time for these few.
     """
-    if not witness.coupled:
-        return _count_apart(context, pool, witness, total, even=even, drawn=drawn, batch=batch)
-    before = context.sampler.runs
-    try:
-        return _count_pairs(context, pool, witness, total // 2, drawn=drawn)
-    except CannotCouple as reason:
-        context.sampler.note(f"counted again without shared random numbers, as {reason}")
-        left = total - (context.sampler.runs - before)
-        tested = _count_apart(context, pool, witness, left, even=even, drawn=drawn)
-        return None if tested is None else replace(tested, share=1 - PAIRED_SHARE)
-
-
-def _count_pairs(
-    context: Context, pool: Pool, witness: Witness, pairs: int, *, drawn: bool
-) -> Tested | None:
-    """Count in so many pairs of outputs, each drawn with the same random numbers."""
-    sides = witness.sides
-    draws_of = partial(_paired_draws, pool, sides)
-    allowed, pairs = 2 * pairs, int((1 - RESERVED_FOR_RERUNS) * pairs)
-    while pairs > 0:
-        cost = sum(context.sampler.cost_of(draw) for draw, _ in draws_of(pairs))
-        if cost <= allowed:
-            break
-        pairs = min(pairs - 1, int(pairs * allowed / cost))
-    if pairs < 1:
-        return None
+    runs = _runs_apart(context, witness, total, even=even)
     tally = _tally(context, witness, drawn=drawn)
-    both = 0
+    if witness.coupled:
+        before, pairs = context.sampler.runs, _pairs_within(context, pool, witness, total // 2)
+        try:
+            return _count(context, pool, witness, tally, (pairs, pairs), refuted=refuted)
+        except CannotCouple as reason:
+            context.sampler.note(f"counted again without shared random numbers, as {reason}")
+            left = total - (context.sampler.runs - before)
+            runs = _runs_apart(context, witness, left, even=even)
+        witness = replace(witness, coupled=False)
+        tested = _count(context, pool, witness, tally, runs, refuted=refuted)
+        return tested and replace(tested, share=(1 - PAIRED_SHARE) * tested.share)
+    return _count(context, pool, witness, tally, runs, refuted=refuted)
+
+
+def _runs_apart(context: Context, witness: Witness, total: int, *, even: bool) -> tuple[int, int]:
+    """Return how many of some independent samples are drawn on either input."""
+    share = 0.5
+    if not even:
+        chances = np.array(witness.p1), np.array(witness.p2)
+        share = float(first_share(*chances, context.guarantee))
+    if abs(share - 0.5) <= 0.1 or min(share, 1 - share) * total <= LEAST_EVENT_RUNS:
+        return total // 2, total // 2
+    return int(total * share), total - int(total * share)
+
+
+def _pairs_within(context: Context, pool: Pool, witness: Witness, most: int) -> int:
+    """Return how many pairs of outputs take `most` pairs of runs, with those that check them."""
+    pairs = int((1 - RESERVED_FOR_RERUNS) * most)
+    while pairs > 0:
+        draws = _draws(pool, witness, (pairs, pairs), 0)
+        cost = sum(context.sampler.cost_of(draw) for draw in draws)
+        if cost <= 2 * most:
+            break
+        pairs = min(pairs - 1, int(pairs * 2 * most / cost))
+    return pairs
+
+
+def _count(
+    context: Context,
+    pool: Pool,
+    witness: Witness,
+    tally: Tally,
+    runs: tuple[int, int],
+    *,
+    refuted: bool,
+) -> Tested | None:
+    """Count in so many samples of either input: pairs, where these share their random numbers."""
+    if min(runs) < 1:
+        return None
+    ends, both = _ends(runs) if refuted else [runs], 0
     groups: tuple[list[Ints], list[Ints]] = ([], [])
-    for draws in draws_of(pairs):
-        parts = context.sampler.measure(draws, Hits(tally), context.deadline)
-        hits1, hits2 = (np.concatenate([hits for _, hits in part], axis=1) for part in parts)
-        both += int((hits1 & hits2)[0].sum())
-        for group, part in zip(groups, parts, strict=True):
-            group += [counts for counts, _ in part]
+    drawn, share = (0, 0), (1 - SHARE_OF_FEW if len(ends) > 1 else 1.0)
+    cost, few = context.sampler.seconds_a_run or 0.0, Deadline(SECONDS_OF_FEW)
+    for number, end in enumerate(ends):
+        sizes = end[0] - drawn[0], end[1] - drawn[1]
+        drawn, counted = end, None
+        deadline = context.deadline
+        if number:
+            told = context.told or context.deadline
+            deadline = max(told, few, key=Deadline.remaining)
+        if not number or sum(sizes) * cost <= deadline.remaining():
+            draws = _draws(pool, witness, sizes, number)
+            try:
+                counted = _count_batch(context, draws, tally, deadline, coupled=witness.coupled)
+            except OutOfTime as out:
+                if not number or out.stack:
+                    raise
+        if counted is None:
+            context.sampler.note(CUT_OFF)
+            share = SHARE_OF_FEW / (len(ends) - 1)
+            break
+        both += counted[1]
+        for group, part in zip(groups, counted[0], strict=True):
+            group += part
     sums = [np.sum(group, axis=0) for group in groups]
     return Tested(
-        _counted(context, witness, sums, both),
+        _counted(context, witness, sums, both if witness.coupled else None),
         _varying_shares([np.array(group) for group in groups]),
-        PAIRED_SHARE,
+        share * (PAIRED_SHARE if witness.coupled else 1.0),
         tally.histogram(*sums),
     )
 
 
-def _paired_draws(pool: Pool, sides: tuple[int, int], pairs: int) -> list[list[Draw]]:
-    """Both inputs' draws of each batch of so many pairs in all."""
-    batches = []
-    for batch, start in enumerate(range(0, pairs, MAX_BATCH)):
-        key, size = (Purpose.PAIRED_TEST, *sides, batch), min(MAX_BATCH, pairs - start)
-        batches.append([Draw(pool.inputs[i], size, key, shared=True) for i in sides])
-    return batches
+def _count_batch(
+    context: Context, draws: list[Draw], tally: Tally, deadline: Deadline, *, coupled: bool
+) -> tuple[list[list[Ints]], int]:
+    """Return the counts of some draws on either input, and of pairs with both outputs in."""
+    if not coupled:
+        return context.sampler.measure(draws, tally, deadline), 0
+    parts = context.sampler.measure(draws, Hits(tally), deadline)
+    hits1, hits2 = (np.concatenate([hits for _, hits in part], axis=1) for part in parts)
+    return [[counts for counts, _ in part] for part in parts], int((hits1 & hits2)[0].sum())
+
+
+def _ends(runs: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return after how many samples of either input the counts could end: a few, and ever more."""
+    share, ends = MIN_SHOWN_RUNS / sum(runs), []
+    while share < 1:
+        ends.append((int(share * runs[0]), int(share * runs[1])))
+        share *= GROWTH
+    return [*(end for end in ends if min(end) > 0), runs]
+
+
+def _draws(pool: Pool, witness: Witness, sizes: tuple[int, int], number: int) -> list[Draw]:
+    """Return the draws of a batch of samples on either input."""
+    purpose = Purpose.PAIRED_TEST if witness.coupled else Purpose.TEST
+    keys: list[tuple[int, ...]] = [(purpose, *witness.sides, number)] * 2
+    if not witness.coupled:
+        batch = (number,) * (number > 0)
+        keys = [(purpose, i, side, *batch) for side, i in enumerate(witness.sides)]
+    return [
+        Draw(pool.inputs[i], size, key, shared=witness.coupled)
+        for i, size, key in zip(witness.sides, sizes, keys, strict=True)
+    ]
 
 
 def _tally(context: Context, witness: Witness, *, drawn: bool) -> Tally:
@@ -167,36 +242,6 @@ def _counted(
     return Counts(c1, int(sums[0][0]), c2, int(sums[1][0]), both)
 
 
-def _count_apart(
-    context: Context,
-    pool: Pool,
-    witness: Witness,
-    total: int,
-    *,
-    even: bool,
-    drawn: bool,
-    batch: int = 0,
-) -> Tested | None:
-    """Count in independent samples, more of them on the input that needs more."""
-    share, chances = 0.5, (np.array(witness.p1), np.array(witness.p2))
-    if not even:
-        share = float(first_share(*chances, context.guarantee))
-    uneven = abs(share - 0.5) > 0.1 and min(share, 1 - share) * total > LEAST_EVENT_RUNS
-    n1 = int(total * share) if uneven else total // 2
-    runs = n1, total - n1 if uneven else n1
-    if n1 < 1:
-        return None
-    draws = [
-        Draw(pool.inputs[i], size, (Purpose.TEST, i, side, *((batch,) if batch else ())))
-        for side, (i, size) in enumerate(zip(witness.sides, runs, strict=True))
-    ]
-    tally = _tally(context, witness, drawn=drawn)
-    groups = [np.array(g) for g in context.sampler.measure(draws, tally, context.deadline)]
-    sums = [group.sum(axis=0) for group in groups]
-    counted = _counted(context, witness, sums)
-    return Tested(counted, _varying_shares(groups), bars=tally.histogram(*sums))
-
-
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     """Shares of runs that were in one of the events, if they vary beyond chance; else empty."""
     for group in groups:
@@ -216,52 +261,3 @@ def check_independent(context: Context, witness: Witness, tested: Tested) -> Non
 def bound_of(context: Context, tested: Tested, proof: Proof = SHARP) -> Bound:
     """Return the bound by the counts, with confidence 1 - alpha."""
     return proof.bound(tested.counts, context.guarantee, tested.share * context.alpha)
-
-
-def described(bound: Bound, witness: Witness) -> str:
-    """The event with its counts."""
-    c1, n1, c2, n2 = bound.counts.four
-    loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
-    return f"{witness.event}: {c1:,} of {n1:,} against {c2:,} of {n2:,}, {loss}"
-
-
-def counterexample(
-    context: Context,
-    pool: Pool,
-    witness: Witness,
-    bound: Bound | None,
-    seen: Callable[[Any], Counts] | None = None,
-) -> Counterexample:
-    """The counterexample that the counts give.
-
-    `bound` is None where no effort was left for held-out runs. `seen` tells how often an event came
-    among the outputs that were bet on.
-    """
-    if bound is None:
-        bound = Bound(NO_COUNTS, context.guarantee, context.alpha)
-    event: Any = witness.event
-    counts, is_learned = bound.counts, isinstance(event, Attack)
-    before = None if seen is None else seen(event)
-    searched = [pool.last[i] for i in witness.sides]
-    readable = None if is_learned else event
-    known = counts
-    if before is not None and not counts.c2 and (before.c2 or not counts.c1):
-        known = before  # a few held-out runs are no reason to say "never"
-    about: tuple[str, ...] = ()
-    if all(known.runs):
-        about = diagnose(readable, known.hits, known.runs, context.guarantee, searched)
-    moves = "" if witness.pair.beyond else movement_sentence(context.screened, context.guarantee)
-    return Counterexample(
-        d1=witness.pair.d1,
-        d2=witness.pair.d2,
-        event=event,
-        **bound.counterexample_fields(),
-        difference=witness.pair.difference,
-        params=witness.pair.params,
-        diagnosis=(*about, *([moves] if moves else [])),
-        attack=event if is_learned else None,
-        examples=witness.examples,
-        both=counts.both,
-        bet_counts=None if before is None else before.hits,
-        bet_runs=None if before is None else before.runs,
-    )

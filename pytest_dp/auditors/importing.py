@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.independence import examples_of, told_apart
-from pytest_dp.auditors.starting_afresh import by_chance, keep_answers, seconds_left
+from pytest_dp.auditors.starting_afresh import LEAST_RUNS, by_chance, keep_answers
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.outputs.table import tabulate
@@ -20,7 +20,7 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 
-MAX_RUNS = 512
+RUNS = 128
 """Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
 each run, more take longer."""
 
@@ -35,10 +35,9 @@ def drawn_at_the_import(context: Context, items: Sequence[Input], event: Any) ->
     sampler = context.sampler
     if sampler.anew is None or not sampler.reads_data or sampler.seconds_a_start:
         return ""  # where a start takes seconds, each was an import
-    runs = max(context.runs_within(context.planned_to_tell / 8, MAX_RUNS), 2)
     drawn: list[list[Outputs]] = []
-    with suppress(CannotCopy, OutOfTime):
-        for outputs in _imported_anew(context, items, runs):
+    with suppress(CannotCopy):
+        for outputs in _imported_anew(context, items):
             if not drawn and _is_replayed(context, items, outputs):
                 return ""
             drawn.append(outputs)
@@ -54,15 +53,20 @@ def drawn_at_the_import(context: Context, items: Sequence[Input], event: Any) ->
     return ""
 
 
-def _imported_anew(context: Context, items: Sequence[Input], runs: int) -> Iterator[list[Outputs]]:
+def _imported_anew(context: Context, items: Sequence[Input]) -> Iterator[list[Outputs]]:
     """Yield outputs on all inputs of each of some interpreters that imported the mechanism."""
     sampler = context.sampler
     assert sampler.anew is not None
-    deadline = Deadline(seconds_left(context))
+    deadline = Deadline(max(context.to_conclude(), context.seconds_for(LEAST_RUNS)))
     used = int(sampler.forks and sampler.origin is sampler.anew)  # the first was asked before
     for number in sampler.anew.each(used):
         keyed = list(zip(items, _keys(number - used, len(items)), strict=True))
-        yield sampler.forked(sampler.anew, keyed, runs, deadline, seeds_all=True)
+        try:
+            outputs = sampler.forked(sampler.anew, keyed, RUNS, deadline, seeds_all=True)
+        except OutOfTime:
+            sampler.note("time was up when the module was imported anew to confirm the violation")
+            return
+        yield outputs
 
 
 def _keys(number: int, inputs: int) -> list[tuple[int, ...]]:
@@ -72,7 +76,7 @@ def _keys(number: int, inputs: int) -> list[tuple[int, ...]]:
 
 def _is_replayed(context: Context, items: Sequence[Input], both: list[Outputs]) -> bool:
     """Return whether the mechanism gave the same outputs here, with the same random numbers."""
-    deadline = Deadline(seconds_left(context))
+    deadline = Deadline(context.seconds_for(LEAST_RUNS))
     for item, key, outputs in zip(items, _keys(0, len(items)), both, strict=True):
         here = context.sampler.afresh(item, len(outputs), key, deadline)
         if not all(map(same, here, outputs)):

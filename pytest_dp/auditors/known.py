@@ -44,9 +44,6 @@ ROUNDING = 1e-9
 ENUMERATING_TIME = 0.1
 """Share of the time in which outcomes are enumerated. Larger: bets have less; smaller: losses of
 slow mechanisms are not known."""
-CHECKING_TIME = 0.025
-"""Share of the time in which real runs are held against a loss. Larger: bets have less; smaller:
-slow mechanisms are not checked."""
 FIRST_PAIRS_TIME = 0.05
 """Share of the time in which losses are looked for before all bets. Larger: bets have less;
 smaller: slow mechanisms bet first."""
@@ -368,12 +365,14 @@ def _real_outputs(context: Context, pool: Pool, state: PairState) -> tuple[Outpu
     """Outputs of real runs on both inputs: those that are kept, or new ones if they are too few."""
     if state.outputs.kept >= KEPT_RUNS:
         return state.outputs.sides()
-    seconds = (CHECKING_TIME) * context.settings.max_seconds
-    if min(context.to_test, context.runs_within(seconds, CHECKED_RUNS)) < CHECKED_RUNS:
+    if context.to_test < CHECKED_RUNS:
         raise CannotInstrument(TOO_FEW)
     draws = [
         Draw(pool.inputs[i], KEPT_RUNS, (Purpose.ANALYSED, state.number, side))
         for side, i in enumerate((state.input1, state.input2))
     ]
-    on_d, on_d2 = context.sampler.draw(draws, context.deadline)
+    try:
+        on_d, on_d2 = context.sampler.draw(draws, context.told or context.deadline)
+    except OutOfTime:
+        raise CannotInstrument(TOO_SLOW) from None
     return on_d, on_d2

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.strongest import CUT_OFF, length_of
+from pytest_dp.auditors.held_out import CUT_OFF
+from pytest_dp.auditors.strongest import length_of
 from pytest_dp.basics.reprs import plural
 from pytest_dp.report import numbers
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,21 +19,22 @@ import numpy as np
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.basics.arrays import Bools, Ints
-from pytest_dp.betting.binning import (
-    Binning,
-    joint_counts,
-)
-from pytest_dp.betting.models import quantities
+from pytest_dp.betting.binning import Binning, Reader, joint_counts
+from pytest_dp.betting.models import Posterior, check_by_itself, fit, quantities
 from pytest_dp.betting.pair_queue import PairStatus
 from pytest_dp.outputs.feature import Feature, leaf
-from pytest_dp.outputs.features import user_features
+from pytest_dp.outputs.features import affordable, user_features
 from pytest_dp.outputs.place_choice import choose
-from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.targeted import Targeted
+from pytest_dp.outputs.table import Table, concatenate
+from pytest_dp.outputs.targeted import Targeted, target_of
 from pytest_dp.privacy import Guarantee
+from pytest_dp.running.deadline import Deadline, within
 from pytest_dp.running.sampler import Draw
 from pytest_dp.statistics.ledger import Record, suspicion
 
+OUTPUTS_PER_FEATURE = 250
+"""Outputs for each feature that a model may learn from. With fewer it learns noise by heart; with
+more it misses features."""
 MAX_PLACES = 256
 """Places of an output that are features. More learn noise by heart; fewer miss what tells inputs
 apart."""
@@ -94,3 +96,62 @@ def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[I
 def edge(record: Record, guarantee: Guarantee) -> float:
     """The edge that a pair has shown, in standard deviations of a payoff."""
     return suspicion(record, guarantee) / math.sqrt(max(record.pairs, 1))
+
+
+def draw_batch(
+    context: Context,
+    pool: Pool,
+    state: PairState,
+    size: int,
+    purpose: int,
+    max_kept: int,
+    deadline: Deadline,
+) -> list[Ints]:
+    """Draw `size` outputs on both inputs of a pair; return their counts through its binnings.
+
+    They are kept as long as the pair has at most `max_kept` of them, and there is room.
+    """
+    outputs = state.outputs
+    if outputs.extract is None and not outputs.has_room(size):
+        within(deadline.remaining(), partial(make_room, context, state))
+    keep = outputs.pairs + size <= max_kept and outputs.has_room(size)
+    draws = state.draws(pool, size, purpose, state.batches)
+    state.batches += 1
+    reader = Reader(state.binnings, keep, outputs.extract)
+    parts = context.sampler.measure(draws, reader, deadline)
+    state.drawn += size
+    if keep:
+        batch1, batch2 = (
+            concatenate([table for _, table in part if table is not None]) for part in parts
+        )
+        outputs.add(batch1, batch2, coupled=state.coupled)
+        pool.see(state.input1, batch1)
+        pool.see(state.input2, batch2)
+    return joints_of(parts, state.binnings)
+
+
+def look_for_target(context: Context, state: PairState) -> None:
+    """Find which record outputs may show, unless the user's function says what to look at."""
+    if context.settings.features is None:
+        inputs = state.pair.inputs
+        state.target = target_of(*inputs, state.outputs.examples().raw, context.seed)
+
+
+def outputs_to_learn(context: Context, state: PairState) -> tuple[Table, Bools, list[Feature]]:
+    """Return the outputs on a pair, which of them are on D, and features that a model may use."""
+    table, on_d = state.outputs.table()
+    about = quantities_of(context, state, table, on_d, state.outputs.coupled)
+    return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
+
+
+def fit_chosen(context: Context, table: Table, on_d: Bools, about: list[Feature]) -> Posterior:
+    """Fit the model that the method names, or the user's own."""
+    return fit(context.method.classifier, table, on_d, about, context.seed)
+
+
+def check_users_parts(
+    context: Context, state: PairState, model: Posterior, about: list[Feature]
+) -> None:
+    """Raise ClaimError if the user's classifier or features make an event of several outputs."""
+    if context.method.classifier is not None or context.settings.features is not None:
+        check_by_itself(model, about, state.outputs.examples())

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.result import AuditResult
 from pytest_dp.basics.arrays import Bools, Outputs, join_outputs
 from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.betting.scores import Attack
@@ -29,17 +28,24 @@ from pytest_dp.running.sharing import surprise
 from pytest_dp.running.subject import Subject
 from pytest_dp.statistics.assumptions import NOT_IID
 
-LEAST_RUNS = 16
+LEAST_RUNS = 64
 """Runs for which there is time in any case. More: audits end later; fewer: violations of slow
 mechanisms are not confirmed."""
-MIN_RUNS = 256
-"""Runs on copies, at least, if there is room. More take longer; fewer: small violations are not
-confirmed."""
-MAX_RUNS = 8_192
-"""Runs on copies, at most. More take longer; fewer: small violations are not confirmed."""
+COPIED_RUNS = 128
+"""Runs of copies on either input, if so many are left. More take longer; fewer miss what differs
+between copies by little."""
+RUNS_A_COPY = 4
+"""Runs of each copy. More see what repeats late; fewer make copies, which take time."""
+MIN_COPIED = 32
+"""Runs of copies on either input, if half of those that are left are as many. More: small efforts
+are exceeded; fewer: chance explains what copies repeat."""
 MIN_COPIES = 8
 """Copies, and runs of a copy, that show what repeats, at least. Fewer: chance repeats as well;
 more take longer."""
+LEAST_COPIES = 2
+"""The same where copies give no answer again and again, and time is up."""
+SURE_STARTS = 64
+"""Starts of copies, at most. More take longer; fewer miss what differs between starts."""
 MAX_APART = 64
 """Runs of each of two inputs that start apart, where processes draw alike. More take longer; fewer
 show less."""
@@ -48,27 +54,11 @@ MAX_PLACES = 32
 MAX_NUMBERS = 1_000_000
 """Numbers of the outputs that are kept. More take memory; fewer: long outputs are compared by
 fewer copies."""
-LEAST_SECONDS = 0.1
-"""Seconds for violations whose outputs are all the same. Fewer: nothing is confirmed where time is
-up."""
-MIN_SECONDS = 0.25
-"""Seconds for runs that start afresh, in any case. More: audits end later; fewer: violations are
-not confirmed."""
-COPIES_SHARE = 0.25
-"""Share of the samples that are left for copies. Larger: bounds are wider; smaller: small
-violations are not confirmed."""
-
-FEWEST_RUNS = 512
-"""Runs on either input of some processes, where there is time. Fewer miss a pool of some hundred
-noises, of which few are drawn twice; more take longer, and exceed `max_samples`."""
+FORKED_RUNS = 512
+"""Runs on either input of processes that start afresh. Fewer miss a pool of some hundred noises, of
+which few are drawn twice; more take longer, and exceed `max_samples`."""
 Copies = list[Outputs]
 """Outputs of copies, as many of each."""
-
-
-def seconds_left(context: Context) -> float:
-    """Seconds for runs that start afresh: a few of them in any case."""
-    a_few = LEAST_RUNS * (context.sampler.seconds_a_run or 0.0)
-    return max(context.to_conclude(), a_few, MIN_SECONDS)
 
 
 def coins_enough(context: Context) -> int:
@@ -110,36 +100,31 @@ def _all_afresh(
     ]
 
 
-def runs_wanted(context: Context, result: AuditResult) -> int:
-    """Runs on each input: a cache shows in about as many as it took to look like a leak."""
-    left = context.left
-    # a third for processes that are forked
-    allowed = min(max(COPIES_SHARE * left, context.to_confirm / 3), left / 3)
-    wanted = min(max(result.bet_samples or MAX_RUNS, MIN_RUNS), MAX_RUNS, allowed)
-    seconds = context.seconds_to_confirm(context.planned_to_tell) / 4  # half of it for either input
-    if context.sampler.forks:  # a few runs too many are better than red for answers that are kept
-        wanted, seconds = max(wanted, FEWEST_RUNS), max(seconds, LEAST_SECONDS)
-    return max(context.runs_within(seconds, int(wanted)), MIN_COPIES)
+def _planned(context: Context) -> tuple[int, int]:
+    """Return how many copies are run on each input, and how often each."""
+    sampler, left, starts = context.sampler, context.left, SURE_STARTS
+    runs = max(min(COPIED_RUNS, left // 3), min(MIN_COPIED, left // 2), MIN_COPIES)
+    if sampler.forks:  # a few runs too many are better than red for answers that are kept
+        starts, runs = sampler.origin.starts() if sampler.origin else starts, FORKED_RUNS
+        if sampler.seconds_a_start:  # there is one round of starts
+            runs = max(runs, min(starts * MIN_COPIED, left // 2))
+    copies = min(starts, max(runs // RUNS_A_COPY, 4))
+    return copies, max(runs // copies, 2)
 
 
 def copied_outputs(
-    context: Context,
-    items: Sequence[Input],
-    event: Any,
-    wanted: tuple[int, int],
-    deadline: Deadline,
+    context: Context, items: Sequence[Input], event: Any, deadline: Deadline
 ) -> list[Copies]:
-    """Outputs of copies on both inputs, which take turns: so many runs, of so many starts at most.
+    """Return outputs of copies on both inputs, which take turns.
 
     Where starts are few, more are made as long as all tell the same, as coins that each has thrown
-    once may do. Raises CannotCopy if there are no copies, and OutOfTime if time is up before there
-    are enough.
+    once may do. Where time ends it, a note says so. Raises CannotCopy if there are no copies, and
+    OutOfTime if time is up before there are enough.
     """
     sampler = context.sampler
-    copies = min(wanted[1], max(wanted[0] // 4, 4))
-    runs = max(wanted[0] // copies, 2)
+    copies, runs = _planned(context)
     outputs: list[Copies] = [[] for _ in items]
-    enough = coins_enough(context)
+    enough, soon = coins_enough(context), Deadline(context.seconds_for(LEAST_COPIES * 2 * runs))
     while len(outputs[0]) < copies or (
         sampler.seconds_a_start
         and len(outputs[0]) < enough
@@ -151,16 +136,23 @@ def copied_outputs(
             and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MAX_NUMBERS
         ):
             break
+        is_late = soon.remaining() <= 0 and not sampler.seconds_a_start
+        if (
+            is_late
+            and number >= LEAST_COPIES
+            and (number >= MIN_COPIES or not any(keep_answers(o) or by_chance(o) for o in outputs))
+        ):
+            note_few(context, number, copies)
+            break
         try:
             drawn = _all_afresh(context, items, runs, number, deadline)
         except OutOfTime:
-            if sampler.seconds_a_start:
+            if sampler.seconds_a_start or number < 2:
                 raise
+            note_few(context, number, copies)
             break
         for of_item, output in zip(outputs, drawn, strict=True):
             of_item.append(output)
-    if len(outputs[0]) < 2:
-        raise OutOfTime
     for side, of_item in enumerate(outputs):
         if sampler.forks and not sampler.seconds_a_start and _draw_alike(of_item):
             longer = max(min(len(of_item) * runs // MIN_COPIES, MAX_APART), 2)
@@ -169,6 +161,11 @@ def copied_outputs(
         elif len(of_item) < min(MIN_COPIES, copies) and keep_answers(of_item):  # too few to tell
             raise OutOfTime
     return outputs
+
+
+def note_few(context: Context, done: int, planned: int, what: str = "copies") -> None:
+    """Note that time has ended a step that confirms a violation."""
+    context.sampler.note(f"time was up when {done} of {planned} {what} had confirmed the violation")
 
 
 def keep_answers(outputs: Copies) -> bool:

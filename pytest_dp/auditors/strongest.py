@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
+from pytest_dp.auditors.held_out import MIN_SHOWN_RUNS, SHOWN_OUTPUTS
 from pytest_dp.auditors.pair_state import PairState, joints_of
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import (
@@ -38,7 +38,7 @@ from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.threshold import best_cut, cuts_at
 from pytest_dp.privacy import HockeyStick, Renyi
 from pytest_dp.results.result import Distance
-from pytest_dp.running.deadline import OutOfTime, within
+from pytest_dp.running.deadline import Deadline, OutOfTime, within
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.divergence_bets import best_bet
@@ -54,9 +54,6 @@ smaller: bounds show less."""
 MIN_PLANNED = 100
 """Runs that an attack is planned for, at least. More: slow mechanisms show nothing; fewer: chance
 decides."""
-MIN_MOST = 20_000
-"""Runs of an audit that passes that count the strongest attack, if there is room. More take
-longer; fewer: bounds are wider."""
 MIN_COUNTED = 4_000
 """Pairs of outputs in which a divergence is counted, at least. More take longer; fewer: bounds are
 wider."""
@@ -64,19 +61,6 @@ MAX_COUNTED = 50_000
 """Pairs of outputs in which a divergence is counted, at most. More take longer; fewer: bounds are
 wider."""
 
-MIN_SHOWN_RUNS = 48
-"""Held-out runs that show a violation, however slow they are. With fewer, counts say nothing; with
-more, a red build keeps its readers waiting."""
-SECONDS_OF_FEW = 2.0
-"""Seconds in which runs are counted after the planned ones were cut off, beyond these few. More: a
-red build keeps its readers waiting; fewer: counts of a busy machine show less."""
-SHARE_OF_FEW = 0.02
-"""Share of alpha for what is counted where the planned runs were cut off. Larger: the planned ones
-show less; smaller: the few show less."""
-CUT_OFF = (
-    "the seconds in which a violation is told were over before all was counted: this machine is "
-    "slow, or busy; run it again to see more"
-)
 ALIKE = (HockeyStick(0.0, 0.0),)
 """The constraint of inputs that are not told apart at all."""
 
@@ -102,8 +86,7 @@ def strongest(
     attack is returned even without any; otherwise there are `max_runs`, where so many are left.
     """
     if refuted:
-        most = max(MIN_MOST, 10 * 2 * sum(state.drawn for state in states))
-        max_runs = min(max_runs, most, max(context.shown_runs, MIN_SHOWN_RUNS))
+        max_runs = min(max_runs, max(context.shown_runs, MIN_SHOWN_RUNS))
     left = int(min(max_runs, context.to_test))
     if left < 2 and not refuted:
         return None
@@ -119,10 +102,13 @@ def strongest(
         witness = witness_of(state, choice, readable)
     if witness is None:
         return None
-    if refuted:
-        tested = _count_refuted(context, pool, witness, _samples_needed(context, witness, left))
-    else:
-        tested = held_out.count(context, pool, witness, left, drawn=False)
+    total = _samples_needed(context, witness, left) if refuted else left
+    try:
+        tested = held_out.count(context, pool, witness, total, refuted=refuted, drawn=refuted)
+    except OutOfTime:
+        if not refuted:
+            raise
+        tested = None
     if tested is None and not refuted:
         return None
     with contextlib.suppress(OutOfTime):
@@ -131,54 +117,14 @@ def strongest(
     return Strongest(state, witness, tested)
 
 
-def _count_refuted(
-    context: Context, pool: Pool, witness: Witness, total: int
-) -> held_out.Tested | None:
-    """Count in as many held-out samples as were planned; in a few where these take too long.
-
-    None where no time is left even for these.
-    """
-    if total <= MIN_SHOWN_RUNS:
-        with contextlib.suppress(OutOfTime):
-            return held_out.count(context, pool, witness, total)
-        return None
-    planned, context.deadline = context.deadline, context.told or context.deadline
-    try:
-        tested = held_out.count(context, pool, witness, total)
-        return None if tested is None else replace(tested, share=tested.share * (1 - SHARE_OF_FEW))
-    except OutOfTime:
-        pass
-    finally:
-        context.deadline = planned
-    context.sampler.note(CUT_OFF)
-    return _count_few(context, pool, witness, total)
-
-
-def _count_few(
-    context: Context, pool: Pool, witness: Witness, total: int
-) -> held_out.Tested | None:
-    """Count in the fewest held-out samples, then in as many as take seconds, if these are more.
-
-    Return the counts of the last ones that came to an end; None if none did. Each has half of the
-    alpha that is set aside.
-    """
-    few, tested = replace(witness, coupled=False), None
-    for batch, runs in enumerate((MIN_SHOWN_RUNS, context.runs_within(SECONDS_OF_FEW, total)), 1):
-        if batch > 1 and runs <= 2 * MIN_SHOWN_RUNS:
-            break
-        with contextlib.suppress(OutOfTime):
-            counted = held_out.count(context, pool, few, runs, batch=batch)
-            tested = tested if counted is None else replace(counted, share=SHARE_OF_FEW / 2)
-    return tested
-
-
 def read_in_time(context: Context, state: PairState, plan: PlannedTest) -> Read | None:
     """Return a readable event; None if there is none, or if it takes too long to find."""
     table, on_d = within(context.deadline.remaining(), state.outputs.table)
     looking = partial(read, context, state, table, on_d, plan)
     try:
         return within(LOOKING_TIME * context.deadline.remaining(), looking)
-    except OutOfTime:  # then the attack is shown, which is there already
+    except OutOfTime:
+        context.sampler.note("there was no time to look for an event that is easier to read")
         return None
 
 
@@ -287,7 +233,7 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
 
 
 def count_divergence(
-    context: Context, pool: Pool, state: PairState, alpha: float
+    context: Context, pool: Pool, state: PairState, alpha: float, deadline: Deadline
 ) -> Distance | None:
     """A lower bound on a divergence, on held-out samples: what no single event can show.
 
@@ -306,7 +252,7 @@ def count_divergence(
     bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
     draws, score = state.draws(pool, pairs, Purpose.DIVERGENCE), state.binnings[:1]
     reader = Reader(score, False, state.outputs.extract)
-    parts = context.sampler.measure(draws, reader, context.deadline)
+    parts = context.sampler.measure(draws, reader, deadline)
     (joint,) = joints_of(parts, score)
     value = bet.lower(joint, alpha)
     bounds = dict(guarantee.divergences)

@@ -30,8 +30,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.table import Table
 from pytest_dp.pairs import Pair
-from pytest_dp.statistics.event_bets import event_growth
-from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_bets import event_growth, rank_for
 
 MAX_OUTPUTS = 200_000
 """Outputs by which events are searched. More take longer; fewer choose less well."""

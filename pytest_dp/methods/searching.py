@@ -12,12 +12,16 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.learning import check_users_parts, fit_chosen, outputs_to_learn
-from pytest_dp.auditors.pair_batches import draw_batch, look_for_target
-from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.pair_state import (
+    PairState,
+    check_users_parts,
+    draw_batch,
+    fit_chosen,
+    look_for_target,
+    outputs_to_learn,
+)
+from pytest_dp.auditors.pairs_in_play import ClaimPairs, skip_rejected_input
 from pytest_dp.auditors.pool import Pool, always_raises
-from pytest_dp.auditors.rejected_inputs import skip_rejected_input
 from pytest_dp.basics.arrays import Bools
 from pytest_dp.betting.detector import Detector, fit_score
 from pytest_dp.betting.models import Posterior

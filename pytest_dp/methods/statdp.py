@@ -32,7 +32,7 @@ from pytest_dp.outputs.event_search import RankedEvent, search
 from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import Table
-from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.proofs import CLASSICAL
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_dp.auditors import held_out
+from pytest_dp.auditors import held_out, presentation
 from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.held_out import Tested
-from pytest_dp.auditors.picturing import pictures_of
 from pytest_dp.auditors.pool import blind, cannot_be_read, never_varies, note_left_out
+from pytest_dp.auditors.presentation import pictures_of
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
@@ -34,6 +34,9 @@ MIN_SHOWN = 1e-3
 CHANCE_ALPHA = 0.01
 """Error of the bounds on the event's probabilities, by which samples are planned. Larger: too few
 are drawn; smaller: more than needed."""
+PLANNED_SHARE = 0.5
+"""Share of the time for which runs are planned: on a busy machine they take longer. A larger one
+cuts audits off; a smaller one leaves time unused."""
 MIN_TESTED = 1_000
 """Outputs on either input that are tested, at least. More take longer; with fewer, the plan may be
 too short."""
@@ -61,7 +64,7 @@ def search_then_test(
     """
     try:
         context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
-        context.limit_to_time()
+        limit_to_time(context)
         search, witness, agree = _run_search(context, find, pairs or context.pairs, coupled)
         tested = None if witness is None else _count_witness(search, witness, proof)
     except OutOfTime as out:
@@ -110,9 +113,31 @@ def _without_far_limit(context: Context, result: AuditResult) -> AuditResult:
     return replace(result, resolution=math.inf, far_below=most, notes=said[0], hindrances=said[1])
 
 
+def limit_to_time(context: Context) -> None:
+    """Plan for fewer samples if the mechanism is too slow for all of them; a note says so.
+
+    By powers of two, and by the quickest run so far: neither small differences in speed nor the
+    first calls, which are slow, should change what is done.
+    """
+    runs = context.sampler.runs + _runs_within_time(context, context.sampler.quickest_run)
+    if runs < context.max_samples:
+        context.max_samples = min(context.max_samples, 2 ** math.floor(math.log2(max(runs, 2))))
+        context.sampler.note(
+            f"a run takes {context.a_run}: planned for "
+            f"{context.max_samples:,} samples to stay within "
+            f"max_seconds={context.settings.max_seconds:g}"
+        )
+
+
 def left_to_test(context: Context) -> int:
     """Return how many samples are left for the test, and that there is time for."""
-    return int(min(context.to_test, context.affordable()))
+    cost = context.sampler.seconds_a_run or 0.0
+    return int(min(context.to_test, _runs_within_time(context, cost)))
+
+
+def _runs_within_time(context: Context, cost: float) -> float:
+    """Return how many runs of this cost fit into a share of the time that is left."""
+    return PLANNED_SHARE * max(context.deadline.remaining(), 0) / cost if cost else math.inf
 
 
 def _count_witness(search: PairSearch, witness: Witness, proof: Proof) -> Tested | None:
@@ -151,7 +176,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
     example = None
     if violated:
         held_out.check_independent(context, witness, tested)
-        example = held_out.counterexample(context, search.pool, witness, best)
+        example = presentation.counterexample(context, search.pool, witness, best)
     elif math.isinf(caught):
         verdict = "inconclusive"
         if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
@@ -166,7 +191,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
         p_value=context.agreeing(min(p_value, 1.0), violated),
         resolution=caught,
         counterexample=example,
-        strongest=held_out.described(best, witness),
+        strongest=presentation.described(best, witness),
         loss=loss,
         pictures=pictures_of(best, tested, violated=violated),
     )

@@ -26,8 +26,8 @@ FAULTS = (
     Fault(
         "tested-on-what-was-searched",
         "auditors/held_out.py",
-        "(Purpose.TEST, i, side, *((batch,) if batch else ()))",
-        "(Purpose.SEARCH, i, side)",
+        "[(purpose, i, side, *batch) for",
+        "[(Purpose.BET, 0, 0, side) for",
         "Events are counted on the samples that chose them: selection inflates bounds.",
         WIRING + "test_no_random_numbers_are_drawn_twice",
     ),
@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "recount-at-all-of-alpha",
         "auditors/held_out.py",
-        "return None if tested is None else replace(tested, share=1 - PAIRED_SHARE)",
+        "return tested and replace(tested, share=(1 - PAIRED_SHARE) * tested.share)",
         "return tested",
         "Who counts again spends alpha twice.",
         WIRING + "test_who_counts_again_has_only_the_share_that_is_left",

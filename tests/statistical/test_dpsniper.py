@@ -13,7 +13,6 @@ from boundary import audited, consistent, laplace, randomized_response
 
 from benchmarks import vectorized
 from pytest_dp import DPSniper, audit, queries, values
-from pytest_dp.auditors import held_out
 from pytest_dp.auditors.held_out import PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.running.per_run import CannotCouple
@@ -208,24 +207,6 @@ def test_what_a_counterexample_says_of_pairs():
     assert found.lower == test.lower(seen, alpha)
     assert found.p_value == test.p_value(seen, SHOWN_AT)
     assert found.lower <= result.eps_lower < 0.1 < result.loss[1]
-
-
-def test_pairs_are_counted_over_several_batches(monkeypatch):
-    keys = []
-    measure = Sampler.measure
-
-    def recorded(self, draws, function, deadline):
-        keys.append(draws[0].key)
-        return measure(self, draws, function, deadline)
-
-    monkeypatch.setattr(Sampler, "measure", recorded)
-    monkeypatch.setattr(held_out, "MAX_BATCH", 7_000)
-    result = run("laplace", 0.05, 0.1, 1, alpha=0.1)
-    assert len(set(keys)) == len(keys)
-    assert sum(key[0] == Purpose.PAIRED_TEST for key in keys) > 3
-    assert result.violated
-    assert result.counterexample.runs[0] > 3 * 7_000
-    assert 0.08 < result.eps_lower < 0.11
 
 
 def refusing(monkeypatch, first):

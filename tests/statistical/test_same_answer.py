@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -52,9 +53,41 @@ def differences_of_gammas(x, rng):
 def told(mechanism, claim):
     """Return what an audit says, without seconds."""
     result = audit(mechanism, **claim)
-    text = re.sub(r"[\d.]+ m?s\b", "", "\n".join([str(result), *result.notes]))
-    counts = result.samples, result.pairs, result.screened, result.proposed
+    shown = str(result.counterexample)
+    text = re.sub(r"[\d.]+ m?s\b", "", "\n".join([str(result), *result.notes, shown]))
+    counts = result.samples, result.pairs, result.screened, result.proposed, result.lower
     return result.verdict, result.strength, counts, result.estimate, result.resolution, text
+
+
+def too_little_noise(x, rng):
+    return x + rng.laplace(scale=0.4)
+
+
+def no_noise(x, rng):
+    return x
+
+
+def wrong_response(x, rng):
+    return bool(x) ^ (rng.random() < 0.1)
+
+
+def gaussian(x, rng):
+    return x + rng.normal(scale=0.5)
+
+
+def long_output(records, rng):
+    return [len(records) + rng.laplace(), *rng.laplace(scale=0.4, size=6) + sum(records[:1])]
+
+
+class WithLock:
+    """A mechanism that cannot be copied, so that it starts afresh in other processes."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, x, rng):
+        with self.lock:
+            return x + rng.laplace(scale=0.3)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +97,23 @@ def told(mechanism, claim):
         (response, CLAIM),
         (size, SEARCHED),
         (differences_of_gammas, CLAIM | {"max_samples": 4_000}),
+        (too_little_noise, CLAIM),
+        (no_noise, CLAIM),
+        (wrong_response, CLAIM),
+        (gaussian, {**CLAIM, "eps": None, "mu": 1.0}),
+        (gaussian, {**CLAIM, "eps": None, "rho": 0.5}),
+        (long_output, SEARCHED),
+        (WithLock(), CLAIM),
     ],
-    ids=["aligned", "exact", "searched", "by bets"],
+    ids=[
+        *("aligned", "exact", "searched", "by bets", "too little noise", "no noise"),
+        *("wrong response", "Gaussian noise", "a divergence", "a smaller pair", "forked"),
+    ],
 )
+@pytest.mark.usefixtures("_without_blame")
 def test_a_clock_that_runs_ten_times_as_fast_changes_nothing(monkeypatch, mechanism, claim):
+    """Nothing is planned by time; none of these audits is cut off by it."""
+    monkeypatch.setattr("pytest_dp.auditors.context.SHOWN_SECONDS", 60.0)
     before = told(mechanism, claim)
     monkeypatch.setattr(clocks, "_clock", FastClock(clocks._clock))
     assert told(mechanism, claim) == before

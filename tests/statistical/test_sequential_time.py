@@ -9,10 +9,11 @@ import pytest
 from pytest_dp import audit
 from pytest_dp.auditors import confirming
 from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.held_out import MIN_SHOWN_RUNS
 from pytest_dp.auditors.known import Known
-from pytest_dp.auditors.strongest import MIN_SHOWN_RUNS
 from pytest_dp.basics import clocks
 from pytest_dp.report.violation import violation
+from pytest_dp.running.deadline import Deadline
 
 SECONDS = 2.0
 ASLEEP = 0.02
@@ -95,24 +96,20 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
     assert any(note.endswith("run it again to see more") for note in result.notes)
 
 
-def test_quick_runs_are_counted_although_the_planned_ones_were_cut_off(monkeypatch):
+def test_quick_runs_are_counted_although_time_to_tell_is_up(monkeypatch):
     """The seconds that were planned go to anything else; a run takes microseconds."""
-    from pytest_dp.auditors import held_out
-    from pytest_dp.running.deadline import OutOfTime
+    refuted = Context.refuted
 
-    count_all = held_out.count
+    def without_time(context):
+        refuted(context)
+        context.told = Deadline(0.0)
 
-    def cut_off(*arguments, batch=0, **keywords):
-        if not batch:
-            raise OutOfTime
-        return count_all(*arguments, batch=batch, **keywords)
-
-    monkeypatch.setattr(held_out, "count", cut_off)
+    monkeypatch.setattr(Context, "refuted", without_time)
     result = audit(
         broken_count, eps=1.0, inputs=[[1, 0, 1]], neighbors="add_remove_one", seed=1, n_jobs=1
     )
     assert result.violated
-    assert any(note.endswith("run it again to see more") for note in result.notes)
+    assert any("run it again to see " in note for note in result.notes)
     assert sum(result.counterexample.runs) > 1_000
     assert result.counterexample.lower > 1.0
 
@@ -168,21 +165,19 @@ def test_a_machine_that_gets_busy_takes_no_counterexample_away(monkeypatch, time
 
 @pytest.mark.parametrize(("scale", "more"), [(0.0, True), (0.1, False)])
 def test_answers_of_few_kinds_are_confirmed_by_more_runs(monkeypatch, scale, more):
-    """A few copies of such a mechanism may repeat themselves by chance; of others, hardly ever."""
-    now, asked = [0.0], []
-    by_clock(monkeypatch, now)
+    """Where time is up: a few copies of it may repeat themselves by chance; others hardly do."""
+    asked = []
+    monkeypatch.setattr(Context, "seconds_for", lambda *_: 0.0)
     copied = confirming.copied_outputs
     monkeypatch.setattr(
         confirming,
         "copied_outputs",
-        lambda context, items, event, wanted, deadline: (
-            asked.append(wanted[0]) or copied(context, items, event, wanted, deadline)
-        ),
+        lambda *args: asked.append(copied(*args)) or asked[-1],
     )
 
-    def slow(bit, rng):
-        now[0] += 0.2
+    def response(bit, rng):
         return (bool(bit) ^ (rng.random() < 0.01)) + scale * rng.laplace()
 
-    assert audit(slow, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1).violated
-    assert (max(asked) >= 32) == more
+    assert audit(response, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1).violated
+    runs = [sum(map(len, outputs)) for both in asked for outputs in both]
+    assert (max(runs) >= 32) == more

@@ -12,7 +12,7 @@ from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_bets import rank_for
 
 
 def best_events(outputs, about=features, eps=1.0, **more):

@@ -21,7 +21,7 @@ from pytest_dp.outputs.features import features
 from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import Ledger
 
 RANK = rank_for(ApproximateDP(1.0), rarest=0.0)

@@ -5,7 +5,7 @@ from pytest_dp.betting.detector import fit_detector, with_values
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import ledger_of
 
 CLAIM = ApproximateDP(0.1)

@@ -16,6 +16,7 @@ from pytest_dp.auditors import concluding, held_out, sequential
 from pytest_dp.auditors.held_out import PAIRED_SHARE
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.sequential import COUPLED_SHARE
+from pytest_dp.auditors.witness import Witness
 from pytest_dp.methods import dpfinder
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import Sampler
@@ -84,9 +85,9 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
     spent = []
     count, bound = concluding.count_divergence, SHARP.bound
 
-    def divergence(context, pool, arm, alpha):
+    def divergence(context, pool, arm, alpha, deadline):
         spent.append(alpha)
-        return count(context, pool, arm, alpha)
+        return count(context, pool, arm, alpha, deadline)
 
     def proof(self, counts, guarantee, alpha):
         spent.append(alpha)
@@ -100,14 +101,17 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
 
 
 def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
-    def cannot(*_, **__):
-        raise CannotCouple("it does not share them")
+    def count_once(context, pool, witness, *_, **__):
+        if witness.coupled:
+            raise CannotCouple("it does not share them")
+        return held_out.Tested(COUNTS)
 
-    tested = held_out.Tested(COUNTS)
-    monkeypatch.setattr(held_out, "_count_pairs", cannot)
-    monkeypatch.setattr(held_out, "_count_apart", lambda *_, **__: tested)
+    monkeypatch.setattr(held_out, "_count", count_once)
+    for part in ("_tally", "_runs_apart", "_pairs_within"):
+        monkeypatch.setattr(held_out, part, lambda *_, **__: None)
     context = SimpleNamespace(sampler=SimpleNamespace(runs=0, note=lambda _: None))
-    again = held_out.count(context, Pool(), SimpleNamespace(coupled=True), 1_000)
+    coupled = Witness(None, None, sign=1, p1=0.5, p2=0.5, coupled=True)
+    again = held_out.count(context, Pool(), coupled, 1_000)
     assert again.share + PAIRED_SHARE == pytest.approx(1.0)
 
 

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import ndtri
 
 from pytest_dp import audit
-from pytest_dp.auditors.context import Context
 from pytest_dp.claiming.settings import VECTORIZED_SAMPLES, settings_for
+from pytest_dp.methods.two_stage import limit_to_time
 
 NEEDED = 3.7303
 """The deviation of Gaussian noise that (1, 1e-5) needs at sensitivity 1 (analytic mechanism)."""
@@ -93,6 +93,6 @@ def test_the_quickest_run_says_how_many_there_is_time_for(quickest, planned):
         settings=SimpleNamespace(max_seconds=60.0),
         a_run="10 ms",
     )
-    Context.limit_to_time(context)
+    limit_to_time(context)
     assert context.max_samples == planned
     assert bool(notes) == (planned < 100_000)

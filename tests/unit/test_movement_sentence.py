@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.auditors.moving import movement_sentence
+from pytest_dp.auditors.presentation import movement_sentence
 from pytest_dp.data.relations import Pair
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.results.screened import Moved, Movement, Screened

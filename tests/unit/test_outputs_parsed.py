@@ -21,7 +21,7 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.wording import negate, of_test
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.readers.parsed import parse_text
-from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_bets import rank_for
 
 PYTHON = {
     "csv": csv,

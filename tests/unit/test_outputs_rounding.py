@@ -23,7 +23,7 @@ from pytest_dp.outputs.rounding import (
 )
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.statistics.event_ranking import rank_for
+from pytest_dp.statistics.event_bets import rank_for
 
 OUTPUT = leaf("output")
 

@@ -12,7 +12,7 @@ from results import BROKEN
 
 from benchmarks.resolution import untraced
 from pytest_dp import audit
-from pytest_dp.auditors.picturing import attack_of, event_of
+from pytest_dp.auditors.presentation import attack_of, event_of
 from pytest_dp.betting.bars import MAX_KINDS, bars_of
 from pytest_dp.outputs.events import Between, Event, Is
 from pytest_dp.outputs.feature import leaf
