@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import betainc, logsumexp
+from scipy.special import betainc, gammaln, logsumexp
 
-from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.basics.bisection import bracket, first_where
 from pytest_dp.statistics.validation import check_count, check_eps, check_level
 
@@ -106,23 +106,34 @@ def log_tail(t: int, n1: int, c2: int, n2: int) -> float:
     red ones exactly if at least `t` red ones come before the `(c2 + 1)`-th black one. So, with `B`
     the number of red cards before that black one (negative hypergeometric), the tail is
     ``P(B >= t)``: the law of `B` does not depend on `t`, and it is log-concave. That keeps the sum
-    short (down to a negligible term) and its remainder within bounds (ratios of neighbouring terms
-    shrink outwards: a geometric series).
+    short, down to a negligible term; its remainder is at most that term times their number.
     """
     if t == 0 or c2 == n2:
         return 0.0
-    before = _Before(c2, n1, n2)
-    largest = max(t, before.mode)
-    floor = before.log_pmf(largest) - NEGLIGIBLE_LOG
-    if before.log_pmf(t) < floor:
+    # The first j with P(B = j + 1) <= P(B = j): linear in j once the squares cancel.
+    excess = (c2 + 1) * (n1 + 1) - (n1 + n2)
+    largest = max(t, min(n1, max(0, -(-excess // max(1, n2 - 1)))))
+
+    def is_negligible(j: int) -> bool:
+        return bool(_log_law(j, c2, n1, n2) < _log_law(largest, c2, n1, n2) - NEGLIGIBLE_LOG)
+
+    if is_negligible(t):
         return 0.0  # t lies so far left of the mode that nothing is missing
-    last = first_where(lambda j: before.log_pmf(j + 1) < floor, largest, n1)
-    terms = before.window(t, last)
-    if last < n1:
-        terms = np.append(terms, _geometric(float(terms[-1]), before.step(last)))
+    last = first_where(lambda j: is_negligible(j + 1), largest, n1)
+    terms = _log_law(np.arange(t, last + 1), c2, n1, n2)
+    if last < n1:  # no later term is larger than the next one
+        terms = np.append(terms, _log_law(last + 1, c2, n1, n2) + math.log(n1 - last))
     # A bound on the rounding errors of the log factorials.
     rounding = 16 * 2.0**-52 * math.lgamma(n1 + n2 + 2)
     return min(0.0, float(logsumexp(terms)) + rounding)
+
+
+def _log_law(j: int | Ints, black: int, n1: int, n2: int) -> Floats:
+    """Return `ln P(B = j)` of the red cards before the `(black + 1)`-th black one; `black < n2`."""
+    earlier = gammaln(j + black + 1) - gammaln(np.add(j, 1)) - gammaln(black + 1)
+    later = gammaln(n1 + n2 - j - black) - gammaln(n1 - j + 1) - gammaln(n2 - black)
+    law: Floats = earlier + later + gammaln(n1 + 1) + gammaln(n2 + 1) - gammaln(n1 + n2 + 1)
+    return law
 
 
 def upper_count(c1: int, eps: float) -> int:
@@ -136,45 +147,3 @@ def upper_count(c1: int, eps: float) -> int:
         return float(betainc(t, c1 - t + 1, keep)) < needed
 
     return first_where(lambda t: rarer(t + 1), 0, c1)
-
-
-class _Before:
-    """The law of `B`, the red cards before the `(black + 1)`-th black one; `black < n2`."""
-
-    def __init__(self, black: int, n1: int, n2: int) -> None:
-        self.black, self.n1, self.n2, self.total = black, n1, n2, n1 + n2
-        # The first j with pmf(j + 1) <= pmf(j): linear in j once the squares cancel.
-        excess = (black + 1) * (n1 + 1) - self.total
-        self.mode = min(n1, max(0, -(-excess // max(1, n2 - 1))))
-        self.log_deals = math.lgamma(n1 + 1) + math.lgamma(n2 + 1) - math.lgamma(self.total + 1)
-
-    def log_pmf(self, j: int) -> float:
-        black, left = self.black, self.n1 - j
-        earlier = math.lgamma(j + black + 1) - math.lgamma(j + 1) - math.lgamma(black + 1)
-        later = (
-            math.lgamma(self.total - j - black)
-            - math.lgamma(left + 1)
-            - math.lgamma(self.n2 - black)
-        )
-        return earlier + later + self.log_deals
-
-    def step(self, j: int) -> float:
-        """The logarithm of `pmf(j + 1) / pmf(j)`."""
-        return float(np.log(self._ratios(np.array(float(j)))))
-
-    def window(self, start: int, last: int) -> Floats:
-        """`log_pmf` of start, ..., last."""
-        ratios = self._ratios(np.arange(start, last, dtype=np.float64))
-        return np.cumsum(np.concatenate(((self.log_pmf(start),), np.log(ratios))))
-
-    def _ratios(self, j: Floats) -> Floats:
-        black = self.black
-        ratios: Floats = (
-            (j + (black + 1)) * (self.n1 - j) / ((j + 1) * (self.total - black - 1 - j))
-        )
-        return ratios
-
-
-def _geometric(last: float, step: float) -> float:
-    """Bound, in logarithms, on the terms after `last` if each shrinks by at least `exp(step)`."""
-    return last + step - math.log(-math.expm1(step)) if step < 0.0 else math.inf
