@@ -10,7 +10,7 @@ from joblib import cpu_count
 
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.basics import clocks
-from pytest_dp.basics.errors import DependentRuns, MechanismError
+from pytest_dp.basics.errors import MechanismError
 from pytest_dp.betting.expected_bounds import PlannedTest
 from pytest_dp.claiming.claim import Claim
 from pytest_dp.claiming.settings import Settings
@@ -188,16 +188,6 @@ class Context:
                 f"{self.short_name} hangs: a run, with what reads its output, did not end within "
                 f"max_seconds={self.settings.max_seconds:g}. It was here:\n{out.stack}"
             ) from None
-
-    def not_iid(self, event: str, shares: tuple[float, ...]) -> DependentRuns:
-        shown = ", ".join(f"{100 * share:.0f} %" for share in shares[:6])
-        return DependentRuns(
-            f"{self.short_name}: its runs are not independent, so there is no verdict on privacy. "
-            f"On one input, {event} held in {shown}, ... of the runs, stretch by stretch: more "
-            "than chance explains. A vectorised mechanism must draw all of its noise anew for "
-            "every output (shape (size, ...)); others may keep something from run to run, such as "
-            "a cache, a quota or a running total."
-        )
 
     def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
         """The result, with everything that does not depend on the auditor filled in."""

@@ -18,6 +18,7 @@ from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Ints
+from pytest_dp.basics.errors import DependentRuns
 from pytest_dp.betting.bars import Bars, bars_of
 from pytest_dp.betting.expected_bounds import first_share
 from pytest_dp.betting.scores import Attack
@@ -255,7 +256,14 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
 def check_independent(context: Context, witness: Witness, tested: Tested) -> None:
     """Refuse to call a claim violated if runs that were counted were not independent."""
     if tested.varying_shares:
-        raise context.not_iid(str(witness.event), tested.varying_shares)
+        shown = ", ".join(f"{100 * share:.0f} %" for share in tested.varying_shares[:6])
+        raise DependentRuns(
+            f"{context.short_name}: its runs are not independent, so there is no verdict on "
+            f"privacy. On one input, {witness.event} held in {shown}, ... of the runs, stretch by "
+            "stretch: more than chance explains. A vectorised mechanism must draw all of its noise "
+            "anew for every output (shape (size, ...)); others may keep something from run to run, "
+            "such as a cache, a quota or a running total."
+        )
 
 
 def bound_of(context: Context, tested: Tested, proof: Proof = SHARP) -> Bound:

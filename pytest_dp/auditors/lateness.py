@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.held_out import CUT_OFF
-from pytest_dp.auditors.strongest import length_of
 from pytest_dp.basics.reprs import plural
 from pytest_dp.report import numbers
 
@@ -45,7 +46,8 @@ def _undone(bets: BettingAudit) -> str:
 
 def _quicker(bets: BettingAudit) -> str:
     """What makes audits of such a mechanism quicker."""
-    longest = max((length_of(state) or 0 for state in bets.seen), default=0)
+    sizes = (len(s.pair.d1) for s in bets.seen if isinstance(s.pair.d1, Sized))
+    longest = max(sizes, default=0)
     ways = {
         "vectorized=, if one call can give many outputs": bets.context.call.size is None,
         f"inputs of fewer than {longest:,} records": longest > LONG_DATASET,

@@ -271,11 +271,3 @@ def seen_before(state: PairState, witness: Witness, event: Any, pairs: int) -> C
     sides = likelier_first(witness.sign, on_d, ~on_d)
     c1, c2 = (int(np.sum(inside & side)) for side in sides)
     return Counts(c1, pairs, c2, pairs)
-
-
-def length_of(state: PairState) -> int | None:
-    """The length of the first input, if it has one."""
-    try:
-        return len(state.pair.d1)
-    except TypeError:
-        return None
