@@ -16,25 +16,21 @@ from pytest_dp.running import laws
 from pytest_dp.running.laws import Law
 from pytest_dp.running.stand_ins import CannotInstrument
 
-MAX_MODULUS = 64
-"""Remainders by which a draw is split. More: paths multiply; fewer: losses are not known."""
-
 
 @dataclass(frozen=True, slots=True)
 class Evenly:
-    """The numbers ``offset + step * number`` from `first` to before `last`, all equally likely."""
+    """The numbers ``step * number`` from `first` to before `last`, all equally likely."""
 
     first: int
     last: int
     step: float = 1
-    offset: int = 0
 
     def value(self, number: int) -> Any:
-        return self.offset + self.step * number
+        return self.step * number
 
     def number(self, value: float) -> int:
         """Return the number of about this value."""
-        return int((value - self.offset) / self.step)
+        return int(value / self.step)
 
     def mass(self, start: int, stop: int) -> Weight:
         """How many values there are."""
@@ -42,17 +38,6 @@ class Evenly:
 
     def middle(self, start: int, stop: int) -> int:
         return (start + stop) // 2
-
-    def residues(self, start: int, stop: int, modulus: int) -> list[tuple[int, Evenly]]:
-        """Each remainder, with the part that leaves it; empty if two of them are the same."""
-        parts = [
-            (
-                self.value(number) % modulus,
-                Evenly(0, -((number - stop) // modulus), self.step * modulus, self.value(number)),
-            )
-            for number in range(start, min(start + modulus, stop))
-        ]
-        return parts if len({remainder for remainder, _ in parts}) == len(parts) else []
 
 
 BITS = 53
@@ -228,18 +213,6 @@ class OpenDraw:
             self.start += 1
         else:
             self.stop -= 1
-
-    def residue(self, modulus: int) -> int | None:
-        """Return the remainder of a whole number: a branch for each, if these are few."""
-        if not isinstance(self.domain, Evenly) or not self.is_whole or modulus > MAX_MODULUS:
-            return None
-        parts = self.domain.residues(self.start, self.stop, modulus)
-        if not parts:
-            return None
-        weights: list[Weight] = [Fraction(part.last, self.stop - self.start) for _, part in parts]
-        remainder, part = parts[self._choose(weights) if len(parts) > 1 else 0]
-        self.domain, self.start, self.stop = part, part.first, part.last
-        return remainder
 
     def _choose(self, weights: Sequence[Weight]) -> int:
         try:

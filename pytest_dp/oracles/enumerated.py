@@ -13,8 +13,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.basics.reprs import plural
-from pytest_dp.betting.binning import ByEvent
-from pytest_dp.oracles.known_pairs import Excess, differ_by_rounding, larger
+from pytest_dp.betting.binning import Binning, ByEvent
 from pytest_dp.oracles.paths import Weight
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
@@ -35,6 +34,9 @@ FLOAT_ERROR = 2.0**-50
 
 NO_EQUALITY = "output without value equality"
 
+Excess = tuple[float, tuple[float, float], float, Binning | None]
+"""ε, the probabilities of a set of outputs on D and D', by what they exceed the claim, and the set;
+None where it has no binning."""
 
 CLEARLY_GROWS = 1.05
 """Derived: between outcomes of these probabilities, the loss of rounded Gaussian noise grows by a
@@ -226,7 +228,7 @@ class EnumeratedPair:
 
     def delta_at(self, eps: float) -> tuple[float, float]:
         bounds = [delta_of(HockeyStick(eps, 0.0), way)[:2] for way in self.ways]
-        lower, upper = larger(bounds)
+        lower, upper = map(max, zip(*bounds, strict=True))
         return max(lower, 0.0), min(max(upper, 0.0), 1.0)
 
     def excesses(self, guarantee: Guarantee) -> Iterator[Excess]:
@@ -259,3 +261,11 @@ def _grows_in_the_tail(way: PairProbabilities, residual: float) -> bool:
     often = np.maximum(way.p, way.q) / residual
     rare, likely = (np.nanmax(loss[often > least], initial=0.0) for least in (1e4, 1e7))
     return bool(rare > CLEARLY_GROWS * likely)
+
+
+def differ_by_rounding(numbers: Floats) -> bool:
+    """Return whether any two of the numbers are equal but for errors of floating point."""
+    ordered = np.unique(numbers[np.isfinite(numbers)])
+    if not len(ordered) or (ordered % 1 == 0).all():
+        return False
+    return bool((np.diff(ordered) <= ROUNDING * np.abs(ordered).max()).any())

@@ -149,10 +149,6 @@ class Lazy(Deferred):
     def __mod__(self, other: Any) -> Any:
         if type(other) is Lazy or not isinstance(other, int | float | np.number):
             return NotImplemented
-        if self._function in (_identity, np.int64) and isinstance(other, int) and other > 0:
-            remainder = self._draw.residue(other)
-            if remainder is not None:
-                return self._function(remainder)
         (self // other).value(HELD)  # for each value of the quotient, the remainder is monotone
         return self.combined(other, operator.mod)
 
