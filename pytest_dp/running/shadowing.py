@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.reach import is_bound
-
-MAX_OBJECTS = 500
-"""Objects that are looked through for generators. More take longer; fewer miss some."""
+from pytest_dp.basics.reach import functions_of
 
 
 class StandsFor(type):
@@ -57,47 +52,7 @@ def shadow(mechanism: Any, names: Mapping[str, Any]) -> None:
     with the original, or with a library, is left as it is.
     """
     for function in functions_of(mechanism):
-        for name, value in names.items():
-            function.__globals__.setdefault(name, value)
-
-
-def functions_of(mechanism: Any) -> list[types.FunctionType]:
-    """The functions of a copy, and those they use, without those that it shares."""
-    found: list[types.FunctionType] = []
-    seen: set[int] = set()
-    ahead = [mechanism]
-    while ahead and len(seen) < MAX_OBJECTS:
-        obj = ahead.pop()
-        if id(obj) in seen:
-            continue
-        seen.add(id(obj))
-        if isinstance(obj, types.FunctionType) and not _is_shared(obj):
-            ahead += obj.__globals__.values()
-            found.append(obj)
-        ahead += _inside(obj)
-    return found
-
-
-def _is_shared(function: types.FunctionType) -> bool:
-    module = sys.modules.get(function.__module__ or "")
-    return module is not None and vars(module) is function.__globals__
-
-
-def _inside(obj: Any) -> Iterable[Any]:
-    """Functions and classes in an object, or around it."""
-    if isinstance(obj, functools.partial):
-        return (obj.func,)
-    if isinstance(obj, types.MethodType):
-        return obj.__func__, obj.__self__
-    if isinstance(obj, types.FunctionType):
-        return [cell.cell_contents for cell in obj.__closure__ or () if is_bound(cell)]
-    if isinstance(obj, type | types.ModuleType):
-        return () if _is_original(obj) else list(vars(obj).values())
-    return (getattr(obj, "__wrapped__", None), type(obj))
-
-
-def _is_original(obj: type | types.ModuleType) -> bool:
-    """Return whether a class or a module is the object that its name refers to, not a copy."""
-    if isinstance(obj, types.ModuleType):
-        return sys.modules.get(obj.__name__) is obj
-    return getattr(sys.modules.get(obj.__module__), obj.__name__, None) is obj
+        module = sys.modules.get(function.__module__ or "")
+        if module is None or vars(module) is not function.__globals__:
+            for name, value in names.items():
+                function.__globals__.setdefault(name, value)

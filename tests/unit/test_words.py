@@ -131,7 +131,6 @@ FUNCTIONS_LEFT = {
     "eps_lower",
     "fit",
     "forget",
-    "functions_of",
     "guarantee",
     "in_words",
     "indices",
