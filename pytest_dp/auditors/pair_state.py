@@ -48,6 +48,8 @@ class PairState(PairStatus):
     """The position of D in the pool."""
     input2: int = 0
     """That of D'."""
+    added: list[Feature] | None = None
+    """Features that a method adds; None until it has looked for them."""
     target: Targeted | None = None
     """What tells, in outputs that are tables of the same columns as the inputs, whether the record
     was there that only one of them has."""

@@ -88,6 +88,8 @@ class Arguments:
         Arguments with their values.
     drawn : dict
         Arguments with strategies, whose values are drawn with the inputs.
+    privacy_param : str or None
+        That of `params` which carries ε, ρ or µ, if the claim names one.
     vectorized : str or None
         The parameter that takes the number of draws.
     rng : str
@@ -95,6 +97,7 @@ class Arguments:
     """
 
     params: Mapping[str, Any] = field(default_factory=dict)
+    privacy_param: str | None = None
     vectorized: str | None = None
     rng: str = "rng"
     drawn: Mapping[str, Any] = field(default_factory=dict)
@@ -300,8 +303,9 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
             others = [f"{name}={on_one_line(params[name], 30)}" for name in varied]
             promised = _of_group(_guarantee(given, params), given.get("neighbors"))
             label = "-".join([promised.label, *others])
+        carries = next((named[name] for name in NOTIONS if name in named), None)
         taken = {name: given[name] for name in ("vectorized", "rng") if name in given}
-        combinations.append((Arguments(params, drawn=drawn, **taken), label))
+        combinations.append((Arguments(params, carries, drawn=drawn, **taken), label))
     return combinations
 
 

@@ -26,6 +26,7 @@ from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.betting.expected_bounds import apart, likelier_first
 from pytest_dp.counterexample import simplest
+from pytest_dp.methods.hamming import distance_features
 from pytest_dp.methods.searching import PairSearch, search_by_halving
 from pytest_dp.methods.two_stage import search_then_test
 from pytest_dp.outputs.event_search import RankedEvent, search
@@ -109,14 +110,20 @@ class _Suspect:
 def _suspicious_events(context: Context, state: PairState) -> list[_Suspect]:
     table, on_d = state.outputs.table()
     rank = rank_for(context.guarantee)(state.outputs.pairs)
-    events = search(table, on_d, rank, _readable_features(table, on_d), 1)
+    events = search(table, on_d, rank, _readable_features(context, state, table, on_d), 1)
     return [
         _Suspect(state, simplest(event, table, on_d, rank), state.outputs.pairs) for event in events
     ]
 
 
-def _readable_features(table: Table, on_d: Bools) -> list[Feature]:
-    return about_extract(table) if table.is_extract else features(table, on_d)
+def _readable_features(
+    context: Context, state: PairState, table: Table, on_d: Bools
+) -> list[Feature]:
+    if table.is_extract:
+        return about_extract(table)
+    if state.added is None:
+        state.added = distance_features(context, state.pair.inputs)
+    return features(table, on_d) + state.added
 
 
 def _largest_shown(context: Context, state: PairState) -> float:
@@ -134,7 +141,7 @@ def _largest_shown(context: Context, state: PairState) -> float:
         far = apart(*cautious(c1, c2, runs), guarantee)
         return np.where(np.maximum(c1, c2) >= MIN_EVENT_COUNT, far, -np.inf)
 
-    events = search(table, on_d, rank, _readable_features(table, on_d), 1)
+    events = search(table, on_d, rank, _readable_features(context, state, table, on_d), 1)
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)

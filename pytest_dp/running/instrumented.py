@@ -59,16 +59,17 @@ def run_copy(
     data: Any,
     instrument: Instrument,
     names: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> Any:
     """The output of one run of a new copy, as `run_instrumented`, with the instrument in place.
 
     An `Input` in place of data is copied faster. Functions of the copy find what `names` has in
-    place of Python's own.
+    place of Python's own, and its parameters are changed to those of `params`.
     """
     item = data if isinstance(data, Input) else Input(data)
     copied, (data,) = call.copy_alone(item.fresh())
     # These are no samples, as nothing is drawn.
-    copied = replace(copied, made=Made())
+    copied = replace(copied, params={**copied.params, **(params or {})}, made=Made())
     if names:
         shadow(copied.mechanism, names)
     output = copied.one(data, stand_in(instrument, RNG))

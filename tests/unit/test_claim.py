@@ -71,6 +71,7 @@ def test_params_give_one_claim_each():
     assert [claim.promise.guarantee.eps for claim in claims] == [0.1, 1.0, 5.0]
     assert [claim.label for claim in claims] == ["eps=0.1", "eps=1.0", "eps=5.0"]
     assert claims[1].arguments.params == {"epsilon": 1, "k": 3}
+    assert claims[1].arguments.privacy_param == "epsilon"
     two = expand({"eps": 1.0, "params": {"k": [1, 2]}, "pairs": PAIRS})
     assert [claim.label for claim in two] == ["eps=1.0-k=1", "eps=1.0-k=2"]
 
@@ -100,6 +101,7 @@ def test_parameters_of_the_mechanism_that_carry_a_guarantee():
     claims = expand({"rho": "rho", "params": {"rho": [0.1, 0.5], "k": [1, 2]}, "pairs": PAIRS})
     labels = [claim.label for claim in claims]
     assert labels == ["rho=0.1-k=1", "rho=0.1-k=2", "rho=0.5-k=1", "rho=0.5-k=2"]
+    assert {claim.arguments.privacy_param for claim in claims} == {"rho"}
     both = {"eps": "epsilon", "delta": "slack", "params": {"epsilon": 1, "slack": [1e-6, 1e-5]}}
     labels = [claim.label for claim in expand({**both, "pairs": PAIRS})]
     assert labels == ["eps=1.0-delta=1e-06", "eps=1.0-delta=1e-05"]
