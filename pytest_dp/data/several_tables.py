@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import plural
 from pytest_dp.data.conversion import kind_of
+from pytest_dp.data.fields import fields_of
 from pytest_dp.data.types import type_of
 
 
@@ -74,12 +75,9 @@ def _entries(example: Any) -> dict[str, Any]:
     """Return the values of an object by their names, or places."""
     if isinstance(example, Mapping):
         return {str(name): value for name, value in example.items()}
-    if is_dataclass(example) and not isinstance(example, type):
-        return {field.name: getattr(example, field.name) for field in fields(example)}
-    if not isinstance(example, list | tuple):
-        return {}
-    names = getattr(example, "_fields", None) or [f"[{at}]" for at in range(len(example))]
-    return dict(zip(names, example, strict=True))
+    fields = fields_of(example)
+    named = fields.items() if None not in fields else ()
+    return {f"[{name}]" if isinstance(name, int) else str(name): value for name, value in named}
 
 
 def _columns(value: Any) -> tuple[Any, ...]:

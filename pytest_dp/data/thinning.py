@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Ints
 from pytest_dp.data.conversion import length
 from pytest_dp.data.equality import equality_key
 from pytest_dp.data.ordering import in_turn
@@ -42,7 +42,7 @@ def kept_rows(dataset: Any, unit: Any = None) -> list[int]:
     order = rng.permutation(size)
     sample = order[:KEPT_ROWS].tolist()
     columns = islice(data.by_column(dataset), MAX_COLUMNS)
-    found = in_turn([list(_telling_rows(column, sample)) for column in columns])
+    found = in_turn([list(_telling_rows(column)) for column in columns])
     telling = list(islice(dict.fromkeys(found), MAX_TELLING))
     if unit is None:
         return sorted(islice(dict.fromkeys(chain(telling, sample)), KEPT_ROWS))
@@ -86,49 +86,40 @@ def _codes(units: Any) -> Ints:
     return np.array([numbers.setdefault(unit, len(numbers)) for unit in units], int)
 
 
-def _telling_rows(column: Any, sample: Sequence[int]) -> Iterator[int]:
+def _telling_rows(column: Any) -> Iterator[int]:
     """Yield a row of each extreme of a column, of each type in it, and of each of few values."""
-    numbers = _numbers(column)
+    numbers, cells = _numbers(column), column
+    if isinstance(column, np.ndarray):
+        cells = column.tolist()
     if numbers is not None:
-        yield from _telling_numbers(numbers, sample)
-        if isinstance(column, np.ndarray) and column.dtype.kind != "O":
-            return
-    cells = column.tolist() if isinstance(column, np.ndarray) else column
-    types = list(map(type, cells))
-    kinds = dict.fromkeys(types)
+        known = np.flatnonzero(~np.isnan(numbers))
+        if len(known):
+            yield from (int(known[pick(numbers[known])]) for pick in (np.argmin, np.argmax))
+        if len(known) < len(numbers):
+            yield int(np.argmax(np.isnan(numbers)))
+    is_object = not isinstance(column, np.ndarray) or column.dtype.kind == "O"
+    kinds = _first_of_each(list(map(type, cells))) if is_object else {}
     if len(kinds) > 1:
-        yield from map(types.index, islice(kinds, MAX_CATEGORIES))
-    if numbers is None:
-        yield from _telling_objects(cells, sample, has_order=str not in kinds)
-
-
-def _telling_numbers(numbers: Floats, sample: Sequence[int]) -> Iterator[int]:
-    missing = np.isnan(numbers)
-    known = np.flatnonzero(~missing)
-    if len(known):
-        values = numbers[known] if missing.any() else numbers
-        yield int(known[np.argmin(values)])
-        yield int(known[np.argmax(values)])
-    if missing.any():
-        yield int(np.argmax(missing))
-    if len(np.unique(numbers[list(sample)])) <= MAX_CATEGORIES:
-        categories, first = np.unique(numbers, return_index=True)
-        if len(categories) <= MAX_CATEGORIES:
-            yield from first.tolist()
-
-
-def _telling_objects(
-    cells: Sequence[Any], sample: Sequence[int], *, has_order: bool
-) -> Iterator[int]:
-    with suppress(Exception):  # values that cannot be hashed
-        if len({cells[at] for at in sample}) <= MAX_CATEGORIES:
-            distinct = set(cells)
-            if len(distinct) <= MAX_CATEGORIES:
-                yield from sorted(map(cells.index, distinct))
-                return
-    for pick in (min, max) if has_order else ():
+        yield from islice(kinds.values(), MAX_CATEGORIES)
+    categories = _first_of_each(cells)
+    if len(categories) <= MAX_CATEGORIES:
+        yield from categories.values()
+    elif numbers is None and kinds and str not in kinds:
         with suppress(Exception):  # values that cannot be compared
-            yield cells.index(pick(cells))
+            yield from (cells.index(pick(cells)) for pick in (min, max))
+
+
+def _first_of_each(values: Sequence[Any]) -> dict[Hashable, int]:
+    """Return the first positions of different values, NaN apart; of a few more than are kept."""
+    first: dict[Hashable, int] = {}
+    with suppress(Exception):  # values that cannot be hashed, or compared
+        for at, value in enumerate(values):
+            if value == value:
+                first.setdefault(value, at)
+            if len(first) > MAX_CATEGORIES:
+                break
+        return first
+    return {}
 
 
 def _numbers(column: Any) -> Any:

@@ -37,7 +37,7 @@ from pytest_dp.running.forked import (
 )
 from pytest_dp.running.locating import locate, project_files
 from pytest_dp.running.opened_files import record_opened_files
-from pytest_dp.running.pickling import Pickler
+from pytest_dp.running.pickling import dumps
 from pytest_dp.running.serving import Recipe, receive, send, serve
 
 LEAST_START_SECONDS = 0.25
@@ -70,9 +70,8 @@ class NewInterpreters(Starts):
             self._folder = str(Path.cwd())
         try:
             self._params = pickle_data(call.params)
-            self._content = _pickle_by_name(
-                (call.mechanism, call.params) if pristine.reason else pristine
-            )
+            content = (call.mechanism, call.params) if pristine.reason else pristine
+            self._content = dumps(content, Bounded())  # functions of modules by their names
         except Exception as error:  # whatever pickling raises
             self._failed = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
@@ -191,13 +190,6 @@ class NewInterpreters(Starts):
 
     def close(self) -> None:
         """Leave the interpreters to others: they end with the run."""
-
-
-def _pickle_by_name(obj: Any) -> bytes:
-    """Pickle an object, functions and classes of modules by their names."""
-    file = Bounded()
-    Pickler(file, pickle.HIGHEST_PROTOCOL).dump(obj)
-    return file.getvalue()
 
 
 _ENDED = "it does not answer: it hangs, or takes its process down"

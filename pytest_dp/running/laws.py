@@ -45,23 +45,6 @@ class Family:
     centre: Callable[[float], float] | None = None
     """What noise of this kind is 0 at, such as 0; None of draws that are no noise by themselves."""
 
-    def __post_init__(self) -> None:
-        _BY_NAME[self.name] = self
-
-    def __reduce__(self) -> tuple[Callable[[str], Family], tuple[str]]:
-        return _family_by_name, (self.name,)
-
-
-_BY_NAME: dict[str, Family] = {}
-
-
-def _family_by_name(name: str) -> Family:
-    """Return a family by name.
-
-    Its functions cannot be pickled, numbers of a trace may have to be.
-    """
-    return _BY_NAME[name]
-
 
 @dataclass(frozen=True, slots=True)
 class Law:
