@@ -105,8 +105,30 @@ class _Table(OfLibrary):
 
     title: ClassVar[str]
 
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.columns)
+
     def words(self, detail: Any) -> str:
         return f"{self.title} with the columns {describe(list(detail))}"
+
+
+class _Series(OfLibrary):
+    """Values of one type that go by one name."""
+
+    class_name, vector = "Series", True
+    title: ClassVar[str]
+
+    def detail(self, value: Any) -> Any:
+        return value.name
+
+    def records(self, value: Any) -> list[Any]:
+        return list(value.to_list())
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return iter([value.to_numpy()])
+
+    def words(self, detail: Any) -> str:
+        return self.title if detail in (None, "") else f"{self.title} named {detail!r}"
 
 
 class _Pandas(OfLibrary):
@@ -173,9 +195,6 @@ class DataFrame(_Pandas, _Table):
     class_name = "DataFrame"
     name, brackets, title = "DataFrame", ("DataFrame(", ")"), "a data frame"
 
-    def columns(self, value: Any) -> list[Any]:
-        return list(value.columns)
-
     def records(self, value: Any) -> list[Any]:
         columns = [value.iloc[:, at].tolist() for at in range(len(value.columns))]
         return list(zip(*columns, strict=True)) if columns else [()] * len(value)
@@ -210,20 +229,10 @@ class DataFrame(_Pandas, _Table):
         return f"{writer.of('pandas')}.DataFrame({{{text}}}{index}){axis}"
 
 
-class Series(_Pandas):
+class Series(_Series, _Pandas):
     """A series."""
 
-    class_name = "Series"
-    name, brackets, vector = "Series", ("Series([", "])"), True
-
-    def detail(self, value: Any) -> Any:
-        return value.name
-
-    def records(self, value: Any) -> list[Any]:
-        return list(value.tolist())
-
-    def by_column(self, value: Any) -> Iterator[Any]:
-        return iter([value.to_numpy()])
+    name, brackets, title = "Series", ("Series([", "])"), "a Series"
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         return self.module.Series(list(records), dtype=example.dtype, name=example.name)
@@ -236,9 +245,6 @@ class Series(_Pandas):
         usual = len(value) and self._is_usual(value.index)
         index = "" if usual else f", index={self._labels(value.index, writer)}"
         return f"{writer.of('pandas')}.Series({self._cells(value, writer)}{index}{name})"
-
-    def words(self, detail: Any) -> str:
-        return "a Series" if detail is None else f"a Series named {detail!r}"
 
 
 class _Polars(OfLibrary):
@@ -268,9 +274,6 @@ class PolarsFrame(_Polars, _Table):
     def content(self, value: Any) -> str:
         return str(value.schema)
 
-    def columns(self, value: Any) -> list[Any]:
-        return list(value.columns)
-
     def records(self, value: Any) -> list[Any]:
         return list(value.rows())
 
@@ -293,23 +296,13 @@ class PolarsFrame(_Polars, _Table):
         return f"{writer.of('polars')}.DataFrame({cells}, schema={{{', '.join(kinds)}}})"
 
 
-class PolarsSeries(_Polars):
+class PolarsSeries(_Series, _Polars):
     """A series of polars."""
 
-    class_name = "Series"
-    name, brackets, vector = "pl.Series", ("pl.Series([", "])"), True
-
-    def detail(self, value: Any) -> Any:
-        return value.name
+    name, brackets, title = "pl.Series", ("pl.Series([", "])"), "a polars Series"
 
     def content(self, value: Any) -> str:
         return str(value.dtype)
-
-    def records(self, value: Any) -> list[Any]:
-        return list(value.to_list())
-
-    def by_column(self, value: Any) -> Iterator[Any]:
-        return iter([value.to_numpy()])
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         return self.module.Series(example.name, list(records), dtype=example.dtype, strict=True)
@@ -320,9 +313,6 @@ class PolarsSeries(_Polars):
     def source(self, value: Any, writer: Writer) -> str:
         cells, kind = writer.text(value.to_list()), self._kind(value.dtype, writer)
         return f"{writer.of('polars')}.Series({value.name!r}, {cells}, dtype={kind})"
-
-    def words(self, detail: Any) -> str:
-        return f"a polars Series named {detail!r}" if detail else "a polars Series"
 
 
 class ArrowTable(_Table):
