@@ -34,6 +34,7 @@ from pytest_dp.auditors.independence import (
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.starting_afresh import (
     LEAST_RUNS,
+    MIN_PROCESSES,
     RUNS_A_COPY,
     Copies,
     binary_events,
@@ -298,14 +299,14 @@ def _in_other_processes(context: Context, items: Sequence[Input]) -> list[Copies
 
     What always raises there may lack what was set up here.
     """
-    sampler, processes = context.sampler, PROCESSES
-    # a few runs too many are better than a red build for answers that are kept
-    runs = max(min(PROCESS_RUNS, context.left // (2 * PROCESSES)), RUNS_A_COPY)
+    sampler = context.sampler
+    processes = min(max(context.left // (2 * RUNS_A_COPY), MIN_PROCESSES), PROCESSES)
+    runs = max(min(PROCESS_RUNS, context.left // (2 * processes)), RUNS_A_COPY)
     deadline = Deadline(context.seconds_for(4 * runs))
     drawn: list[Copies] = []
     try:
         if sampler.origin is not None and sampler.origin.starts() < processes:
-            processes = 2
+            processes = MIN_PROCESSES
             deadline = Deadline(deadline.remaining() + processes * sampler.seconds_a_start)
         while sampler.origin is not None and len(drawn) < processes:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(items)]

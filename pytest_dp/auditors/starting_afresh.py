@@ -46,6 +46,9 @@ LEAST_COPIES = 2
 """The same where copies give no answer again and again, and time is up."""
 SURE_STARTS = 64
 """Starts of copies, at most. More take longer; fewer miss what differs between starts."""
+MIN_PROCESSES = 2
+"""Other processes for which runs are left, where few are. More: copies are fewer; fewer: what
+differs between processes is not seen."""
 MAX_APART = 64
 """Runs of each of two inputs that start apart, where processes draw alike. More take longer; fewer
 show less."""
@@ -102,7 +105,8 @@ def _all_afresh(
 
 def _planned(context: Context) -> tuple[int, int]:
     """Return how many copies are run on each input, and how often each."""
-    sampler, left, starts = context.sampler, context.left, SURE_STARTS
+    sampler, starts = context.sampler, SURE_STARTS
+    left = max(context.left - 2 * MIN_PROCESSES * RUNS_A_COPY, 0)
     runs = max(min(COPIED_RUNS, left // 3), min(MIN_COPIED, left // 2), MIN_COPIES)
     if sampler.forks:  # a few runs too many are better than red for answers that are kept
         starts, runs = sampler.origin.starts() if sampler.origin else starts, FORKED_RUNS
