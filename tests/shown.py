@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import api_page
+import options_page
 from pages import DOCUMENTATION, ROOT, Block, blocks, commands, name
 
 _CUT = re.compile(r'(?P<of>.*?) ?"(?P<first>.*)" to "(?P<last>.*)"')
@@ -147,7 +148,7 @@ def written_anew(wanted: Sequence[str]) -> list[str]:
     Of `wanted` pages, what is printed is made anew, or of all if there are none; and all samples.
     """
     before = {name(page): page.read_text(encoding="utf-8") for page in DOCUMENTATION}
-    texts = before | {name(api_page.PAGE): api_page.written()}
+    texts = before | {name(page.PAGE): page.written() for page in (api_page, options_page)}
     for page in DOCUMENTATION:
         if wanted and name(page) not in wanted:
             continue

@@ -1,9 +1,9 @@
-"""How an audit goes about it, and the table of what may be said of that, and where."""
+"""The settings of an audit: their values, and the checks of the kinds that `fields.FIELDS` has."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.util import find_spec
@@ -11,16 +11,11 @@ from typing import Any, NamedTuple
 
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.claiming.checks import Check, between, choice, flag, function, probability, whole
+from pytest_dp.claiming.fields import FIELDS, SEARCHES
 from pytest_dp.claiming.method_settings import METHODS, SEQUENTIAL, Membership, Method, read_method
 
-SEARCHES = ("patterns", "constants", "mutation")
-"""What searches for further pairs of inputs by default."""
 MORE_SEARCHES = ("symbolic", "gradient")
 """What searches only if it is asked for: it takes seconds, and z3 or numbers to move."""
-BEYOND = ("off", "tell", "fail")
-"""What may become of violations beyond what a claim gives, in a rising order."""
-GRADES = ("inconclusive", "weak", "fair", "strong", "aligned", "exact")
-"""What an audit that finds no violation may be worth, in a rising order."""
 VECTORIZED_SAMPLES = 10_000_000
 """Outputs at most where a call gives many: they cost as much time as 400,000 calls at most. With
 fewer, noise that is a little too small for a small delta is missed; with more, claims that stand
@@ -36,57 +31,23 @@ NO_MARGIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of an audit: its effort, its method, and how to treat what it finds.
+    """Settings of an audit; `pytest_dp.claiming.fields.FIELDS` explains each."""
 
-    Attributes
-    ----------
-    alpha : float
-        Probability of a false alarm, per claim.
-    max_samples : int
-        Runs of the mechanism in all; by default more where one call gives many outputs
-        (`settings_for`).
-    max_seconds : float
-        Processor seconds for one audit, and a quarter of the time that may pass.
-    margin : float
-        Times the claim: a loss so large would have been caught when an audit of a claim that stands
-        ends. 1.0 is never reached.
-    method : Method
-        The auditor.
-    features : callable or None
-        What the classifier is given of an output; None leaves it to the outputs.
-    floating_point : bool
-        Whether the bits of floats are looked at.
-    search : tuple
-        What proposes further pairs of inputs: names, and proposers of the user's own.
-    at_least : str
-        The lowest of `GRADES` that fails no test.
-    beyond : {"tell", "fail", "off"}
-        What becomes of violations on inputs beyond what the claim gives: told beside the verdict,
-        violations as any other, or not looked for.
-    jobs : int or None
-        Processes; None for as many as there are cores, where that pays.
-    seed : int or None
-        None derives it from the claim's id and the mechanism's source.
-    accumulate : bool
-        Whether evidence is kept, for later runs to add to.
-    changed : bool
-        Whether claims that passed are not audited again while nothing has changed.
-    """
-
-    alpha: float = 1e-6
-    max_samples: int = 400_000
-    max_seconds: float = 60.0
-    margin: float = 1.25
+    alpha: float = FIELDS["alpha"].default
+    max_samples: int = FIELDS["max_samples"].default
+    max_seconds: float = FIELDS["max_seconds"].default
+    margin: float = FIELDS["margin"].default
     method: Method = SEQUENTIAL
     features: Callable[[Any], Any] | None = None
-    floating_point: bool = False
     search: tuple[Any, ...] = SEARCHES
-    at_least: str = "inconclusive"
-    beyond: str = "tell"
+    floating_point: bool = FIELDS["floating_point"].default
+    at_least: str = FIELDS["at_least"].default
+    beyond: str = FIELDS["beyond"].default
     jobs: int | None = None
     seed: int | None = None
-    accumulate: bool = False
-    changed: bool = False
+    """None derives it from the claim's id and the mechanism's source."""
+    accumulate: bool = FIELDS["accumulate"].default
+    changed: bool = FIELDS["changed"].default
 
     def over(self, *given: Mapping[str, Any]) -> Settings:
         """These settings with others on top, the last the topmost."""
@@ -112,16 +73,21 @@ def settings_for(*given: Mapping[str, Any], vectorized: bool) -> Settings:
     return settings
 
 
-def _margin(without: str) -> Check:
-    """`without` is how one writes that there is none."""
-    allowed = f"a number above 1, such as 1.25, or {without} to use all of the effort"
-    return between(1, math.inf, allowed)
+def read_field(name: str, value: Any) -> Any:
+    """The value of a field; None if it leaves the choice open.
+
+    A margin of None is no margin, and a time of None no limit.
+    """
+    kind = KINDS[FIELDS[name].kind]
+    return kind.of_none if value is None else kind.check(name, value)
 
 
-def _seed(name: str, value: Any) -> Any:
-    if value == "random":
-        return value
-    return whole(name, value, ", 0 or more, or 'random'; in options hexadecimal, as 8f2c", 0)
+def read_text(name: str, text: str) -> Any:
+    """The value of a field whose text stands in an option or an ini key; None leaves it open."""
+    kind, text = KINDS[FIELDS[name].kind], text.strip()
+    if kind.of_none is not None and text.lower() == "none":
+        return kind.of_none
+    return read_field(name, kind.from_text(text))
 
 
 def seed_of(value: Any) -> int | None:
@@ -133,6 +99,24 @@ def seed_of(value: Any) -> int | None:
         allowed = "a whole number, 0 or more, or as text a hexadecimal one, such as '6cb99a16'"
         raise invalid("seed", value, f"Allowed: {allowed}.")
     return number
+
+
+def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
+    """Return which settings that differ from the usual mean nothing to a method of this package."""
+    if method not in (*METHODS, Membership.name):
+        return []
+    usual = Settings()
+    return [
+        name
+        for name, field in FIELDS.items()
+        if name in given and method not in field.methods and given[name] != getattr(usual, name)
+    ]
+
+
+def _seed(name: str, value: Any) -> Any:
+    if value == "random":
+        return value
+    return whole(name, value, ", 0 or more, or 'random'; in options hexadecimal, as 8f2c", 0)
 
 
 def _search(name: str, value: Any) -> tuple[Any, ...]:
@@ -157,8 +141,8 @@ def _search(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(asked)
 
 
-# Texts of options and ini keys. One that has no such value is left to the check, which says what
-# is allowed.
+# From the texts of options and ini keys. One that is no such value is left to the check, which says
+# what is allowed.
 
 
 def _number(text: str) -> float | str:
@@ -166,10 +150,6 @@ def _number(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _margin_in_options(text: str) -> float | None:
-    return None if text.lower() == "none" else _margin("none")("margin", _number(text))
 
 
 def _truth(text: str) -> bool:
@@ -188,64 +168,38 @@ def _hexadecimal(text: str) -> int | str | None:
         return text
 
 
-class Field(NamedTuple):
-    """A setting: its check, and where it can be set.
-
-    Profiles may say all of it, and claims all that is no matter of one run.
-    """
+class Kind(NamedTuple):
+    """A kind of values of fields."""
 
     check: Check
-    text: Callable[[str], Any] | None = None
-    """From the text of an option or an ini key; None if there is none, or it takes no text."""
-    methods: Collection[str] = (*METHODS, Membership.name)
-    """Those that use it."""
-    of_runs: bool = False
+    from_text: Callable[[str], Any] = str
+    of_none: Any = None
+    """The value that None stands for, and in options ``none``; None leaves the choice open."""
 
 
-FIELDS: Mapping[str, Field] = {
-    "alpha": Field(probability("1e-6"), _number),
-    "max_samples": Field(partial(whole, allowed=" above 0, such as 400_000"), _whole_number),
-    "max_seconds": Field(
+KINDS: Mapping[str, Kind] = {
+    "probability": Kind(probability("1e-6"), _number),
+    "samples": Kind(partial(whole, allowed=" above 0, such as 400_000"), _whole_number),
+    "seconds": Kind(
         between(0, math.inf, "a number of seconds above 0, such as 60, or None for no limit"),
-        lambda text: NO_LIMIT if text.lower() == "none" else _number(text),
+        _number,
+        NO_LIMIT,
     ),
-    "margin": Field(_margin("None"), _margin_in_options, ("sequential", "membership")),
-    "method": Field(read_method, str),
-    "features": Field(
+    "margin": Kind(
+        between(1, math.inf, "a number above 1, such as 1.25, or None to use all of the effort"),
+        _number,
+        NO_MARGIN,
+    ),
+    "method": Kind(read_method),
+    "features": Kind(
         function(
             "of an output that returns a number or a sequence of numbers, such as "
             "lambda output: [min(output), max(output)]"
-        ),
-        methods=("sequential", "dpsniper", "membership"),
+        )
     ),
-    "search": Field(_search, methods=("sequential",)),
-    "floating_point": Field(flag, methods=("sequential", "dpsniper")),
-    "at_least": Field(partial(choice, choices=GRADES), str),
-    "beyond": Field(partial(choice, choices=BEYOND), str, ("sequential", "dpfinder")),
-    "jobs": Field(partial(whole, allowed=" of processes, 1 or more"), _whole_number, of_runs=True),
-    "seed": Field(_seed, _hexadecimal, of_runs=True),
-    "accumulate": Field(flag, _truth, of_runs=True),
-    "changed": Field(flag, _truth, of_runs=True),
+    "search": Kind(_search),
+    "flag": Kind(flag, _truth),
+    "choice": Kind(lambda name, value: choice(name, value, FIELDS[name].choices)),
+    "processes": Kind(partial(whole, allowed=" of processes, 1 or more"), _whole_number),
+    "seed": Kind(_seed, _hexadecimal),
 }
-
-
-def read_field(name: str, value: Any) -> Any:
-    """The value of a field; None if it leaves the choice open.
-
-    A margin of None is no margin, and a time of None no limit.
-    """
-    if value is None:
-        return {"margin": NO_MARGIN, "max_seconds": NO_LIMIT}.get(name)
-    return FIELDS[name].check(name, value)
-
-
-def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
-    """Return which settings that differ from the usual mean nothing to a method of this package."""
-    if method not in (*METHODS, Membership.name):
-        return []
-    usual = Settings()
-    return [
-        name
-        for name, field in FIELDS.items()
-        if name in given and method not in field.methods and given[name] != getattr(usual, name)
-    ]

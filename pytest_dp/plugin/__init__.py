@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from pytest_dp.basics import clocks  # noqa: F401  ahead of tests that move the time
+from pytest_dp.claiming.fields import OPTIONS, flag_of, shown_default
 from pytest_dp.plugin.names import (
     CONTENT,
     MARKER,
@@ -35,79 +36,19 @@ _LOOKED_THROUGH = pytest.StashKey[bool]()
 """Of a module: whether pytest looked at each of its names, which it does not for doctests."""
 _MARKED = pytest.StashKey[list[pytest.Collector]]()
 """Modules and classes with a claim as their marker."""
-_OPTIONS = (
-    # name, kind, help
-    (
-        "modules",
-        "bool",
-        "collect @dp_claim functions from source modules, as --doctest-modules does",
-    ),
-    (
-        "method",
-        "string",
-        "the auditor: sequential, statdp, dpsniper, dpfinder or one_run (default: sequential)",
-    ),
-    ("alpha", "string", "probability of a false alarm, per claim (default: 1e-6)"),
-    (
-        "max_samples",
-        "string",
-        "runs of a mechanism at most, per claim (default: 400000, vectorized 10000000)",
-    ),
-    (
-        "max_seconds",
-        "string",
-        "processor seconds at most, per claim, or none (default: 60)",
-    ),
-    (
-        "margin",
-        "string",
-        "stop once noise so many times too small would be caught, or none (default: 1.25)",
-    ),
-    (
-        "beyond",
-        "string",
-        "violations beyond what claims give: tell, fail or off (default: tell)",
-    ),
-    ("jobs", "string", "processes for each audit (default: as many as cores, where that pays)"),
-    (
-        "backend",
-        "string",
-        "run mechanisms on a cluster: dask or ray, with an address as in dask=tcp://host:8786",
-    ),
-    ("seed", "string", "hexadecimal seed as shown in a report, or 'random'"),
-    (
-        "at_least",
-        "string",
-        "the lowest grade that fails no test: inconclusive, weak, fair, strong, aligned or exact "
-        "(default: inconclusive)",
-    ),
-    (
-        "profile",
-        "string",
-        "settings by a name: default, dev, ci, nightly, or one that conftest.py registers",
-    ),
-    ("accumulate", "bool", "keep evidence, for runs with random seeds to add to"),
-    ("changed", "bool", "audit only claims that have not passed with the same code and settings"),
-    (
-        "claims",
-        "string",
-        "compare claims with dp-claims.json: auto (where it exists), check or off; or update it",
-    ),
-)
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Each setting is an option ``--dp-…`` and an ini key ``dp_…``."""
     pluginmanager.register(Start(parser), START)
     group = parser.getgroup("dp", "differential privacy claims (pytest-dp)")
-    for name, kind, text in _OPTIONS:
-        flag = f"--dp-{name.replace('_', '-')}"
-        usual: Any = "bool" if kind == "bool" else "string"
-        parser.addini(f"dp_{name}", text, type=usual, default=None)
-        if kind == "bool":
-            group.addoption(flag, dest=f"dp_{name}", action="store_true", default=None, help=text)
-        else:
-            group.addoption(flag, dest=f"dp_{name}", metavar="VALUE", default=None, help=text)
+    for name, field in OPTIONS.items():
+        is_flag = field.kind == "flag"
+        text = field.help if is_flag else f"{field.help} (default: {shown_default(field)})"
+        kind: Any = "bool" if is_flag else "string"
+        parser.addini(f"dp_{name}", text, type=kind, default=None)
+        more: dict[str, Any] = {"action": "store_true"} if is_flag else {"metavar": "VALUE"}
+        group.addoption(flag_of(name), dest=f"dp_{name}", default=None, help=text, **more)
     reports = "write a report: FILE ends in .html, .json, .sarif or .gitlab.json; may be repeated"
     group.addoption("--dp-report", metavar="FILE", action="append", help=reports)
     parser.addini("dp_report", "files of reports, one per line", type="linelist", default=None)
@@ -148,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
     profiles_in_use = "pytest_dp.claiming.profiles" in sys.modules
     if profiles_in_use or any(
         option_or_ini(config, name) is not None
-        for name, _, _ in _OPTIONS
+        for name in OPTIONS
         if name not in ("modules", "claims")
     ):
         from pytest_dp.plugin.options import configure

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_dp.claiming.fields import OPTIONS
+
 MARKER = "dp_claim"
 STDERR = pytest.StashKey[int]()
 """A copy of the file descriptor of errors, from before pytest captured it."""
@@ -49,7 +51,9 @@ def ini(config: pytest.Config, name: str) -> Any:
     try:
         return config.getini(f"dp_{name}")
     except (pytest.UsageError, TypeError, ValueError) as error:
-        allowed = " Allowed: true or false." if name in ("modules", "accumulate", "changed") else ""
+        allowed = (
+            " Allowed: true or false." if name in OPTIONS and OPTIONS[name].kind == "flag" else ""
+        )
         raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import Claim
+from pytest_dp.claiming.fields import FIELDS, GRADES, OPTIONS, flag_of
 from pytest_dp.claiming.profiles import Profile, choose_profile, in_ci, of_ci
-from pytest_dp.claiming.settings import FIELDS, GRADES, Settings, read_field, settings_for
+from pytest_dp.claiming.settings import Settings, read_text, settings_for
 from pytest_dp.plugin.names import PROFILE, ini, option_or_ini
 from pytest_dp.plugin.selection import typed_options
 
@@ -64,7 +65,7 @@ def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
         profile = of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
-    return _layer_settings(config, profile, claim, _values(options.get, _flag))
+    return _layer_settings(config, profile, claim, _values(options.get, flag_of))
 
 
 def _layer_settings(
@@ -79,7 +80,7 @@ def _layer_settings(
 
 
 def _of_options(config: pytest.Config) -> dict[str, Any]:
-    return _values(lambda name: getattr(config.option, f"dp_{name}", None), _flag)
+    return _values(lambda name: getattr(config.option, f"dp_{name}", None), flag_of)
 
 
 def _of_file(config: pytest.Config) -> dict[str, Any]:
@@ -87,23 +88,19 @@ def _of_file(config: pytest.Config) -> dict[str, Any]:
 
 
 def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[str, Any]:
-    """The fields that have a text, as values; those left open are left out."""
+    """The fields that are options, as values; those left open are left out."""
     values = {}
-    for name, field in FIELDS.items():
-        text = given(name) if field.text is not None else None
-        if field.text is None or text is None:
+    for name in FIELDS.keys() & OPTIONS.keys():
+        text = given(name)
+        if text is None:
             continue
         try:
-            value = read_field(name, field.text(str(text).strip()))
+            value = read_text(name, str(text))
         except ClaimError as error:
             raise pytest.UsageError(f"{said_by(name)}: {error}") from None
         if value is not None:
             values[name] = value
     return values
-
-
-def _flag(name: str) -> str:
-    return f"--dp-{name.replace('_', '-')}"
 
 
 def _not_typed(config: pytest.Config) -> dict[str, Any]:

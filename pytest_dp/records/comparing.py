@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pytest_dp.basics.reprs import plural
+from pytest_dp.claiming.fields import FIELDS, Field
 from pytest_dp.claiming.method_settings import METHODS
-from pytest_dp.claiming.settings import BEYOND, GRADES, Settings
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.declaration import Neighbors
 from pytest_dp.privacy.composition import implies
 from pytest_dp.records.entries import (
@@ -199,14 +200,21 @@ def _compare_presence(before: Any, after: Any) -> str:
     return STRONGER if not before else WEAKER if not after else OTHER
 
 
-def _search(before: Any, after: Any) -> str:
+def _compare_sets(before: Any, after: Any) -> str:
     old, new = set(before), set(after)
     return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
 
 
-def _compare_by_rank(choices: Sequence[str]) -> Callable[[Any, Any], str]:
-    """Make a comparison of words from a list in rising order."""
-    return lambda before, after: _compare_rising(choices.index(before), choices.index(after))
+def _comparison(field: Field) -> Callable[[Any, Any], str]:
+    """Return the comparison of two values of a field, by its order."""
+    rank = field.choices.index
+    return {
+        "rising": _compare_rising,
+        "falling": _compare_falling,
+        "ranked": lambda before, after: _compare_rising(rank(before), rank(after)),
+        "subset": _compare_sets,
+        "": _no_order,
+    }[field.order]
 
 
 def _no_order(before: Any, after: Any) -> str:  # noqa: ARG001
@@ -219,12 +227,8 @@ _ORDERS: Mapping[str, Callable[[Any, Any], str]] = {
     "neighbours": _relation,
     "group": _compare_rising,
     "composes": _compare_presence,
-    "search": _search,
-    "at_least": _compare_by_rank(GRADES),
-    "beyond": _compare_by_rank(BEYOND),
-    "margin": _compare_falling,
-    **dict.fromkeys(("alpha", "max_samples", "max_seconds"), _compare_rising),
-    **dict.fromkeys(("coupled", "floating_point"), _compare_rising),
+    "coupled": _compare_rising,
+    **{name: _comparison(field) for name, field in FIELDS.items()},
 }
 """The verdict on what differs under a name; empty if it says the same."""
 _TEXTS: Mapping[str, Callable[[Any, Any], str]] = {

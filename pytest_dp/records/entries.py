@@ -10,8 +10,9 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Claim, Promise
+from pytest_dp.claiming.fields import FIELDS
 from pytest_dp.claiming.risk_declaration import Riskiest
-from pytest_dp.claiming.settings import FIELDS, Settings
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.types import type_of
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.privacy import (
@@ -31,11 +32,6 @@ change between them unseen."""
 
 Entry = dict[str, Any]
 
-ALWAYS = ("alpha", "margin", "max_samples", "max_seconds", "method")
-"""Effort that an entry names in any case; of the rest, what is not usual."""
-SOMETIMES = sorted(
-    name for name, field in FIELDS.items() if not field.of_runs and name not in ALWAYS
-)
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
 
 
@@ -173,15 +169,16 @@ def _relation(promise: Promise) -> Entry | None:
 
 def _effort(settings: Settings) -> Entry:
     usual = Settings()
-    effort: Entry = {name: getattr(settings, name) for name in ALWAYS}
-    effort["method"] = settings.method.name
-    given = {name: getattr(settings, name) for name in SOMETIMES} | settings.method.said()
+    effort: Entry = {"method": settings.method.name}
+    ours = {name: field for name, field in FIELDS.items() if field.in_claims and name != "method"}
+    given = {name: getattr(settings, name) for name in ours} | settings.method.said()
     for name, value in given.items():
+        is_named = name in ours and ours[name].always_recorded
         if name == "search":
             texts = [part if isinstance(part, str) else _text_or_digest(part) for part in value]
             if sorted(texts) != sorted(usual.search):
                 effort[name] = sorted(texts)
-        elif value != getattr(usual, name, None):
+        elif is_named or value != getattr(usual, name, None):
             plain = isinstance(value, bool | int | float | str)
             effort[name] = value if plain else _text_or_digest(value)
     return effort

@@ -32,7 +32,8 @@ def command(result: Result) -> str:
 
 def options(result: Result) -> list[str]:
     """Options without which it would be another audit."""
-    from pytest_dp.claiming.settings import FIELDS, NO_LIMIT, NO_MARGIN, settings_for
+    from pytest_dp.claiming.fields import FIELDS
+    from pytest_dp.claiming.settings import NO_LIMIT, NO_MARGIN, settings_for
 
     vectorized = result.claim.arguments.vectorized is not None
     written = settings_for(result.claim.effort, vectorized=vectorized)

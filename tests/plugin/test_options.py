@@ -70,7 +70,7 @@ def test_an_audit_goes_by_them(project):
         ("max-seconds=soon", "Invalid max_seconds='soon'. Allowed: a number of seconds"),
         (
             "margin=no",
-            "Invalid margin='no'. Allowed: a number above 1, such as 1.25, or none to use",
+            "Invalid margin='no'. Allowed: a number above 1, such as 1.25, or None to use",
         ),
         ("beyond=never", "Invalid beyond='never'. Valid choices: 'off', 'tell', 'fail'"),
         ("jobs=0", "Invalid jobs=0. Allowed: a whole number of processes"),

@@ -11,10 +11,10 @@ import pytest
 
 from pytest_dp import ClaimError, DPFinder, DPSniper, OneRun, Sequential, StatDP, audit
 from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.fields import FIELDS
 from pytest_dp.claiming.keywords import KEYWORDS
-from pytest_dp.claiming.method_settings import METHODS
-from pytest_dp.claiming.settings import FIELDS, NAMES, Settings, unused_settings
-from pytest_dp.plugin import _OPTIONS
+from pytest_dp.claiming.method_settings import METHODS, Membership
+from pytest_dp.claiming.settings import NAMES, Settings, read_field, unused_settings
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 
@@ -32,13 +32,14 @@ def never(records):
     raise AssertionError("it was run")
 
 
-def test_the_table_of_fields_is_that_of_settings_keywords_and_options():
-    assert set(NAMES) == FIELDS.keys()
-    of_claims = [name for name, field in FIELDS.items() if not field.of_runs]
+def test_settings_and_keywords_are_those_of_the_table_of_fields():
+    assert list(NAMES) == list(FIELDS)
+    of_claims = [name for name, field in FIELDS.items() if field.in_claims]
     assert of_claims == [name for name in KEYWORDS if name in FIELDS]
-    options = {name: kind for name, kind, _ in _OPTIONS if name in FIELDS}
-    assert options.keys() == {name for name, field in FIELDS.items() if field.text}
-    assert {n for n, kind in options.items() if kind == "bool"} == {"accumulate", "changed"}
+    for name, field in FIELDS.items():
+        usual = getattr(Settings(), name)
+        assert usual == read_field(name, field.default), "each default is allowed"
+        assert set(field.methods) <= {*METHODS, Membership.name}
 
 
 def test_a_method_by_name_is_its_value_with_all_as_usual():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import api_page
+import options_page
 import pytest
 from pages import DOCUMENTATION, PAGES, ROOT, anchors, links
 from pages import name as name_of
@@ -67,16 +68,16 @@ def test_the_site_has_every_page():
 
 
 def test_the_reference_has_every_keyword_option_and_profile():
+    from pytest_dp.claiming.fields import OPTIONS, flag_of
     from pytest_dp.claiming.keywords import KEYWORDS
     from pytest_dp.claiming.profiles import _PROFILES
-    from pytest_dp.plugin import _OPTIONS
 
     claims = (ROOT / "docs/reference/claims.md").read_text()
     options = (ROOT / "docs/reference/options.md").read_text()
     for keyword in KEYWORDS:
         assert f"`{keyword}`" in claims
-    for option, *_ in _OPTIONS:
-        assert f"`--dp-{option.replace('_', '-')}`" in options
+    for option in OPTIONS:
+        assert f"`{flag_of(option)}`" in options
     for option in ("--dp-report", "--dp-evidence", *_PROFILES):
         assert f"`{option}`" in options
 
@@ -90,5 +91,6 @@ def test_the_reference_has_every_public_name():
         assert re.search(rf"[.`]{public}\b", api), public
 
 
-def test_the_api_page_says_what_docstrings_say():
-    assert api_page.written() == api_page.PAGE.read_text(), "write it anew: make pages"
+@pytest.mark.parametrize("page", [api_page, options_page], ids=["api", "options"])
+def test_the_reference_says_what_the_code_says(page):
+    assert page.written() == page.PAGE.read_text(), "write it anew: make pages"

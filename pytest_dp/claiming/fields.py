@@ -1,0 +1,187 @@
+"""All that can be set of an audit, in one table, and all options.
+
+Options and ini keys with their help, checks of keywords and profiles, defaults, how claims on
+record are compared, and the table in ``docs/reference/options.md`` follow from it. Every run of
+pytest reads it, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+GRADES = ("inconclusive", "weak", "fair", "strong", "aligned", "exact")
+"""What an audit that finds no violation may be worth, in a rising order."""
+BEYOND = ("off", "tell", "fail")
+"""What may become of violations beyond what a claim gives, in a rising order."""
+SEARCHES = ("patterns", "constants", "mutation")
+"""What searches for further pairs of inputs by default."""
+_ALL = ("sequential", "statdp", "dpsniper", "dpfinder", "one_run", "membership")
+
+
+class Field(NamedTuple):
+    """One setting, or one option of a run."""
+
+    kind: str
+    """The kind of its values: a key of `claiming.settings.KINDS`."""
+    default: Any
+    help: str
+    """Its meaning, for ``--help`` and the reference."""
+    shown: str = ""
+    """The default in words, where `default` does not say it."""
+    is_option: bool = True
+    """Whether it is an option and an ini key; claims and profiles take all that audits go by."""
+    in_claims: bool = True
+    """Whether a claim may say it; what is a matter of one run is left to options and profiles."""
+    methods: tuple[str, ...] = _ALL
+    """The methods that use it."""
+    order: Literal["", "rising", "falling", "ranked", "subset"] = ""
+    """How two values of a claim on record compare: a larger one is stronger (rising), or weaker
+    (falling); a later one of `choices` is stronger (ranked); one that has more is stronger
+    (subset). Others are not comparable."""
+    choices: tuple[str, ...] = ()
+    always_recorded: bool = False
+    """Whether ``dp-claims.json`` names it also where it is as usual."""
+
+
+FIELDS: Mapping[str, Field] = {
+    "alpha": Field(
+        "probability",
+        1e-6,
+        "probability of a false alarm, per claim",
+        shown="1e-6",
+        order="rising",
+        always_recorded=True,
+    ),
+    "max_samples": Field(
+        "samples",
+        400_000,
+        "runs of the mechanism at most, per claim",
+        shown="400000, vectorized 10000000",
+        order="rising",
+        always_recorded=True,
+    ),
+    "max_seconds": Field(
+        "seconds",
+        60.0,
+        "processor seconds at most, per claim; none for no limit",
+        shown="60",
+        order="rising",
+        always_recorded=True,
+    ),
+    "margin": Field(
+        "margin",
+        1.25,
+        "stop once noise that is this many times too small would be caught; none for never",
+        methods=("sequential", "membership"),
+        order="falling",
+        always_recorded=True,
+    ),
+    "method": Field(
+        "method",
+        "sequential",
+        "the auditor: sequential, statdp, dpsniper, dpfinder or one_run",
+        always_recorded=True,
+    ),
+    "features": Field(
+        "features",
+        None,
+        "a function of an output: what attacks learn from",
+        is_option=False,
+        methods=("sequential", "dpsniper", "membership"),
+    ),
+    "search": Field(
+        "search",
+        SEARCHES,
+        "what proposes further pairs of inputs",
+        is_option=False,
+        methods=("sequential",),
+        order="subset",
+    ),
+    "floating_point": Field(
+        "flag",
+        False,
+        "look at the bits of floats too",
+        is_option=False,
+        methods=("sequential", "dpsniper"),
+        order="rising",
+    ),
+    "at_least": Field(
+        "choice",
+        "inconclusive",
+        f"the lowest grade that fails no test: {', '.join(GRADES[:-1])} or {GRADES[-1]}",
+        shown="inconclusive, in CI weak",
+        order="ranked",
+        choices=GRADES,
+    ),
+    "beyond": Field(
+        "choice",
+        "tell",
+        "violations on inputs beyond what a claim gives: tell, fail or off",
+        methods=("sequential", "dpfinder"),
+        order="ranked",
+        choices=BEYOND,
+    ),
+    "jobs": Field(
+        "processes",
+        None,
+        "processes for each audit",
+        shown="as many as cores, where that pays",
+        in_claims=False,
+    ),
+    "seed": Field(
+        "seed",
+        None,
+        "hexadecimal seed as shown in a report, or random",
+        shown="from the code",
+        in_claims=False,
+    ),
+    "accumulate": Field(
+        "flag", False, "keep evidence, for runs with random seeds to add to", in_claims=False
+    ),
+    "changed": Field(
+        "flag",
+        False,
+        "audit only claims that have not passed with the same code and settings",
+        shown="off, in profile dev on",
+        in_claims=False,
+    ),
+}
+"""What audits go by."""
+
+OF_RUNS: Mapping[str, Field] = {
+    "modules": Field(
+        "flag", False, "collect @dp_claim functions from source modules, as --doctest-modules does"
+    ),
+    "profile": Field(
+        "text",
+        "default",
+        "settings by a name: default, dev, ci, nightly, or one that conftest.py registers",
+        shown="default, in CI ci",
+    ),
+    "backend": Field(
+        "text",
+        None,
+        "run mechanisms on a cluster: dask or ray, with an address as in dask=tcp://host:8786",
+    ),
+    "claims": Field(
+        "text",
+        "auto",
+        "compare claims with dp-claims.json: auto (where it exists), check or off; or update it",
+    ),
+}
+"""Further options, which no audit goes by."""
+
+OPTIONS: Mapping[str, Field] = {n: f for n, f in (FIELDS | OF_RUNS).items() if f.is_option}  # type: ignore[operator]
+"""All options that are ini keys as well."""
+
+
+def flag_of(name: str) -> str:
+    """Return the option of a name: ``--dp-max-samples``."""
+    return f"--dp-{name.replace('_', '-')}"
+
+
+def shown_default(field: Field) -> str:
+    """Return the default of an option in words."""
+    usual = "off" if field.kind == "flag" else "none"
+    return field.shown or (str(field.default) if field.default else usual)
