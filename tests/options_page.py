@@ -6,7 +6,7 @@ import re
 
 from pages import ROOT
 
-from pytest_dp.claiming.fields import OPTIONS, flag_of, shown_default
+from pytest_dp.claiming.setting_fields import OPTIONS, flag_of, shown_default
 
 PAGE = ROOT / "docs/reference/options.md"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
-from pytest_dp.claiming.fields import FIELDS
 from pytest_dp.claiming.keywords import unknown
+from pytest_dp.claiming.setting_fields import FIELDS
 from pytest_dp.claiming.settings import NO_MARGIN, read_field
 
 _CI_VARIABLES = {
@@ -35,7 +35,7 @@ class Profile:
     ----------
     name : str
     values : dict
-        Some of `pytest_dp.claiming.fields.FIELDS`; what is left open is not in it.
+        Some of `pytest_dp.claiming.setting_fields.FIELDS`; what is left open is not in it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The settings of an audit: their values, and the checks of the kinds that `fields.FIELDS` has."""
+"""The settings of an audit: their values, and the checks of the kinds in `setting_fields`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.claiming.checks import Check, between, choice, flag, function, probability, whole
-from pytest_dp.claiming.fields import FIELDS, SEARCHES
 from pytest_dp.claiming.method_settings import METHODS, SEQUENTIAL, Membership, Method, read_method
+from pytest_dp.claiming.setting_fields import FIELDS, SEARCHES
 
 MORE_SEARCHES = ("symbolic", "gradient")
 """What searches only if it is asked for: it takes seconds, and z3 or numbers to move."""
@@ -31,7 +31,7 @@ NO_MARGIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of an audit; `pytest_dp.claiming.fields.FIELDS` explains each."""
+    """Settings of an audit; `pytest_dp.claiming.setting_fields.FIELDS` explains each."""
 
     alpha: float = FIELDS["alpha"].default
     max_samples: int = FIELDS["max_samples"].default

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from pytest_dp.basics import clocks  # noqa: F401  ahead of tests that move the time
-from pytest_dp.claiming.fields import OPTIONS, flag_of, shown_default
+from pytest_dp.claiming.setting_fields import OPTIONS, flag_of, shown_default
 from pytest_dp.plugin.names import (
     CONTENT,
     MARKER,

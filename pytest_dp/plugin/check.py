@@ -11,7 +11,7 @@ import pytest
 
 from pytest_dp.basics.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.claiming.claim import Claim, expand, variants
-from pytest_dp.claiming.fields import FIELDS, GRADES
+from pytest_dp.claiming.setting_fields import FIELDS, GRADES
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.markers import closest_markers, place, read_marker, takes_dp_check
 from pytest_dp.plugin.names import MARKER, PROFILE, STDERR, audits_of, reports

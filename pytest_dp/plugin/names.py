@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.claiming.fields import OPTIONS
+from pytest_dp.claiming.setting_fields import OPTIONS
 
 MARKER = "dp_claim"
 STDERR = pytest.StashKey[int]()

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import Claim
-from pytest_dp.claiming.fields import FIELDS, GRADES, OPTIONS, flag_of
 from pytest_dp.claiming.profiles import Profile, choose_profile, in_ci, of_ci
+from pytest_dp.claiming.setting_fields import FIELDS, GRADES, OPTIONS, flag_of
 from pytest_dp.claiming.settings import Settings, read_text, settings_for
 from pytest_dp.plugin.names import PROFILE, ini, option_or_ini
 from pytest_dp.plugin.selection import typed_options

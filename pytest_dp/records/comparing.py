@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pytest_dp.basics.reprs import plural
-from pytest_dp.claiming.fields import FIELDS, Field
 from pytest_dp.claiming.method_settings import METHODS
+from pytest_dp.claiming.setting_fields import FIELDS, Field
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.declaration import Neighbors
 from pytest_dp.privacy.composition import implies

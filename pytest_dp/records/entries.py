@@ -10,8 +10,8 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Claim, Promise
-from pytest_dp.claiming.fields import FIELDS
 from pytest_dp.claiming.risk_declaration import Riskiest
+from pytest_dp.claiming.setting_fields import FIELDS
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.types import type_of
 from pytest_dp.declaration import Queries, Values

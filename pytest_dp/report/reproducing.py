@@ -32,7 +32,7 @@ def command(result: Result) -> str:
 
 def options(result: Result) -> list[str]:
     """Options without which it would be another audit."""
-    from pytest_dp.claiming.fields import FIELDS
+    from pytest_dp.claiming.setting_fields import FIELDS
     from pytest_dp.claiming.settings import NO_LIMIT, NO_MARGIN, settings_for
 
     vectorized = result.claim.arguments.vectorized is not None

@@ -11,9 +11,9 @@ import pytest
 
 from pytest_dp import ClaimError, DPFinder, DPSniper, OneRun, Sequential, StatDP, audit
 from pytest_dp.claiming.claim import expand
-from pytest_dp.claiming.fields import FIELDS
 from pytest_dp.claiming.keywords import KEYWORDS
 from pytest_dp.claiming.method_settings import METHODS, Membership
+from pytest_dp.claiming.setting_fields import FIELDS
 from pytest_dp.claiming.settings import NAMES, Settings, read_field, unused_settings
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}

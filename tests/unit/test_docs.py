@@ -68,9 +68,9 @@ def test_the_site_has_every_page():
 
 
 def test_the_reference_has_every_keyword_option_and_profile():
-    from pytest_dp.claiming.fields import OPTIONS, flag_of
     from pytest_dp.claiming.keywords import KEYWORDS
     from pytest_dp.claiming.profiles import _PROFILES
+    from pytest_dp.claiming.setting_fields import OPTIONS, flag_of
 
     claims = (ROOT / "docs/reference/claims.md").read_text()
     options = (ROOT / "docs/reference/options.md").read_text()
