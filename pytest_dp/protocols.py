@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Method(Protocol):
     """Audits a claim: the betting of `pytest_dp.auditors.sequential`, or the test of a paper."""
 
-    def __call__(self, context: Any) -> Any:
-        """Return the `AuditResult` of an audit, given its `pytest_dp.auditors.context.Context`.
+    def __call__(self, session: Any) -> Any:
+        """Return the `AuditFinding` of an audit, given its `pytest_dp.auditors.session.Session`.
 
         Raises ClaimError if the method is not for the claim, and MechanismError if the mechanism
         always raises or hangs.

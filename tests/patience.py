@@ -7,11 +7,6 @@ SECONDS = 600.0
 
 
 def pytest_configure() -> None:
-    import pytest_dp.auditors
-    import pytest_dp.auditors.context
-    import pytest_dp.auditors.strongest
+    from pytest_dp.auditors import budget
 
-    pytest_dp.auditors.BLAME_SECONDS = SECONDS
-    pytest_dp.auditors.QUIET_SECONDS = SECONDS
-    pytest_dp.auditors.context.SHOWN_SECONDS = SECONDS
-    pytest_dp.auditors.strongest.QUIET_SECONDS = SECONDS
+    budget.BLAME_SECONDS = budget.QUIET_SECONDS = budget.SHOWN_SECONDS = SECONDS

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.known import Known, estimate_of, hold_against
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.session import Session
 from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.oracles.aligned_pair import AlignedPair
 from pytest_dp.oracles.known_pairs import KnownPair, content_of, doubt_about, parameter_of
@@ -73,8 +73,8 @@ class BearingOut:
     not to rely on it; empty if nothing speaks for that.
     """
 
-    def __init__(self, context: Context, known: Known, pairs: ClaimPairs) -> None:
-        self.context, self.known, self._pairs = context, known, pairs
+    def __init__(self, session: Session, known: Known, pairs: ClaimPairs) -> None:
+        self.session, self.known, self._pairs = session, known, pairs
         self.runs = 0
         self.against = ""
         self._of_largest: PairState | None = None
@@ -82,9 +82,9 @@ class BearingOut:
         self._replayed: dict[int, int] = {}  # runs, by the input that was looked over
         self._calls: set[tuple[int, int]] = set()  # vectorised ones, replayed by their size
         self._held: dict[int, int] = {}  # pairs of outputs that were held against what is known
-        self._seconds = LOOKING_TIME * context.settings.max_seconds  # to look inputs over once
+        self._seconds = LOOKING_TIME * session.budget.max_seconds  # to look inputs over once
         self._until: Deadline | None = None  # when real runs of a slow mechanism are enough
-        self._before = context.call.pristine.content if context.call.pristine else b""
+        self._before = session.call.pristine.content if session.call.pristine else b""
 
     @property
     def _states(self) -> list[PairState]:
@@ -97,7 +97,7 @@ class BearingOut:
 
         What pairs beyond the claim lose is told beside it.
         """
-        inside = (state for state in self._states if not self.context.only_told(state.pair))
+        inside = (state for state in self._states if not self.session.is_report_only(state.pair))
         losses = [loss for state in inside if (loss := self._loss_on(state.number)) is not None]
         if not losses:
             return None
@@ -118,7 +118,7 @@ class BearingOut:
         unknown = [state for state in pairs.accepted if not self.is_known(state)]
         drawn = sum(state.drawn for state in unknown)
         given = sum(state.drawn for state in pairs.states[: pairs.claimed])
-        most = self.context.max_samples / 2
+        most = self.session.budget.max_samples / 2
         return (
             unknown
             if drawn < max(given, min(MAX_OF_UNKNOWN, SHARE_OF_UNKNOWN * most))
@@ -131,7 +131,7 @@ class BearingOut:
         if number not in self._losses:
             known, loss = self.known.pairs[number], None
             with suppress(CannotInstrument, Exception):  # such as of numbers beyond floats
-                value, error = parameter_of(known, self.context.guarantee)
+                value, error = parameter_of(known, self.session.guarantee)
                 if error <= LOSS_ERROR * max(value, 1.0) and known.mode in RELIABLE:
                     loss = value, error
             self._losses[number] = loss
@@ -147,14 +147,14 @@ class BearingOut:
     def exceeds(self) -> bool:
         """Whether a known loss is larger than the claim: then a violation may still be found."""
         value, error = self.loss or (0.0, 0.0)
-        return value > self.context.guarantee.claimed * (1 + ROUNDING) + error
+        return value > self.session.guarantee.claimed * (1 + ROUNDING) + error
 
     def _is_screened(self) -> bool:
         """Whether enough pairs were screened, and the one that moves most is known, or may be yet.
 
         Where the claim lists its pairs, or gives patterns of queries, all pairs are looked at.
         """
-        promise, screened = self.context.claim.promise, self.context.screened
+        promise, screened = self.session.claim.promise, self.session.screened
         if not (is_strategy(promise.inputs) or isinstance(promise.inputs, list | tuple)):
             return True
         if not screened.is_enough:
@@ -174,7 +174,7 @@ class BearingOut:
         if self.against:
             return True
         try:
-            self.against = self._looked_over(Deadline(self._seconds))
+            self.against = self._looked_over(self.session.budget.deadline_in(self._seconds))
         except OutOfTime:
             self.against = "its runs take too long to be looked at"
         except (CannotInstrument, Exception) as error:  # the mechanism's own, or of its copies
@@ -192,12 +192,12 @@ class BearingOut:
             if key in self._replayed:
                 continue
             doubted = len(self._replayed) < DOUBTED_INPUTS
-            if doubted and (doubt := doubt_about(self.context.call, data, deadline)):
+            if doubted and (doubt := doubt_about(self.session.call, data, deadline)):
                 return doubt
-            if self.context.call.size is not None:
+            if self.session.call.size is not None:
                 calls = self._calls_to_check(len(inputs))
-                rows = check_rows(self.context.call, data, calls, deadline)
-                self.context.sampler.looked += rows
+                rows = check_rows(self.session.call, data, calls, deadline)
+                self.session.sampler.looked += rows
             self._replayed[key] = self._replays_of(data)
         return ""
 
@@ -206,7 +206,7 @@ class BearingOut:
 
         With the calls that they are held against, they are a share of all runs.
         """
-        rows = int(SHARE_OF_CHECKED_ROWS * self.context.settings.max_samples / (2 * inputs))
+        rows = int(SHARE_OF_CHECKED_ROWS * self.session.settings.max_samples / (2 * inputs))
         rows = min(max(rows, FEWEST_RUNS), REAL_RUNS)
         return [rows]
 
@@ -218,9 +218,9 @@ class BearingOut:
         if all(isinstance(pair, AlignedPair) for pair in known):
             return RUNS_OF_ALIGNED
         share = 1 - RESERVED
-        if self.context.call.size is not None:  # calls as large are made twice
+        if self.session.call.size is not None:  # calls as large are made twice
             share = (share - SHARE_OF_CHECKED_ROWS) / 3
-        affordable = share * self.context.max_samples
+        affordable = share * self.session.budget.max_samples
         runs = REAL_RUNS
         while runs > LEAST_RUNS and runs > affordable:
             runs //= 2
@@ -239,7 +239,7 @@ class BearingOut:
         """Pairs of outputs that are enough on each pair that the claim gives; 0 if no number is."""
         if not self.is_within or not self._is_screened() or self._is_doubted():
             return 0
-        runs, vectorised = self._runs, self.context.call.size is not None
+        runs, vectorised = self._runs, self.session.call.size is not None
         if not min(self._replayed.values()) and runs < REAL_RUNS:
             return 0
         given = self._pairs.states[: self._pairs.claimed]
@@ -263,8 +263,8 @@ class BearingOut:
     def _is_over(self) -> bool:
         """Whether a slow mechanism was run for as long as real runs may take."""
         if self._until is None:
-            self._until = Deadline(self._seconds)
-        return self._until.remaining() <= 0
+            self._until = self.session.budget.deadline_in(self._seconds)
+        return not self.session.budget.has_time(self._until)
 
     def is_enough(self) -> bool:
         """Whether there were enough real runs on all pairs so far, and all look as derived."""
@@ -273,9 +273,10 @@ class BearingOut:
             return False
         given = states[: self._pairs.claimed]
         if any(state.drawn < self.required_runs() for state in given):
-            self.context.sampler.note(
-                f"a run takes {self.context.a_run}: real runs on a pair ended early, after "
-                f"{2 * min(state.drawn for state in given)} in place of {2 * self.required_runs()}"
+            done, planned = 2 * min(state.drawn for state in given), 2 * self.required_runs()
+            self.session.sampler.note(
+                f"a run takes {self.session.budget.run_text}: real runs on a pair ended early, "
+                f"after {done} in place of {planned}"
             )
         self._hold(filter(self.is_known, states))
         return not self.against
@@ -283,7 +284,7 @@ class BearingOut:
     def rest(self) -> None:
         """Let the audit's pass rest on what is known."""
         drawn = sum(state.drawn for state in self._states if self.is_known(state))
-        vectorised = self.context.call.size is not None  # of which real runs alone are counted
+        vectorised = self.session.call.size is not None  # of which real runs alone are counted
         self.runs = 2 * drawn + (0 if vectorised else sum(self._replayed.values()))
 
     def _hold(self, states: Iterable[PairState]) -> None:
@@ -298,14 +299,14 @@ class BearingOut:
 
     def _against(self, state: PairState) -> str:
         """What real runs say against what is known of a pair."""
-        if content_of(self.context.call) != self._before:
+        if content_of(self.session.call) != self._before:
             return "it keeps something from run to run"
         known: KnownPair = self.known.pairs[state.number]
         sides = state.outputs.sides()
         if min(map(len, sides)) < min(state.drawn, known.checked):
             return "not all of its outputs are kept"
         hold_against(known, sides)
-        if self.context.call.size is not None:
+        if self.session.call.size is not None:
             self._replay_calls(state)
         return ""
 
@@ -314,11 +315,12 @@ class BearingOut:
 
         Raises CannotInstrument as `_looked_over`.
         """
-        call, pool, deadline = self.context.call, self._pairs.pool, Deadline(self._seconds)
+        call, pool = self.session.call, self._pairs.pool
+        deadline = self.session.budget.deadline_in(self._seconds)
         for number, data in zip((state.input1, state.input2), state.pair.inputs, strict=True):
-            real = self.context.sampler.calls.get(pool.inputs[number], set())
+            real = self.session.sampler.calls.get(pool.inputs[number], set())
             new = {size for size in real if (number, size) not in self._calls}
-            self.context.sampler.looked += check_rows(call, data, sorted(new), deadline)
+            self.session.sampler.looked += check_rows(call, data, sorted(new), deadline)
             self._calls |= {(number, size) for size in new}
 
     @property
@@ -342,7 +344,7 @@ class BearingOut:
         """Whether the loss is larger than the claim, by all that is known and that runs show."""
         if not self.exceeds or self._is_doubted():
             return False
-        if self.known.by_rounding and not self.context.settings.floating_point:
+        if self.known.by_rounding and not self.session.settings.floating_point:
             return False
         self._hold(state for state in self._states if state.drawn and self.is_known(state))
         return not self.against
@@ -351,7 +353,7 @@ class BearingOut:
         """Return the pairs inside the claim whose known loss is the largest, if that breaks it."""
         if not self.is_suspect():
             return []
-        inside = (state for state in self._states if not self.context.only_told(state.pair))
+        inside = (state for state in self._states if not self.session.is_report_only(state.pair))
         losses = {state.number: self._loss_on(state.number) or (0.0, 0.0) for state in inside}
         largest = max(losses.values())[0]
         return [s for s in self._states if losses.get(s.number, (0.0, 0.0))[0] >= largest]
@@ -359,11 +361,13 @@ class BearingOut:
     @property
     def suspicion(self) -> str:
         """That the loss is larger than the claim, and what to do about it."""
-        known, context = self.estimate, self.context
-        guarantee = context.guarantee
+        known, session = self.estimate, self.session
+        guarantee = session.guarantee
         numbers = [state.number for state in self.suspects()]
         mode = self.known.pairs[numbers[0]].mode if numbers else known.mode
-        ways = [self.known.proposal(at, guarantee, context.alpha, math.inf) for at in numbers]
+        ways = [
+            self.known.proposal(at, guarantee, session.budget.alpha, math.inf) for at in numbers
+        ]
         runs = min((2 * way.needed for way in ways if way), default=0)
         enough = f" (about {float(f'{runs:.2g}'):,.0f} runs on one pair would do)" if runs else ""
         return (

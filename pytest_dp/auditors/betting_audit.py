@@ -12,13 +12,14 @@ from dataclasses import replace
 from functools import partial
 
 from pytest_dp.auditors.bearing_out import BearingOut
+from pytest_dp.auditors.budget import OUTSIDE_RESERVE, OUTSIDE_SHARE
 from pytest_dp.auditors.claim_runs import ClaimRuns
-from pytest_dp.auditors.context import RESERVE, Context
 from pytest_dp.auditors.held_out import CUT_OFF
 from pytest_dp.auditors.known import Known
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import CLEAR_ERRORS, ClaimPairs
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
     Caught,
@@ -44,12 +45,6 @@ CONFIRMING_RUNS = 64
 """Runs that are kept to confirm a violation. More: bets get fewer; fewer: violations are not
 confirmed."""
 
-OUTSIDE_SHARE = 0.25
-"""Share of all runs that pairs outside of the declared inputs may take, once all others were looked
-at. It is kept for them where the answer moves farther on one of them than the claim allows. More:
-claims that are kept take longer; less: violations are missed that show by little."""
-OUTSIDE_RESERVE = 0.05
-"""The share that is kept for them elsewhere. More: less is left to bet on pairs of the claim."""
 MORE_UNDER_DELTA = 2.0
 """How many times as many outputs are drawn under a delta as would catch the margin of a claim that
 is known to be kept. More: such claims take longer; less: little is said of rare leaks."""
@@ -64,7 +59,7 @@ class BettingAudit:
 
     def __init__(
         self,
-        context: Context,
+        session: Session,
         key: int,
         share: float,
         known: Known,
@@ -73,13 +68,13 @@ class BettingAudit:
         coupled: bool,
         earlier: Evidence | None = None,
     ) -> None:
-        self.context, self.key, self.share, self.known = context, key, share, known
-        self.queue, self.bearing_out = pairs, BearingOut(context, known, pairs)
-        earlier = earlier or Evidence()
-        self.refuted_before = earlier.refutes(context.alpha)
-        before = () if self.refuted_before else earlier.log_e_values  # then, to show it is left
-        self.ledger = Ledger(context.guarantee, share * context.alpha, before)
-        self.runs = ClaimRuns(context, key, share, pairs, self.bearing_out, coupled=coupled)
+        self.session, self.key, self.share, self.known = session, key, share, known
+        self.queue, self.bearing_out = pairs, BearingOut(session, known, pairs)
+        self.earlier = earlier or Evidence()
+        self.refuted_before = self.earlier.refutes(session.budget.alpha)
+        before = () if self.refuted_before else self.earlier.log_e_values  # to show it is left
+        self.ledger = Ledger(session.guarantee, share * session.budget.alpha, before)
+        self.runs = ClaimRuns(session, key, share, pairs, self.bearing_out, coupled=coupled)
         self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, self.runs)
         self.late = self.satisfied = False
         self._outside: BettingAudit | None = None
@@ -87,24 +82,24 @@ class BettingAudit:
 
     @classmethod
     def on_claim(
-        cls, context: Context, key: int, share: float, known: Known, *, coupled: bool
+        cls, session: Session, key: int, share: float, known: Known, *, coupled: bool
     ) -> BettingAudit:
         """Return an audit of the pairs of the claim, and of those that its search proposes."""
-        source = context.source
+        source = session.source
         pairs = ClaimPairs(
             source,
-            context.guarantee,
+            session.guarantee,
             source.given,
-            is_apart=context.only_told,
-            urgent=context.screened.urgent,
+            is_apart=session.is_report_only,
+            urgent=session.screened.urgent,
         )
-        return cls(context, key, share, known, pairs, coupled=coupled, earlier=context.earlier)
+        return cls(session, key, share, known, pairs, coupled=coupled, earlier=session.earlier)
 
     def on_pair(self, pair: Pair, *, coupled: bool) -> BettingAudit:
         """Return an audit of another pair alone, with samples of its own."""
-        pairs = ClaimPairs(PairSource([pair]), self.context.guarantee, [pair])
+        pairs = ClaimPairs(PairSource([pair]), self.session.guarantee, [pair])
         key = Purpose.SMALLER
-        return BettingAudit(self.context, key, self.share, Known(), pairs, coupled=coupled)
+        return BettingAudit(self.session, key, self.share, Known(), pairs, coupled=coupled)
 
     def play(
         self, deadline: Deadline, max_runs: float = math.inf, least_hope: float = -math.inf
@@ -115,7 +110,7 @@ class BettingAudit:
         `least_hope` is hoped of the pair that was bet on.
         """
         self.runs.deadline = deadline
-        most = min(max_runs, (1 - RESERVE - self._for_outside) * self.context.max_samples)
+        most = min(max_runs, self.session.budget.most_bet(self._for_outside))
         if self.queue.claimed:
             self._hold_runs_against_known_losses(most)
         if not self.satisfied:
@@ -129,7 +124,7 @@ class BettingAudit:
         Nothing is bet on them, but on proposed pairs whose loss is not known. Features and
         classifiers of users' are asked all the same, as errors of theirs show then.
         """
-        own = self.context.settings.features, self.context.method.classifier
+        own = self.session.settings.features, self.session.method.classifier
         checks = self.bearing_out
         while checks.required_runs() and (state := self._next_to_hold()) is not None:
             size = min(max(checks.missing(state), FIRST_BATCH), self.runs.pairs_left(most))
@@ -157,12 +152,12 @@ class BettingAudit:
         """Return whether the audit may end before its samples do."""
         if max(state.edge_bound for state in self.seen) < least_hope:
             return True
-        margin = self.context.settings.margin
+        margin = self.session.settings.margin
         may_ask = self.queue.claimed and not self.queue.unseen and self.queue.is_searched
         if margin > NO_MARGIN and may_ask and self.drawn >= self._next_check:
             self._next_check = CHECK_GROWTH * self.drawn
             caught = self.caught
-            self.context.sampler.caught = caught.at
+            self.session.sampler.caught = caught.at
             self.satisfied = self._is_enough(caught) and not self._is_in_doubt()
         return self.satisfied
 
@@ -171,13 +166,13 @@ class BettingAudit:
 
         Calls that give thousands of outputs are cheap: they go on while a violation may be found.
         """
-        guarantee, margin = self.context.guarantee, self.context.settings.margin
+        guarantee, margin = self.session.guarantee, self.session.settings.margin
         is_at_margin = guarantee.noise_below(caught.at) <= margin
-        if is_at_margin and (caught.sees(guarantee) or self.context.call.size is not None):
+        if is_at_margin and (caught.sees(guarantee) or self.session.call.size is not None):
             return True
         if (
             not guarantee.delta
-            or self.context.call.size is not None
+            or self.session.call.size is not None
             or guarantee.noise_below(caught.if_kept(guarantee)) > margin
         ):
             return False
@@ -189,7 +184,7 @@ class BettingAudit:
 
         As a proposed pair that looks broken, or a value that may be released now and then.
         """
-        guarantee = self.context.guarantee
+        guarantee = self.session.guarantee
         return (
             self.bearing_out.exceeds
             or self.known.is_above
@@ -207,7 +202,7 @@ class BettingAudit:
     @property
     def _may_go_beyond(self) -> bool:
         """Whether a search may propose pairs beyond the claim, which are told apart."""
-        apart = self.context.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
+        apart = self.session.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
         return apart and bool(self.queue.source.proposers)
 
     @property
@@ -215,25 +210,25 @@ class BettingAudit:
         """The share of all runs that is kept for pairs beyond the claim."""
         if not self._may_go_beyond:
             return 0.0
-        is_urgent = any(map(self.context.only_told, self.context.screened.urgent))
+        is_urgent = any(map(self.session.is_report_only, self.session.screened.urgent))
         return OUTSIDE_SHARE if is_urgent else OUTSIDE_RESERVE
 
     def play_beyond(self, deadline: Deadline) -> None:
         """Audit pairs beyond what the claim gives, with a ledger of their own and what is left."""
         if self.refuted or not self._may_go_beyond:
             return
-        context, queue = self.context, self.queue
+        session, queue = self.session, self.queue
         pairs = ClaimPairs(
             queue.source,
-            context.guarantee,
+            session.guarantee,
             (),
-            lambda pair: not context.only_told(pair),
+            lambda pair: not session.is_report_only(pair),
             earlier=queue,
         )
         known, key = replace(self.known, pairs={}), Purpose.OUTSIDE
-        outside = BettingAudit(context, key, self.share, known, pairs, coupled=self.runs.coupled)
+        outside = BettingAudit(session, key, self.share, known, pairs, coupled=self.runs.coupled)
         with suppress(OutOfTime):
-            outside.play(deadline, context.used + OUTSIDE_SHARE * context.max_samples)
+            outside.play(deadline, session.budget.most_outside)
         self._outside = outside
 
     def beyond(self) -> BettingAudit:
@@ -253,22 +248,22 @@ class BettingAudit:
     @property
     def runs_needed(self) -> int:
         """Roughly how many runs reach the margin, by powers of two; 0 if none do."""
-        context = self.context
-        alpha, margin = self.share * context.alpha, context.settings.margin
-        return runs_to_margin(context.guarantee, alpha, margin, self.queue.claimed)
+        session = self.session
+        alpha, margin = self.share * session.budget.alpha, session.settings.margin
+        return runs_to_margin(session.guarantee, alpha, margin, self.queue.claimed)
 
     def could_see_delta(self, times: float) -> bool:
         """Return whether so many times the runs would see leaks a few times as likely as delta."""
-        return rarest_leak(self._planned(times)) <= DELTAS * self.context.guarantee.delta
+        return rarest_leak(self._planned(times)) <= DELTAS * self.session.guarantee.delta
 
     def _planned(self, times: float = 1.0) -> PlannedBets:
         """Return bets on so many times the outputs that the worst pair of inputs was given."""
-        pairs, alpha = times * pairs_for_worst(self.queue), self.share * self.context.alpha
-        return PlannedBets(self.context.guarantee, pairs, alpha)
+        pairs, alpha = times * pairs_for_worst(self.queue), self.share * self.session.budget.alpha
+        return PlannedBets(self.session.guarantee, pairs, alpha)
 
     def refit(self, state: PairState) -> None:
         """Learn anew from all outputs on a pair."""
-        self.runs.deadline = self.context.deadline
+        self.runs.deadline = self.session.budget.deadline
         self.loop.refit(state)
 
     def look_closer(self, state: PairState, pairs: int, deadline: Deadline) -> None:
@@ -276,11 +271,11 @@ class BettingAudit:
 
         Where there is no time for all of them, a note says so, and none are drawn.
         """
-        size, cost = pairs - state.drawn, self.context.sampler.seconds_a_run or 0.0
-        if not 0 < size <= (self.context.left - CONFIRMING_RUNS) / 4:
+        size = pairs - state.drawn
+        if not 0 < size <= (self.session.budget.left - CONFIRMING_RUNS) / 4:
             return
-        if 2 * size * cost > deadline.remaining():
-            self.context.sampler.note(CUT_OFF)
+        if not self.session.budget.has_time(deadline, 2 * size):
+            self.session.sampler.note(CUT_OFF)
             return
         self.runs.deadline = deadline
         self.loop.draw(state, size)
@@ -297,7 +292,7 @@ class BettingAudit:
 
         Where earlier runs refuted the claim and this one made no bets, they are learned now.
         """
-        seen = [state for state in self.seen if not self.context.only_told(state.pair)]
+        seen = [state for state in self.seen if not self.session.is_report_only(state.pair)]
         learned = [state for state in seen if state.binnings]
         if learned or not self.refuted:
             return learned
@@ -311,7 +306,7 @@ class BettingAudit:
         broken = any(
             self.queue.looks_broken(state)
             for state in self.queue.accepted
-            if state.binnings and not self.context.only_told(state.pair)
+            if state.binnings and not self.session.is_report_only(state.pair)
         )
         if not (self.refuted or self.satisfied or broken) and bearing_out.is_enough():
             self.satisfied = True
@@ -341,14 +336,14 @@ class BettingAudit:
         """
         value = self.share * e_value(self.ledger.log_e_value)
         if self.refuted_before:  # perhaps by these very samples: they count once
-            value = e_value(self.context.earlier.log_e_value)
-        return max(value, 1 / self.context.alpha) if self.refuted else value
+            value = e_value(self.earlier.log_e_value)
+        return max(value, 1 / self.session.budget.alpha) if self.refuted else value
 
     @property
     def p_value(self) -> float:
         """Valid at any time; of earlier runs, if it was them that refuted the claim."""
         if self.refuted_before:
-            return math.exp(-self.context.earlier.log_e_value)
+            return math.exp(-self.earlier.log_e_value)
         return self.ledger.p_value / self.share
 
     @property

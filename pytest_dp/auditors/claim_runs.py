@@ -6,7 +6,6 @@ from functools import partial
 from typing import cast
 
 from pytest_dp.auditors.bearing_out import BearingOut
-from pytest_dp.auditors.context import RESERVE, Context
 from pytest_dp.auditors.pair_state import (
     PairState,
     check_users_parts,
@@ -17,16 +16,20 @@ from pytest_dp.auditors.pair_state import (
 )
 from pytest_dp.auditors.pairs_in_play import ClaimPairs, skip_rejected_input
 from pytest_dp.auditors.pool import always_raises
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Ints
 from pytest_dp.betting.betting_loop import MAX_FITTED_PAIRS
 from pytest_dp.betting.binning import ByScore
 from pytest_dp.betting.detector import Detector, fit_detector
 from pytest_dp.betting.models import Posterior
 from pytest_dp.outputs.table import Table
-from pytest_dp.running.deadline import OutOfTime, within
+from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import Record
 
+FIRST_PAIRS_TIME = 0.05
+"""Share of the time in which the loss on a pair is looked for before bets on it. Larger: bets have
+less; smaller: slow mechanisms bet first."""
 TIMES_NEEDED = 4.0
 """How many times as many outputs as should do may be drawn by what is known of a pair. More: what
 is known wrongly takes longer; less: bad luck ends bets that would have won."""
@@ -40,7 +43,7 @@ class ClaimRuns:
 
     def __init__(
         self,
-        context: Context,
+        session: Session,
         key: int,
         share: float,
         pairs: ClaimPairs,
@@ -48,14 +51,14 @@ class ClaimRuns:
         *,
         coupled: bool,
     ) -> None:
-        self.coupled, self.deadline = coupled, context.deadline
-        self._context, self._key, self._share = context, key, share
+        self.coupled, self.deadline = coupled, session.budget.deadline
+        self._session, self._key, self._share = session, key, share
         self._pairs, self._checks = pairs, checks
-        self._rank = rank_for(context.guarantee, rarest=0.0)
+        self._rank = rank_for(session.guarantee, rarest=0.0)
 
     def pairs_left(self, most: float) -> int:
         """Return how many pairs of outputs are left until there were so many runs."""
-        return max(int(most - self._context.used) // 2, 0)
+        return max(int(most - self._session.budget.used) // 2, 0)
 
     def can_couple(self, status: PairState) -> bool:
         """Return whether both inputs can be run with the same random numbers.
@@ -63,11 +66,13 @@ class ClaimRuns:
         Where those of a pair of the claim cannot, no others are from then on. They need not be
         where what is known of the pair decides.
         """
-        self._checks.known.add(status.number, status.pair)
+        budget = self._session.budget
+        deadline = budget.deadline_in(FIRST_PAIRS_TIME * budget.max_seconds)
+        self._checks.known.add(status.number, status.pair, deadline)
         if not self.coupled or self._checks.decides(status):
             return False
         input1, input2 = (self._pairs.pool.inputs[at] for at in (status.input1, status.input2))
-        coupled = self._context.sampler.can_couple(input1, input2, self.deadline)
+        coupled = self._session.sampler.can_couple(input1, input2, self.deadline)
         if not self._pairs.is_proposed(status):
             self.coupled = coupled
         return coupled
@@ -77,25 +82,25 @@ class ClaimRuns:
 
         Raises OutOfTime if the deadline has passed: runs of the batch may be too quick to see it.
         """
-        if self.deadline.remaining() <= 0:
+        if not self._session.budget.has_time(self.deadline):
             raise OutOfTime
-        of_pair = self._context, self._pairs.pool, status
+        of_pair = self._session, self._pairs.pool, status
         return draw_batch(*of_pair, size, self._key, MAX_FITTED_PAIRS, self.deadline)
 
     def look_at_first_batch(self, status: PairState) -> None:
         """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
         self._propose_known_event(status)
-        skip_rejected_input(self._context, self._pairs, status)
+        skip_rejected_input(self._session, self._pairs, status)
         if self._pairs.all_seen:
-            always_raises(self._context, self._pairs.pool)
-        look_for_target(self._context, status)
+            always_raises(self._session, self._pairs.pool)
+        look_for_target(self._session, status)
 
     def _propose_known_event(self, status: PairState) -> None:
         """Bet on what breaks the claim by what is known of a pair, as long as it may win."""
-        context = self._context
-        left = self.pairs_left((1 - RESERVE) * context.max_samples)
-        level = self._share * context.alpha
-        found = self._checks.known.proposal(status.number, context.guarantee, level, left)
+        session = self._session
+        left = self.pairs_left(session.budget.most_bet())
+        level = self._share * session.budget.alpha
+        found = self._checks.known.proposal(status.number, session.guarantee, level, left)
         if found is not None:
             status.proposed, status.known_edge = found.binning, found.edge
             status.known_until = TIMES_NEEDED * found.needed
@@ -105,18 +110,18 @@ class ClaimRuns:
 
         Raises OutOfTime if the deadline passes while it is learned.
         """
-        return within(self.deadline.remaining(), partial(self._fit, status))
+        return self._session.budget.compute(partial(self._fit, status), self.deadline)
 
     def _fit(self, status: PairState) -> tuple[Detector, Record]:
-        context = self._context
-        table, on_d, about = outputs_to_learn(context, status)
+        session = self._session
+        table, on_d, about = outputs_to_learn(session, status)
 
         def fit_model(part: Table, side: Bools) -> Posterior:
-            return fit_chosen(context, part, side, about)
+            return fit_chosen(session, part, side, about)
 
         known = [] if status.proposed is None else [status.proposed]
-        model_of = None if context.method.classifier is None else fit_model
+        model_of = None if session.method.classifier is None else fit_model
         fitted = fit_detector(table, on_d, about, self._rank, model_of, known)
         by_score = cast("ByScore", fitted[0].binnings[0])
-        check_users_parts(context, status, by_score.model, about)
+        check_users_parts(session, status, by_score.model, about)
         return fitted

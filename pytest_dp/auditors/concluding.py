@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pytest_dp.auditors import held_out, presentation
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.context import RESERVE
+from pytest_dp.auditors.budget import DIVERGENCE_SHARE, RESERVE, agreeing
 from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
 from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
 from pytest_dp.auditors.lateness import note_if_late
@@ -27,7 +27,7 @@ from pytest_dp.auditors.pool import (
     note_left_out,
 )
 from pytest_dp.auditors.presentation import attack_of, movement_sentence, pictures_of
-from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.session import AuditFinding
 from pytest_dp.auditors.shrinking import smallest
 from pytest_dp.auditors.stopping import (
     Caught,
@@ -48,13 +48,10 @@ from pytest_dp.data import describe
 from pytest_dp.pairs.unreached import in_words
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
-from pytest_dp.running.deadline import Deadline, OutOfTime, within
+from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.power import DELTAS
 from pytest_dp.statistics.proofs import Bound
 
-DIVERGENCE_SHARE = 0.5
-"""Share of alpha for a divergence, where it is shown beside events. Larger: events need more
-samples; smaller: divergences."""
 CLOSER_LOOK = 4_000
 """Pairs of outputs by which a broken pair is looked at once more, at most. More take longer; fewer
 show less."""
@@ -77,14 +74,14 @@ TOO_FEW = (
 )
 
 
-def conclude(bets: BettingAudit, derived: Known) -> AuditResult:
+def conclude(bets: BettingAudit, derived: Known) -> AuditFinding:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
-    context = bets.context
+    session = bets.session
     facts = _bets(bets)
     known = bets.learned_pairs()
     if not known and not bets.bearing_out.runs:
         note_if_late(bets)
-        return context.result("inconclusive", **facts)
+        return AuditFinding(session.result("inconclusive", **facts))
     violated = bets.refuted
     claimed = bets.queue.claimed
     caught = bets.caught
@@ -102,31 +99,32 @@ def conclude(bets: BettingAudit, derived: Known) -> AuditResult:
         facts["estimate"] = bets.bearing_out.estimate
     else:
         facts["estimate"], facts["not_exact"] = derived.estimate(
-            context, bets.pool, bets.seen, violated
+            session, bets.pool, bets.seen, violated
         )
         known_loss = facts["estimate"]
         if known_loss is not None and shown["lower"] > known_loss.value + known_loss.error:
             facts["estimate"], facts["not_exact"] = None, OTHER_OUTPUTS
     note_if_late(bets)
-    seen = shown.pop("seen", "")
-    if (advice := derived.cheaper_claim(context.guarantee)) and not bets.bearing_out.runs:
-        context.sampler.note(advice)
+    seen, pair = shown.pop("seen", ""), shown.pop("pair", None)
+    if (advice := derived.cheaper_claim(session.guarantee)) and not bets.bearing_out.runs:
+        session.sampler.note(advice)
     if not violated and not bets.bearing_out.runs:
         facts |= _of_delta(bets, caught)
         if (loss := facts["estimate"]) is not None and loss.pairs == claimed:
             facts["may_lose"] = None  # as it is known
-        elif caught.is_far_below(context.guarantee) and not _are_alike(bets, known):
+        elif caught.is_far_below(session.guarantee) and not _are_alike(bets, known):
             facts["far_below"] = caught.now
     verdict: Verdict = (
         "violated" if violated else _not_refuted(bets, known, caught.by_bets, facts, seen)
     )
-    return context.result(
+    result = session.result(
         verdict,
-        p_value=context.agreeing(min(bets.p_value, 1.0), violated),
+        p_value=agreeing(min(bets.p_value, 1.0), session.budget.alpha, violated=violated),
         resolution=_resolution(bets, caught.at, facts),
         **facts,
         **shown,
     )
+    return AuditFinding(result, pair)
 
 
 def _resolution(bets: BettingAudit, caught: float, facts: dict[str, Any]) -> float:
@@ -136,54 +134,56 @@ def _resolution(bets: BettingAudit, caught: float, facts: dict[str, Any]) -> flo
     return math.inf if facts.get("blind") or "far_below" in facts else caught
 
 
-def with_what_is_beyond(bets: BettingAudit, result: AuditResult) -> AuditResult:
-    """The result of a claim that stands, with what breaks it on inputs beyond what it gives."""
+def with_what_is_beyond(bets: BettingAudit, finding: AuditFinding) -> AuditFinding:
+    """Return what was found of a claim that stands, with what breaks it beyond what it gives."""
+    result = finding.result
     if result.violated or not bets.is_broken_beyond:
-        return result
-    context, bets = bets.context, bets.beyond()
-    known = [state for state in bets.seen if state.binnings and context.only_told(state.pair)]
-    said = len(context.sampler.notes)
+        return finding
+    session, bets = bets.session, bets.beyond()
+    known = [state for state in bets.seen if state.binnings and session.is_report_only(state.pair)]
+    said = len(session.sampler.notes)
     try:
         shown = _refuted_fields(bets, known)
     except MechanismError as error:
-        context.sampler.note(f"{error} That was seen on inputs beyond those that the claim gives")
-        return replace(result, notes=tuple(context.sampler.notes))
-    beyond = context.result(
+        session.sampler.note(f"{error} That was seen on inputs beyond those that the claim gives")
+        return replace(finding, result=replace(result, notes=tuple(session.sampler.notes)))
+    pair = shown.pop("pair")
+    beyond = session.result(
         "violated",
-        p_value=context.agreeing(min(bets.p_value, 1.0), violated=True),
+        p_value=agreeing(min(bets.p_value, 1.0), session.budget.alpha, violated=True),
         e_value=bets.e_value,
         bet_samples=2 * bets.drawn,
         **shown,
     )
     beyond = replace(beyond, notes=beyond.notes[said:], hindrances=(), earlier_runs=0)
-    return replace(result, beyond=beyond, samples=beyond.samples, seconds=beyond.seconds)
+    return AuditFinding(result, beyond=AuditFinding(beyond, pair))
 
 
 def _refuted_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, Any]:
     """Fields of the result of a claim that is refuted on one of these pairs."""
-    bets.context.refuted()
+    bets.session.budget.start_reporting()
     broken = max(known, key=lambda state: state.earned)
     shown_of, winner = smallest(bets, broken)
     _note_origin(bets, broken, winner)
-    bets.context.broken = winner.pair
     shown = _shown_fields(shown_of, [winner], bets)
     bets.late |= shown_of.late
+    shown["pair"] = winner.pair
     shown["outside"] = winner.pair.beyond
-    shown["to_add"] = bets.context.source.bounds.to_add(winner.pair)
+    shown["to_add"] = bets.session.source.bounds.to_add(winner.pair)
     return shown
 
 
 def _bets(bets: BettingAudit) -> dict[str, Any]:
     """Fields of the result that tell of the bets; what was left out is noted."""
-    context, claimed = bets.context, bets.queue.claimed
+    session, claimed = bets.session, bets.queue.claimed
     seen, beyond = min(len(bets.seen), claimed), bets.beyond()
     proposed = len(bets.seen) - seen + (len(beyond.seen) if beyond is not bets else 0)
     if seen < claimed > 1 and not bets.refuted:
-        note_left_out(context, seen)
+        note_left_out(session, seen)
     return {
         "e_value": bets.e_value,
-        "bet_samples": context.earlier.samples + (0 if bets.refuted_before else 2 * bets.drawn),
-        "evidence": bets.evidence if context.collects else None,
+        "bet_samples": bets.earlier.samples + (0 if bets.refuted_before else 2 * bets.drawn),
+        "evidence": None if session.earlier is None else bets.evidence,
         "pairs": (seen, claimed),
         "proposed": proposed,
     }
@@ -200,8 +200,8 @@ def _not_refuted(
     is told in `facts`, and if outputs never vary: then nothing else is worth telling, and no
     estimate is left there.
     """
-    context = bets.context
-    if never_varies(context, bets.pool):  # it notes why
+    session = bets.session
+    if never_varies(session, bets.pool):  # it notes why
         facts["estimate"] = None
         return "inconclusive"
     if bets.bearing_out.runs:
@@ -211,25 +211,25 @@ def _not_refuted(
         pair = bets.bearing_out.suspects()[0].pair
         d1, d2 = (describe(data, SHORT_LENGTH) for data in pair.inputs)
         seen = seen or f"That is the loss on D = {d1} and D' = {d2}"
-        advice = bets.known.cheaper_claim(context.guarantee)
+        advice = bets.known.cheaper_claim(session.guarantee)
         said = ". ".join(part for part in (bets.bearing_out.suspicion, seen, advice) if part)
-        context.sampler.note(said, hinders=True, first=True)
+        session.sampler.note(said, hinders=True, first=True)
         return "inconclusive"
     facts["blind"] = _is_blind(bets, known, caught, estimated=facts["estimate"] is not None)
     if facts["blind"] or math.isinf(caught):
         return "inconclusive"
     if "far_below" in facts:
-        said = note_of_far_below(context.guarantee, facts["far_below"], nearly_empty(bets.pool))
-        context.sampler.note(said, hinders=True)
+        said = note_of_far_below(session.guarantee, facts["far_below"], nearly_empty(bets.pool))
+        session.sampler.note(said, hinders=True)
         return "no violation"
     loss, checks = facts["estimate"], bets.bearing_out
     is_computed = loss is not None and loss.pairs == bets.queue.claimed
     if is_computed or (checks.against and checks.is_within):
         why = checks.against or "real runs did not bear it out on all pairs that were tried"
-        context.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
-    margin, now = context.settings.margin, facts.get("may_lose") or context.guarantee.claimed
-    if bets.satisfied and context.guarantee.noise_below(now) <= margin:
-        context.sampler.note(
+        session.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
+    margin, now = session.settings.margin, facts.get("may_lose") or session.guarantee.claimed
+    if bets.satisfied and session.guarantee.noise_below(now) <= margin:
+        session.sampler.note(
             f"stopped at the margin: noise {margin:g} times too small would have been caught"
         )
     return "no violation"
@@ -237,15 +237,15 @@ def _not_refuted(
 
 def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
     """Fields of the result of a claim that stands: what it may lose now, and rare leaks."""
-    context = bets.context
+    session = bets.session
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
-    if caught.sees(context.guarantee):
+    if caught.sees(session.guarantee):
         return fields
-    runs = context.settings.max_samples
+    runs = session.settings.max_samples
     fields["misses_delta"] = bets.could_see_delta(runs / max(2 * bets.drawn, 1))
-    said = f"leaks {DELTAS} times as likely as delta={context.guarantee.delta:g} may go unseen: "
+    said = f"leaks {DELTAS} times as likely as delta={session.guarantee.delta:g} may go unseen: "
     more = "more runs would show them" if fields["misses_delta"] else "no affordable number of"
-    context.sampler.note(said + more + ("" if fields["misses_delta"] else " runs could show them"))
+    session.sampler.note(said + more + ("" if fields["misses_delta"] else " runs could show them"))
     return fields
 
 
@@ -257,7 +257,7 @@ def _shown_fields(
     `bets` is that of the pair to show, and `known` has only that pair, if the claim was refuted;
     `played` is the bets that decided the verdict.
     """
-    context, violated = bets.context, played.refuted
+    session, violated = bets.session, played.refuted
     outcome: dict[str, Any] = {"lower": played.ledger.lower}
     bet = known[0].outputs.pairs
     distance = _in_time(bets, partial(_divergence, bets, known[0])) if violated else None
@@ -268,10 +268,10 @@ def _shown_fields(
         return outcome
     witness, tested = best.witness, best.tested
     if violated and tested is not None:
-        held_out.check_independent(context, witness, tested)
+        held_out.check_independent(session, witness, tested)
     if tested is not None and distance is not None:
         tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
-    shown = None if tested is None else held_out.bound_of(context, tested)
+    shown = None if tested is None else held_out.bound_of(session, tested)
     if shown is not None:
         outcome["strongest"] = presentation.described(shown, witness)
         outcome["loss"] = shown.loss
@@ -302,12 +302,12 @@ def _is_blind(
     Not if both always gave the same outputs with the same random numbers, or if the loss is
     `estimated` otherwise: then there is nothing to tell.
     """
-    sampler = bets.context.sampler
+    sampler = bets.session.sampler
     if tells_apart(known):
         return False
     if _are_alike(bets, known):
         sampler.note(NO_DIFFERENCE, hinders=True)
-    elif not should_tell(known, bets.context.guarantee):
+    elif not should_tell(known, bets.session.guarantee):
         if math.isfinite(caught):
             sampler.note(TOO_FEW, hinders=True)
     elif not estimated:
@@ -325,13 +325,13 @@ def _note_origin(bets: BettingAudit, broken: PairState, shown: PairState) -> Non
     """Note where the pair comes from that broke the claim, if it was proposed by what it shows."""
     same = broken.pair is shown.pair
     which = "this pair" if same else "the pair that this one was made smaller from"
-    screened = bets.context.screened
+    screened = bets.session.screened
     is_largest = screened.screened > 1 and broken.pair.content == screened.pairs[0].content
-    if is_largest and not movement_sentence(screened, bets.context.guarantee):  # which says more
+    if is_largest and not movement_sentence(screened, bets.session.guarantee):  # which says more
         over = f"largest of {screened.screened:,} pairs"
-        bets.context.sampler.note(f"on {which}, one record moves the answer farthest: {over}")
+        bets.session.sampler.note(f"on {which}, one record moves the answer farthest: {over}")
     if broken.pair.origin:
-        bets.context.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
+        bets.session.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
 
 
 def _note_searched(bets: BettingAudit) -> None:
@@ -339,9 +339,9 @@ def _note_searched(bets: BettingAudit) -> None:
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
         total = sum(proposed.values())
-        bets.context.sampler.note(f"a search proposed {plural(total, 'more pair')}: {parts}")
+        bets.session.sampler.note(f"a search proposed {plural(total, 'more pair')}: {parts}")
     for note in bets.queue.source.notes():
-        bets.context.sampler.note(note)
+        bets.session.sampler.note(note)
 
 
 def _unreached(bets: BettingAudit) -> tuple[str, ...]:
@@ -349,7 +349,7 @@ def _unreached(bets: BettingAudit) -> tuple[str, ...]:
     places = bets.queue.source.screener.unreached()
     if places:
         advice = "give an input that reaches " + ("them" if len(places) > 1 else "it")
-        bets.context.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
+        bets.session.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
     return tuple(map(str, places))
 
 
@@ -359,8 +359,8 @@ def _counterexample(
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     seen = partial(seen_before, best.state, witness, pairs=bet)
-    show = partial(presentation.counterexample, bets.context, bets.pool, witness, shown, seen)
-    return within(bets.context.to_conclude(), show)
+    show = partial(presentation.counterexample, bets.session, bets.pool, witness, shown, seen)
+    return bets.session.budget.conclude(show)
 
 
 def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
@@ -369,29 +369,29 @@ def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
         return compute()
     except OutOfTime as out:
         if not bets.refuted:  # what is refuted stays so, shown or not
-            bets.context.refuse_hung(out)
+            bets.session.budget.refuse_hung(out)
         bets.late = True
         return None
 
 
 def _divergence(bets: BettingAudit, winner: PairState) -> Distance | None:
     """How far apart the outputs on the pair that was bet on best are as a whole."""
-    deadline = Deadline(CLOSER_TIME * bets.context.to_tell())
+    deadline = bets.session.budget.reporting_deadline(CLOSER_TIME)
     with contextlib.suppress(OutOfTime):
         bets.look_closer(winner, min(CLOSER_LOOK, TIMES_CLOSER * winner.drawn), deadline)
-    alpha = DIVERGENCE_SHARE * bets.context.alpha
-    return count_divergence(bets.context, bets.pool, winner, alpha, deadline)
+    alpha = DIVERGENCE_SHARE * bets.session.budget.alpha
+    return count_divergence(bets.session, bets.pool, winner, alpha, deadline)
 
 
 def _strongest(bets: BettingAudit, known: list[PairState]) -> Strongest | None:
-    left = bets.context.max_samples
+    left = bets.session.budget.max_samples
     if not bets.refuted:
-        left = int(RESERVE / (1 - RESERVE) * bets.context.sampler.runs)
+        left = int(RESERVE / (1 - RESERVE) * bets.session.sampler.runs)
         left = max(left, SHOWN_OUTPUTS) if bets.satisfied else left
         if bets.is_broken_beyond:  # which has a counterexample to count
-            left = min(left, bets.context.to_test // 2)
-    found = strongest(bets.context, bets.pool, known, bets.refuted, left)
+            left = min(left, bets.session.budget.to_test // 2)
+    found = strongest(bets.session, bets.pool, known, bets.refuted, left)
     if found is None and not bets.refuted and known[0] in bets.bearing_out.suspects():
         # by what was bet on
-        found = strongest(bets.context, bets.pool, known, refuted=True, max_runs=left)
+        found = strongest(bets.session, bets.pool, known, refuted=True, max_runs=left)
     return found

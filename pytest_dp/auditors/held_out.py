@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.budget import PAIRED_SHARE, SHARE_OF_FEW
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Ints
 from pytest_dp.basics.errors import DependentRuns
@@ -25,7 +26,7 @@ from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.tally import Hits, Tally
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.results.pictures import Histogram
-from pytest_dp.running.deadline import Deadline, OutOfTime, within
+from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import Draw
 from pytest_dp.running.streams import Purpose, stream
@@ -34,8 +35,6 @@ from pytest_dp.statistics.assumptions import NOT_IID
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.proofs import SHARP, Bound, Proof
 
-PAIRED_SHARE = 0.98
-"""Share of alpha for counts in pairs; what is left is for counting again without them."""
 SHOWN_OUTPUTS = 8_000
 """Outputs by which a violation is shown. More would not change the picture; fewer: bounds are
 wider."""
@@ -48,9 +47,6 @@ where time is up; smaller: the share of alpha of each is less."""
 SECONDS_OF_FEW = 2.0
 """Seconds in which runs are counted although those to tell of a violation are over. More: a red
 build keeps its readers waiting; fewer: counts of a busy machine show less."""
-SHARE_OF_FEW = 0.02
-"""Share of alpha for counts that time has ended. Larger: all counts show less; smaller: those that
-were cut off show less."""
 CUT_OFF = (
     "the seconds in which a violation is told were over before all was counted: this machine is "
     "slow, or busy; run it again to see more"
@@ -83,7 +79,7 @@ class Tested:
 
 
 def count(
-    context: Context,
+    session: Session,
     pool: Pool,
     witness: Witness,
     total: int,
@@ -99,39 +95,39 @@ def count(
     more: where time ends this, what was counted has a small share of alpha, and a note says so.
     Raises OutOfTime where there is no time for these few.
     """
-    runs = _runs_apart(context, witness, total, even=even)
-    tally = _tally(context, witness, drawn=drawn)
+    runs = _runs_apart(session, witness, total, even=even)
+    tally = _tally(session, witness, drawn=drawn)
     if witness.coupled:
-        before, pairs = context.sampler.runs, _pairs_within(context, pool, witness, total // 2)
+        before, pairs = session.sampler.runs, _pairs_within(session, pool, witness, total // 2)
         try:
-            return _count(context, pool, witness, tally, (pairs, pairs), refuted=refuted)
+            return _count(session, pool, witness, tally, (pairs, pairs), refuted=refuted)
         except CannotCouple as reason:
-            context.sampler.note(f"counted again without shared random numbers, as {reason}")
-            left = total - (context.sampler.runs - before)
-            runs = _runs_apart(context, witness, left, even=even)
+            session.sampler.note(f"counted again without shared random numbers, as {reason}")
+            left = total - (session.sampler.runs - before)
+            runs = _runs_apart(session, witness, left, even=even)
         witness = replace(witness, coupled=False)
-        tested = _count(context, pool, witness, tally, runs, refuted=refuted)
+        tested = _count(session, pool, witness, tally, runs, refuted=refuted)
         return tested and replace(tested, share=(1 - PAIRED_SHARE) * tested.share)
-    return _count(context, pool, witness, tally, runs, refuted=refuted)
+    return _count(session, pool, witness, tally, runs, refuted=refuted)
 
 
-def _runs_apart(context: Context, witness: Witness, total: int, *, even: bool) -> tuple[int, int]:
+def _runs_apart(session: Session, witness: Witness, total: int, *, even: bool) -> tuple[int, int]:
     """Return how many of some independent samples are drawn on either input."""
     share = 0.5
     if not even:
         chances = np.array(witness.p1), np.array(witness.p2)
-        share = float(first_share(*chances, context.guarantee))
+        share = float(first_share(*chances, session.guarantee))
     if abs(share - 0.5) <= 0.1 or min(share, 1 - share) * total <= LEAST_EVENT_RUNS:
         return total // 2, total // 2
     return int(total * share), total - int(total * share)
 
 
-def _pairs_within(context: Context, pool: Pool, witness: Witness, most: int) -> int:
+def _pairs_within(session: Session, pool: Pool, witness: Witness, most: int) -> int:
     """Return how many pairs of outputs take `most` pairs of runs, with those that check them."""
     pairs = int((1 - RESERVED_FOR_RERUNS) * most)
     while pairs > 0:
         draws = _draws(pool, witness, (pairs, pairs), 0)
-        cost = sum(context.sampler.cost_of(draw) for draw in draws)
+        cost = sum(session.sampler.cost_of(draw) for draw in draws)
         if cost <= 2 * most:
             break
         pairs = min(pairs - 1, int(pairs * 2 * most / cost))
@@ -139,7 +135,7 @@ def _pairs_within(context: Context, pool: Pool, witness: Witness, most: int) -> 
 
 
 def _count(
-    context: Context,
+    session: Session,
     pool: Pool,
     witness: Witness,
     tally: Tally,
@@ -153,23 +149,21 @@ def _count(
     ends, both = _ends(runs) if refuted else [runs], 0
     groups: tuple[list[Ints], list[Ints]] = ([], [])
     drawn, share = (0, 0), (1 - SHARE_OF_FEW if len(ends) > 1 else 1.0)
-    cost, few = context.sampler.seconds_a_run or 0.0, Deadline(SECONDS_OF_FEW)
+    budget = session.budget
+    of_few = budget.counting_deadline(SECONDS_OF_FEW)
     for number, end in enumerate(ends):
         sizes = end[0] - drawn[0], end[1] - drawn[1]
         drawn, counted = end, None
-        deadline = context.deadline
-        if number:
-            told = context.told or context.deadline
-            deadline = max(told, few, key=Deadline.remaining)
-        if not number or sum(sizes) * cost <= deadline.remaining():
+        deadline = of_few if number else budget.deadline
+        if not number or budget.has_time(deadline, sum(sizes)):
             draws = _draws(pool, witness, sizes, number)
             try:
-                counted = _count_batch(context, draws, tally, deadline, coupled=witness.coupled)
+                counted = _count_batch(session, draws, tally, deadline, coupled=witness.coupled)
             except OutOfTime as out:
                 if not number or out.stack:
                     raise
         if counted is None:
-            context.sampler.note(CUT_OFF)
+            session.sampler.note(CUT_OFF)
             share = SHARE_OF_FEW / (len(ends) - 1)
             break
         both += counted[1]
@@ -177,7 +171,7 @@ def _count(
             group += part
     sums = [np.sum(group, axis=0) for group in groups]
     return Tested(
-        _counted(context, witness, sums, both if witness.coupled else None),
+        _counted(session, witness, sums, both if witness.coupled else None),
         _varying_shares([np.array(group) for group in groups]),
         share * (PAIRED_SHARE if witness.coupled else 1.0),
         tally.histogram(*sums),
@@ -185,12 +179,12 @@ def _count(
 
 
 def _count_batch(
-    context: Context, draws: list[Draw], tally: Tally, deadline: Deadline, *, coupled: bool
+    session: Session, draws: list[Draw], tally: Tally, deadline: Deadline, *, coupled: bool
 ) -> tuple[list[list[Ints]], int]:
     """Return the counts of some draws on either input, and of pairs with both outputs in."""
     if not coupled:
-        return context.sampler.measure(draws, tally, deadline), 0
-    parts = context.sampler.measure(draws, Hits(tally), deadline)
+        return session.sampler.measure(draws, tally, deadline), 0
+    parts = session.sampler.measure(draws, Hits(tally), deadline)
     hits1, hits2 = (np.concatenate([hits for _, hits in part], axis=1) for part in parts)
     return [[counts for counts, _ in part] for part in parts], int((hits1 & hits2)[0].sum())
 
@@ -217,7 +211,7 @@ def _draws(pool: Pool, witness: Witness, sizes: tuple[int, int], number: int) ->
     ]
 
 
-def _tally(context: Context, witness: Witness, *, drawn: bool) -> Tally:
+def _tally(session: Session, witness: Witness, *, drawn: bool) -> Tally:
     """What is counted of a witness, with bars for its events if these may be drawn."""
 
     def designed() -> Bars:
@@ -226,18 +220,18 @@ def _tally(context: Context, witness: Witness, *, drawn: bool) -> Tally:
 
     bars: Bars | None = None
     with suppress(OutOfTime):
-        bars = within(context.to_conclude(), designed) if drawn else None
+        bars = session.budget.conclude(designed) if drawn else None
     return Tally(witness.event, witness.middle, bars)
 
 
 def _counted(
-    context: Context, witness: Witness, sums: list[Ints], both: int | None = None
+    session: Session, witness: Witness, sums: list[Ints], both: int | None = None
 ) -> Counts:
     """Counts of a witness, by those of a `Tally` on either input.
 
     Each output at the threshold of an attack is included with a probability.
     """
-    coins = np.random.default_rng(stream(context.seed, Purpose.TEST, len(sums)))
+    coins = np.random.default_rng(stream(session.seed, Purpose.TEST, len(sums)))
     tie = witness.event.tie if isinstance(witness.event, Attack) else 0.0
     c1, c2 = (int(s[1]) + int(coins.binomial(int(s[2]), tie)) for s in sums)
     return Counts(c1, int(sums[0][0]), c2, int(sums[1][0]), both)
@@ -253,12 +247,12 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     return ()
 
 
-def check_independent(context: Context, witness: Witness, tested: Tested) -> None:
+def check_independent(session: Session, witness: Witness, tested: Tested) -> None:
     """Refuse to call a claim violated if runs that were counted were not independent."""
     if tested.varying_shares:
         shown = ", ".join(f"{100 * share:.0f} %" for share in tested.varying_shares[:6])
         raise DependentRuns(
-            f"{context.short_name}: its runs are not independent, so there is no verdict on "
+            f"{session.sampler.name}: its runs are not independent, so there is no verdict on "
             f"privacy. On one input, {witness.event} held in {shown}, ... of the runs, stretch by "
             "stretch: more than chance explains. A vectorised mechanism must draw all of its noise "
             "anew for every output (shape (size, ...)); others may keep something from run to run, "
@@ -266,6 +260,6 @@ def check_independent(context: Context, witness: Witness, tested: Tested) -> Non
         )
 
 
-def bound_of(context: Context, tested: Tested, proof: Proof = SHARP) -> Bound:
+def bound_of(session: Session, tested: Tested, proof: Proof = SHARP) -> Bound:
     """Return the bound by the counts, with confidence 1 - alpha."""
-    return proof.bound(tested.counts, context.guarantee, tested.share * context.alpha)
+    return proof.bound(tested.counts, session.guarantee, tested.share * session.budget.alpha)

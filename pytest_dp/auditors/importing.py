@@ -10,35 +10,35 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.independence import examples_of, told_apart
+from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.starting_afresh import LEAST_RUNS, by_chance, keep_answers
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
-from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.deadline import OutOfTime
 
 RUNS = 128
 """Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
 each run, more take longer."""
 
 
-def drawn_at_the_import(context: Context, items: Sequence[Input], event: Any) -> str:
+def drawn_at_the_import(session: Session, items: Sequence[Input], event: Any) -> str:
     """Return why outputs seem to depend on something drawn at the import, or nothing if not.
 
     Where the same random numbers give the same outputs after another import, nothing was drawn
     then. Where they do not, outputs may not tell which import they come from. Code that reads no
     values, and code of no module, has nothing from an import.
     """
-    sampler = context.sampler
+    sampler = session.sampler
     if sampler.anew is None or not sampler.reads_data or sampler.seconds_a_start:
         return ""  # where a start takes seconds, each was an import
     drawn: list[list[Outputs]] = []
     with suppress(CannotCopy):
-        for outputs in _imported_anew(context, items):
-            if not drawn and _is_replayed(context, items, outputs):
+        for outputs in _imported_anew(session, items):
+            if not drawn and _is_replayed(session, items, outputs):
                 return ""
             drawn.append(outputs)
     for apart in map(list, zip(*drawn, strict=True)):
@@ -53,11 +53,11 @@ def drawn_at_the_import(context: Context, items: Sequence[Input], event: Any) ->
     return ""
 
 
-def _imported_anew(context: Context, items: Sequence[Input]) -> Iterator[list[Outputs]]:
+def _imported_anew(session: Session, items: Sequence[Input]) -> Iterator[list[Outputs]]:
     """Yield outputs on all inputs of each of some interpreters that imported the mechanism."""
-    sampler = context.sampler
+    sampler = session.sampler
     assert sampler.anew is not None
-    deadline = Deadline(max(context.to_conclude(), context.seconds_for(LEAST_RUNS)))
+    deadline = session.budget.confirming_deadline(LEAST_RUNS, at_most_end=True)
     used = int(sampler.forks and sampler.origin is sampler.anew)  # the first was asked before
     for number in sampler.anew.each(used):
         keyed = list(zip(items, _keys(number - used, len(items)), strict=True))
@@ -74,11 +74,11 @@ def _keys(number: int, inputs: int) -> list[tuple[int, ...]]:
     return [(number, side, 2) for side in range(inputs)]
 
 
-def _is_replayed(context: Context, items: Sequence[Input], both: list[Outputs]) -> bool:
+def _is_replayed(session: Session, items: Sequence[Input], both: list[Outputs]) -> bool:
     """Return whether the mechanism gave the same outputs here, with the same random numbers."""
-    deadline = Deadline(context.seconds_for(LEAST_RUNS))
+    deadline = session.budget.confirming_deadline(LEAST_RUNS)
     for item, key, outputs in zip(items, _keys(0, len(items)), both, strict=True):
-        here = context.sampler.afresh(item, len(outputs), key, deadline)
+        here = session.sampler.afresh(item, len(outputs), key, deadline)
         if not all(map(same, here, outputs)):
             return False
     return True

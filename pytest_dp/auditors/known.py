@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.betting.binning import Binning
 from pytest_dp.oracles.aligned_pair import (
@@ -44,9 +44,6 @@ ROUNDING = 1e-9
 ENUMERATING_TIME = 0.1
 """Share of the time in which outcomes are enumerated. Larger: bets have less; smaller: losses of
 slow mechanisms are not known."""
-FIRST_PAIRS_TIME = 0.05
-"""Share of the time in which losses are looked for before all bets. Larger: bets have less;
-smaller: slow mechanisms bet first."""
 CHECKED_RUNS = 2_000
 """Runs that are held against a loss before a violation is shown. More take longer; fewer miss what
 is rare."""
@@ -127,15 +124,16 @@ class Known:
     deriving: Deriving[Any] | None = None
     alignments: Deriving[Any] | None = None
     """Bounds on losses, which are asked for before `deriving`."""
-    seconds: float = math.inf
-    """What one more pair may take. Slow mechanisms alone get there."""
     above: LossBound | None = None
     """A bound by an alignment that is above the claim."""
     added: set[int] = field(default_factory=set)
     """Pairs that were looked at by `add`."""
 
-    def add(self, number: int, pair: Pair) -> None:
-        """Look for what can be known of one more pair, in the same way as of those before."""
+    def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
+        """Look for what can be known of one more pair, in the same way as of those before.
+
+        Slow mechanisms alone get to the deadline.
+        """
         if number in self.added:
             return
         self.added.add(number)
@@ -143,7 +141,7 @@ class Known:
             if deriving is None or number in self.pairs:
                 continue
             try:
-                self.pairs[number] = deriving.pair(pair.inputs, Deadline(self.seconds))
+                self.pairs[number] = deriving.pair(pair.inputs, deadline)
             except (OutOfTime, CannotInstrument, Exception):  # what only proposes breaks no audit
                 continue
 
@@ -165,7 +163,7 @@ class Known:
         return list(self.pairs[number].excesses(guarantee)) if number in self.pairs else []
 
     def estimate(
-        self, context: Context, pool: Pool, states: Sequence[PairState], violated: bool
+        self, session: Session, pool: Pool, states: Sequence[PairState], violated: bool
     ) -> tuple[Estimate | None, str]:
         """The loss on the claim's pairs, and else why it is not told.
 
@@ -174,7 +172,7 @@ class Known:
         """
         if not self.pairs:
             return None, self.refusal
-        given = [state for state in states if state.number < len(context.pairs)]
+        given = [state for state in states if state.number < len(session.pairs)]
         to_check = [state for state in given if state.number in self.pairs]
         enough = [state for state in to_check if state.outputs.kept >= KEPT_RUNS]
         broken = max(states, key=lambda state: state.earned) if violated else None
@@ -183,7 +181,7 @@ class Known:
                 return None, "the pair that broke the claim is not known"
             enough.append(broken)
         try:
-            values = [self._checked(context, pool, state) for state in enough]
+            values = [self._checked(session, pool, state) for state in enough]
         except (CannotInstrument, Exception) as reason:  # the verdict stands without it
             return None, str(reason)
         if not values:
@@ -191,8 +189,8 @@ class Known:
         value, error = max(value for value, _ in values), max(error for _, error in values)
         if math.isinf(error):
             return None, "a search may have missed a larger loss"
-        claimed = context.guarantee.claimed
-        if value > claimed and self.by_rounding and not context.settings.floating_point:
+        claimed = session.guarantee.claimed
+        if value > claimed and self.by_rounding and not session.settings.floating_point:
             return None, "outputs that differ by rounding alone count as different there"
         known = [self.pairs[state.number] for state in enough]
         rounding = 0.0 if known[0].mode == "exact" else error
@@ -223,13 +221,13 @@ class Known:
         """Whether on some pair outputs count as different that differ by rounding alone."""
         return any(pair.by_rounding for pair in self.pairs.values())
 
-    def _checked(self, context: Context, pool: Pool, state: PairState) -> tuple[float, float]:
+    def _checked(self, session: Session, pool: Pool, state: PairState) -> tuple[float, float]:
         """The claim's parameter on a pair, and its error, if real outputs bear it out."""
         known = self.pairs[state.number]
-        if context.call.size is not None and isinstance(known, AlignedPair):
+        if session.call.size is not None and isinstance(known, AlignedPair):
             raise CannotInstrument("rows of its calls were not held against calls of one row")
-        hold_against(known, _real_outputs(context, pool, state))
-        return parameter_of(known, context.guarantee)
+        hold_against(known, _real_outputs(session, pool, state))
+        return parameter_of(known, session.guarantee)
 
 
 TOO_FEW = "too few real runs to check it"
@@ -262,30 +260,29 @@ def estimate_of(
     )
 
 
-def known_of(context: Context) -> Known:
+def known_of(session: Session) -> Known:
     """Return what is known of the claim's first pairs.
 
     Losses are bounded by alignments. Where there is none within the claim, outcomes are enumerated
     as far as they can be. All of it goes by counts of runs: time ends it only where runs are slow.
     """
-    known = _aligned(context)
+    known = _aligned(session)
     if known.refusal:
-        derived = _derived(context)
+        derived = _derived(session)
         refusal = "; ".join(filter(None, (derived.refusal, known.refusal)))
         pairs = {**known.pairs, **derived.pairs}
         known = replace(derived, pairs=pairs, refusal=refusal, above=known.above)
-    known.seconds = FIRST_PAIRS_TIME * context.settings.max_seconds
     return known
 
 
-def _aligned(context: Context) -> Known:
+def _aligned(session: Session) -> Known:
     """Return bounds by alignments on the claim's first pairs, those of largest movement first."""
-    largest = (*context.pairs[:1], *context.screened.pairs[:1])
-    share = REPLAY_SHARE if context.call.size is None else REPLAY_SHARE / 2
-    most = share * context.settings.max_samples
-    given, memory = context.pairs[:MAX_PAIRS], Memory(max_runs=most)
+    largest = (*session.pairs[:1], *session.screened.pairs[:1])
+    share = REPLAY_SHARE if session.call.size is None else REPLAY_SHARE / 2
+    most = share * session.settings.max_samples
+    given, memory = session.pairs[:MAX_PAIRS], Memory(max_runs=most)
     of_others = replays_of_each(len(given))
-    seconds = context.settings.max_seconds
+    seconds = session.budget.max_seconds
 
     def compare(on_d: Any, on_d2: Any, deadline: Deadline) -> KnownPair:
         replays = REPLAYS_OF_LARGEST if {id(on_d), id(on_d2)} in of_largest else of_others
@@ -293,26 +290,26 @@ def _aligned(context: Context) -> Known:
         replays = min(replays, int(left / RUNS_A_REPLAY))
         if replays < REPLAYS:
             raise CannotInstrument(TOO_FEW_RUNS)
-        memory.until = Deadline(ENOUGH_TIME * seconds)
+        memory.until = session.budget.deadline_in(ENOUGH_TIME * seconds)
         try:
             known = aligned_pair(
-                context.call, (on_d, on_d2), context.guarantee, replays, deadline, memory
+                session.call, (on_d, on_d2), session.guarantee, replays, deadline, memory
             )
         except AboveClaim as found:
             above.append(found.bound)
             raise
         finally:
-            context.sampler.looked += memory.made - made
+            session.sampler.looked += memory.made - made
         if known.replays < 2 * (replays // 2):
-            context.sampler.note(
-                f"a run takes {context.a_run}: a pair was replayed {known.replays} times in place "
-                f"of {replays}, as that takes too long"
+            session.sampler.note(
+                f"a run takes {session.budget.run_text}: a pair was replayed "
+                f"{known.replays} times in place of {replays}, as that takes too long"
             )
         return known
 
     alignments, deadline = (
         Deriving(lambda data, _: data, compare),
-        Deadline(ALIGNING_TIME * seconds),
+        session.budget.deadline_in(ALIGNING_TIME * seconds),
     )
     of_largest = [{id(alignments.law(data, deadline)) for data in p.inputs} for p in largest]
     contents, known = {pair.content for pair in largest}, Known(alignments=alignments)
@@ -323,19 +320,20 @@ def _aligned(context: Context) -> Known:
     return replace(known, alignments=None) if known.refusal else known
 
 
-def _derived(context: Context) -> Known:
+def _derived(session: Session) -> Known:
     """Return losses on the claim's first pairs by enumeration of outcomes."""
     enumeration = Deriving(
-        lambda data, deadline: law_of(context.call, data, deadline),
+        lambda data, deadline: law_of(session.call, data, deadline),
         lambda on_d, on_d2, _: compare(on_d, on_d2),
     )
-    return _known_by(context, enumeration, ENUMERATING_TIME)
+    return _known_by(session, enumeration, ENUMERATING_TIME)
 
 
-def _known_by(context: Context, deriving: Deriving[Any], share: float) -> Known:
+def _known_by(session: Session, deriving: Deriving[Any], share: float) -> Known:
     """Return what one way shows of the claim's first pairs, in a share of the time at most."""
-    deadline, known = Deadline(share * context.settings.max_seconds), Known(deriving=deriving)
-    given = context.pairs[:MAX_PAIRS]
+    deadline = session.budget.deadline_in(share * session.budget.max_seconds)
+    known = Known(deriving=deriving)
+    given = session.pairs[:MAX_PAIRS]
     known.refusal = _until_refused(known.pairs, given, range(len(given)), deriving, deadline)
     return known
 
@@ -361,18 +359,20 @@ def _until_refused(
     return ""
 
 
-def _real_outputs(context: Context, pool: Pool, state: PairState) -> tuple[Outputs, Outputs]:
+def _real_outputs(session: Session, pool: Pool, state: PairState) -> tuple[Outputs, Outputs]:
     """Outputs of real runs on both inputs: those that are kept, or new ones if they are too few."""
     if state.outputs.kept >= KEPT_RUNS:
         return state.outputs.sides()
-    if context.to_test < CHECKED_RUNS:
+    if session.budget.to_test < CHECKED_RUNS:
         raise CannotInstrument(TOO_FEW)
     draws = [
         Draw(pool.inputs[i], KEPT_RUNS, (Purpose.ANALYSED, state.number, side))
         for side, i in enumerate((state.input1, state.input2))
     ]
     try:
-        on_d, on_d2 = context.sampler.draw(draws, context.told or context.deadline)
+        on_d, on_d2 = session.sampler.draw(
+            draws, session.budget.report_deadline or session.budget.deadline
+        )
     except OutOfTime:
         raise CannotInstrument(TOO_SLOW) from None
     return on_d, on_d2

@@ -15,21 +15,25 @@ LONG_DATASET = 300
 
 def note_if_late(bets: BettingAudit) -> None:
     """Note that an audit was cut off, and what it has not come to."""
-    context = bets.context
-    if bets.late and context.told is not None and context.before_the_limit() > 0:
-        context.sampler.note(CUT_OFF)
+    session = bets.session
+    if (
+        bets.late
+        and session.budget.report_deadline is not None
+        and session.budget.seconds_before_limit > 0
+    ):
+        session.sampler.note(CUT_OFF)
     elif bets.late:
-        context.sampler.note(
-            f"cut off after max_seconds={context.settings.max_seconds:g}, with "
-            f"{context.sampler.runs:,} of {context.max_samples:,} samples{_undone(bets)}"
+        session.sampler.note(
+            f"cut off after max_seconds={session.settings.max_seconds:g}, with "
+            f"{session.sampler.runs:,} of {session.budget.max_samples:,} samples{_undone(bets)}"
         )
         needed = bets.runs_needed
-        if context.sampler.runs < needed / 4:
+        if session.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
-            takes = numbers.seconds(about * (context.sampler.time_a_run or 0.0))
+            takes = numbers.seconds(session.budget.work(about))
             refusal = bets.known.refusal
             traced = f"No loss was found by tracing a few runs ({refusal}). " if refusal else ""
-            context.sampler.note(
+            session.sampler.note(
                 f"the margin takes about {about:,} runs, {takes} of work in one process. {traced}"
                 f"What may help: {_quicker(bets)}"
             )
@@ -49,7 +53,7 @@ def _quicker(bets: BettingAudit) -> str:
     sizes = (len(s.pair.d1) for s in bets.seen if isinstance(s.pair.d1, Sized))
     longest = max(sizes, default=0)
     ways = {
-        "vectorized=, if one call can give many outputs": bets.context.call.size is None,
+        "vectorized=, if one call can give many outputs": bets.session.call.size is None,
         f"inputs of fewer than {longest:,} records": longest > LONG_DATASET,
         "composes=, if parts of it have claims of their own": True,
         "a larger max_seconds, for runs at night": True,

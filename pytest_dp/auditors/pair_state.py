@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Ints
 from pytest_dp.betting.binning import Binning, Reader, joint_counts
 from pytest_dp.betting.models import Posterior, check_by_itself, fit, quantities
@@ -28,7 +28,7 @@ from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.table import Table, concatenate
 from pytest_dp.outputs.targeted import Targeted, target_of
 from pytest_dp.privacy import Guarantee
-from pytest_dp.running.deadline import Deadline, within
+from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import Draw
 from pytest_dp.statistics.ledger import Record, suspicion
 
@@ -66,20 +66,20 @@ class PairState(PairStatus):
 
 
 def quantities_of(
-    context: Context, state: PairState, table: Table, on_d: Bools, paired: int
+    session: Session, state: PairState, table: Table, on_d: Bools, paired: int
 ) -> list[Feature]:
     """What a classifier is shown of outputs on a pair; see `attacks.quantities`."""
-    about = quantities(context.settings, table, on_d, paired)
+    about = quantities(session.settings, table, on_d, paired)
     if table.is_extract:
         return about
     wanted = state.target
     return about + user_features(wanted, table, wanted.labels) if wanted is not None else about
 
 
-def make_room(context: Context, state: PairState) -> None:
+def make_room(session: Session, state: PairState) -> None:
     """Keep only the quantities that are learned from: of the outputs so far, and of new ones."""
     table, on_d = state.outputs.table()
-    about = quantities_of(context, state, table, on_d, state.outputs.coupled)
+    about = quantities_of(session, state, table, on_d, state.outputs.coupled)
     if not state.outputs.coupled and any(feature.kind == "leaf" for feature in about):
         places = choose(table, on_d, 0, MAX_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
@@ -101,7 +101,7 @@ def edge(record: Record, guarantee: Guarantee) -> float:
 
 
 def draw_batch(
-    context: Context,
+    session: Session,
     pool: Pool,
     state: PairState,
     size: int,
@@ -115,12 +115,12 @@ def draw_batch(
     """
     outputs = state.outputs
     if outputs.extract is None and not outputs.has_room(size):
-        within(deadline.remaining(), partial(make_room, context, state))
+        session.budget.compute(partial(make_room, session, state), deadline)
     keep = outputs.pairs + size <= max_kept and outputs.has_room(size)
     draws = state.draws(pool, size, purpose, state.batches)
     state.batches += 1
     reader = Reader(state.binnings, keep, outputs.extract)
-    parts = context.sampler.measure(draws, reader, deadline)
+    parts = session.sampler.measure(draws, reader, deadline)
     state.drawn += size
     if keep:
         batch1, batch2 = (
@@ -132,28 +132,28 @@ def draw_batch(
     return joints_of(parts, state.binnings)
 
 
-def look_for_target(context: Context, state: PairState) -> None:
+def look_for_target(session: Session, state: PairState) -> None:
     """Find which record outputs may show, unless the user's function says what to look at."""
-    if context.settings.features is None:
+    if session.settings.features is None:
         inputs = state.pair.inputs
-        state.target = target_of(*inputs, state.outputs.examples().raw, context.seed)
+        state.target = target_of(*inputs, state.outputs.examples().raw, session.seed)
 
 
-def outputs_to_learn(context: Context, state: PairState) -> tuple[Table, Bools, list[Feature]]:
+def outputs_to_learn(session: Session, state: PairState) -> tuple[Table, Bools, list[Feature]]:
     """Return the outputs on a pair, which of them are on D, and features that a model may use."""
     table, on_d = state.outputs.table()
-    about = quantities_of(context, state, table, on_d, state.outputs.coupled)
+    about = quantities_of(session, state, table, on_d, state.outputs.coupled)
     return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
 
 
-def fit_chosen(context: Context, table: Table, on_d: Bools, about: list[Feature]) -> Posterior:
+def fit_chosen(session: Session, table: Table, on_d: Bools, about: list[Feature]) -> Posterior:
     """Fit the model that the method names, or the user's own."""
-    return fit(context.method.classifier, table, on_d, about, context.seed)
+    return fit(session.method.classifier, table, on_d, about, session.seed)
 
 
 def check_users_parts(
-    context: Context, state: PairState, model: Posterior, about: list[Feature]
+    session: Session, state: PairState, model: Posterior, about: list[Feature]
 ) -> None:
     """Raise ClaimError if the user's classifier or features make an event of several outputs."""
-    if context.method.classifier is not None or context.settings.features is not None:
+    if session.method.classifier is not None or session.settings.features is not None:
         check_by_itself(model, about, state.outputs.examples())

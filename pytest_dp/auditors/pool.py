@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Any
 
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import join_outputs
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.basics.reprs import on_one_line
@@ -77,47 +77,47 @@ class Pool:
             self.varies = bool((marks != self._mark).any())
 
 
-def note_left_out(context: Context, tried: int) -> None:
+def note_left_out(session: Session, tried: int) -> None:
     """Say that only some of the claim's pairs took part."""
-    context.sampler.note(
-        f"tried {tried} of {len(context.pairs):,} pairs: raise max_samples or max_seconds, or "
+    session.sampler.note(
+        f"tried {tried} of {len(session.pairs):,} pairs: raise max_samples or max_seconds, or "
         "name the pairs that matter with pairs=",
         hinders=True,
     )
 
 
-def always_raises(context: Context, pool: Pool) -> None:
+def always_raises(session: Session, pool: Pool) -> None:
     """Raise MechanismError if no run of the mechanism has returned."""
     if pool.returned:
         return
     raised, *others = [table.raw[0] for table in pool.first.values()]
-    if context.sampler.worked:
-        raise used_up(context.short_name, "when it was tried out", raised)
+    if session.sampler.worked:
+        raise used_up(session.sampler.name, "when it was tried out", raised)
     other = next((outcome for outcome in others if outcome.kind != raised.kind), None)
     raise MechanismError(
-        f"{context.short_name} raised in all {pool.runs:,} runs, so there is nothing to audit. The "
-        f"first time, on {describe(context.pairs[0].d1)}:\n{raised.trace}"
+        f"{session.sampler.name} raised in all {pool.runs:,} runs, so there is nothing to audit. "
+        f"The first time, on {describe(session.pairs[0].d1)}:\n{raised.trace}"
         + (f"\nOn other inputs it {other!r}." if other else "")
     )
 
 
-def never_varies(context: Context, pool: Pool) -> bool:
+def never_varies(session: Session, pool: Pool) -> bool:
     """Whether outputs never varied, as far as they can be read; notes say what is wrong."""
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_outputs(pool).raw)):
-        context.sampler.note(
+        session.sampler.note(
             f"only the first {MAX_ELEMENTS:,} elements of an iterator were read, and nothing is "
             "known of the others: return a list, or use features="
         )
     if unreadable:
-        if context.settings.features is not None:
+        if session.settings.features is not None:
             return False
         said = f"{unreadable}: return plain values, or use features="
-        context.sampler.note(said, hinders=True)
+        session.sampler.note(said, hinders=True)
     if pool.varies or pool.runs < 2:
         return False
     if not unreadable:
-        context.sampler.note(_constant(pool), hinders=True)
+        session.sampler.note(_constant(pool), hinders=True)
     return True
 
 

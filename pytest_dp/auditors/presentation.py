@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.held_out import Tested
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.betting.scores import Attack
@@ -56,7 +56,7 @@ def described(bound: Bound, witness: Witness) -> str:
 
 
 def counterexample(
-    context: Context,
+    session: Session,
     pool: Pool,
     witness: Witness,
     bound: Bound | None,
@@ -68,7 +68,7 @@ def counterexample(
     among the outputs that were bet on.
     """
     if bound is None:
-        bound = Bound(NO_COUNTS, context.guarantee, context.alpha)
+        bound = Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
     event: Any = witness.event
     counts, is_learned = bound.counts, isinstance(event, Attack)
     before = None if seen is None else seen(event)
@@ -79,8 +79,8 @@ def counterexample(
         known = before  # a few held-out runs are no reason to say "never"
     about: tuple[str, ...] = ()
     if all(known.runs):
-        about = diagnose(readable, known.hits, known.runs, context.guarantee, searched)
-    moves = "" if witness.pair.beyond else movement_sentence(context.screened, context.guarantee)
+        about = diagnose(readable, known.hits, known.runs, session.guarantee, searched)
+    moves = "" if witness.pair.beyond else movement_sentence(session.screened, session.guarantee)
     return Counterexample(
         d1=witness.pair.d1,
         d2=witness.pair.d2,

@@ -16,7 +16,7 @@ from pytest_dp.data.relations import OfRecords, Pair
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
-from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.per_run import CannotCouple
 
 SHRINKING_TIME = 0.5
@@ -43,11 +43,11 @@ def smallest(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairS
 
     `bets` refuted the claim, and `winner` is the pair that was bet on best.
     """
-    promise = bets.context.claim.promise
-    drawer = bets.context.source.generated
+    promise = bets.session.claim.promise
+    drawer = bets.session.source.generated
     if drawer is not None:  # what its strategy cannot yield is no part of the promise
         search = _Search(bets, winner)
-        drawer.shrunk(winner.pair, search.breaks, search.deadline.remaining())
+        drawer.shrunk(winner.pair, search.breaks, search.seconds)
         return search.won
     is_proposed = bets.queue.is_proposed(winner)
     if promise.pairs is not None or promise.relation is None:
@@ -56,7 +56,7 @@ def smallest(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairS
         return bets, winner  # the patterns of a paper, which readers know
     search = _Search(bets, winner)
     # Records that no example holds are beyond the claim: what is red inside of it stays inside.
-    mixes = bool(winner.pair.beyond) or bets.context.settings.beyond == "fail"
+    mixes = bool(winner.pair.beyond) or bets.session.settings.beyond == "fail"
     with suppress(ImportError):  # without a search, the pair stays as large as it is
         smaller: Search = load("search", "inputs")
         smaller.shrunk(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
@@ -67,14 +67,15 @@ class _Search:
     """Plays for one pair after the other, as long as there is time."""
 
     def __init__(self, bets: BettingAudit, winner: PairState) -> None:
-        context = bets.context
-        self.context, self.won = context, (bets, winner)
+        session = bets.session
+        self.session, self.won = session, (bets, winner)
         self.raises = _raises(winner)
-        self.only_told = context.only_told(winner.pair)
-        self.least_hope = 0.5 * edge(winner.record, context.guarantee)
-        self.deadline = Deadline(SHRINKING_TIME * context.to_tell())
-        left = SHRINKING_SHARE * max(context.left, 0)
-        self.max_runs = context.used + min(left, context.shown_runs)
+        self.only_told = session.is_report_only(winner.pair)
+        self.least_hope = 0.5 * edge(winner.record, session.guarantee)
+        self.seconds = SHRINKING_TIME * session.budget.seconds_to_report
+        self.deadline = session.budget.deadline_in(self.seconds)
+        left = SHRINKING_SHARE * max(session.budget.left, 0)
+        self.max_runs = session.budget.used + min(left, session.budget.shown_runs)
         self.runs = max(MIN_SHRINKING, 4 * 2 * winner.drawn)
         self.trials = 0
 
@@ -86,21 +87,21 @@ class _Search:
 
     def _is_over(self) -> bool:
         """Return whether samples or trials are used up, or time; a note says so of time."""
-        runs = self.context.used + self.runs
+        runs = self.session.budget.used + self.runs
         if self.trials >= MAX_TRIALS or runs > self.max_runs:
             return True
-        if self.deadline.remaining() > 0:
+        if self.session.budget.has_time(self.deadline):
             return False
-        self.context.sampler.note(CUT_OFF)
+        self.session.sampler.note(CUT_OFF)
         return True
 
     def breaks(self, pair: Pair) -> bool:
         """Whether the claim is refuted on this pair too, and in the same way."""
-        pair = replace(pair, beyond=self.context.source.bounds.beyond(pair))
-        if self.context.only_told(pair) != self.only_told or self._is_over():
+        pair = replace(pair, beyond=self.session.source.bounds.beyond(pair))
+        if self.session.is_report_only(pair) != self.only_told or self._is_over():
             return False
         self.trials += 1
-        runs = self.context.used
+        runs = self.session.budget.used
         bets, state = self.won
         trial = bets.on_pair(pair, coupled=state.coupled)
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Outputs, join_outputs
 from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.betting.scores import Attack
@@ -64,9 +64,9 @@ Copies = list[Outputs]
 """Outputs of copies, as many of each."""
 
 
-def coins_enough(context: Context) -> int:
-    """How many fair coins fall alike with chance alpha at most."""
-    return 1 + math.ceil(-math.log2(context.alpha))
+def coins_enough(alpha: float) -> int:
+    """Return how many fair coins fall alike with chance alpha at most."""
+    return 1 + math.ceil(-math.log2(alpha))
 
 
 def outputs_of_starts(
@@ -84,16 +84,16 @@ def outputs_of_starts(
     return found
 
 
-def seconds_to_start(context: Context) -> float:
+def seconds_to_start(session: Session) -> float:
     """Seconds that new interpreters took to start so far."""
-    return context.sampler.anew.seconds_to_start if context.sampler.anew else 0.0
+    return session.sampler.anew.seconds_to_start if session.sampler.anew else 0.0
 
 
 def _all_afresh(
-    context: Context, items: Sequence[Input], runs: int, number: int, deadline: Deadline
+    session: Session, items: Sequence[Input], runs: int, number: int, deadline: Deadline
 ) -> list[Outputs]:
     """Outputs on all inputs of mechanisms that start afresh: of one, where that takes an import."""
-    sampler = context.sampler
+    sampler = session.sampler
     keys = [(side, number) for side in range(len(items))]
     if sampler.forks and sampler.origin is not None and sampler.seconds_a_start:
         keyed = list(zip(items, keys, strict=True))
@@ -103,10 +103,10 @@ def _all_afresh(
     ]
 
 
-def _planned(context: Context) -> tuple[int, int]:
+def _planned(session: Session) -> tuple[int, int]:
     """Return how many copies are run on each input, and how often each."""
-    sampler, starts = context.sampler, SURE_STARTS
-    left = max(context.left - 2 * MIN_PROCESSES * RUNS_A_COPY, 0)
+    sampler, starts = session.sampler, SURE_STARTS
+    left = max(session.budget.left - 2 * MIN_PROCESSES * RUNS_A_COPY, 0)
     runs = max(min(COPIED_RUNS, left // 3), min(MIN_COPIED, left // 2), MIN_COPIES)
     if sampler.forks:  # a few runs too many are better than red for answers that are kept
         starts, runs = sampler.origin.starts() if sampler.origin else starts, FORKED_RUNS
@@ -117,7 +117,7 @@ def _planned(context: Context) -> tuple[int, int]:
 
 
 def copied_outputs(
-    context: Context, items: Sequence[Input], event: Any, deadline: Deadline
+    session: Session, items: Sequence[Input], event: Any, deadline: Deadline
 ) -> list[Copies]:
     """Return outputs of copies on both inputs, which take turns.
 
@@ -125,10 +125,11 @@ def copied_outputs(
     once may do. Where time ends it, a note says so. Raises CannotCopy if there are no copies, and
     OutOfTime if time is up before there are enough.
     """
-    sampler = context.sampler
-    copies, runs = _planned(context)
+    sampler = session.sampler
+    copies, runs = _planned(session)
     outputs: list[Copies] = [[] for _ in items]
-    enough, soon = coins_enough(context), Deadline(context.seconds_for(LEAST_COPIES * 2 * runs))
+    enough = coins_enough(session.budget.alpha)
+    soon = session.budget.confirming_deadline(LEAST_COPIES * 2 * runs)
     while len(outputs[0]) < copies or (
         sampler.seconds_a_start
         and len(outputs[0]) < enough
@@ -140,20 +141,20 @@ def copied_outputs(
             and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MAX_NUMBERS
         ):
             break
-        is_late = soon.remaining() <= 0 and not sampler.seconds_a_start
+        is_late = not session.budget.has_time(soon) and not sampler.seconds_a_start
         if (
             is_late
             and number >= LEAST_COPIES
             and (number >= MIN_COPIES or not any(keep_answers(o) or by_chance(o) for o in outputs))
         ):
-            note_few(context, number, copies)
+            note_few(session, number, copies)
             break
         try:
-            drawn = _all_afresh(context, items, runs, number, deadline)
+            drawn = _all_afresh(session, items, runs, number, deadline)
         except OutOfTime:
             if sampler.seconds_a_start or number < 2:
                 raise
-            note_few(context, number, copies)
+            note_few(session, number, copies)
             break
         for of_item, output in zip(outputs, drawn, strict=True):
             of_item.append(output)
@@ -161,15 +162,15 @@ def copied_outputs(
         if sampler.forks and not sampler.seconds_a_start and _draw_alike(of_item):
             longer = max(min(len(of_item) * runs // MIN_COPIES, MAX_APART), 2)
             both = items[side], items[1 - side]
-            outputs[side] = _apart(context, both, event, longer, deadline)
+            outputs[side] = _apart(session, both, event, longer, deadline)
         elif len(of_item) < min(MIN_COPIES, copies) and keep_answers(of_item):  # too few to tell
             raise OutOfTime
     return outputs
 
 
-def note_few(context: Context, done: int, planned: int, what: str = "copies") -> None:
+def note_few(session: Session, done: int, planned: int, what: str = "copies") -> None:
     """Note that time has ended a step that confirms a violation."""
-    context.sampler.note(f"time was up when {done} of {planned} {what} had confirmed the violation")
+    session.sampler.note(f"time was up when {done} of {planned} {what} had confirmed the violation")
 
 
 def keep_answers(outputs: Copies) -> bool:
@@ -179,7 +180,7 @@ def keep_answers(outputs: Copies) -> bool:
 
 
 def _apart(
-    context: Context, both: tuple[Input, Input], event: Any, runs: int, deadline: Deadline
+    session: Session, both: tuple[Input, Input], event: Any, runs: int, deadline: Deadline
 ) -> Copies:
     """Outputs of processes that share nothing any more of what all of them draw from.
 
@@ -187,9 +188,9 @@ def _apart(
     keeps: there are so many that fair ones fall alike with chance alpha at most. Of coins that
     seldom show their other side, that chance is larger.
     """
-    outputs, enough = Copies(), max(MIN_COPIES, coins_enough(context))
+    outputs, enough = Copies(), max(MIN_COPIES, coins_enough(session.budget.alpha))
     while len(outputs) < MIN_COPIES or (len(outputs) < enough and _has_constants(outputs, event)):
-        outputs.append(_after_others(context, *both, runs, len(outputs), deadline))
+        outputs.append(_after_others(session, *both, runs, len(outputs), deadline))
     return outputs
 
 
@@ -200,14 +201,14 @@ def _has_constants(outputs: Copies, event: Any) -> bool:
 
 
 def _after_others(
-    context: Context, item: Input, other: Input, runs: int, number: int, deadline: Deadline
+    session: Session, item: Input, other: Input, runs: int, number: int, deadline: Deadline
 ) -> Outputs:
     """Outputs of a process that went on in what all of them draw from: by runs on other data."""
-    if not number or context.sampler.origin is None:
-        return context.sampler.afresh(item, runs, (0, number), deadline)
+    if not number or session.sampler.origin is None:
+        return session.sampler.afresh(item, runs, (0, number), deadline)
     keyed = [(used, (side, number)) for side, used in enumerate((other, item))]
-    drawn = context.sampler.forked(
-        context.sampler.origin, keyed, number * runs, deadline, seeds_all=True
+    drawn = session.sampler.forked(
+        session.sampler.origin, keyed, number * runs, deadline, seeds_all=True
     )
     return drawn[1][:runs]
 

@@ -11,10 +11,10 @@ from typing import Any, cast
 import numpy as np
 
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.held_out import MIN_SHOWN_RUNS, SHOWN_OUTPUTS
 from pytest_dp.auditors.pair_state import PairState, joints_of
 from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import (
     READABLE_WORTH,
     Read,
@@ -38,7 +38,7 @@ from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.threshold import best_cut, cuts_at
 from pytest_dp.privacy import HockeyStick, Renyi
 from pytest_dp.results.result import Distance
-from pytest_dp.running.deadline import Deadline, OutOfTime, within
+from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.divergence_bets import best_bet
@@ -78,7 +78,7 @@ class Strongest:
 
 
 def strongest(
-    context: Context, pool: Pool, states: list[PairState], refuted: bool, max_runs: int
+    session: Session, pool: Pool, states: list[PairState], refuted: bool, max_runs: int
 ) -> Strongest | None:
     """Count the strongest attack on held-out samples; None if there is none.
 
@@ -86,25 +86,25 @@ def strongest(
     attack is returned even without any; otherwise there are `max_runs`, where so many are left.
     """
     if refuted:
-        max_runs = min(max_runs, max(context.shown_runs, MIN_SHOWN_RUNS))
-    left = int(min(max_runs, context.to_test))
+        max_runs = min(max_runs, max(session.budget.shown_runs, MIN_SHOWN_RUNS))
+    left = int(min(max_runs, session.budget.to_test))
     if left < 2 and not refuted:
         return None
     planned = max(left, MIN_PLANNED)
-    plan = context.plan(planned)
+    plan = session.plan(planned)
     choices = [best_threshold(state, plan) for state in states]
     best = max(range(len(states)), key=lambda i: choices[i].expected)
     state, choice = states[best], choices[best]
-    readable = read_in_time(context, state, plan)
+    readable = read_in_time(session, state, plan)
     if refuted:
-        witness = _witness_of_refutation(context, state, choice, readable)
+        witness = _witness_of_refutation(session, state, choice, readable)
     else:
         witness = witness_of(state, choice, readable)
     if witness is None:
         return None
-    total = _samples_needed(context, witness, left) if refuted else left
+    total = _samples_needed(session, witness, left) if refuted else left
     try:
-        tested = held_out.count(context, pool, witness, total, refuted=refuted, drawn=refuted)
+        tested = held_out.count(session, pool, witness, total, refuted=refuted, drawn=refuted)
     except OutOfTime:
         if not refuted:
             raise
@@ -112,30 +112,30 @@ def strongest(
     if tested is None and not refuted:
         return None
     with contextlib.suppress(OutOfTime):
-        examples = within(context.to_conclude(), state.outputs.examples)
-        witness = within(context.to_conclude(), partial(with_examples, witness, examples))
+        examples = session.budget.conclude(state.outputs.examples)
+        witness = session.budget.conclude(partial(with_examples, witness, examples))
     return Strongest(state, witness, tested)
 
 
-def read_in_time(context: Context, state: PairState, plan: PlannedTest) -> Read | None:
+def read_in_time(session: Session, state: PairState, plan: PlannedTest) -> Read | None:
     """Return a readable event; None if there is none, or if it takes too long to find."""
-    table, on_d = within(context.deadline.remaining(), state.outputs.table)
-    looking = partial(read, context, state, table, on_d, plan)
+    table, on_d = session.budget.compute(state.outputs.table, session.budget.deadline)
+    looking = partial(read, session, state, table, on_d, plan)
     try:
-        return within(LOOKING_TIME * context.deadline.remaining(), looking)
+        return session.budget.compute(looking, session.budget.deadline, LOOKING_TIME)
     except OutOfTime:
-        context.sampler.note("there was no time to look for an event that is easier to read")
+        session.sampler.note("there was no time to look for an event that is easier to read")
         return None
 
 
 def _witness_of_refutation(
-    context: Context, state: PairState, choice: Choice, readable: Read | None
+    session: Session, state: PairState, choice: Choice, readable: Read | None
 ) -> Witness | None:
     """Return what shows best that the claim is broken: an event that a person can read, if it does.
 
     Else the learned attack of the largest bound, or the clearest one.
     """
-    claimed, clearest = context.guarantee.claimed, _clearest(state, context.guarantee.hockey_sticks)
+    claimed, clearest = session.guarantee.claimed, _clearest(state, session.guarantee.hockey_sticks)
     # growth goes with the square of how many standard errors an edge is
     enough = READABLE_WORTH**2 * clearest.growth if clearest else 0.0
     if readable is not None and (
@@ -213,9 +213,9 @@ def _clearest(state: PairState, sticks: tuple[HockeyStick, ...]) -> _Clearest | 
     return _Clearest(choice, c1, c2, float(growth[down][k]))
 
 
-def _samples_needed(context: Context, witness: Witness, left: int) -> int:
+def _samples_needed(session: Session, witness: Witness, left: int) -> int:
     """Samples that show clearly what the witness is worth, of those that are left."""
-    claim, claimed = context.guarantee, context.guarantee.claimed
+    claim, claimed = session.guarantee, session.guarantee.claimed
     p1, p2 = np.array([max(witness.p1, 1e-12)]), np.array([witness.p2])
     test = event_test(claim)
     best, share = float(test.shows(p1, p2)[0]), first_share(p1, p2, claim)
@@ -223,7 +223,7 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
     def needed(wanted: float, total: int) -> int:
         while total < left and best > claimed:
             n1, n2 = total * share, total * (1 - share)
-            if test.predicted(p1, n1, p2, n2, context.alpha)[0] > wanted:
+            if test.predicted(p1, n1, p2, n2, session.budget.alpha)[0] > wanted:
                 return 2 * total  # as the best of many attacks looks stronger than it is
             total *= 2
         return left
@@ -233,7 +233,7 @@ def _samples_needed(context: Context, witness: Witness, left: int) -> int:
 
 
 def count_divergence(
-    context: Context, pool: Pool, state: PairState, alpha: float, deadline: Deadline
+    session: Session, pool: Pool, state: PairState, alpha: float, deadline: Deadline
 ) -> Distance | None:
     """A lower bound on a divergence, on held-out samples: what no single event can show.
 
@@ -242,17 +242,17 @@ def count_divergence(
     `alpha` is the probability that the bound is too high. Raises CannotCouple if outputs were to
     share their random numbers, and turn out not to.
     """
-    guarantee, record = context.guarantee, state.record
+    guarantee, record = session.guarantee, state.record
     if not guarantee.divergences or len(record.joint[0]) < 2:
         return None
     pairs = int(np.clip(4 * state.drawn, MIN_COUNTED, MAX_COUNTED))
-    pairs = int(min(pairs, context.to_test / 4, context.shown_runs / 4))
+    pairs = int(min(pairs, session.budget.to_test / 4, session.budget.shown_runs / 4))
     if pairs < 2:
         return None
     bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
     draws, score = state.draws(pool, pairs, Purpose.DIVERGENCE), state.binnings[:1]
     reader = Reader(score, False, state.outputs.extract)
-    parts = context.sampler.measure(draws, reader, deadline)
+    parts = session.sampler.measure(draws, reader, deadline)
     (joint,) = joints_of(parts, score)
     value = bet.lower(joint, alpha)
     bounds = dict(guarantee.divergences)

@@ -19,8 +19,8 @@ from functools import partial
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.reprs import LABEL_LENGTH, plural
@@ -85,46 +85,46 @@ class _Estimated:
         return f"a loss of {self.loss:.3g} ± {self.error:.2g}"
 
 
-def audit(context: Context) -> AuditResult:
+def audit(session: Session) -> AuditFinding:
     """Audit one claim with DP-Finder; errors are those of `sequential.audit`.
 
     The result is ``violated`` exactly if the lower bound exceeds the claim, and ``inconclusive`` as
     for StatDP. Of pairs beyond what the claim gives, unless they are to fail, it is told beside the
     verdict what breaks it. Raises ClaimError if the inputs hold no numbers to move.
     """
-    found = _run_restarts(context)
-    beyond = [one for one in found if context.only_told(one.pair)]
-    inside = [one for one in found if not context.only_told(one.pair)]
+    found = _run_restarts(session)
+    beyond = [one for one in found if session.is_report_only(one.pair)]
+    inside = [one for one in found if not session.is_report_only(one.pair)]
     if not beyond:
-        return _audit_pairs(context, inside, 1.0, context.pairs)
+        return AuditFinding(_audit_pairs(session, inside, 1.0, session.pairs))
     # What is told beside the verdict is tested too, at its own share of alpha.
-    all_samples, all_time = context.max_samples, context.deadline
-    context.max_samples = all_samples // 2
-    context.deadline = all_time.sooner(INSIDE_TIME)
+    all_samples, all_time = session.budget.max_samples, session.budget.deadline
+    session.budget.max_samples = all_samples // 2
+    session.budget.deadline = all_time.sooner(INSIDE_TIME)
     try:
-        result = _audit_pairs(context, inside, 1 - OUTSIDE_SHARE, context.pairs)
+        result = _audit_pairs(session, inside, 1 - OUTSIDE_SHARE, session.pairs)
     finally:
-        context.max_samples, context.deadline = all_samples, all_time
+        session.budget.max_samples, session.budget.deadline = all_samples, all_time
     if result.violated:
-        return result
-    said = len(context.sampler.notes)
-    told = _audit_pairs(context, beyond, OUTSIDE_SHARE)
+        return AuditFinding(result)
+    said = len(session.sampler.notes)
+    told = _audit_pairs(session, beyond, OUTSIDE_SHARE)
     if not told.violated:
-        return result
-    bounds, example = context.source.bounds, told.counterexample
+        return AuditFinding(result)
+    bounds, example = session.source.bounds, told.counterexample
     assert example is not None
     pair = Pair(example.d1, example.d2)
     told = replace(told, outside=bounds.beyond(pair), to_add=bounds.to_add(pair))
     told = replace(told, notes=told.notes[said:], hindrances=())
-    return replace(result, beyond=told, samples=told.samples, seconds=told.seconds)
+    return AuditFinding(result, beyond=AuditFinding(told))
 
 
 def _audit_pairs(
-    context: Context, found: Sequence[_Estimated], share: float, given: Sequence[Pair] = ()
+    session: Session, found: Sequence[_Estimated], share: float, given: Sequence[Pair] = ()
 ) -> AuditResult:
     """Test what was found first where it should break the claim, else whatever looks worst."""
-    guarantee = context.guarantee
-    play = partial(search_then_test, context, proof=SHARP, share=share)
+    guarantee = session.guarantee
+    play = partial(search_then_test, session, proof=SHARP, share=share)
     if not (found and guarantee.parameter == "eps" and found[0].least_loss > guarantee.claimed):
         return play(suspect, pairs=[*(one.pair for one in found[:MAX_SUSPECTS]), *given])
     result = play(partial(_event_of_restart, found[0]), pairs=[found[0].pair])
@@ -142,9 +142,9 @@ def _audit_pairs(
 
 def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
     """Return the event that is the output of a restart, by a look at some real outputs."""
-    context = pairs.context
-    runs = max(1, min(LOOKED_AT, int(SEARCH_SHARE * context.left / 2)))
-    (state,) = pairs.begin(1, runs, context.deadline.sooner(FIRST_LOOK_TIME))
+    session = pairs.session
+    runs = max(1, min(LOOKED_AT, int(SEARCH_SHARE * session.budget.left / 2)))
+    (state,) = pairs.begin(1, runs, session.budget.deadline.sooner(FIRST_LOOK_TIME))
     table, on_d = state.outputs.table()
     if table.is_extract:
         return suspect(pairs)
@@ -159,40 +159,40 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
     return Witness(state, agreeing.event, 1, c1 / runs, c2 / runs)
 
 
-def _run_restarts(context: Context) -> list[_Estimated]:
+def _run_restarts(session: Session) -> list[_Estimated]:
     """Return what the restarts ended with, the largest loss first, as far as time allows."""
-    assert isinstance(context.method, DPFinder)
-    seconds = SEARCH_SHARE * context.settings.max_seconds
-    families = families_of(context.claim.promise, "method='dpfinder'")
-    counted_on = context.max_samples / 4  # of each input, where two tests are made
+    assert isinstance(session.method, DPFinder)
+    seconds = SEARCH_SHARE * session.settings.max_seconds
+    families = families_of(session.claim.promise, "method='dpfinder'")
+    counted_on = session.budget.max_samples / 4  # of each input, where two tests are made
     least = min(max(2 * OUTPUTS_TO_COUNT / counted_on, MIN_SHARE), SEARCH_SHARE)
     found: list[_Estimated] = []
     try:
-        gradients = gradients_of(families, context.call, context.seed, Deadline(seconds), least)
-        for number in range(context.method.restarts):
-            found += _run_restart(context, gradients, number)
+        gradients = gradients_of(families, session.call, session.seed, Deadline(seconds), least)
+        for number in range(session.method.restarts):
+            found += _run_restart(session, gradients, number)
     except (CannotCopy, CannotInstrument) as reason:
-        context.sampler.note(f"only the pairs of the claim are tested: no gradient, as {reason}")
+        session.sampler.note(f"only the pairs of the claim are tested: no gradient, as {reason}")
     except OutOfTime:
-        context.sampler.note(f"after {len(found)} restarts there was no time: raise max_seconds")
+        session.sampler.note(f"after {len(found)} restarts there was no time: raise max_seconds")
     found.sort(key=lambda one: -one.least_loss)
     if found:
         best = found[0]
         inputs = " and ".join(describe(data, LABEL_LENGTH) for data in (best.pair.d1, best.pair.d2))
-        context.sampler.note(
+        session.sampler.note(
             f"of {plural(len(found), 'restart')}, the best ended on {inputs}, with {best.text} "
             "(approximate: M-CLT, of correlated runs)"
         )
     return found
 
 
-def _run_restart(context: Context, gradients: Gradients, number: int) -> list[_Estimated]:
+def _run_restart(session: Session, gradients: Gradients, number: int) -> list[_Estimated]:
     """Return what one restart ended with, if that is of interest."""
     found = gradients.restart(number)
     if found is None or (pair := found.pair) is None:
         return []
-    beyond = context.source.bounds.beyond(pair)
-    if beyond and context.settings.beyond == "off":
+    beyond = session.source.bounds.beyond(pair)
+    if beyond and session.settings.beyond == "off":
         return []
     loss, error = gradients.estimate(found)
     if math.isnan(loss):

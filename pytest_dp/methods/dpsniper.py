@@ -18,9 +18,8 @@ from functools import partial
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.strongest import best_threshold, read_in_time
 from pytest_dp.auditors.witness import Witness, with_examples, witness_of
 from pytest_dp.basics.arrays import Floats, Outputs
@@ -54,17 +53,17 @@ PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what is spent before the last step: given by the paper."""
 
 
-def audit(context: Context) -> AuditResult:
+def audit(session: Session) -> AuditFinding:
     """Audit one claim with DP-Sniper; errors are those of `sequential.audit`.
 
     The result is ``violated`` exactly if the lower bound exceeds the claim, and ``inconclusive`` as
     for StatDP.
     """
-    c = context.method.c
+    c = session.method.c
     find = _find_attack if c is None else partial(_find_published_attack, c)
-    coupled = context.method.coupled and c is None
+    coupled = session.method.coupled and c is None
     proof = SHARP if c is None else PUBLISHED
-    return search_then_test(context, find, proof, coupled=coupled)
+    return AuditFinding(search_then_test(session, find, proof, coupled=coupled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +75,26 @@ class _Cut:
 
 
 def _find_attack(pairs: PairSearch) -> Witness | None:
-    context = pairs.context
-    deadline = context.deadline.sooner(2 * SEARCH_SHARE)
+    session = pairs.session
+    deadline = session.budget.deadline.sooner(2 * SEARCH_SHARE)
     judge = partial(_best_cuts, pairs, deadline)
-    found = search_by_halving(pairs, SEARCH_SHARE * context.max_samples, deadline, judge)
-    planned = left_to_test(context)
+    found = search_by_halving(pairs, SEARCH_SHARE * session.budget.max_samples, deadline, judge)
+    planned = left_to_test(session)
     if not found or planned < 2:
         return None
     state, choice = found[0].state, found[0].choice
-    readable = read_in_time(context, state, context.plan(planned, paired=True))
+    readable = read_in_time(session, state, session.plan(planned, paired=True))
     best = witness_of(state, choice, readable)
     return None if best is None else with_examples(best, state.outputs.examples())
 
 
 def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]) -> list[_Cut]:
     """Return the best cut of each pair that enough is known of, the most promising first."""
-    context, found = pairs.context, []
-    plan = context.plan(left_to_test(context), paired=True)
+    session, found = pairs.session, []
+    plan = session.plan(left_to_test(session), paired=True)
     for state in known:
         if state.outputs.pairs >= MIN_FITTED:
-            learn(context, state, deadline)
+            learn(session, state, deadline)
             choice = best_threshold(state, plan)
             found.append(_Cut(state, choice))
     return sorted(found, key=lambda cut: (-cut.choice.expected, cut.state.number))
@@ -114,16 +113,16 @@ def _find_published_attack(c: float, pairs: PairSearch) -> Witness | None:
 
     Algorithm 2 of the paper.
     """
-    context = pairs.context
-    runs = max(2, int(PUBLISHED_SEARCH_SHARE * context.max_samples / len(context.pairs) / 6))
+    session = pairs.session
+    runs = max(2, int(PUBLISHED_SEARCH_SHARE * session.budget.max_samples / len(session.pairs) / 6))
     if c * runs < MIN_EXPECTED:
-        context.sampler.note(
+        session.sampler.note(
             f"c={c:g} of {runs:,} samples leaves too few to place a threshold: raise max_samples "
             "or c, or leave c out",
             hinders=True,
         )
     best: tuple[float, Witness] | None = None
-    for state in pairs.begin(pairs.pairs.claimed, runs, context.deadline):
+    for state in pairs.begin(pairs.pairs.claimed, runs, session.budget.deadline):
         for power, witness in _attacks_of_pair(pairs, state, runs, c):
             if best is None or power > best[0]:
                 best = power, with_examples(witness, state.outputs.examples())
@@ -134,14 +133,14 @@ def _attacks_of_pair(
     pairs: PairSearch, state: PairState, runs: int, c: float
 ) -> Iterator[tuple[float, Witness]]:
     """Yield an attack for either direction of a pair, and about how much it shows."""
-    context, inputs = pairs.context, pairs.pool.inputs
-    sampler, deadline = context.sampler, context.deadline
+    session, inputs = pairs.session, pairs.pool.inputs
+    sampler, deadline = session.sampler, session.budget.deadline
     sides = tuple(enumerate((state.input1, state.input2)))
 
     def draws(purpose: Purpose, *rest: int) -> list[Draw]:
         return [Draw(inputs[i], runs, (purpose, state.number, side, *rest)) for side, i in sides]
 
-    model = learn_model(context, state)
+    model = learn_model(session, state)
     drawn = sampler.measure(draws(Purpose.CHOICE), _Scores(model), deadline)
     for sign, rarer_side in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
         attack = threshold_attack(model, sign, np.concatenate(drawn[rarer_side]), c)
@@ -150,7 +149,7 @@ def _attacks_of_pair(
         chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
         # As in the paper, probabilities below c are not told from c.
         likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
-        power = float(event_test(context.guarantee).shows(np.array(likelier), np.array(rarer)))
+        power = float(event_test(session.guarantee).shows(np.array(likelier), np.array(rarer)))
         yield power, Witness(state, attack, sign, likelier, rarer)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.outputs.feature import KINDS, Feature, Kind, numeric
@@ -34,15 +34,15 @@ ONE_RUN_SECONDS = 1.0
 run."""
 
 
-def distance_features(context: Context, inputs: tuple[Any, Any]) -> list[Feature]:
+def distance_features(session: Session, inputs: tuple[Any, Any]) -> list[Feature]:
     """Return the distances from the answers without noise on both inputs, where these are vectors.
 
     The mechanism must have been seen to depend on its input and its random numbers alone.
     """
-    sampler = context.sampler
+    sampler = session.sampler
     if not sampler.replayable or not sampler.draws:
         return []
-    name = context.claim.arguments.privacy_param
+    name = session.claim.arguments.privacy_param
     answers = [answer_without_noise(sampler.call, data, name) for data in inputs]
     return list(dict.fromkeys(map(distance_from, filter(_is_short_vector, answers))))
 

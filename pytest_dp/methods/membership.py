@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
-from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.budget import agreeing
+from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.data import describe_record
@@ -143,7 +143,7 @@ class RecordGame:
         )
 
 
-def audit(context: Context) -> AuditResult:
+def audit(session: Session) -> AuditFinding:
     """Play the games of a claim about membership, until one record refutes it or effort runs out.
 
     The result is ``violated`` exactly if the p-value, which holds at any time, is at most alpha.
@@ -151,25 +151,25 @@ def audit(context: Context) -> AuditResult:
     Raises ClaimError if models cannot be asked about the records, and MechanismError if every run
     raises, or if outputs never vary though only the seed is chance.
     """
-    games = _Games(context)
+    games = _Games(session)
     try:
-        context.sampler.warm_up(games.data, context.deadline)
+        session.sampler.warm_up(games.data, session.budget.deadline)
         games.play()
     except OutOfTime as out:
-        context.refuse_hung(out)
-    return _conclude(context, games)
+        session.budget.refuse_hung(out)
+    return _conclude(session, games)
 
 
 class _Games:
     """All games of a claim."""
 
-    def __init__(self, context: Context) -> None:
-        promise = context.claim.promise
+    def __init__(self, session: Session) -> None:
+        promise = session.claim.promise
         assert promise.games is not None
-        self.context, self.promise = context, promise
-        alpha = context.alpha / len(promise.games.records)
+        self.session, self.promise = session, promise
+        alpha = session.budget.alpha / len(promise.games.records)
         self.games = [
-            RecordGame(t, context.guarantee.claimed, alpha) for t in promise.games.records
+            RecordGame(t, session.guarantee.claimed, alpha) for t in promise.games.records
         ]
         self.data = Input(promise.inputs)
         self.inputs = [self.data, *(Input(game.target.without) for game in self.games)]
@@ -180,15 +180,15 @@ class _Games:
 
     def play(self) -> None:
         """Play batch after batch."""
-        context = self.context
-        deadline = context.deadline.sooner(1 - RESERVED_TIME)
+        session = self.session
+        deadline = session.budget.deadline.sooner(1 - RESERVED_TIME)
         self._look()
         while not any(game.violated for game in self.games):
             size = self._size()
             caught = self.resolution
-            context.sampler.caught = caught if math.isfinite(caught) else None
-            enough = context.guarantee.with_noise_over(context.settings.margin)
-            margin = context.settings.margin
+            session.sampler.caught = caught if math.isfinite(caught) else None
+            enough = session.guarantee.with_noise_over(session.settings.margin)
+            margin = session.settings.margin
             if not size or not deadline.remaining() > 0 or (margin > 1 and caught <= enough):
                 return
             self._play(self._drawn(size, deadline))
@@ -197,38 +197,38 @@ class _Games:
     def resolution(self) -> float:
         """Return the smallest AUC that any of the records would have been caught at by now."""
         fewest = min(game.bets.pairs for game in self.games)
-        return resolution(self.context.guarantee.claimed, fewest, self.games[0].alpha)
+        return resolution(self.session.guarantee.claimed, fewest, self.games[0].alpha)
 
     def _size(self) -> int:
         """Return how many pairs the next batch has, at most what is left or may do to win."""
-        left = self.context.to_test // len(self.inputs)
+        left = self.session.budget.to_test // len(self.inputs)
         soonest = min(game.bets.soonest(game.alpha) for game in self.games)
         wanted = max(FIRST, int(BATCH_GROWTH * self.pairs))
         return min(max(min(wanted, soonest), 1), left, MAX_GAMES - self.pairs)
 
     def _look(self) -> None:
         """Decide by an output that is not bet on what is looked at in outputs."""
-        context, sampler = self.context, self.context.sampler
+        session, sampler = self.session, self.session.sampler
         self._refuse_unseeded()
         for attempt in range(FIRST_ATTEMPTS):
             at = attempt % len(self.inputs)
             draw = Draw(self.inputs[at], 1, (Purpose.SEARCH, at, attempt))
-            (example,) = sampler.draw([draw], context.deadline)[0]
+            (example,) = sampler.draw([draw], session.budget.deadline)[0]
             if not isinstance(example, Raised):
                 break
         else:
             raise MechanismError(
-                f"{context.short_name} raised in all of {FIRST_ATTEMPTS} runs, so there is nothing "
-                f"to audit. The last time:\n{example.trace}"
+                f"{session.sampler.name} raised in all of {FIRST_ATTEMPTS} runs, so there is "
+                f"nothing to audit. The last time:\n{example.trace}"
             )
         assert self.promise.games is not None
         self.shown = shown_of(
             example,
             self.promise.inputs,
             [(game.target.at, game.target.record, game.target.without) for game in self.games],
-            context.seed,
+            session.seed,
             self.promise.games.score,
-            context.settings.features,
+            session.settings.features,
         )
         if self.shown is not None:
             self.labels = (*self.shown.labels, RAISED)
@@ -241,27 +241,27 @@ class _Games:
 
     def _refuse_unseeded(self) -> None:
         """Refuse what has a seed of its own: outputs that differ by the data alone."""
-        sampler = self.context.sampler
+        sampler = self.session.sampler
         if sampler.draws:
             return
         draws = [Draw(one, 2, (Purpose.SEARCH, at)) for at, one in enumerate(self.inputs)]
-        drawn = sampler.draw(draws, self.context.deadline)
+        drawn = sampler.draw(draws, self.session.budget.deadline)
         marks = [_contents(list(outputs)) for outputs in drawn]
         if any(len(mark) > 1 for mark in marks):
             return
         if marks.count(marks[0]) < len(marks):
             raise MechanismError(
-                f"{self.context.short_name} gives the same output whenever it gets the same data, "
-                "and makes no use of its random generator, so a membership game has no chance in "
-                "it. If it has a seed of its own, such as random_state=0, take it from rng. If "
-                "nothing in it is random, whoever knows the other records can tell for sure "
-                "whether a record was there, and no AUC below 1 can be claimed."
+                f"{self.session.sampler.name} gives the same output whenever it gets the same "
+                "data, and makes no use of its random generator, so a membership game has no "
+                "chance in it. If it has a seed of its own, such as random_state=0, take it from "
+                "rng. If nothing in it is random, whoever knows the other records can tell for "
+                "sure whether a record was there, and no AUC below 1 can be claimed."
             )
         sampler.note("returned the same value in all runs, with each record and without")
 
     def _drawn(self, size: int, deadline: Deadline) -> list[Any]:
         """Draw what attacks see of a new batch: on the data for all games, then one for each."""
-        sampler = self.context.sampler
+        sampler = self.session.sampler
         self.batch += 1
         draws = [
             Draw(item, size, (Purpose.BET, at, self.batch)) for at, item in enumerate(self.inputs)
@@ -275,9 +275,9 @@ class _Games:
         for at, game in enumerate(self.games):
             game.settle(rows[0][at], rows[at + 1][0], has_first=self.shown is not None)
         self.pairs = len(self.games[0].seen[0])
-        settings = self.context.settings
+        settings = self.session.settings
         for game in self.games:
-            game.relearn(self.labels, settings.method.classifier, self.context.seed)
+            game.relearn(self.labels, settings.method.classifier, self.session.seed)
 
 
 def seen_of(
@@ -296,7 +296,7 @@ def seen_of(
     return [np.concatenate(parts) for (parts,) in measured]
 
 
-def _conclude(context: Context, games: _Games) -> AuditResult:
+def _conclude(session: Session, games: _Games) -> AuditFinding:
     every = games.games
     risks = tuple(game.risk(games.labels) for game in every)
     violated = any(game.violated for game in every)
@@ -304,25 +304,24 @@ def _conclude(context: Context, games: _Games) -> AuditResult:
     fewest, caught = min(game.bets.pairs for game in every), games.resolution
     verdict: Verdict = "violated" if violated else "no violation"
     if violated:
-        context.broken = context.pairs[worst]
-        context.refuted()
+        session.budget.start_reporting()
     elif math.isinf(caught):
         verdict = "inconclusive"
         each = f"{fewest} pairs of runs" + (" for each record" if len(every) > 1 else "")
         more = "raise max_samples or max_seconds, or name fewer records"
-        context.sampler.note(f"{each} could have refuted no AUC at all: {more}", hinders=True)
-    total = length(context.claim.promise.inputs)
-    context.sampler.note(
+        session.sampler.note(f"{each} could have refuted no AUC at all: {more}", hinders=True)
+    total = length(session.claim.promise.inputs)
+    session.sampler.note(
         f"about {len(every)} of {total:,} records, and the attacks that were tried: others may be "
         "at more risk"
     )
     told_by = f", by {risks[worst].told_by}" if risks[worst].told_by else ""
     wealth = [game.bets.log_e_value for game in every]
     p_value = min(len(every) * risks[worst].p_value, 1.0)
-    return context.result(
+    result = session.result(
         verdict,
         lower=_lower(risks),
-        p_value=context.agreeing(p_value, violated),
+        p_value=agreeing(p_value, session.budget.alpha, violated=violated),
         e_value=float(np.exp(np.logaddexp.reduce(wealth) - math.log(len(wealth)))),
         bet_samples=2 * sum(game.bets.pairs for game in every),
         resolution=max(caught, _lower(risks)),
@@ -330,6 +329,7 @@ def _conclude(context: Context, games: _Games) -> AuditResult:
         strongest=f"{risks[worst].record}: AUC {risks[worst].auc:.3g}{told_by}",
         risks=risks,
     )
+    return AuditFinding(result, session.pairs[worst])
 
 
 def _lower(risks: tuple[Risk, ...]) -> float:

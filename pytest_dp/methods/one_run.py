@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.budget import agreeing
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.basics.arrays import Ints
 from pytest_dp.basics.bisection import smallest
 from pytest_dp.basics.errors import ClaimError, MechanismError
@@ -49,7 +50,7 @@ NO_BETTER = (
 TOO_FEW = "one_run was stopped before its guesses could show anything: raise max_seconds, or runs="
 
 
-def audit(context: Context) -> AuditResult:
+def audit(session: Session) -> AuditFinding:
     """Audit one claim by guessing which canaries were in the data.
 
     The result is ``violated`` if the p-value of one run is at most alpha, or the bets of several
@@ -57,33 +58,33 @@ def audit(context: Context) -> AuditResult:
     Raises ClaimError if the claim is not about single records, if there are too few canaries
     to show anything, or if they cannot be scored; MechanismError if a run raises.
     """
-    guessing = _Guessing(context)
+    guessing = _Guessing(session)
     try:
         while guessing.runs < guessing.method.runs and not guessing.refuted:
             guessing.play()
     except OutOfTime as out:
         if not guessing.runs:
-            context.refuse_hung(out)
-        context.sampler.note(
+            session.budget.refuse_hung(out)
+        session.sampler.note(
             f"stopped after {guessing.runs} of {guessing.method.runs} runs: raise max_seconds="
-            f"{context.settings.max_seconds:g}",
+            f"{session.settings.max_seconds:g}",
             hinders=True,
         )
-    return guessing.result()
+    return AuditFinding(guessing.result())
 
 
 class _Guessing:
     """Runs with canaries, and what was guessed of each."""
 
-    def __init__(self, context: Context) -> None:
-        assert isinstance(context.method, OneRun)
-        self.context, self.method = context, context.method
-        self.sticks, self.alpha = evidence.sticks_of(context.guarantee), context.alpha
-        if context.claim.arguments.drawn:
+    def __init__(self, session: Session) -> None:
+        assert isinstance(session.method, OneRun)
+        self.session, self.method = session, session.method
+        self.sticks, self.alpha = evidence.sticks_of(session.guarantee), session.budget.alpha
+        if session.claim.arguments.drawn:
             raise ClaimError("one_run draws no parameters: give each of params= a value or a list.")
-        inputs = context.claim.promise.inputs  # of large ones, pairs have a part
-        base = inputs[0] if isinstance(inputs, list | tuple) else context.pairs[0].d1
-        self.canaries = Canaries(base, self.method.canaries, context.seed)
+        inputs = session.claim.promise.inputs  # of large ones, pairs have a part
+        base = inputs[0] if isinstance(inputs, list | tuple) else session.pairs[0].d1
+        self.canaries = Canaries(base, self.method.canaries, session.seed)
         m = len(self.canaries)
         self.placed = evidence.bets(m) if self.method.runs > 1 else []
         planned = evidence.plan_guesses(m, self.sticks, self.alpha)
@@ -103,13 +104,13 @@ class _Guessing:
 
     def play(self) -> None:
         """Run once: coins, data, an output, scores, and which guesses are right."""
-        context, m = self.context, len(self.canaries)
-        rng = np.random.default_rng(stream(context.seed, Purpose.COINS, self.runs))
+        session, m = self.session, len(self.canaries)
+        rng = np.random.default_rng(stream(session.seed, Purpose.COINS, self.runs))
         inside, order = rng.random(m) < 0.5, rng.permutation(m)
         data = Input(self.canaries.holding(inside))
-        output = context.sampler.untried(data, (Purpose.BET, self.runs), context.deadline)
+        output = session.sampler.untried(data, (Purpose.BET, self.runs), session.budget.deadline)
         if isinstance(output, Raised):
-            raise MechanismError(f"{context.short_name} {output!r}\n{output.trace}".rstrip())
+            raise MechanismError(f"{session.sampler.name} {output!r}\n{output.trace}".rstrip())
         scores = canary_scores(self.method.score, output, self.canaries.dataset, self.canaries.base)
         ranked = inside[order][np.argsort(scores[order], kind="stable")]
         self._right.append(evidence.rights(ranked, self.counted))
@@ -134,7 +135,7 @@ class _Guessing:
 
     @property
     def lower(self) -> float:
-        m, guarantee = len(self.canaries), self.context.guarantee
+        m, guarantee = len(self.canaries), self.session.guarantee
         if not self.runs:
             return 0.0
         if not self.placed:
@@ -144,19 +145,20 @@ class _Guessing:
 
     def result(self) -> AuditResult:
         """Return the verdict, and how much less noise would have been caught."""
-        context, guarantee = self.context, self.context.guarantee
+        session, guarantee = self.session, self.session.guarantee
         said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
         if self.placed and self.runs:
             said |= {"e_value": e_value(self.log_e_value)}
             said |= {"bet_samples": self.runs}
-        lower, p_value = self.lower, context.agreeing(self.p_value, self.refuted)
+        lower, alpha = self.lower, session.budget.alpha
+        p_value = agreeing(self.p_value, alpha, violated=self.refuted)
         if self.refuted:
             lower = max(lower, math.nextafter(guarantee.claimed, math.inf))
-            return context.result("violated", lower=lower, p_value=p_value, **said)
+            return session.result("violated", lower=lower, p_value=p_value, **said)
         times = self._times_to_find() if self.runs else math.inf
         caught = guarantee.with_noise_over(times) if math.isfinite(times) else math.inf
         verdict: Verdict = "no violation" if math.isfinite(caught) else "inconclusive"
-        return context.result(verdict, lower=lower, p_value=p_value, resolution=caught, **said)
+        return session.result(verdict, lower=lower, p_value=p_value, resolution=caught, **said)
 
     def _times_to_find(self) -> float:
         """Return how many times too small noise would have been found, by what was guessed.
@@ -167,17 +169,17 @@ class _Guessing:
         """
         right, total = int(np.sum(self.right[:, 0])), self.runs * sum(self.guesses)
         if clopper_pearson.lower(right, total, SHOWN_ALPHA) <= 0.5:
-            self.context.sampler.note(NO_BETTER, hinders=True)
+            self.session.sampler.note(NO_BETTER, hinders=True)
             return math.inf
         times = smallest(self._is_found, 1.0, FIRST_TIMES, MAX_TIMES, STEP_ERROR)
         if math.isinf(times):
-            self.context.sampler.note(TOO_FEW, hinders=True)
+            self.session.sampler.note(TOO_FEW, hinders=True)
         first = self.right[:, 0], sum(self.guesses)
         return times * evidence.above(*first, len(self.canaries), self.sticks)
 
     def _is_found(self, times: float) -> bool:
         m = len(self.canaries)
-        right = evidence.simulate_right_guesses(self.right, self.counted, times, self.context.seed)
+        right = evidence.simulate_right_guesses(self.right, self.counted, times, self.session.seed)
         if self.placed:
             won = evidence.log_e_value(right[..., 1:], self.placed, m, self.sticks)
             found = won >= -math.log(self.alpha)
@@ -217,6 +219,6 @@ class _Guessing:
         ways += [] if self.alpha >= SHOWN_ALPHA else [f"alpha={SHOWN_ALPHA}"]
         raise ClaimError(
             f"{m:,} canaries, of which {guessed:,} are guessed in {plural(runs, 'run')}, can show "
-            f"nothing against {self.context.guarantee} at alpha={self.alpha:g}, even if all "
+            f"nothing against {self.session.guarantee} at alpha={self.alpha:g}, even if all "
             f"guesses were right. Allowed: {', or '.join(ways) or 'a claim of less'}."
         )

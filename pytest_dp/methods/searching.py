@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import (
     PairState,
     check_users_parts,
@@ -22,6 +21,7 @@ from pytest_dp.auditors.pair_state import (
 )
 from pytest_dp.auditors.pairs_in_play import ClaimPairs, skip_rejected_input
 from pytest_dp.auditors.pool import Pool, always_raises
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools
 from pytest_dp.betting.detector import Detector, fit_score
 from pytest_dp.betting.models import Posterior
@@ -58,11 +58,11 @@ class PairSearch:
     """
 
     def __init__(
-        self, context: Context, pairs: Sequence[Pair], purpose: int, *, coupled: bool
+        self, session: Session, pairs: Sequence[Pair], purpose: int, *, coupled: bool
     ) -> None:
-        self.context, self.purpose, self.coupled = context, purpose, coupled
+        self.session, self.purpose, self.coupled = session, purpose, coupled
         source = PairSource(pairs)
-        self.pairs = ClaimPairs(source, context.guarantee, source.given)
+        self.pairs = ClaimPairs(source, session.guarantee, source.given)
         self.is_decided = False
         """Whether no more samples were needed to choose what is to be tested."""
 
@@ -89,17 +89,17 @@ class PairSearch:
         while len(self.pairs.seen) < most and (state := self.pairs.newcomer()) is not None:
             state.coupled = self._couple(state, deadline)
             self.draw(state, size, deadline)
-            skip_rejected_input(self.context, self.pairs, state)
+            skip_rejected_input(self.session, self.pairs, state)
             if self.pairs.all_seen:
-                always_raises(self.context, self.pool)
-            look_for_target(self.context, state)
+                always_raises(self.session, self.pool)
+            look_for_target(self.session, state)
         return self.pairs.accepted
 
     def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
         """Draw outputs on a pair, up to `total` pairs of outputs in all."""
         while state.drawn < total:
             size = min(total - state.drawn, MAX_BATCH)
-            args = self.context, self.pool, state, size, self.purpose, MAX_KEPT, deadline
+            args = self.session, self.pool, state, size, self.purpose, MAX_KEPT, deadline
             batch = draw_batch(*args)
             if state.binnings:
                 state.record = state.record.with_batch(batch)
@@ -111,7 +111,7 @@ class PairSearch:
         """
         if self.coupled:
             input1, input2 = (self.pool.inputs[at] for at in (state.input1, state.input2))
-            self.coupled = self.context.sampler.can_couple(input1, input2, deadline)
+            self.coupled = self.session.sampler.can_couple(input1, input2, deadline)
         return self.coupled
 
 
@@ -170,32 +170,32 @@ def search_by_halving(
             total += int(a_round / len(known))
 
 
-def learn(context: Context, state: PairState, deadline: Deadline) -> None:
+def learn(session: Session, state: PairState, deadline: Deadline) -> None:
     """Learn a score of the outputs on a pair, and count them through it."""
-    table, on_d, about = outputs_to_learn(context, state)
+    table, on_d, about = outputs_to_learn(session, state)
 
     def fit_model(part: Table, side: Bools) -> Posterior:
-        return fit_chosen(context, part, side, about)
+        return fit_chosen(session, part, side, about)
 
-    model_of = None if _is_additive(context) else fit_model
+    model_of = None if _is_additive(session) else fit_model
     fitting = partial(fit_score, table, on_d, about, model_of, MAX_SCORE_CUTS)
     by_score, counts, means = within(deadline.remaining(), fitting)
     state.detector = Detector((by_score,), state.outputs.pairs)
     state.record = Record([counts], means)
-    check_users_parts(context, state, by_score.model, about)
+    check_users_parts(session, state, by_score.model, about)
 
 
-def learn_model(context: Context, state: PairState) -> Posterior:
+def learn_model(session: Session, state: PairState) -> Posterior:
     """Return a model of which input an output of a pair came from, learned from all of them."""
-    table, on_d, about = outputs_to_learn(context, state)
+    table, on_d, about = outputs_to_learn(session, state)
     model: Posterior = (
         fit_score(table, on_d, about)[0].model
-        if _is_additive(context)
-        else fit_chosen(context, table, on_d, about)
+        if _is_additive(session)
+        else fit_chosen(session, table, on_d, about)
     )
-    check_users_parts(context, state, model, about)
+    check_users_parts(session, state, model, about)
     return model
 
 
-def _is_additive(context: Context) -> bool:
-    return context.method.classifier in (None, "additive")
+def _is_additive(session: Session) -> bool:
+    return session.method.classifier in (None, "additive")

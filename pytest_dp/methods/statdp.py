@@ -19,9 +19,8 @@ from functools import partial
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.betting.expected_bounds import apart, likelier_first
@@ -54,12 +53,12 @@ SUGGESTIVE = DECISIVE / 5
 """The same, for a pair to be preferred over a decisive one because it is simpler."""
 
 
-def audit(context: Context) -> AuditResult:
+def audit(session: Session) -> AuditFinding:
     """Audit one claim with StatDP; errors are those of `sequential.audit`.
 
     The result is that of `search_then_test`.
     """
-    return search_then_test(context, suspect, CLASSICAL)
+    return AuditFinding(search_then_test(session, suspect, CLASSICAL))
 
 
 def suspect(pairs: PairSearch) -> Witness | None:
@@ -67,18 +66,19 @@ def suspect(pairs: PairSearch) -> Witness | None:
 
     The search is decided if no more samples were needed to pick it.
     """
-    context = pairs.context
-    budget, deadline = SEARCH_SHARE * context.max_samples, context.deadline.sooner(SEARCH_SHARE)
+    session = pairs.session
+    budget = SEARCH_SHARE * session.budget.max_samples
+    deadline = session.budget.deadline.sooner(SEARCH_SHARE)
     judge = partial(_most_suspicious, pairs)
     found = search_by_halving(pairs, budget, deadline, judge, first=FIRST_OUTPUTS)
     if not found:
         return None
-    return replace(found[0].witness, largest=_largest_shown(context, found[0].state))
+    return replace(found[0].witness, largest=_largest_shown(session, found[0].state))
 
 
 def _most_suspicious(pairs: PairSearch, known: Sequence[PairState]) -> list[_Suspect]:
     """Return the most suspicious event of each pair, the worst first; a decisive one alone."""
-    found = [one for state in known for one in _suspicious_events(pairs.context, state)]
+    found = [one for state in known for one in _suspicious_events(pairs.session, state)]
     found.sort(key=lambda one: (-one.rank, one.state.number))
     if not found or found[0].rank <= DECISIVE:
         return found
@@ -107,26 +107,26 @@ class _Suspect:
         return Witness(self.state, self.event.event, sign, p1, p2)
 
 
-def _suspicious_events(context: Context, state: PairState) -> list[_Suspect]:
+def _suspicious_events(session: Session, state: PairState) -> list[_Suspect]:
     table, on_d = state.outputs.table()
-    rank = rank_for(context.guarantee)(state.outputs.pairs)
-    events = search(table, on_d, rank, _readable_features(context, state, table, on_d), 1)
+    rank = rank_for(session.guarantee)(state.outputs.pairs)
+    events = search(table, on_d, rank, _readable_features(session, state, table, on_d), 1)
     return [
         _Suspect(state, simplest(event, table, on_d, rank), state.outputs.pairs) for event in events
     ]
 
 
 def _readable_features(
-    context: Context, state: PairState, table: Table, on_d: Bools
+    session: Session, state: PairState, table: Table, on_d: Bools
 ) -> list[Feature]:
     if table.is_extract:
         return about_extract(table)
     if state.added is None:
-        state.added = distance_features(context, state.pair.inputs)
+        state.added = distance_features(session, state.pair.inputs)
     return features(table, on_d) + state.added
 
 
-def _largest_shown(context: Context, state: PairState) -> float:
+def _largest_shown(session: Session, state: PairState) -> float:
     """Return the most that any event showed in the search, less two standard errors."""
 
     def cautious(c1: Ints, c2: Ints, runs: int) -> tuple[Floats, Floats]:
@@ -135,13 +135,13 @@ def _largest_shown(context: Context, state: PairState) -> float:
         return high / runs * np.exp(-error), np.minimum(low / runs * np.exp(error), 1.0)
 
     table, on_d = state.outputs.table()
-    runs, guarantee = state.outputs.pairs, context.guarantee
+    runs, guarantee = state.outputs.pairs, session.guarantee
 
     def rank(c1: Ints, c2: Ints) -> Floats:
         far = apart(*cautious(c1, c2, runs), guarantee)
         return np.where(np.maximum(c1, c2) >= MIN_EVENT_COUNT, far, -np.inf)
 
-    events = search(table, on_d, rank, _readable_features(context, state, table, on_d), 1)
+    events = search(table, on_d, rank, _readable_features(session, state, table, on_d), 1)
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)

@@ -9,11 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.auditors import held_out, presentation
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.budget import agreeing
 from pytest_dp.auditors.held_out import Tested
 from pytest_dp.auditors.pool import blind, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.presentation import pictures_of
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.methods.searching import PairSearch
@@ -43,7 +44,7 @@ too short."""
 
 
 def search_then_test(
-    context: Context,
+    session: Session,
     find: Callable[[PairSearch], Witness | None],
     proof: Proof,
     *,
@@ -63,108 +64,102 @@ def search_then_test(
     the mechanism raises, or if it hangs.
     """
     try:
-        context.sampler.warm_up(Input(context.pairs[0].inputs[0]), context.deadline)
-        limit_to_time(context)
-        search, witness, agree = _run_search(context, find, pairs or context.pairs, coupled)
+        session.sampler.warm_up(Input(session.pairs[0].inputs[0]), session.budget.deadline)
+        limit_to_time(session)
+        search, witness, agree = _run_search(session, find, pairs or session.pairs, coupled)
         tested = None if witness is None else _count_witness(search, witness, proof)
     except OutOfTime as out:
-        context.refuse_hung(out)
-        context.sampler.note(
+        session.budget.refuse_hung(out)
+        session.sampler.note(
             "stopped before the test, as too little of "
-            f"max_seconds={context.settings.max_seconds:g} was left for it: raise max_seconds",
+            f"max_seconds={session.settings.max_seconds:g} was left for it: raise max_seconds",
             hinders=True,
         )
-        return context.result("inconclusive")
+        return session.result("inconclusive")
     seen = len(search.seen), search.pairs.claimed
     if seen[0] < seen[1] > 1:
-        note_left_out(context, seen[0])
-    says_nothing = never_varies(context, search.pool) or seen[0] < seen[1]
+        note_left_out(session, seen[0])
+    says_nothing = never_varies(session, search.pool) or seen[0] < seen[1]
     if witness is None or tested is None:
-        return context.result("inconclusive", pairs=seen)
+        return session.result("inconclusive", pairs=seen)
     tested = replace(tested, share=share * tested.share)
     result = replace(_conclude(search, witness, tested, proof), pairs=seen)
     if says_nothing and not result.violated:
         return replace(result, verdict="inconclusive")
     known = [state.record for state in search.seen if state.binnings]
-    if known and context.guarantee.delta and not result.violated:  # the event tested is but one
-        now = max(largest_loss(record, context.guarantee) for record in known)
+    if known and session.guarantee.delta and not result.violated:  # the event tested is but one
+        now = max(largest_loss(record, session.guarantee) for record in known)
         result = replace(result, may_lose=now, resolution=max(result.resolution, now))
     if result.verdict == "no violation" and _is_blind(search, tested, agree):
         why = blind(search.pool)
         notes, hindrances = (why, *result.notes), (why, *result.hindrances)
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
         return replace(unknown, verdict="inconclusive", blind=True)
-    return result if agree or search.are_alike else _without_far_limit(context, result)
+    return result if agree or search.are_alike else _without_far_limit(session, result)
 
 
-def _without_far_limit(context: Context, result: AuditResult) -> AuditResult:
+def _without_far_limit(session: Session, result: AuditResult) -> AuditResult:
     """Return the result, without a detection limit where no attack comes near the claim.
 
     Beside a delta, one event shows only a part of the loss.
     """
-    guarantee = context.guarantee
+    guarantee = session.guarantee
     if result.verdict != "no violation" or result.loss is None or guarantee.delta:
         return result
     most = max(result.loss[1], 0.0)
     if guarantee.noise_below(most) >= FAR_BELOW:
         return result
-    context.sampler.note(note_of_far_below(guarantee, most), hinders=True)
-    said = tuple(context.sampler.notes), tuple(context.sampler.hindrances)
+    session.sampler.note(note_of_far_below(guarantee, most), hinders=True)
+    said = tuple(session.sampler.notes), tuple(session.sampler.hindrances)
     return replace(result, resolution=math.inf, far_below=most, notes=said[0], hindrances=said[1])
 
 
-def limit_to_time(context: Context) -> None:
+def limit_to_time(session: Session) -> None:
     """Plan for fewer samples if the mechanism is too slow for all of them; a note says so.
 
     By powers of two, and by the quickest run so far: neither small differences in speed nor the
     first calls, which are slow, should change what is done.
     """
-    runs = context.sampler.runs + _runs_within_time(context, context.sampler.quickest_run)
-    if runs < context.max_samples:
-        context.max_samples = min(context.max_samples, 2 ** math.floor(math.log2(max(runs, 2))))
-        context.sampler.note(
-            f"a run takes {context.a_run}: planned for "
-            f"{context.max_samples:,} samples to stay within "
-            f"max_seconds={context.settings.max_seconds:g}"
+    runs = session.sampler.runs + session.budget.runs_in_time(PLANNED_SHARE, quickest=True)
+    if runs < session.budget.max_samples:
+        session.budget.limit_samples(2 ** math.floor(math.log2(max(runs, 2))))
+        session.sampler.note(
+            f"a run takes {session.budget.run_text}: planned for "
+            f"{session.budget.max_samples:,} samples to stay within "
+            f"max_seconds={session.settings.max_seconds:g}"
         )
 
 
-def left_to_test(context: Context) -> int:
+def left_to_test(session: Session) -> int:
     """Return how many samples are left for the test, and that there is time for."""
-    cost = context.sampler.seconds_a_run or 0.0
-    return int(min(context.to_test, _runs_within_time(context, cost)))
-
-
-def _runs_within_time(context: Context, cost: float) -> float:
-    """Return how many runs of this cost fit into a share of the time that is left."""
-    return PLANNED_SHARE * max(context.deadline.remaining(), 0) / cost if cost else math.inf
+    return int(min(session.budget.to_test, session.budget.runs_in_time(PLANNED_SHARE)))
 
 
 def _count_witness(search: PairSearch, witness: Witness, proof: Proof) -> Tested | None:
     """Count a witness on held-out samples: as many as the search says are needed, if it does."""
-    context, runs = search.context, witness.state.outputs.pairs
-    total = left_to_test(context)
+    session, runs = search.session, witness.state.outputs.pairs
+    total = left_to_test(session)
     if search.is_decided:
         p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, CHANCE_ALPHA)
         p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, CHANCE_ALPHA)
-        enough = proof.runs(p1, p2, context.guarantee, context.alpha, total // 2)
+        enough = proof.runs(p1, p2, session.guarantee, session.budget.alpha, total // 2)
         total = total if enough is None else min(total, 2 * max(2 * enough, MIN_TESTED))
-    return held_out.count(context, search.pool, witness, total, even=proof.even)
+    return held_out.count(session, search.pool, witness, total, even=proof.even)
 
 
 def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
     """Return what the counts of a witness prove, and what they would have shown."""
-    context = search.context
-    c = context.method.c
-    guarantee, claimed = context.guarantee, context.guarantee.claimed
+    session = search.session
+    c = session.method.c
+    guarantee, claimed = session.guarantee, session.guarantee.claimed
     # Proofs pay for looking both ways themselves: they are to get counts as the search turned them.
-    best, counts = held_out.bound_of(context, tested, proof), tested.counts
+    best, counts = held_out.bound_of(session, tested, proof), tested.counts
     if proof.both_ways and counts.c2 * counts.n1 > counts.c1 * counts.n2:
         witness, tested = replace(witness, sign=-witness.sign), tested.swapped()
         best = replace(best, counts=best.counts.swapped)
-    p_value = best.p_value * context.alpha / (best.alpha * proof.tests)
+    p_value = best.p_value * session.budget.alpha / (best.alpha * proof.tests)
     lower, loss = max(best.lower, 0.0), best.loss
-    violated = lower > claimed or p_value <= context.alpha
+    violated = lower > claimed or p_value <= session.budget.alpha
     caught = proof.resolution(best.counts, guarantee, best.alpha * proof.tests, c)
     if witness.largest:  # where there is little to find, an event may show less than was seen
         four = best.counts.four
@@ -175,20 +170,20 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
     verdict: Verdict = "violated" if violated else "no violation"
     example = None
     if violated:
-        held_out.check_independent(context, witness, tested)
-        example = presentation.counterexample(context, search.pool, witness, best)
+        held_out.check_independent(session, witness, tested)
+        example = presentation.counterexample(session, search.pool, witness, best)
     elif math.isinf(caught):
         verdict = "inconclusive"
         if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
-            context.sampler.note(
+            session.sampler.note(
                 f"an event with c={c:g} cannot show a loss above {-math.log(c):.2g}: give a "
                 "smaller c, or leave it out",
                 hinders=True,
             )
-    return context.result(
+    return session.result(
         verdict,
         lower=lower,
-        p_value=context.agreeing(min(p_value, 1.0), violated),
+        p_value=agreeing(min(p_value, 1.0), session.budget.alpha, violated=violated),
         resolution=caught,
         counterexample=example,
         strongest=presentation.described(best, witness),
@@ -198,7 +193,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
 
 
 def _run_search(
-    context: Context,
+    session: Session,
     find: Callable[[PairSearch], Witness | None],
     pairs: Sequence[Pair],
     coupled: bool,
@@ -209,16 +204,16 @@ def _run_search(
     """
     agree = False
     if coupled:
-        search = PairSearch(context, pairs, Purpose.SEARCH, coupled=True)
+        search = PairSearch(session, pairs, Purpose.SEARCH, coupled=True)
         try:
             witness = find(search)
         except CannotCouple as reason:
-            context.sampler.note(f"started again without shared random numbers, as {reason}")
+            session.sampler.note(f"started again without shared random numbers, as {reason}")
         else:
             agree = search.are_alike
             if witness is not None or not agree:
                 return search, witness, agree
-    search = PairSearch(context, pairs, Purpose.RESTART, coupled=False)
+    search = PairSearch(session, pairs, Purpose.RESTART, coupled=False)
     return search, find(search), agree
 
 
@@ -226,7 +221,7 @@ def _is_blind(search: PairSearch, tested: Tested, agree: bool) -> bool:
     """Return whether what was tested tells no inputs apart, though they differ."""
     apart = np.array([tested.counts.cells])
     runs = min(tested.counts.runs)
-    guarantee = search.context.guarantee
+    guarantee = search.session.guarantee
     if any_event_differs(apart) or not would_show(guarantee, runs, len(apart)):
         return False
     return not (agree or search.are_alike) or bool(cannot_be_read(search.pool))

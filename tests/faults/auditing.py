@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         "pairs-outside-in-the-ledger-of-the-claim",
         "auditors/betting_audit.py",
-        "            is_apart=context.only_told,\n",
+        "            is_apart=session.is_report_only,\n",
         "",
         "What is found outside of the declared inputs turns the claim red.",
         AUDIT + "test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdict",

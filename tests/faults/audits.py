@@ -10,8 +10,8 @@ FAULTS = (
     Fault(
         "each-record-has-all-of-alpha",
         "methods/membership.py",
-        "alpha = context.alpha / len(promise.games.records)",
-        "alpha = context.alpha",
+        "alpha = session.budget.alpha / len(promise.games.records)",
+        "alpha = session.budget.alpha",
         "The more records a claim is about, the more often it is red by chance.",
         "unit/test_membership.py::test_each_record_has_its_share_of_alpha",
     ),
@@ -34,16 +34,16 @@ FAULTS = (
     Fault(
         "restart-at-all-of-alpha",
         "auditors/sequential.py",
-        "bets = start(context, Purpose.RESTART, 1 - COUPLED_SHARE,",
-        "bets = start(context, Purpose.RESTART, 1.0,",
+        "bets = start(session, Purpose.RESTART, 1 - COUPLED_SHARE,",
+        "bets = start(session, Purpose.RESTART, 1.0,",
         "A game that starts again may spend alpha once more.",
         WIRING + "test_a_game_that_starts_again_has_only_the_share_that_is_left",
     ),
     Fault(
         "restart-on-the-same-samples",
         "auditors/sequential.py",
-        "bets = start(context, Purpose.RESTART,",
-        "bets = start(context, Purpose.BET,",
+        "bets = start(session, Purpose.RESTART,",
+        "bets = start(session, Purpose.BET,",
         "The second game bets on samples that the first has seen.",
         WIRING + "test_a_game_that_starts_again_has_only_the_share_that_is_left",
     ),
@@ -58,15 +58,15 @@ FAULTS = (
     Fault(
         "beyond-for-nothing",
         "methods/dpfinder.py",
-        "result = _audit_pairs(context, inside, 1 - OUTSIDE_SHARE, context.pairs)",
-        "result = _audit_pairs(context, inside, 1.0, context.pairs)",
+        "result = _audit_pairs(session, inside, 1 - OUTSIDE_SHARE, session.pairs)",
+        "result = _audit_pairs(session, inside, 1.0, session.pairs)",
         "What is told beside the verdict is tested at alpha once more.",
         WIRING + "test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share",
     ),
     Fault(
         "a-coin-that-is-kept",
         "auditors/starting_afresh.py",
-        "Copies(), max(MIN_COPIES, coins_enough(context))",
+        "Copies(), max(MIN_COPIES, coins_enough(session.budget.alpha))",
         "Copies(), MIN_COPIES",
         "Eight processes that each keep a coin may fall alike: red by chance, once in 128 times.",
         "unit/test_auditors_confirming.py::"
@@ -83,8 +83,8 @@ FAULTS = (
     Fault(
         "one-way-proof-turned-by-its-counts",
         "methods/two_stage.py",
-        "held_out.bound_of(context, tested, proof)",
-        "held_out.bound_of(context, max(tested, tested.swapped(), key=lambda one: "
+        "held_out.bound_of(session, tested, proof)",
+        "held_out.bound_of(session, max(tested, tested.swapped(), key=lambda one: "
         "one.counts.c1), proof)",
         "StatDP spends one and a half times its alpha.",
         WIRING + "test_proofs_get_counts_as_the_search_turned_them",
@@ -116,8 +116,8 @@ FAULTS = (
     Fault(
         "confirmation-skipped",
         "auditors/__init__.py",
-        "result = confirmed(context, audit_by(context))",
-        "result = audit_by(context)",
+        "finding = confirm_finding(session, refute_claim(session))",
+        "finding = refute_claim(session)",
         "A cache passes for missing noise.",
         WIRING + "test_what_is_kept_from_run_to_run_is_no_violation",
     ),

@@ -213,8 +213,8 @@ FAULTS = (
     Fault(
         "passes-by-known-losses-above-the-claim",
         "auditors/bearing_out.py",
-        "value > self.context.guarantee.claimed * (1 + ROUNDING) + error",
-        "value > 2 * self.context.guarantee.claimed * (1 + ROUNDING) + error",
+        "value > self.session.guarantee.claimed * (1 + ROUNDING) + error",
+        "value > 2 * self.session.guarantee.claimed * (1 + ROUNDING) + error",
         "A loss of twice the claim is a pass.",
         "unit/test_bearing_out.py::test_a_loss_above_the_claim_is_suspect_where_runs_are_few",
     ),

@@ -51,8 +51,8 @@ QUICK_AUDITS = """
 import sys
 from types import SimpleNamespace
 
-def audit(context):
-    return context.result("no violation", lower=0.5, resolution=2.0)
+def audit(session):
+    return session.finding("no violation", lower=0.5, resolution=2.0)
 
 for method in ("sequential", "statdp"):
     sys.modules[f"pytest_dp.auditors.{method}"] = SimpleNamespace(audit=audit)

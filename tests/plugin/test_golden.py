@@ -52,8 +52,8 @@ def comparable(text: str) -> str:
 @pytest.fixture
 def patient(monkeypatch):
     """No time limit leaves anything out, however busy the machine is."""
-    monkeypatch.setattr("pytest_dp.auditors.BLAME_SECONDS", 60.0)
-    monkeypatch.setattr("pytest_dp.auditors.context.SHOWN_SECONDS", 60.0)
+    monkeypatch.setattr("pytest_dp.auditors.budget.BLAME_SECONDS", 60.0)
+    monkeypatch.setattr("pytest_dp.auditors.budget.SHOWN_SECONDS", 60.0)
     monkeypatch.setattr("pytest_dp.basics.clocks.WALL_FACTOR", 60.0)
 
 

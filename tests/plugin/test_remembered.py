@@ -10,7 +10,7 @@ import pytest
 from results import BROKEN, PASSED
 
 import pytest_dp.auditors
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.session import Session
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs import resolved
 
@@ -51,11 +51,13 @@ class Watched:
 def watched(project, monkeypatch: pytest.MonkeyPatch) -> Watched:
     watching = Watched(project)
 
-    def context(claim, call, source, *rest) -> Context:
-        watching.first = source.given[0]
-        return Context(claim, call, source, *rest)
+    def prepare_session(*given) -> Session:
+        session = prepared(*given)
+        watching.first = session.pairs[0]
+        return session
 
-    monkeypatch.setattr(pytest_dp.auditors, "Context", context)
+    prepared = pytest_dp.auditors.prepare_session
+    monkeypatch.setattr(pytest_dp.auditors, "prepare_session", prepare_session)
     return watching
 
 

@@ -38,14 +38,14 @@ CHANGES = (
 )
 
 
-def audit(context):
+def audit(session):
     """Runs the mechanism once: its verdict is that of an audit."""
     sys.modules["test_stats"].noisy([1], np.random.default_rng())
     if sys.modules["noise"].SCALE < 0.5:
-        return context.result("violated", lower=2.0)
-    if context.settings.max_samples < 100:
-        return context.result("inconclusive")
-    return context.result("no violation", lower=0.5, resolution=1.5)
+        return session.finding("violated", lower=2.0)
+    if session.settings.max_samples < 100:
+        return session.finding("inconclusive")
+    return session.finding("no violation", lower=0.5, resolution=1.5)
 
 
 class Desk:

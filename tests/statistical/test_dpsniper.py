@@ -13,7 +13,7 @@ from boundary import audited, consistent, laplace, randomized_response
 
 from benchmarks import vectorized
 from pytest_dp import DPSniper, audit, queries, values
-from pytest_dp.auditors.held_out import PAIRED_SHARE
+from pytest_dp.auditors.budget import PAIRED_SHARE
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import Sampler

@@ -113,7 +113,7 @@ class WithLock:
 @pytest.mark.usefixtures("_without_blame")
 def test_a_clock_that_runs_ten_times_as_fast_changes_nothing(monkeypatch, mechanism, claim):
     """Nothing is planned by time; none of these audits is cut off by it."""
-    monkeypatch.setattr("pytest_dp.auditors.context.SHOWN_SECONDS", 60.0)
+    monkeypatch.setattr("pytest_dp.auditors.budget.SHOWN_SECONDS", 60.0)
     before = told(mechanism, claim)
     monkeypatch.setattr(clocks, "_clock", FastClock(clocks._clock))
     assert told(mechanism, claim) == before

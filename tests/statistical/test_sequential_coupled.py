@@ -10,8 +10,8 @@ from boundary import COUNTS, run
 
 from pytest_dp import Sequential, audit
 from pytest_dp.auditors import sequential
+from pytest_dp.auditors.budget import COUPLED_SHARE
 from pytest_dp.auditors.known import Known
-from pytest_dp.auditors.sequential import COUPLED_SHARE
 from pytest_dp.claiming.setting_fields import SEARCHES
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.running.streams import Purpose

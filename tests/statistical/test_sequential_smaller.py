@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import Sequential, audit
-from pytest_dp.auditors import context
+from pytest_dp.auditors import budget
 
 
 def crowded(records: list[int], rng: np.random.Generator) -> float:
@@ -17,7 +17,7 @@ def crowded(records: list[int], rng: np.random.Generator) -> float:
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is."""
-    monkeypatch.setattr(context, "SHOWN_SECONDS", 120.0)
+    monkeypatch.setattr(budget, "SHOWN_SECONDS", 120.0)
 
 
 EXAMPLES = [list(map(int, np.random.default_rng(k).integers(20, 90, 25))) for k in range(2)]

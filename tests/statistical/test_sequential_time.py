@@ -7,8 +7,8 @@ import re
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.auditors import confirming
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors import confirm
+from pytest_dp.auditors.budget import Budget
 from pytest_dp.auditors.held_out import MIN_SHOWN_RUNS
 from pytest_dp.auditors.known import Known
 from pytest_dp.basics import clocks
@@ -98,13 +98,13 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
 
 def test_quick_runs_are_counted_although_time_to_tell_is_up(monkeypatch):
     """The seconds that were planned go to anything else; a run takes microseconds."""
-    refuted = Context.refuted
+    start = Budget.start_reporting
 
-    def without_time(context):
-        refuted(context)
-        context.told = Deadline(0.0)
+    def without_time(budget):
+        start(budget)
+        budget.report_deadline = Deadline(0.0)
 
-    monkeypatch.setattr(Context, "refuted", without_time)
+    monkeypatch.setattr(Budget, "start_reporting", without_time)
     result = audit(
         broken_count, eps=1.0, inputs=[[1, 0, 1]], neighbors="add_remove_one", seed=1, n_jobs=1
     )
@@ -119,9 +119,9 @@ def test_a_violation_is_told_in_a_fifth_of_the_time_that_it_took(monkeypatch, co
     """By a clock that each run moves on, and nothing else."""
     now, proved = [0.0], []
     by_clock(monkeypatch, now)
-    refuted = Context.refuted
+    start = Budget.start_reporting
     monkeypatch.setattr(
-        Context, "refuted", lambda context: (proved.append(now[0]), refuted(context))
+        Budget, "start_reporting", lambda budget: (proved.append(now[0]), start(budget))
     )
 
     def slow(records, rng):
@@ -141,14 +141,14 @@ def test_a_machine_that_gets_busy_takes_no_counterexample_away(monkeypatch, time
     """By a clock that each run moves on: after the claim is refuted, by so many times as much."""
     now, cost, proved = [0.0], [0.005], []
     by_clock(monkeypatch, now)
-    refuted = Context.refuted
+    start = Budget.start_reporting
 
-    def gets_busy(context):
+    def gets_busy(budget):
         proved.append(now[0])
-        refuted(context)
+        start(budget)
         cost[0] *= times
 
-    monkeypatch.setattr(Context, "refuted", gets_busy)
+    monkeypatch.setattr(Budget, "start_reporting", gets_busy)
 
     def slow(records, rng):
         now[0] += cost[0]
@@ -167,10 +167,10 @@ def test_a_machine_that_gets_busy_takes_no_counterexample_away(monkeypatch, time
 def test_answers_of_few_kinds_are_confirmed_by_more_runs(monkeypatch, scale, more):
     """Where time is up: a few copies of it may repeat themselves by chance; others hardly do."""
     asked = []
-    monkeypatch.setattr(Context, "seconds_for", lambda *_: 0.0)
-    copied = confirming.copied_outputs
+    monkeypatch.setattr(Budget, "seconds_for", lambda *_: 0.0)
+    copied = confirm.copied_outputs
     monkeypatch.setattr(
-        confirming,
+        confirm,
         "copied_outputs",
         lambda *args: asked.append(copied(*args)) or asked[-1],
     )

@@ -123,3 +123,47 @@ def test_only_public_modules_of_hypothesis_are_imported():
             elif isinstance(node, ast.ImportFrom):
                 names |= {f"{node.module}.{alias.name}" for alias in node.names}
     assert not {name for name in names if private.match(name)}
+
+
+KERNEL = ("auditors", "betting", "statistics")
+CLOCKS = {"Deadline", "Stopwatch", "within", "compute_interruptibly"}
+"""Calls that begin to count time, or end with it."""
+READINGS = {"remaining", "spent", "sooner", "to_the_last", "seconds_a_run", "time_a_run"}
+READINGS |= {"quickest_run", "process_seconds", "perf_counter"}
+
+
+def clock_readings(tree: ast.Module) -> set[str]:
+    """Return what a module asks of clocks."""
+    called = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return (called & CLOCKS) | (asked & READINGS)
+
+
+def test_only_the_budget_reads_clocks_in_the_kernel():
+    reading = {
+        name: readings
+        for name, tree in modules().items()
+        if name.split(".")[1:2] and room_of(name) in KERNEL
+        if (readings := clock_readings(tree))
+    }
+    assert reading.keys() == {"pytest_dp.auditors.budget"}
+
+
+def test_only_the_budget_holds_shares_of_alpha():
+    spent = {
+        name
+        for name, tree in modules().items()
+        if name.startswith("pytest_dp.auditors.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id in SHARES_OF_ALPHA
+    }
+    assert spent == {"pytest_dp.auditors.budget"}
+
+
+SHARES_OF_ALPHA = {"COUPLED_SHARE", "PAIRED_SHARE", "DIVERGENCE_SHARE", "SHARE_OF_FEW"}

@@ -13,9 +13,8 @@ import pytest
 
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
 from pytest_dp.auditors import concluding, held_out, sequential
-from pytest_dp.auditors.held_out import PAIRED_SHARE
+from pytest_dp.auditors.budget import COUPLED_SHARE, PAIRED_SHARE
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.sequential import COUPLED_SHARE
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.methods import dpfinder
 from pytest_dp.running.per_run import CannotCouple
@@ -85,9 +84,9 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
     spent = []
     count, bound = concluding.count_divergence, SHARP.bound
 
-    def divergence(context, pool, arm, alpha, deadline):
+    def divergence(session, pool, arm, alpha, deadline):
         spent.append(alpha)
-        return count(context, pool, arm, alpha, deadline)
+        return count(session, pool, arm, alpha, deadline)
 
     def proof(self, counts, guarantee, alpha):
         spent.append(alpha)
@@ -101,7 +100,7 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
 
 
 def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
-    def count_once(context, pool, witness, *_, **__):
+    def count_once(session, pool, witness, *_, **__):
         if witness.coupled:
             raise CannotCouple("it does not share them")
         return held_out.Tested(COUNTS)
@@ -109,32 +108,31 @@ def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
     monkeypatch.setattr(held_out, "_count", count_once)
     for part in ("_tally", "_runs_apart", "_pairs_within"):
         monkeypatch.setattr(held_out, part, lambda *_, **__: None)
-    context = SimpleNamespace(sampler=SimpleNamespace(runs=0, note=lambda _: None))
+    session = SimpleNamespace(sampler=SimpleNamespace(runs=0, note=lambda _: None))
     coupled = Witness(None, None, sign=1, p1=0.5, p2=0.5, coupled=True)
-    again = held_out.count(context, Pool(), coupled, 1_000)
+    again = held_out.count(session, Pool(), coupled, 1_000)
     assert again.share + PAIRED_SHARE == pytest.approx(1.0)
 
 
 def test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share(monkeypatch):
     shares = []
 
-    def noted(context, found, share, given=()):
+    def noted(session, found, share, given=()):
         shares.append(share)
         return SimpleNamespace(violated=False)
 
     inside, beyond = SimpleNamespace(pair="inside"), SimpleNamespace(pair="beyond")
     monkeypatch.setattr(dpfinder, "_audit_pairs", noted)
     deadline = SimpleNamespace(sooner=lambda share: None)
-    context = SimpleNamespace(
-        only_told=lambda pair: pair == "beyond",
+    session = SimpleNamespace(
+        is_report_only=lambda pair: pair == "beyond",
         pairs=(),
-        max_samples=100,
-        deadline=deadline,
+        budget=SimpleNamespace(max_samples=100, deadline=deadline),
         sampler=SimpleNamespace(notes=[]),
     )
     for found in ([inside], [inside, beyond]):
         monkeypatch.setattr(dpfinder, "_run_restarts", lambda _, found=found: found)
-        dpfinder.audit(context)
+        dpfinder.audit(session)
     assert shares[0] == sum(shares[1:]) == 1.0
     assert len(shares) == 3
 
@@ -144,9 +142,9 @@ def test_a_game_that_starts_again_has_only_the_share_that_is_left(monkeypatch):
     shares = []
 
     class Noted(sequential.BettingAudit):
-        def __init__(self, context, key, share, *args, **more):
+        def __init__(self, session, key, share, *args, **more):
             shares.append((key, share))
-            super().__init__(context, key, share, *args, **more)
+            super().__init__(session, key, share, *args, **more)
 
         def play(self, deadline):
             super().play(deadline)

@@ -178,20 +178,20 @@ def test_nothing_is_run_before_the_claim_makes_sense(method):
 
 
 @pytest.fixture
-def contexts(monkeypatch):
+def sessions(monkeypatch):
     """What was given to DP-Sniper, in whose place nothing is done."""
     given = []
 
-    def stand_in(context):
-        given.append(context)
-        return context.result("inconclusive")
+    def stand_in(session):
+        given.append(session)
+        return session.finding("inconclusive")
 
     module = SimpleNamespace(audit=stand_in)
     monkeypatch.setitem(sys.modules, "pytest_dp.methods.dpsniper", module)
     return given
 
 
-def test_each_method_has_its_auditor_and_notes_what_it_has_no_use_for(contexts):
+def test_each_method_has_its_auditor_and_notes_what_it_has_no_use_for(sessions):
     quick = {**GOOD, "vectorized": "size", "max_samples": 300}
     more = {"floating_point": True, "features": float}
     useless = "method statdp does not use features, floating_point"
@@ -200,9 +200,9 @@ def test_each_method_has_its_auditor_and_notes_what_it_has_no_use_for(contexts):
     assert (result.method, useless in result.notes) == ("sequential", False)
     result = audit(count, **quick, **more, method="statdp")
     assert (result.method, useless in result.notes) == ("statdp", True)
-    assert not contexts
+    assert not sessions
     result = audit(count, **quick, **more, method=DPSniper(c=0.01))
     assert (result.method, result.notes) == ("dpsniper", ())
-    [context] = contexts
-    assert (context.method.c, context.settings.floating_point) == (0.01, True)
-    assert context.settings.features is float
+    [session] = sessions
+    assert (session.method.c, session.settings.floating_point) == (0.01, True)
+    assert session.settings.features is float

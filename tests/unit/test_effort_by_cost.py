@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtri
 
 from pytest_dp import audit
+from pytest_dp.auditors.budget import Budget
 from pytest_dp.claiming.settings import VECTORIZED_SAMPLES, settings_for
 from pytest_dp.methods.two_stage import limit_to_time
 
@@ -86,13 +87,9 @@ def test_the_quickest_run_says_how_many_there_is_time_for(quickest, planned):
     sampler = SimpleNamespace(
         quickest_run=quickest, seconds_a_run=20 * quickest, runs=0, note=notes.append
     )
-    context = SimpleNamespace(
-        sampler=sampler,
-        max_samples=100_000,
-        deadline=SimpleNamespace(remaining=lambda: 60.0),
-        settings=SimpleNamespace(max_seconds=60.0),
-        a_run="10 ms",
-    )
-    limit_to_time(context)
-    assert context.max_samples == planned
+    sampler.time_a_run = 10e-3
+    settings = SimpleNamespace(alpha=1e-6, max_samples=100_000, max_seconds=60.0)
+    budget = Budget(settings, sampler, SimpleNamespace(spent=lambda: 0.0))
+    limit_to_time(SimpleNamespace(sampler=sampler, budget=budget, settings=settings))
+    assert budget.max_samples == planned
     assert bool(notes) == (planned < 100_000)

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import logsumexp
 
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.budget import agreeing
 from pytest_dp.basics.bisection import smallest_loss
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.statistics.event_bets import (
@@ -167,9 +167,7 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
     for wealth in (edge, math.nextafter(edge, 0)):
         ledger.highest[:] = wealth
         assert ledger.refuted == (wealth == edge) == (ledger.lower == 1.0)
-        p_value = Context.agreeing(
-            SimpleNamespace(alpha=alpha), ledger.p_value / share, ledger.refuted
-        )
+        p_value = agreeing(ledger.p_value / share, alpha, violated=ledger.refuted)
         assert ledger.refuted == (p_value <= alpha)
         assert p_value == pytest.approx(alpha)
 
@@ -177,8 +175,8 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
 @pytest.mark.parametrize(("share", "alpha"), [(1.0, 1e-6), (0.95, 1e-6), (0.05, 0.05), (0.05, 0.3)])
 def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
     ledger = ledger_of(1.0, alpha=share * alpha)
-    context = SimpleNamespace(alpha=alpha)
-    game = SimpleNamespace(share=share, ledger=ledger, context=context, refuted_before=False)
+    session = SimpleNamespace(budget=SimpleNamespace(alpha=alpha))
+    game = SimpleNamespace(share=share, ledger=ledger, session=session, refuted_before=False)
     enough = -math.log(share * alpha)
     for log_wealth in (0.0, 1.5, math.nextafter(enough, 0), enough):
         ledger.log_wealth[:] = ledger.highest[:] = log_wealth

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_dp.auditors import sequential
-from pytest_dp.auditors.context import Context
+from pytest_dp.auditors.session import Session, session_of
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.pairs import Pair, pairs_of
@@ -58,20 +58,20 @@ def gated(records: list[int], rng: np.random.Generator) -> float:
     return len(records) + rng.laplace(scale=scale)
 
 
-def audited(proposer: Listed, **keywords: object) -> tuple[Context, str]:
+def audited(proposer: Listed, **keywords: object) -> tuple[Session, str]:
     (claim,) = expand({"eps": 1.0, "pairs": [([0], [])], **keywords})
     source = PairSource(pairs_of(claim.promise), [proposer])
     settings = Settings(seed=3, jobs=1).over(claim.effort)
-    context = Context(claim, prepare(gated, claim.arguments), source, settings, "gated")
-    return context, sequential.audit(context).verdict
+    session = session_of(claim, prepare(gated, claim.arguments), source, settings, "gated")
+    return session, sequential.audit(session).result.verdict
 
 
 @pytest.mark.slow
 def test_pairs_that_join_late_are_bet_on() -> None:
     proposer = Listed([pair(n) for n in range(1, 7)], [pair(7)])
-    context, verdict = audited(proposer)
+    session, verdict = audited(proposer)
     assert verdict == "violated"
-    assert context.source.pairs[-1] == pair(7)
+    assert session.source.pairs[-1] == pair(7)
     tried = proposer.past[-1]
     assert [one.pair for one in tried[:2]] == [pair(0), pair(1)]
     assert all(one.samples >= 12 for one in tried)
@@ -80,9 +80,9 @@ def test_pairs_that_join_late_are_bet_on() -> None:
 @pytest.mark.slow
 def test_an_audit_ends_at_its_margin_once_proposals_have_had_their_share() -> None:
     proposer = Listed(*[[pair(n)] for n in range(1000, 2000)])
-    context, verdict = audited(proposer)
+    session, verdict = audited(proposer)
     assert verdict == "no violation"
-    assert 5 < len(context.source.pairs) < 200  # a twentieth of the runs, by a dozen each
+    assert 5 < len(session.source.pairs) < 200  # a twentieth of the runs, by a dozen each
 
 
 def test_proposers_of_a_name_are_asked_before_their_turn() -> None:

@@ -62,22 +62,21 @@ class BrokenError(Exception):
 @pytest.mark.parametrize("ends", ["violated", "raised"])
 def test_limits_that_dpfinder_lends_are_given_back(monkeypatch, ends):
     whole = Deadline(60)
-    context = SimpleNamespace(
-        max_samples=1_000, deadline=whole, pairs=[], only_told=lambda pair: pair == "beyond"
-    )
+    budget = SimpleNamespace(max_samples=1_000, deadline=whole)
+    session = SimpleNamespace(budget=budget, pairs=[], is_report_only=lambda pair: pair == "beyond")
 
-    def audited(context, *_):
-        assert context.max_samples == 500
+    def audited(session, *_):
+        assert session.budget.max_samples == 500
         if ends == "raised":
             raise BrokenError
         return SimpleNamespace(violated=True)
 
     found = [SimpleNamespace(pair="beyond"), SimpleNamespace(pair="inside")]
-    monkeypatch.setattr(dpfinder, "_run_restarts", lambda context: found)
+    monkeypatch.setattr(dpfinder, "_run_restarts", lambda session: found)
     monkeypatch.setattr(dpfinder, "_audit_pairs", audited)
     if ends == "raised":
         with pytest.raises(BrokenError):
-            dpfinder.audit(context)
+            dpfinder.audit(session)
     else:
-        assert dpfinder.audit(context).violated
-    assert (context.max_samples, context.deadline) == (1_000, whole)
+        assert dpfinder.audit(session).result.violated
+    assert (budget.max_samples, budget.deadline) == (1_000, whole)

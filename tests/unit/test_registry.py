@@ -42,9 +42,9 @@ def entered(monkeypatch):
 def test_a_method_of_another_package_audits_claims_by_its_name(entered):
     given = []
 
-    def never_red(context):
-        given.append(context.method.name)
-        return context.result("no violation")
+    def never_red(session):
+        given.append(session.method.name)
+        return session.finding("no violation")
 
     def other():
         registry.enter("method", "never_red", never_red)

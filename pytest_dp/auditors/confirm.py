@@ -23,7 +23,6 @@ from typing import Any, Never
 
 import numpy as np
 
-from pytest_dp.auditors.context import Context
 from pytest_dp.auditors.importing import drawn_at_the_import
 from pytest_dp.auditors.independence import (
     dependence,
@@ -32,6 +31,7 @@ from pytest_dp.auditors.independence import (
     unlike,
 )
 from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.starting_afresh import (
     LEAST_RUNS,
     MIN_PROCESSES,
@@ -47,7 +47,7 @@ from pytest_dp.auditors.starting_afresh import (
     seconds_to_start,
 )
 from pytest_dp.basics.arrays import Outputs, join_outputs
-from pytest_dp.basics.errors import DependentRuns
+from pytest_dp.basics.errors import DependentRuns, MechanismError
 from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.outputs.events import Event
@@ -73,6 +73,8 @@ PROCESSES = 8
 IMPORT_STARTS = 24
 """Starts before and after an import. More take longer; fewer miss what is drawn there."""
 
+KEPT_FIELDS = "pairs", "proposed", "screened", "largest_movement", "largest_pair"
+"""Fields of a violation's result that hold of what is not confirmed. Given: what was looked at."""
 ADVICE = (
     "Claim a function that makes what it holds (a connection, a cache, a file) each time it is "
     "called, or that is given it made anew"
@@ -91,81 +93,106 @@ MIN_ALONE = 128
 """The same, below which dependence of the strongest kind would not be seen."""
 
 
-def confirmed(context: Context, result: AuditResult) -> AuditResult:
-    """The result, once copies have confirmed it if it is a violation; else it is inconclusive.
+def confirm_finding(session: Session, finding: AuditFinding) -> AuditFinding:
+    """Return what was found, once copies have confirmed violations; others are inconclusive.
 
     Raises DependentRuns if copies of the mechanism that start afresh do not give independent runs
     like its own. What is run once needs no such runs: no two of them are compared.
     """
-    if not result.violated or not context.method.repeats:
+    finding = replace(finding, result=_confirmed(session, finding))
+    return finding if finding.beyond is None else _with_confirmed_beyond(session, finding)
+
+
+def _with_confirmed_beyond(session: Session, finding: AuditFinding) -> AuditFinding:
+    """Return a finding without what is beyond the claim's inputs if copies do not confirm it."""
+    assert finding.beyond is not None
+    try:
+        beyond = _confirmed(session, finding.beyond)
+    except MechanismError as error:
+        reason = str(error)
+    else:
+        if beyond.violated:
+            return replace(finding, beyond=replace(finding.beyond, result=beyond))
+        reason = beyond.reason
+    note = f"not told is what was seen on inputs beyond those that the claim gives: {reason}"
+    samples, notes = session.sampler.runs, (*finding.result.notes, note)
+    result = replace(finding.result, samples=samples, notes=notes)
+    return replace(finding, result=result, beyond=None)
+
+
+def _confirmed(session: Session, finding: AuditFinding) -> AuditResult:
+    """Return the result of a finding, once it is confirmed; else an inconclusive one."""
+    result = finding.result
+    if not result.violated or not session.method.repeats:
         return result
-    if context.told is None:
-        context.refuted()
+    if session.budget.report_deadline is None:
+        session.budget.start_reporting()
     example = result.counterexample
-    pair, event = context.broken or context.pairs[0], None
+    pair, event = finding.pair or session.pairs[0], None
     if example:
         pair, event = Pair(example.d1, example.d2, params=example.params), example.event
     items = [Input(data) for data in pair.inputs]
-    spent, said = seconds_to_start(context), len(context.sampler.notes)
+    spent, said = seconds_to_start(session), len(session.sampler.notes)
     try:
-        both = _confirmed_copies(context, example, items, event)
+        both = _confirmed_copies(session, example, items, event)
         if isinstance(both, str):
-            return _confirmed_alone(context, result, items, event, both)
+            return _confirmed_alone(session, result, items, event, both)
     except KeptOutside as reason:
-        return _unconfirmed(context, result, f"{reason}. {ADVICE}")
+        return _unconfirmed(session, result, f"{reason}. {ADVICE}")
     except OutOfTime:
+        cost = session.budget.run_text
         return _unconfirmed(
-            context, result, f"a run takes {context.a_run}, and time was up: raise max_seconds"
+            session, result, f"a run takes {cost}, and time was up: raise max_seconds"
         )
-    _check_before(context, items, event)
-    if why := drawn_at_the_import(context, items, event):
-        _refuse(context, why)
-    if not context.sampler.forks:
-        _check_forked(context, items, event)
-    context.allow_more(seconds_to_start(context) - spent)
-    notes = *result.notes, *context.sampler.notes[said:]
-    return replace(result, samples=context.sampler.runs, notes=notes)
+    _check_before(session, items, event)
+    if why := drawn_at_the_import(session, items, event):
+        _refuse(session, why)
+    if not session.sampler.forks:
+        _check_forked(session, items, event)
+    session.budget.allow_more(seconds_to_start(session) - spent)
+    notes = *result.notes, *session.sampler.notes[said:]
+    return replace(result, samples=session.sampler.runs, notes=notes)
 
 
 def _confirmed_copies(
-    context: Context, example: Counterexample | None, items: list[Input], event: Any
+    session: Session, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies] | str:
     """Outputs on both inputs of the mechanism as it starts afresh, or why it does not."""
     reasons: list[str] = []
     while True:
         try:
-            return _independent_copies(context, example, items, event)
+            return _independent_copies(session, example, items, event)
         except KeptOutside:
             raise
         except CannotCopy as reason:
             reasons.append(str(reason))
-            if not (context.sampler.start_anew() or context.sampler.fork_instead()):
+            if not (session.sampler.start_anew() or session.sampler.fork_instead()):
                 return "; ".join(dict.fromkeys(reasons))
 
 
 def _confirmed_alone(
-    context: Context, result: AuditResult, items: list[Input], event: Any, why: str
+    session: Session, result: AuditResult, items: list[Input], event: Any, why: str
 ) -> AuditResult:
     """The result, if runs of the mechanism itself look independent, as it cannot start afresh."""
-    runs, dependent = _runs_alone(context, items, event)
+    runs, dependent = _runs_alone(session, items, event)
     if dependent:
-        return _unconfirmed(context, result, f"{why}; {dependent}. {ADVICE}")
-    context.sampler.note(f"could not be started afresh ({why}); {runs:,} runs looked independent")
-    notes = tuple(context.sampler.notes)
-    return replace(result, samples=context.sampler.runs, notes=notes)
+        return _unconfirmed(session, result, f"{why}; {dependent}. {ADVICE}")
+    session.sampler.note(f"could not be started afresh ({why}); {runs:,} runs looked independent")
+    notes = tuple(session.sampler.notes)
+    return replace(result, samples=session.sampler.runs, notes=notes)
 
 
 class KeptOutside(CannotCopy):
     """A mechanism may have its answers from where all starts look: a file, or another process."""
 
 
-def _runs_alone(context: Context, items: Sequence[Input], event: Any) -> tuple[int, str]:
+def _runs_alone(session: Session, items: Sequence[Input], event: Any) -> tuple[int, str]:
     """Return how many runs of the mechanism itself were made, and why they look dependent, if so.
 
     The inputs take turns. Raises OutOfTime if there was no time for enough runs.
     """
-    sampler, deadline = context.sampler, Deadline(context.seconds_for(2 * MIN_ALONE))
-    wanted, runs = min(MAX_ALONE, max(context.left // 2, OVER_LIMIT)), 0
+    sampler, deadline = session.sampler, session.budget.confirming_deadline(2 * MIN_ALONE)
+    wanted, runs = min(MAX_ALONE, max(session.budget.left // 2, OVER_LIMIT)), 0
     parts: list[list[Outputs]] = [[], []]
     try:
         while runs < wanted:
@@ -183,36 +210,37 @@ def _runs_alone(context: Context, items: Sequence[Input], event: Any) -> tuple[i
 
 
 def _independent_copies(
-    context: Context, example: Counterexample | None, items: list[Input], event: Any
+    session: Session, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies]:
     """Outputs on both inputs of the mechanism as it starts afresh, which look independent.
 
     Raises CannotCopy if it does not start afresh, OutOfTime if time is up, and DependentRuns if
     its runs depend on those before.
     """
-    sampler = context.sampler
+    sampler = session.sampler
     # A process that was forked may wait for a thread, which is to be told from one that is slow.
     to_hang = 2 * HUNG_SECONDS if sampler.forks else 0.0
-    to_start = sampler.seconds_a_start * coins_enough(context)
-    seconds = max(context.to_conclude(), context.seconds_for(LEAST_RUNS))
-    deadline = Deadline(seconds + to_hang + to_start)
+    to_start = sampler.seconds_a_start * coins_enough(session.budget.alpha)
+    deadline = session.budget.confirming_deadline(
+        LEAST_RUNS, at_most_end=True, more=to_hang + to_start
+    )
     with record_opened_files() as files:
-        both = copied_outputs(context, items, event, deadline)
+        both = copied_outputs(session, items, event, deadline)
     for side, copied in enumerate(both):
-        _refuse_other_errors(context, items[side], copied)
+        _refuse_other_errors(session, items[side], copied)
         original = (example.counts[side], example.runs[side]) if example else (0, 0)
-        _check(context, copied, event, original)
+        _check(session, copied, event, original)
     asked = {*files, *(sampler.origin.files if sampler.origin else ())}
     if ASKED in asked and (
         why := dependence((join_outputs(both[0]), join_outputs(both[1])), event)
     ):
         raise KeptOutside(f"it asks {ASKED}, which may keep something, and {why}")
     if files or sampler.forks:  # what is opened in another process is not heeded here
-        _refuse_files(context, items, both, deadline)
+        _refuse_files(session, items, both, deadline)
     return both
 
 
-def _unconfirmed(context: Context, result: AuditResult, why: str) -> AuditResult:
+def _unconfirmed(session: Session, result: AuditResult, why: str) -> AuditResult:
     """An inconclusive result in place of a violation, which may come of what is kept."""
     reason = (
         "looks violated, but an answer that is drawn once and then repeated would look alike, and "
@@ -220,17 +248,18 @@ def _unconfirmed(context: Context, result: AuditResult, why: str) -> AuditResult
     )
     if result.counterexample is not None:
         reason += f". {in_one_sentence(result.counterexample)}"
-    context.sampler.note(reason, hinders=True, first=True)
-    return context.result("inconclusive", pairs=result.pairs, proposed=result.proposed)
+    session.sampler.note(reason, hinders=True, first=True)
+    known = {name: getattr(result, name) for name in KEPT_FIELDS}
+    return session.result("inconclusive", **known)
 
 
-def _refuse_other_errors(context: Context, item: Input, copied: Copies) -> None:
+def _refuse_other_errors(session: Session, item: Input, copied: Copies) -> None:
     """Refuse copies that raise where the mechanism itself does not."""
     raised = [out for outputs in copied for out in outputs if isinstance(out, Raised)]
     total = sum(map(len, copied))
-    before, runs = context.sampler.raised(item)
+    before, runs = session.sampler.raised(item)
     if raised and runs and assumptions.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
-        where = "processes that start afresh" if context.sampler.forks else "copies of it"
+        where = "processes that start afresh" if session.sampler.forks else "copies of it"
         line = raised[0].message.strip().partition("\n")[0]
         raise CannotCopy(
             f"{where} raised {raised[0].kind} ({line}) in {len(raised):,} of "
@@ -239,7 +268,7 @@ def _refuse_other_errors(context: Context, item: Input, copied: Copies) -> None:
 
 
 def _refuse_files(
-    context: Context, items: Sequence[Input], both: Sequence[Copies], deadline: Deadline
+    session: Session, items: Sequence[Input], both: Sequence[Copies], deadline: Deadline
 ) -> None:
     """Refuse a mechanism that may have its answer, or a part of it, from a file.
 
@@ -250,7 +279,7 @@ def _refuse_files(
         files: list[str] = []
         with suppress(CannotCopy, OutOfTime):  # then copies are all that can be told
             always = len(_answers(copied)) == 1
-            files = context.sampler.files_kept(item, deadline, rewritten=always)
+            files = session.sampler.files_kept(item, deadline, rewritten=always)
         if files:
             raise KeptOutside(f"it reads {files[0]}, which was written while it was audited")
 
@@ -260,54 +289,55 @@ def _answers(copied: Copies) -> set[str]:
     return {safe_repr(output) for outputs in copied for output in outputs[:2]}
 
 
-def _check_before(context: Context, items: Sequence[Input], event: Any) -> None:
+def _check_before(session: Session, items: Sequence[Input], event: Any) -> None:
     """Refuse a mechanism that kept something when an earlier audit in this process ran it."""
-    for before in (context.sampler.before_all(), context.sampler.before_all(forks=True)):
+    for before in (session.sampler.before_all(), session.sampler.before_all(forks=True)):
         if before is None:
             continue
         for item in items:
             outputs: list[Outputs] = []
             with suppress(CannotCopy, OutOfTime):
-                deadline = Deadline(context.seconds_for(LEAST_RUNS))
+                deadline = session.budget.confirming_deadline(LEAST_RUNS)
                 outputs = outputs_of_starts(before, item, IMPORT_STARTS, RUNS_BEFORE, deadline)
             if outputs and told_apart(outputs, tabulate(join_outputs(outputs)), event):
                 _refuse(
-                    context,
+                    session,
                     "an earlier audit left something in it, as where nobody had asked before, in "
                     f"copies or in other processes, it gave ({examples_of(outputs)})",
                 )
 
 
-def _check_forked(context: Context, items: Sequence[Input], event: Any) -> None:
+def _check_forked(session: Session, items: Sequence[Input], event: Any) -> None:
     """Refuse a mechanism that keeps something where copies do not reach.
 
     Processes that all draw alike, from a generator that nobody could seed, tell nothing. Where new
     interpreters cannot run the mechanism, forks may, though they lack threads of libraries.
     """
-    drawn = _in_other_processes(context, items)
-    if not drawn and context.sampler.fork_instead():
-        drawn = _in_other_processes(context, items)
+    drawn = _in_other_processes(session, items)
+    if not drawn and session.sampler.fork_instead():
+        drawn = _in_other_processes(session, items)
     for outputs in map(list, zip(*drawn, strict=True)):
         if len(outputs) > 1 and keep_answers(outputs) and not by_chance(outputs):
-            _refuse(context, f"it repeats what it gave before ({examples_of(outputs)})")
+            _refuse(session, f"it repeats what it gave before ({examples_of(outputs)})")
         if len({tuple(map(safe_repr, of_one)) for of_one in outputs}) == len(outputs) > 1:
-            _check_copies(context, outputs, event)
+            _check_copies(session, outputs, event)
 
 
-def _in_other_processes(context: Context, items: Sequence[Input]) -> list[Copies]:
+def _in_other_processes(session: Session, items: Sequence[Input]) -> list[Copies]:
     """Return outputs on both inputs of some processes each; none if these cannot run the mechanism.
 
     What always raises there may lack what was set up here.
     """
-    sampler = context.sampler
-    processes = min(max(context.left // (2 * RUNS_A_COPY), MIN_PROCESSES), PROCESSES)
-    runs = max(min(PROCESS_RUNS, context.left // (2 * processes)), RUNS_A_COPY)
-    deadline = Deadline(context.seconds_for(4 * runs))
+    sampler, left = session.sampler, session.budget.left
+    processes = min(max(left // (2 * RUNS_A_COPY), MIN_PROCESSES), PROCESSES)
+    runs = max(min(PROCESS_RUNS, left // (2 * processes)), RUNS_A_COPY)
+    deadline = session.budget.confirming_deadline(4 * runs)
     drawn: list[Copies] = []
     try:
         if sampler.origin is not None and sampler.origin.starts() < processes:
             processes = MIN_PROCESSES
-            deadline = Deadline(deadline.remaining() + processes * sampler.seconds_a_start)
+            to_start = processes * sampler.seconds_a_start
+            deadline = session.budget.confirming_deadline(4 * runs, more=to_start)
         while sampler.origin is not None and len(drawn) < processes:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(items)]
             drawn.append(sampler.forked(sampler.origin, keyed, runs, deadline))
@@ -316,39 +346,39 @@ def _in_other_processes(context: Context, items: Sequence[Input]) -> list[Copies
     except CannotCopy:  # then the others are all that can be told
         pass
     except OutOfTime:
-        note_few(context, len(drawn), processes, "processes")
+        note_few(session, len(drawn), processes, "processes")
     return drawn
 
 
-def _check(context: Context, copied: Copies, event: Any, original: tuple[int, int]) -> None:
-    table, run = _check_copies(context, copied, event), np.arange(len(copied[0]))
+def _check(session: Session, copied: Copies, event: Any, original: tuple[int, int]) -> None:
+    table, run = _check_copies(session, copied, event), np.arange(len(copied[0]))
     for inside in binary_events(table, event):
         if why := unlike(inside, np.tile(run, len(copied)), "runs of each"):
-            _refuse(context, why)
+            _refuse(session, why)
     if isinstance(event, Event) and original[1]:
         again, total = int(event.mask(table).sum()), len(table)
         if assumptions.two_samples((original[0], again), (original[1], total)) < NOT_IID:
             _refuse(
-                context,
+                session,
                 f"{event} held in {original[0]:,} of {original[1]:,} runs, and in {again:,} of "
                 f"{total:,} of copies that started afresh",
             )
 
 
-def _check_copies(context: Context, copied: Copies, event: Any) -> Table:
+def _check_copies(session: Session, copied: Copies, event: Any) -> Table:
     """Refuse outputs that tell which copy they came from; else a table of them."""
     table = tabulate(join_outputs(copied))
     if why := told_apart(copied, table, event):
-        _refuse(context, f"{why} ({examples_of(copied)})")
+        _refuse(session, f"{why} ({examples_of(copied)})")
     return table
 
 
-def _refuse(context: Context, seen: str) -> Never:
+def _refuse(session: Session, seen: str) -> Never:
     """Raise the error of a mechanism that keeps something, with what to claim instead."""
     raise DependentRuns(
-        f"{context.short_name} keeps something from run to run, so there is no verdict on privacy: "
-        f"{seen}. An answer that is drawn once and then repeated keeps its claim, but looks like "
-        "missing noise. Claim a function that starts afresh each time it is called: the one "
-        "beneath the cache (f.__wrapped__ of functools.lru_cache), or one that makes the object "
-        "with the cache, the buffer or the counter anew."
+        f"{session.sampler.name} keeps something from run to run, so there is no verdict on "
+        f"privacy: {seen}. An answer that is drawn once and then repeated keeps its claim, but "
+        "looks like missing noise. Claim a function that starts afresh each time it is called: "
+        "the one beneath the cache (f.__wrapped__ of functools.lru_cache), or one that makes the "
+        "object with the cache, the buffer or the counter anew."
     )

@@ -1,0 +1,267 @@
+"""The budget of an audit: time, runs of the mechanism, and alpha.
+
+No other module of the kernel reads a clock, or divides alpha and samples. Which samples are drawn
+depends on counts and outputs alone: a deadline only cuts off what takes longer than it may.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Never, TypeVar
+
+from pytest_dp.basics import clocks
+from pytest_dp.basics.clocks import QUIET_SECONDS, Stopwatch
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.running.deadline import Deadline, OutOfTime, within
+from pytest_dp.running.sampler import Sampler
+
+# Shares of alpha
+COUPLED_SHARE = 0.95
+"""Share of alpha for bets on coupled draws; what is left is for a start without them."""
+PAIRED_SHARE = 0.98
+"""Share of alpha for counts in pairs; what is left is for counting again without them."""
+DIVERGENCE_SHARE = 0.5
+"""Share of alpha for a divergence, where it is shown beside events. Larger: events need more
+samples; smaller: divergences."""
+SHARE_OF_FEW = 0.02
+"""Share of alpha for counts that time has ended. Larger: all counts show less; smaller: those that
+were cut off show less."""
+
+# Shares of the samples
+RESERVE = 0.1
+"""Share of the samples that is kept for counting the strongest attack, and for copies. Larger:
+bets get fewer; smaller: bounds are wider."""
+OUTSIDE_SHARE = 0.25
+"""Share of all runs that pairs outside of the declared inputs may take, once all others were looked
+at. It is kept for them where the answer moves farther on one of them than the claim allows. More:
+claims that are kept take longer; less: violations are missed that show by little."""
+OUTSIDE_RESERVE = 0.05
+"""The share that is kept for them elsewhere. More: less is left to bet on pairs of the claim."""
+MAX_CONFIRMING_RUNS = 2_048
+"""Runs that are set aside to confirm a violation, at most. More: less is left to bet with; fewer:
+violations of large efforts are confirmed by less."""
+SHOWN_RUNS = 20_000
+"""Runs that show a violation that was soon found. More take longer; fewer: bounds are wider."""
+TIMES_SHOWN = 4
+"""How many times as many runs show a violation as refuted the claim, where these are more. More
+take longer; fewer: bounds on small violations are wider."""
+
+# Time
+OVERTIME = 0.05
+"""Share of the time by which an audit may take longer to conclude. Larger: it ends later; smaller:
+nothing is concluded."""
+CONFIRMING_RUNS = 512
+"""Runs for which time is kept to confirm a violation. More: less is shown of violations of slow
+mechanisms; fewer: these are not confirmed."""
+CONFIRMING_TIME = 0.5
+"""Share of the time that is left which is kept to confirm a violation, at most. Larger: less is
+shown of it; smaller: it is not confirmed."""
+SHOWN_SECONDS = 5.0
+"""Seconds after which what is shown of a violation that was soon found is cut off. More: a red
+build waits; fewer: bounds on violations of slow mechanisms are wider."""
+SHOWN_SHARE = 0.2
+"""The same as a share of the time spent, where that is more."""
+MIN_SECONDS = 0.25
+"""Seconds of each step that confirms a violation, in any case. More: audits end later; fewer: quick
+mechanisms are not confirmed where time is up."""
+BLAME_SECONDS = 3.0
+"""Seconds in which lines are blamed. More: a red build waits; fewer: no line is named for slow
+mechanisms."""
+MIN_BLAME_SECONDS = 0.1
+"""Seconds that are left for it in any case. Fewer: nothing is named where time is up."""
+
+T = TypeVar("T")
+
+
+def start_watch() -> Stopwatch:
+    """Return a stopwatch that is started now."""
+    return Stopwatch()
+
+
+def compute_within(seconds: float, function: Callable[[], T]) -> T:
+    """Return the value of a function; raises OutOfTime after so many seconds."""
+    return within(seconds, function)
+
+
+class Budget:
+    """What an audit may spend, and what is left of it.
+
+    It counts from when `watch` was started. Once the claim is refuted, `shown_runs` is by how many
+    runs the violation is shown, and `report_deadline` is when what takes longer than was planned is
+    cut off.
+    """
+
+    def __init__(self, settings: Settings, sampler: Sampler, watch: Stopwatch) -> None:
+        self.alpha, self.max_samples = settings.alpha, settings.max_samples
+        self.max_seconds = float(settings.max_seconds)
+        self._sampler, self._started = sampler, clocks.seconds()
+        self.deadline = Deadline(self.max_seconds, watch=watch)
+        self._end = Deadline((1 + OVERTIME) * self.max_seconds, watch=watch)
+        self.report_deadline: Deadline | None = None
+        self.shown_runs = SHOWN_RUNS
+
+    # Samples
+
+    @property
+    def used(self) -> int:
+        """Runs so far, with those that only showed what the mechanism does."""
+        return self._sampler.runs + self._sampler.looked
+
+    @property
+    def left(self) -> int:
+        """Runs that are left in all."""
+        return self.max_samples - self.used
+
+    @property
+    def to_test(self) -> int:
+        """Samples that are left for a test; a violation takes some more to be confirmed."""
+        return max(int(self.left - min(RESERVE * self.max_samples, MAX_CONFIRMING_RUNS)), 0)
+
+    def most_bet(self, for_outside: float = 0.0) -> float:
+        """Return after how many runs bets end, if this share is kept for pairs outside."""
+        return (1 - RESERVE - for_outside) * self.max_samples
+
+    def limit_samples(self, most: int) -> None:
+        """Leave so many samples at most."""
+        self.max_samples = min(self.max_samples, most)
+
+    def runs_in_time(self, share: float, *, quickest: bool = False) -> float:
+        """Return how many runs fit into a share of the time that is left.
+
+        By what a run takes on average, or by the `quickest` one.
+        """
+        sampler = self._sampler
+        cost = sampler.quickest_run if quickest else sampler.seconds_a_run or 0.0
+        return share * max(self.deadline.remaining(), 0) / cost if cost else math.inf
+
+    @property
+    def most_outside(self) -> float:
+        """Runs after which bets on pairs outside of the declared inputs end."""
+        return self.used + OUTSIDE_SHARE * self.max_samples
+
+    # Time
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that have passed since the audit began."""
+        return clocks.seconds() - self._started
+
+    @property
+    def run_text(self) -> str:
+        """What a run takes, for people: ``2.1 ms``, ``0.3 s``."""
+        cost = self._sampler.time_a_run or 0.0
+        return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
+
+    def work(self, runs: float) -> float:
+        """Return the seconds of work of so many runs, in one process."""
+        return runs * (self._sampler.time_a_run or 0.0)
+
+    def deadline_in(self, seconds: float) -> Deadline:
+        """Return a deadline in so many seconds from now."""
+        return Deadline(seconds)
+
+    def bets_deadline(self) -> Deadline:
+        """Return when bets end, so that there is time to show what they found."""
+        return self.deadline.sooner(1 - RESERVE)
+
+    def has_time(self, deadline: Deadline, runs: float = 0.0) -> bool:
+        """Return whether so many runs end before a deadline; of none, whether it is to come."""
+        left, cost = deadline.remaining(), self._sampler.seconds_a_run or 0.0
+        return runs * cost <= left if runs else left > 0
+
+    def compute(self, function: Callable[[], T], deadline: Deadline, share: float = 1.0) -> T:
+        """Return the value of a function; raises OutOfTime after a share of the time left."""
+        return within(share * deadline.remaining(), function)
+
+    def conclude(self, function: Callable[[], T]) -> T:
+        """Return the value of a function that shows a verdict which is known already."""
+        return within(self.seconds_to_conclude, function)
+
+    @property
+    def seconds_to_conclude(self) -> float:
+        """Seconds left to show a verdict that is known already."""
+        return self._end.remaining()
+
+    @property
+    def seconds_before_limit(self) -> float:
+        """Seconds left of max_seconds, however much of them the verdict took."""
+        return self.max_seconds - self._end.spent()
+
+    # A violation, from when the claim is refuted
+
+    def start_reporting(self) -> None:
+        """Plan how a refuted claim is shown: by how many runs, and when these are cut off."""
+        spent, left = self._end.spent(), self.seconds_to_conclude
+        self.shown_runs = max(SHOWN_RUNS, TIMES_SHOWN * self._sampler.runs)
+        self.report_deadline = Deadline(min(max(SHOWN_SECONDS, SHOWN_SHARE * spent), left))
+        cost = self._sampler.seconds_a_run or 0.0
+        self.deadline = Deadline(left - min(CONFIRMING_RUNS * cost, CONFIRMING_TIME * left))
+
+    @property
+    def seconds_to_report(self) -> float:
+        """Seconds left for what is worth no longer wait than planned for a violation's report."""
+        if self.report_deadline is None:
+            return self.seconds_to_conclude
+        return self.report_deadline.remaining()
+
+    def seconds_for(self, runs: int) -> float:
+        """Return after how many seconds a step that confirms a violation is cut off.
+
+        Those that are left to report it, or those of so many `runs` if they take longer.
+        """
+        cost = self._sampler.seconds_a_run or 0.0
+        return max(self.seconds_to_report, runs * cost, MIN_SECONDS)
+
+    def reporting_deadline(self, share: float = 1.0) -> Deadline:
+        """Return when a share of the time for a violation's report has passed."""
+        return Deadline(share * self.seconds_to_report)
+
+    def confirming_deadline(
+        self, runs: int, *, at_most_end: bool = False, more: float = 0.0
+    ) -> Deadline:
+        """Return the deadline of a step that confirms a violation by so many runs.
+
+        `at_most_end` is whether it may take all the time that is left, and `more` are seconds that
+        it may take beside.
+        """
+        seconds = self.seconds_for(runs)
+        return Deadline((max(self.seconds_to_conclude, seconds) if at_most_end else seconds) + more)
+
+    def counting_deadline(self, least: float) -> Deadline:
+        """Return when counts of a violation end: in `least` seconds, unless there are more."""
+        return max(self.report_deadline or self.deadline, Deadline(least), key=Deadline.remaining)
+
+    def allow_more(self, seconds: float) -> None:
+        """Give what is left to do of a refuted claim more time, as far as `max_seconds` allows."""
+        if self.report_deadline is not None and seconds > 0:
+            left = self.report_deadline.remaining()
+            more = max(left, min(left + seconds, self.seconds_before_limit))
+            self.report_deadline = Deadline(more)
+
+    def explaining_deadline(self) -> Deadline:
+        """Return when the lines that leak are no longer looked for."""
+        quiet = min(QUIET_SECONDS, self.seconds_before_limit)
+        return Deadline(max(self.seconds_to_report, quiet))
+
+    def refuse_hung(self, out: OutOfTime) -> None:
+        """Raise MechanismError if there was no time because the mechanism does not return."""
+        if out.stack:
+            self._refuse(out.stack)
+
+    def _refuse(self, stack: str) -> Never:
+        raise MechanismError(
+            f"{self._sampler.name} hangs: a run, with what reads its output, did not end within "
+            f"max_seconds={self.max_seconds:g}. It was here:\n{stack}"
+        ) from None
+
+
+def explaining_seconds(deadline: Deadline) -> float:
+    """Return in how many seconds one explainer has to be done."""
+    return min(BLAME_SECONDS, max(deadline.remaining(), MIN_BLAME_SECONDS))
+
+
+def agreeing(p_value: float, alpha: float, *, violated: bool) -> float:
+    """Return a p-value that rounding does not make disagree with the verdict of the same test."""
+    return min(p_value, alpha) if violated else max(p_value, math.nextafter(alpha, 1))
