@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +16,16 @@ import pytest
 
 from pytest_dp.basics import clocks  # noqa: F401  ahead of tests that move the time
 from pytest_dp.claiming.setting_fields import OPTIONS, flag_of, shown_default
-from pytest_dp.plugin.names import (
-    CONTENT,
-    MARKER,
-    PROFILE,
-    STDERR,
-    claims_path,
-    has_claims,
-    ini,
-    option_or_ini,
-)
-from pytest_dp.plugin.outcomes import TOLD, Outcomes, place_to_tell, tell
-from pytest_dp.plugin.selection import START, Start
+from pytest_dp.plugin.claim_session import PLUGIN, ClaimSession, session_of
+from pytest_dp.plugin.names import MARKER, claims_path, has_claims, ini, option_or_ini
+from pytest_dp.plugin.outcomes import TOLD, Outcomes, tell
 
 _MENTION = b"dp_claim"
-_LOOKED_THROUGH = pytest.StashKey[bool]()
-"""Of a module: whether pytest looked at each of its names, which it does not for doctests."""
-_MARKED = pytest.StashKey[list[pytest.Collector]]()
-"""Modules and classes with a claim as their marker."""
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Each setting is an option ``--dp-…`` and an ini key ``dp_…``."""
-    pluginmanager.register(Start(parser), START)
+    pluginmanager.register(ClaimSession(parser), PLUGIN)
     group = parser.getgroup("dp", "differential privacy claims (pytest-dp)")
     for name, field in OPTIONS.items():
         is_flag = field.kind == "flag"
@@ -81,9 +66,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
-    with suppress(OSError):  # there is none
-        config.stash[STDERR] = copy = os.dup(2)
-        config.add_cleanup(partial(os.close, copy))
     collects_modules(config)  # a value that makes no sense is said now
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
     profiles_in_use = "pytest_dp.claiming.profiles" in sys.modules
@@ -115,13 +97,14 @@ def pytest_configure_node(node: Any) -> None:
     """Hand the seed of this run to each xdist worker, and where to tell what it collected."""
     for name in ("seed", "backend"):
         node.workerinput[f"dp_{name}"] = getattr(node.config.option, f"dp_{name}", None)
-    node.workerinput[TOLD] = place_to_tell(node.config)
+    file = session_of(node.config).collected_file
+    node.workerinput[TOLD] = None if file is None else str(file)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """The profile, the cluster and the seed, where they are not the usual ones."""
     seed = getattr(config.option, "dp_seed", None)
-    profile = config.stash.get(PROFILE, None)
+    profile = session_of(config).profile
     backend = getattr(config.option, "dp_backend", None)
     lines = [f"dp: profile {profile}"] if profile else []
     lines += [f"dp: runs on {backend}"] if backend else []
@@ -151,7 +134,7 @@ def pytest_pycollect_makeitem(
     """The claims on an object of a test module, beside whatever else it is."""
     collected = yield
     if isinstance(collector, pytest.Module):
-        collector.stash[_LOOKED_THROUGH] = True
+        session_of(collector.config).searched.add(collector)
     if isinstance(collector, pytest.Module) and has_claims(obj):
         from pytest_dp.plugin.collect import claim_items
 
@@ -165,11 +148,10 @@ def pytest_pycollect_makeitem(
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Find claims that no test audits."""
-    marked = config.stash.get(_MARKED, [])
-    if marked:
+    if session_of(config).marked:
         from pytest_dp.plugin.markers import refuse_unaudited
 
-        refuse_unaudited(marked, items)
+        refuse_unaudited(session_of(config).marked, items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -190,14 +172,14 @@ def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """After the names of a test module: the claims that were written in it, and then lost."""
-    report = yield
+    report, session = (yield), session_of(collector.config)
     if isinstance(collector, pytest.Module | pytest.Class):
-        collector.stash[CONTENT] = report.result if report.passed else None
+        session.contents[collector] = report.result if report.passed else None
         if any(marker.name == MARKER for marker in collector.own_markers):
-            collector.config.stash.setdefault(_MARKED, []).append(collector)
+            session.marked.append(collector)
     if not isinstance(collector, pytest.Module):
         return report
-    if report.passed and collector.stash.get(_LOOKED_THROUGH, False):
+    if report.passed and collector in session.searched:
         declaration = sys.modules.get("pytest_dp.declaration")
         if declaration is not None and collector.obj.__name__ in declaration.DECLARED:
             from pytest_dp.plugin.collect import lost_items
@@ -264,8 +246,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave no worker process running, and no profile that this run registered or loaded."""
     if "pytest_dp.claiming.profiles" in sys.modules:
-        start: Any = config.pluginmanager.get_plugin(START)
-        sys.modules["pytest_dp.claiming.profiles"].forget(start.profiles)
+        sys.modules["pytest_dp.claiming.profiles"].forget(session_of(config).profiles)
     if "pytest_dp.records.identity" in sys.modules:
         sys.modules["pytest_dp.records.identity"].forget()
     for name in ("workers", "supervisor", "interpreters"):

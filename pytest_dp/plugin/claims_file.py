@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.claim_session import ClaimSession
+from pytest_dp.plugin.claim_session import audits_of
+from pytest_dp.plugin.claims_of_run import ClaimsOfRun
 from pytest_dp.plugin.failure import count_as_error
-from pytest_dp.plugin.names import MARKER, audits_of, claims_path, ini
+from pytest_dp.plugin.names import MARKER, claims_path, ini
 from pytest_dp.plugin.selection import scope, typed_options
 
 CHOICES = ("auto", "check", "update", "off")
@@ -54,7 +55,7 @@ def register(config: pytest.Config) -> None:
     config.pluginmanager.register(ClaimsFile(config, file, mode == "update"), "dp_claims_file")
 
 
-class ClaimsFile(ClaimSession):
+class ClaimsFile(ClaimsOfRun):
     """The hooks by which the claims of a run are seen, compared and told."""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

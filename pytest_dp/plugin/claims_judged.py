@@ -14,10 +14,10 @@ import pytest
 from pytest_dp.basics.errors import ClaimsFileError, WeakenedClaim
 from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.claim import Claim
-from pytest_dp.plugin.claim_session import ClaimSession
+from pytest_dp.plugin.claim_session import audits_of
+from pytest_dp.plugin.claims_of_run import ClaimsOfRun
 from pytest_dp.plugin.failure import decorator_source, relative, represent
 from pytest_dp.plugin.markers import place
-from pytest_dp.plugin.names import audits_of
 from pytest_dp.plugin.options import settings_of_files
 from pytest_dp.plugin.selection import leaves_out, scope
 from pytest_dp.records.entries import Entry, entry
@@ -49,7 +49,7 @@ def id_of(file: Path, test: Path, nodeid: str, marks: Collection[str] = ()) -> s
 
 
 def describe_test(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
-    """Describe a test without an audit, as in `ClaimSession.tests`."""
+    """Describe a test without an audit, as in `ClaimsOfRun.tests`."""
     path, line = place(item)
     marks = sorted({mark.name for mark in item.iter_markers()})
     claim = getattr(item, "claim", None)
@@ -67,9 +67,9 @@ def _entry(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
 
 
 def entries_of(
-    seen: ClaimSession, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+    seen: ClaimsOfRun, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> list[tuple[int, Entry, bool]]:
-    """The audits of a test, as `ClaimSession.audited` has them."""
+    """The audits of a test, as `ClaimsOfRun.audited` has them."""
     raised = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
     known = seen.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
@@ -83,7 +83,7 @@ def entries_of(
 
 
 def compare(
-    seen: ClaimSession, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
+    seen: ClaimsOfRun, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
     """Let a test that passed fail for the first of its claims that is less than on record."""
     if seen.recorded is None or item.nodeid not in seen.tests:
@@ -112,7 +112,7 @@ def _record(name: str, path: str, line: int, said: str) -> Record:
     return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
 
 
-def _seen_ids(seen: ClaimSession) -> set[str]:
+def _seen_ids(seen: ClaimsOfRun) -> set[str]:
     return {test["id"] for test in seen.tests.values()}
 
 
@@ -121,14 +121,14 @@ def _audit_id(name: str, number: int) -> str:
     return name if number == 1 else f"{name}#{number}"
 
 
-def _on_record(seen: ClaimSession, name: str, of_claim: Entry) -> str:
+def _on_record(seen: ClaimsOfRun, name: str, of_claim: Entry) -> str:
     """Return the id on record of a claim while tests are still run; empty if it has none."""
     assert seen.recorded is not None
     found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
     return counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
 
 
-def conclude(seen: ClaimSession, session: pytest.Session) -> None:
+def conclude(seen: ClaimsOfRun, session: pytest.Session) -> None:
     """Compare with what is on record, or write it; fail the run for what no test failed with."""
     try:
         (_write if seen.update else _compare)(seen)
@@ -143,7 +143,7 @@ def conclude(seen: ClaimSession, session: pytest.Session) -> None:
         outcomes.reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
 
 
-def _compare(seen: ClaimSession) -> None:
+def _compare(seen: ClaimsOfRun) -> None:
     """Look for what is on record and no test was about, and for what no test could fail with."""
     if not seen.file.exists():
         raise ClaimsFileError(
@@ -163,7 +163,7 @@ def _compare(seen: ClaimSession) -> None:
     seen.lines += summarize(told, seen.file.name)
 
 
-def _write(seen: ClaimSession) -> None:
+def _write(seen: ClaimsOfRun) -> None:
     """Put on record what this run has found; what it was not about stays as it was."""
     with alone(seen.file):
         recorded = load(seen.file)
@@ -177,7 +177,7 @@ def _write(seen: ClaimSession) -> None:
         seen.lines += [f"  {word}: {name}" for name in sorted(names)]
 
 
-def _collected_claims(seen: ClaimSession, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
+def _collected_claims(seen: ClaimsOfRun, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
     """Yield the claims of all tests, with what is known of each."""
     audits = {
         node: seen.audited.get(node, [(1, test["entry"], False)])
@@ -202,7 +202,7 @@ def _collected_claims(seen: ClaimSession, recorded: Mapping[str, Entry]) -> Iter
                 yield Collected(name, None, "violated: as the test expects", selected, name)
 
 
-def _not_audited(seen: ClaimSession, nodeid: str) -> str:
+def _not_audited(seen: ClaimsOfRun, nodeid: str) -> str:
     """Why a test that was collected has audited nothing, where it does not say so by failing."""
     ended = seen.ended.get(nodeid)
     if ended not in (None, "", "ran"):
@@ -223,7 +223,7 @@ def _left_out(config: pytest.Config, state: str) -> tuple[str, bool]:
     return "removed: from the tests that were collected, by conftest.py or a plugin", True
 
 
-def _expects(seen: ClaimSession) -> Callable[[str], bool]:
+def _expects(seen: ClaimsOfRun) -> Callable[[str], bool]:
     """Return a function that says whether this run should have found the claim of an id."""
     if seen.uncollected:
         return lambda name: False  # noqa: ARG005
@@ -239,7 +239,7 @@ def _expects(seen: ClaimSession) -> Callable[[str], bool]:
     return is_expected
 
 
-def _place(seen: ClaimSession, name: str, claim: Collected | None) -> tuple[Path, int, str]:
+def _place(seen: ClaimsOfRun, name: str, claim: Collected | None) -> tuple[Path, int, str]:
     """File and line to look at for a claim that no test was about, and what else is known of it."""
     for test in seen.tests.values():
         if claim is not None and test["id"] == test_of(claim.id):

@@ -13,8 +13,9 @@ import pytest
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import variants
 from pytest_dp.claiming.keywords import read
+from pytest_dp.plugin.claim_session import audits_of, session_of
 from pytest_dp.plugin.failure import relative
-from pytest_dp.plugin.names import CONTENT, MARKER, audits_of
+from pytest_dp.plugin.names import MARKER
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
@@ -61,7 +62,7 @@ def _tests(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item | None]
     if isinstance(node, pytest.Item):
         yield node
         return
-    content = node.stash.get(CONTENT, None)
+    content = session_of(node.config).contents.get(node)
     for child in (None,) if content is None else content:
         yield from (None,) if child is None else _tests(child)
 

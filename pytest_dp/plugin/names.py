@@ -1,8 +1,7 @@
-"""Names that the whole plugin uses: the marker, the stash keys and the ini keys."""
+"""Names that the whole plugin uses, and how options are read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +10,7 @@ import pytest
 from pytest_dp.claiming.setting_fields import OPTIONS
 
 MARKER = "dp_claim"
-STDERR = pytest.StashKey[int]()
-"""A copy of the file descriptor of errors, from before pytest captured it."""
-PROFILE = pytest.StashKey[str]()
-"""The name of the profile, where it says anything."""
-CONTENT = pytest.StashKey[list[pytest.Item | pytest.Collector] | None]()
-"""Of a module or class: all tests and classes in it; None where that is not known."""
 _CLAIMS = "__dp_claims__"
-
-
-@dataclass(slots=True)
-class Audits:
-    """The audits of one test."""
-
-    made: list[tuple[int, Any, Any, Any]] = field(default_factory=list)
-    """The number of each audit, the mechanism, the claim as written, and the result."""
-    records: list[tuple[Any, Any]] = field(default_factory=list)
-    """The record of each audit that ended, and its result."""
-    calls: int = 0
-    """How often ``dp_check`` was called."""
-    claim: Any = None
-    """The claim of the last call."""
-    is_uncalled: bool = False
-    """Whether the test took ``dp_check`` and has not called it."""
-    unaudited: str = ""
-    """The module or class around the test with a marker that no test makes use of."""
-
-
-_AUDITS = pytest.StashKey[Audits]()
-
-
-def audits_of(item: pytest.Item) -> Audits:
-    """Return the audits of a test."""
-    return item.stash.setdefault(_AUDITS, Audits())
 
 
 def ini(config: pytest.Config, name: str) -> Any:
@@ -51,9 +18,8 @@ def ini(config: pytest.Config, name: str) -> Any:
     try:
         return config.getini(f"dp_{name}")
     except (pytest.UsageError, TypeError, ValueError) as error:
-        allowed = (
-            " Allowed: true or false." if name in OPTIONS and OPTIONS[name].kind == "flag" else ""
-        )
+        is_flag = name in OPTIONS and OPTIONS[name].kind == "flag"
+        allowed = " Allowed: true or false." if is_flag else ""
         raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from pytest_dp.plugin.claim_session import session_of
 from pytest_dp.plugin.names import MARKER, option_or_ini, reports
 
 TOLD = "dp_told"
-_PLACE = pytest.StashKey[str | None]()
+"""The input of a worker that says where to tell what it collected."""
 
 
 class Outcomes:
@@ -146,17 +146,6 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
     ]
 
 
-def place_to_tell(config: pytest.Config) -> str | None:
-    """The file by which workers tell what they collect, for the time of a session, if possible."""
-    if _PLACE not in config.stash:
-        config.stash[_PLACE] = None
-        with suppress(OSError):
-            folder = tempfile.TemporaryDirectory(prefix="pytest-dp-")
-            config.add_cleanup(folder.cleanup)
-            config.stash[_PLACE] = str(Path(folder.name, "claims.json"))
-    return config.stash[_PLACE]
-
-
 def tell(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
     """In a worker: which claims there are, and where they stand; all workers collect the same."""
     file = config.workerinput.get(TOLD)  # type: ignore[attr-defined]
@@ -182,7 +171,8 @@ def _reports_of_unaudited(
     from pytest_dp.report.record import Record
 
     try:
-        told = json.loads(Path(config.stash.get(_PLACE, None) or "").read_text(encoding="utf-8"))
+        file = session_of(config).collected_file or Path()
+        told = json.loads(file.read_text(encoding="utf-8"))
     except OSError:
         return {}
     reports = {}

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-START = "dp_start"
-"""The plugin, by its name, that is a `Start`."""
+from pytest_dp.plugin.claim_session import session_of
+
 _SHARES = frozenset(("splits", "group", "shard_id", "num_shards"))
 _SELECTING = _SHARES | {"keyword", "deselect", "lf", "stepwise", "stepwise_skip"}
 _SELECTING |= {"markexpr", "testmon", "picked"}
 """Options that leave tests out of one run, of pytest and of common plugins."""
-_NAMES = pytest.StashKey[frozenset[str]]()
-
-
-class Start:
-    """State at the time when pytest loads this plugin.
-
-    Attributes
-    ----------
-    parser : pytest.Parser
-        It knows what options are called, and which of them take values.
-    profiles : tuple or None
-        The profiles in use; None if none can be, as their module is not loaded.
-    """
-
-    def __init__(self, parser: pytest.Parser) -> None:
-        self.parser = parser
-        profiles = sys.modules.get("pytest_dp.claiming.profiles")
-        self.profiles = profiles.in_use() if profiles is not None else None
 
 
 def typed_options(config: pytest.Config) -> frozenset[str]:
@@ -42,13 +22,12 @@ def typed_options(config: pytest.Config) -> frozenset[str]:
 
     Files are the ini file with its ``addopts``.
     """
-    if _NAMES not in config.stash:
-        kept: Any = config.pluginmanager.get_plugin(START)
-        by_files = vars(kept.parser.parse_known_args(config.getini("addopts")))
+    session = session_of(config)
+    if session.typed is None:
+        by_files = vars(session.parser.parse_known_args(config.getini("addopts")))
         given = vars(config.option).items()
-        names = (name for name, value in given if value != by_files.get(name))
-        config.stash[_NAMES] = frozenset(names)
-    return config.stash[_NAMES]
+        session.typed = frozenset(name for name, v in given if v != by_files.get(name))
+    return session.typed
 
 
 def leaves_out(config: pytest.Config, *, deselected: bool) -> bool:
