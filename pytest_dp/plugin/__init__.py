@@ -16,7 +16,7 @@ import pytest
 
 from pytest_dp.basics import clocks  # noqa: F401  ahead of tests that move the time
 from pytest_dp.claiming.setting_fields import OPTIONS, flag_of, shown_default
-from pytest_dp.plugin.claim_session import PLUGIN, ClaimSession, session_of
+from pytest_dp.plugin.claim_session import PLUGIN, ClaimSession, claim_session_of
 from pytest_dp.plugin.names import MARKER, claims_path, has_claims, ini, option_or_ini
 from pytest_dp.plugin.outcomes import TOLD, Outcomes, tell
 
@@ -97,14 +97,14 @@ def pytest_configure_node(node: Any) -> None:
     """Hand the seed of this run to each xdist worker, and where to tell what it collected."""
     for name in ("seed", "backend"):
         node.workerinput[f"dp_{name}"] = getattr(node.config.option, f"dp_{name}", None)
-    file = session_of(node.config).collected_file
+    file = claim_session_of(node.config).collected_file
     node.workerinput[TOLD] = None if file is None else str(file)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """The profile, the cluster and the seed, where they are not the usual ones."""
     seed = getattr(config.option, "dp_seed", None)
-    profile = session_of(config).profile
+    profile = claim_session_of(config).profile
     backend = getattr(config.option, "dp_backend", None)
     lines = [f"dp: profile {profile}"] if profile else []
     lines += [f"dp: runs on {backend}"] if backend else []
@@ -134,7 +134,7 @@ def pytest_pycollect_makeitem(
     """The claims on an object of a test module, beside whatever else it is."""
     collected = yield
     if isinstance(collector, pytest.Module):
-        session_of(collector.config).searched.add(collector)
+        claim_session_of(collector.config).searched.add(collector)
     if isinstance(collector, pytest.Module) and has_claims(obj):
         from pytest_dp.plugin.collect import claim_items
 
@@ -148,10 +148,10 @@ def pytest_pycollect_makeitem(
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Find claims that no test audits."""
-    if session_of(config).marked:
+    if claim_session_of(config).marked:
         from pytest_dp.plugin.markers import refuse_unaudited
 
-        refuse_unaudited(session_of(config).marked, items)
+        refuse_unaudited(claim_session_of(config).marked, items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -172,7 +172,7 @@ def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """After the names of a test module: the claims that were written in it, and then lost."""
-    report, session = (yield), session_of(collector.config)
+    report, session = (yield), claim_session_of(collector.config)
     if isinstance(collector, pytest.Module | pytest.Class):
         session.contents[collector] = report.result if report.passed else None
         if any(marker.name == MARKER for marker in collector.own_markers):
@@ -246,7 +246,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave no worker process running, and no profile that this run registered or loaded."""
     if "pytest_dp.claiming.profiles" in sys.modules:
-        sys.modules["pytest_dp.claiming.profiles"].forget(session_of(config).profiles)
+        sys.modules["pytest_dp.claiming.profiles"].forget(claim_session_of(config).profiles)
     if "pytest_dp.records.identity" in sys.modules:
         sys.modules["pytest_dp.records.identity"].forget()
     for name in ("workers", "supervisor", "interpreters"):

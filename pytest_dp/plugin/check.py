@@ -12,7 +12,7 @@ import pytest
 from pytest_dp.basics.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.claiming.claim import Claim, expand, variants
 from pytest_dp.claiming.setting_fields import FIELDS, GRADES
-from pytest_dp.plugin.claim_session import audits_of, session_of
+from pytest_dp.plugin.claim_session import audits_of, claim_session_of
 from pytest_dp.plugin.failure import represent
 from pytest_dp.plugin.markers import closest_markers, place, read_marker, takes_dp_check
 from pytest_dp.plugin.names import MARKER, reports
@@ -86,7 +86,7 @@ def run_audit(
     shown = Progress(item.config, item.name, settings.max_seconds, goal)
     with shown as progress:
         root = item.config.rootpath
-        with supervisor.writing_to(session_of(item.config).stderr):
+        with supervisor.writing_to(claim_session_of(item.config).stderr):
             result = run(
                 claim, mechanism, settings, item.nodeid, root, progress.wanted, earlier.past
             )
@@ -127,7 +127,7 @@ def _untold(item: pytest.Item, claim: Claim) -> str:
     lenient = replace(claim, effort={**claim.effort, "at_least": GRADES[0]})
     if settings_of(item.config, lenient).at_least != GRADES[0]:  # options ask for it
         return f"at_least={asked!r} asks for a pass: do what the line above says."
-    profile = session_of(item.config).profile
+    profile = claim_session_of(item.config).profile
     by = f" (profile {profile})" if profile and "at_least" not in claim.effort else ""
     return (
         f"at_least={asked!r}{by} asks for a pass: do what the line above says, or accept that "

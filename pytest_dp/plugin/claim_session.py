@@ -91,7 +91,7 @@ class ClaimSession:
         return None
 
 
-def session_of(config: pytest.Config) -> ClaimSession:
+def claim_session_of(config: pytest.Config) -> ClaimSession:
     """Return the state of a run."""
     session: Any = config.pluginmanager.get_plugin(PLUGIN)
     assert isinstance(session, ClaimSession)
@@ -100,4 +100,4 @@ def session_of(config: pytest.Config) -> ClaimSession:
 
 def audits_of(item: pytest.Item) -> Audits:
     """Return the audits of a test."""
-    return session_of(item.config).audits.setdefault(item, Audits())
+    return claim_session_of(item.config).audits.setdefault(item, Audits())

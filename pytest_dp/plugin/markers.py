@@ -13,7 +13,7 @@ import pytest
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import variants
 from pytest_dp.claiming.keywords import read
-from pytest_dp.plugin.claim_session import audits_of, session_of
+from pytest_dp.plugin.claim_session import audits_of, claim_session_of
 from pytest_dp.plugin.failure import relative
 from pytest_dp.plugin.names import MARKER
 
@@ -62,7 +62,7 @@ def _tests(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item | None]
     if isinstance(node, pytest.Item):
         yield node
         return
-    content = session_of(node.config).contents.get(node)
+    content = claim_session_of(node.config).contents.get(node)
     for child in (None,) if content is None else content:
         yield from (None,) if child is None else _tests(child)
 

@@ -15,7 +15,7 @@ from pytest_dp.claiming.claim import Claim
 from pytest_dp.claiming.profiles import Profile, choose_profile, in_ci, of_ci
 from pytest_dp.claiming.setting_fields import FIELDS, GRADES, OPTIONS, flag_of
 from pytest_dp.claiming.settings import Settings, read_text, settings_for
-from pytest_dp.plugin.claim_session import session_of
+from pytest_dp.plugin.claim_session import claim_session_of
 from pytest_dp.plugin.names import ini, option_or_ini
 from pytest_dp.plugin.selection import typed_options
 
@@ -24,7 +24,7 @@ def configure(config: pytest.Config) -> None:
     """Check the options, and draw the seed of ``--dp-seed=random``, before collection."""
     profile = profile_of(config)
     if profile.values:
-        session_of(config).profile = profile.name
+        claim_session_of(config).profile = profile.name
     _of_run(config)  # values that make no sense are said now
     given = getattr(config, "workerinput", {})
     backend = given.get("dp_backend") or option_or_ini(config, "backend")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.plugin.claim_session import session_of
+from pytest_dp.plugin.claim_session import claim_session_of
 from pytest_dp.plugin.names import MARKER, option_or_ini, reports
 
 TOLD = "dp_told"
@@ -171,7 +171,7 @@ def _reports_of_unaudited(
     from pytest_dp.report.record import Record
 
     try:
-        file = session_of(config).collected_file or Path()
+        file = claim_session_of(config).collected_file or Path()
         told = json.loads(file.read_text(encoding="utf-8"))
     except OSError:
         return {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_dp.plugin.claim_session import session_of
+from pytest_dp.plugin.claim_session import claim_session_of
 
 _SHARES = frozenset(("splits", "group", "shard_id", "num_shards"))
 _SELECTING = _SHARES | {"keyword", "deselect", "lf", "stepwise", "stepwise_skip"}
@@ -22,7 +22,7 @@ def typed_options(config: pytest.Config) -> frozenset[str]:
 
     Files are the ini file with its ``addopts``.
     """
-    session = session_of(config)
+    session = claim_session_of(config)
     if session.typed is None:
         by_files = vars(session.parser.parse_known_args(config.getini("addopts")))
         given = vars(config.option).items()
