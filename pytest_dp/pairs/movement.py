@@ -57,8 +57,9 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """The runs on an input that movements are computed from."""
+    """An input with the runs on it that movements are computed from."""
 
+    data: object
     away: Run
     """With draws away from their centres, so that noise of another size moves the output too."""
     centre: Run | None = None
@@ -105,11 +106,11 @@ class Movements:
         away = self._runner.run(data, AWAY)
         if away is None:
             return None
-        return Looked(away, self._runner.run(data, CENTRE) if twice else None)
+        return Looked(data, away, self._runner.run(data, CENTRE) if twice else None)
 
-    def between(self, d1: object, one: Looked, other: Looked) -> Movement:
-        """Return the movement from an input, with the runs on it, to another."""
-        noise = self._noise(d1, one)
+    def between(self, one: Looked, other: Looked) -> Movement:
+        """Return the movement from an input to another."""
+        noise = self._noise(one)
         decided = noise is None or noise.decided
         ours, theirs = one.centre or one.away, other.centre or other.away
         if (one.centre is None) != (other.centre is None):
@@ -128,12 +129,19 @@ class Movements:
             if not moved.any() and not laws:
                 return NOTHING_MOVES
             return Movement(laws, "", answer, kind="not known")
-        bare = (moved != 0) & ~noise.varies
+        bare = (moved != 0) & ~noise.varies | self._is_noisy_once(noise, other)
         if bare.any():
             places = tuple(np.flatnonzero(bare)[:3].tolist())
             what = "a number moves that has no noise"
             return Movement(math.inf, what, answer, kind=("bare", places))
         return self._covered(moved, answer, laws, noise, one, other)
+
+    def _is_noisy_once(self, noise: Noise, other: Looked) -> Bools:
+        """Return which numbers have noise on one input alone: another has drawn other noise."""
+        there = self._noise(other)
+        if there is None or there.decided or noise.decided:
+            return np.zeros(len(noise.varies), bool)
+        return noise.varies != there.varies
 
     def _covered(
         self,
@@ -162,18 +170,18 @@ class Movements:
         scale = _scale_at(int(np.abs(moved).argmax()), noise) if moved.any() else 0.0
         return Movement(loss + math.log(times) + laws, "", answer, scale, kind)
 
-    def _noise(self, data: object, looked: Looked) -> Noise | None:
+    def _noise(self, looked: Looked) -> Noise | None:
         structure = looked.structure
         if structure not in self._noises:
-            self._noises[structure] = self._probed(data, looked)
+            self._noises[structure] = self._probed(looked)
         return self._noises[structure]
 
-    def _probed(self, data: object, looked: Looked) -> Noise | None:
+    def _probed(self, looked: Looked) -> Noise | None:
         """Return what draws reach, by runs at other points; None if these fail."""
         away = looked.away.output
         outputs, decided = [away.numbers], False
         for point in (CENTRE, *range(AWAY + 1, AWAY + SPREAD_RUNS)):
-            run = self._runner.run(data, point)
+            run = self._runner.run(looked.data, point)
             if run is None:
                 continue
             if run.output.form != away.form or len(run.output.numbers) != len(away.numbers):
@@ -187,19 +195,19 @@ class Movements:
         spread = table.std(axis=0)
         size = np.abs(table).max(axis=0)
         varies = spread > SAME * size
-        reach = self._reach(data, looked)
+        reach = self._reach(looked)
         if reach is not None:
             varies = varies | (reach != 0).any(axis=1)
         single = [drawn.gaussian for drawn in looked.away.draws for _ in drawn.scale]
         gaussian, response = np.array(single, bool), outputs[0] - outputs[1]
         return Noise(varies, spread, decided, reach, gaussian, response, looked.scales)
 
-    def _reach(self, data: object, looked: Looked) -> Floats | None:
+    def _reach(self, looked: Looked) -> Floats | None:
         """Return by how much each number moves with each single draw; None if there are too many.
 
         Draws without a scale of their own, such as of integers, are not probed either.
         """
-        draws, centre = looked.away.draws, self._runner.run(data, CENTRE)
+        draws, centre = looked.away.draws, self._runner.run(looked.data, CENTRE)
         places = [(call, at) for call, drawn in enumerate(draws) for at in range(len(drawn.scale))]
         located = all(_is_located(drawn) for drawn in draws)
         if not places or len(places) > MAX_PROBED or not located or centre is None:
@@ -209,7 +217,7 @@ class Movements:
         for place in places:
             column = np.zeros(len(looked.away.output.numbers))
             for step in STEPS:
-                run = self._runner.run(data, CENTRE, {place: step})
+                run = self._runner.run(looked.data, CENTRE, {place: step})
                 if run is None or run.output.form != base.form or len(column) != len(base.numbers):
                     continue
                 column = (run.output.numbers - base.numbers) / step

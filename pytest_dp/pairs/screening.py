@@ -150,7 +150,7 @@ class Screening:
             return None
         if one.raised != other.raised and not self._raising:
             return Movement(0.0, kind="raised")
-        return self._movements.between(d1, one, other)
+        return self._movements.between(one, other)
 
     def _refined(self, moved: Moved) -> Moved:
         """Return the pair with its movement by runs at two points."""

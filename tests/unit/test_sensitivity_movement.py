@@ -20,7 +20,7 @@ def movement(mechanism, d1, d2) -> Movement | None:
     movements = Movements(runner)
     with runner.in_place(Deadline(20)):
         one, other = movements.look(d1, twice=True), movements.look(d2, twice=True)
-        return None if one is None or other is None else movements.between(d1, one, other)
+        return None if one is None or other is None else movements.between(one, other)
 
 
 def noisy_sum(records, rng):
@@ -186,3 +186,18 @@ def test_inputs_stay_as_they_are():
     d1, d2 = [1], [1, 3]
     assert movement(changes_its_input, d1, d2).loss == pytest.approx(3.0)
     assert (d1, d2) == ([1], [1, 3])
+
+
+def mean_of_some(records, rng):
+    total, count = sum(records) + rng.laplace(scale=9.0), len(records) + rng.laplace()
+    return total / max(count, 1)
+
+
+@pytest.mark.parametrize("empty", [[], [9.0]])
+def test_a_number_without_noise_on_one_input_alone_moves_without_end(empty):
+    def special(records, rng):
+        return 0.0 if records == empty else mean_of_some(records, rng)
+
+    for pair in ((empty, [1.0, 2.0]), ([1.0, 2.0], empty)):
+        assert movement(special, *pair).loss == math.inf
+        assert movement(mean_of_some, *pair).loss < math.inf
