@@ -141,7 +141,8 @@ class Movements:
         there = self._noise(other)
         if there is None or there.decided or noise.decided:
             return np.zeros(len(noise.varies), bool)
-        return noise.varies != there.varies
+        noisy_once: Bools = noise.varies != there.varies
+        return noisy_once
 
     def _covered(
         self,
