@@ -12,7 +12,6 @@ import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp.auditors import audit
-from pytest_dp.auditors.known import REFUTED, Deriving
 from pytest_dp.basics import clocks
 from pytest_dp.basics.clocks import QUIET_SECONDS
 from pytest_dp.basics.errors import ClaimError, MechanismError
@@ -20,6 +19,7 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import PRIVACY
 from pytest_dp.claiming.settings import seed_of
+from pytest_dp.known_losses.known import REFUTED, Deriving
 from pytest_dp.oracles.aligned_pair import REPLAYS_OF_LARGEST
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned

@@ -16,7 +16,7 @@ from typing import Any, Literal
 GROUP = "pytest_dp"
 """The group of entry points. Given: other packages write it."""
 
-Kind = Literal["method", "search", "explainer", "reader"]
+Kind = Literal["method", "oracle", "search", "explainer", "reader"]
 
 _PARTS: dict[Kind, dict[str, Any]] = {
     "method": {
@@ -27,6 +27,7 @@ _PARTS: dict[Kind, dict[str, Any]] = {
         "one_run": "pytest_dp.methods.one_run:audit",
         "membership": "pytest_dp.methods.membership:audit",
     },
+    "oracle": {"known": "pytest_dp.known_losses"},
     "search": {
         "inputs": "pytest_dp.proposers",
         "gradient": "pytest_dp.methods.gradient:ByGradients",

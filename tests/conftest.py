@@ -62,9 +62,9 @@ def _by_samples(monkeypatch):
 
     To enumerate outcomes takes most of the time of a short audit.
     """
-    from pytest_dp.auditors.known import Known
+    from pytest_dp.auditors.loss_oracle import KnownLosses
 
-    monkeypatch.setattr("pytest_dp.auditors.sequential.known_of", lambda _: Known())
+    monkeypatch.setattr("pytest_dp.auditors.sequential.losses_of", lambda _: KnownLosses())
 
 
 @pytest.fixture

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
-from pytest_dp.auditors.bearing_out import BearingOut
 from pytest_dp.auditors.budget import OUTSIDE_RESERVE, OUTSIDE_SHARE
 from pytest_dp.auditors.claim_runs import ClaimRuns
 from pytest_dp.auditors.held_out import CUT_OFF
-from pytest_dp.auditors.known import Known
+from pytest_dp.auditors.loss_oracle import KnownLosses, check_known
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import CLEAR_ERRORS, ClaimPairs
 from pytest_dp.auditors.pool import Pool
@@ -62,19 +60,19 @@ class BettingAudit:
         session: Session,
         key: int,
         share: float,
-        known: Known,
+        known: KnownLosses,
         pairs: ClaimPairs,
         *,
         coupled: bool,
         earlier: Evidence | None = None,
     ) -> None:
         self.session, self.key, self.share, self.known = session, key, share, known
-        self.queue, self.bearing_out = pairs, BearingOut(session, known, pairs)
+        self.queue, self.check = pairs, check_known(session, known, pairs)
         self.earlier = earlier or Evidence()
         self.refuted_before = self.earlier.refutes(session.budget.alpha)
         before = () if self.refuted_before else self.earlier.log_e_values  # to show it is left
         self.ledger = Ledger(session.guarantee, share * session.budget.alpha, before)
-        self.runs = ClaimRuns(session, key, share, pairs, self.bearing_out, coupled=coupled)
+        self.runs = ClaimRuns(session, key, share, pairs, known, self.check, coupled=coupled)
         self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, self.runs)
         self.late = self.satisfied = False
         self._outside: BettingAudit | None = None
@@ -82,7 +80,7 @@ class BettingAudit:
 
     @classmethod
     def on_claim(
-        cls, session: Session, key: int, share: float, known: Known, *, coupled: bool
+        cls, session: Session, key: int, share: float, known: KnownLosses, *, coupled: bool
     ) -> BettingAudit:
         """Return an audit of the pairs of the claim, and of those that its search proposes."""
         source = session.source
@@ -99,7 +97,7 @@ class BettingAudit:
         """Return an audit of another pair alone, with samples of its own."""
         pairs = ClaimPairs(PairSource([pair]), self.session.guarantee, [pair])
         key = Purpose.SMALLER
-        return BettingAudit(self.session, key, self.share, Known(), pairs, coupled=coupled)
+        return BettingAudit(self.session, key, self.share, KnownLosses(), pairs, coupled=coupled)
 
     def play(
         self, deadline: Deadline, max_runs: float = math.inf, least_hope: float = -math.inf
@@ -125,7 +123,7 @@ class BettingAudit:
         classifiers of users' are asked all the same, as errors of theirs show then.
         """
         own = self.session.settings.features, self.session.method.classifier
-        checks = self.bearing_out
+        checks = self.check
         while checks.required_runs() and (state := self._next_to_hold()) is not None:
             size = min(max(checks.missing(state), FIRST_BATCH), self.runs.pairs_left(most))
             if size < FIRST_BATCH:
@@ -139,14 +137,14 @@ class BettingAudit:
             self.loop.play_batch(max(unknown, key=lambda state: state.edge_bound), left)
         if not self.refuted and checks.is_enough():
             self.satisfied = True
-            checks.rest()
+            checks.accept_pass()
 
     def _next_to_hold(self) -> PairState | None:
         """Return a pair on which real runs are missing, a new one first; None if there is none."""
         if (newcomer := self.queue.newcomer()) is not None:
             return newcomer
-        least = max(self.seen, key=self.bearing_out.missing)
-        return least if self.bearing_out.missing(least) else None
+        least = max(self.seen, key=self.check.missing)
+        return least if self.check.missing(least) else None
 
     def _should_stop(self, least_hope: float) -> bool:
         """Return whether the audit may end before its samples do."""
@@ -186,7 +184,7 @@ class BettingAudit:
         """
         guarantee = self.session.guarantee
         return (
-            self.bearing_out.exceeds
+            self.check.exceeds
             or self.known.is_above
             or any(
                 state.is_known_to_win
@@ -225,7 +223,7 @@ class BettingAudit:
             lambda pair: not session.is_report_only(pair),
             earlier=queue,
         )
-        known, key = replace(self.known, pairs={}), Purpose.OUTSIDE
+        known, key = self.known.without_pairs(), Purpose.OUTSIDE
         outside = BettingAudit(session, key, self.share, known, pairs, coupled=self.runs.coupled)
         with suppress(OutOfTime):
             outside.play(deadline, session.budget.most_outside)
@@ -302,15 +300,15 @@ class BettingAudit:
 
     def rest_on_what_is_known(self) -> None:
         """Let a pass rest on the known loss where effort ended in bets on pairs without one."""
-        bearing_out = self.bearing_out
+        check = self.check
         broken = any(
             self.queue.looks_broken(state)
             for state in self.queue.accepted
             if state.binnings and not self.session.is_report_only(state.pair)
         )
-        if not (self.refuted or self.satisfied or broken) and bearing_out.is_enough():
+        if not (self.refuted or self.satisfied or broken) and check.is_enough():
             self.satisfied = True
-            bearing_out.rest()
+            check.accept_pass()
 
     @property
     def pool(self) -> Pool:

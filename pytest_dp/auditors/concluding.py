@@ -16,8 +16,8 @@ from pytest_dp.auditors import held_out, presentation
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import DIVERGENCE_SHARE, RESERVE, agreeing
 from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
-from pytest_dp.auditors.known import OTHER_OUTPUTS, Known
 from pytest_dp.auditors.lateness import note_if_late
+from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, KnownLosses
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import (
     blind,
@@ -74,12 +74,12 @@ TOO_FEW = (
 )
 
 
-def conclude(bets: BettingAudit, derived: Known) -> AuditFinding:
+def conclude(bets: BettingAudit, derived: KnownLosses) -> AuditFinding:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     session = bets.session
     facts = _bets(bets)
     known = bets.learned_pairs()
-    if not known and not bets.bearing_out.runs:
+    if not known and not bets.check.runs:
         note_if_late(bets)
         return AuditFinding(session.result("inconclusive", **facts))
     violated = bets.refuted
@@ -91,14 +91,14 @@ def conclude(bets: BettingAudit, derived: Known) -> AuditFinding:
         _note_searched(bets)
         facts["unreached"] = _unreached(bets)
         shown = {"lower": bets.ledger.lower}
-        if not bets.bearing_out.runs:
-            suspects = bets.bearing_out.suspects()
+        if not bets.check.runs:
+            suspects = bets.check.suspects()
             shown = _shown_fields(bets, [s for s in known if s in suspects] or known, bets)
     # last, as it may take some of the samples that are left
-    if bets.bearing_out.runs and not violated:
-        facts["estimate"] = bets.bearing_out.estimate
+    if bets.check.runs and not violated:
+        facts["estimate"] = bets.check.estimate
     else:
-        facts["estimate"], facts["not_exact"] = derived.estimate(
+        facts["estimate"], facts["not_exact"] = derived.checked_estimate(
             session, bets.pool, bets.seen, violated
         )
         known_loss = facts["estimate"]
@@ -106,9 +106,9 @@ def conclude(bets: BettingAudit, derived: Known) -> AuditFinding:
             facts["estimate"], facts["not_exact"] = None, OTHER_OUTPUTS
     note_if_late(bets)
     seen, pair = shown.pop("seen", ""), shown.pop("pair", None)
-    if (advice := derived.cheaper_claim(session.guarantee)) and not bets.bearing_out.runs:
+    if (advice := derived.cheaper_claim(session.guarantee)) and not bets.check.runs:
         session.sampler.note(advice)
-    if not violated and not bets.bearing_out.runs:
+    if not violated and not bets.check.runs:
         facts |= _of_delta(bets, caught)
         if (loss := facts["estimate"]) is not None and loss.pairs == claimed:
             facts["may_lose"] = None  # as it is known
@@ -129,8 +129,8 @@ def conclude(bets: BettingAudit, derived: Known) -> AuditFinding:
 
 def _resolution(bets: BettingAudit, caught: float, facts: dict[str, Any]) -> float:
     """What would have been caught, or in its place the loss itself where it is known."""
-    if bets.bearing_out.runs and not bets.refuted:
-        return bets.bearing_out.estimate.value
+    if bets.check.runs and not bets.refuted:
+        return bets.check.estimate.value
     return math.inf if facts.get("blind") or "far_below" in facts else caught
 
 
@@ -204,15 +204,15 @@ def _not_refuted(
     if never_varies(session, bets.pool):  # it notes why
         facts["estimate"] = None
         return "inconclusive"
-    if bets.bearing_out.runs:
+    if bets.check.runs:
         return "no violation"
-    if bets.bearing_out.is_suspect():
-        facts["estimate"] = bets.bearing_out.estimate
-        pair = bets.bearing_out.suspects()[0].pair
+    if bets.check.is_suspect():
+        facts["estimate"] = bets.check.estimate
+        pair = bets.check.suspects()[0].pair
         d1, d2 = (describe(data, SHORT_LENGTH) for data in pair.inputs)
         seen = seen or f"That is the loss on D = {d1} and D' = {d2}"
         advice = bets.known.cheaper_claim(session.guarantee)
-        said = ". ".join(part for part in (bets.bearing_out.suspicion, seen, advice) if part)
+        said = ". ".join(part for part in (bets.check.suspicion, seen, advice) if part)
         session.sampler.note(said, hinders=True, first=True)
         return "inconclusive"
     facts["blind"] = _is_blind(bets, known, caught, estimated=facts["estimate"] is not None)
@@ -222,7 +222,7 @@ def _not_refuted(
         said = note_of_far_below(session.guarantee, facts["far_below"], nearly_empty(bets.pool))
         session.sampler.note(said, hinders=True)
         return "no violation"
-    loss, checks = facts["estimate"], bets.bearing_out
+    loss, checks = facts["estimate"], bets.check
     is_computed = loss is not None and loss.pairs == bets.queue.claimed
     if is_computed or (checks.against and checks.is_within):
         why = checks.against or "real runs did not bear it out on all pairs that were tried"
@@ -275,7 +275,7 @@ def _shown_fields(
     if shown is not None:
         outcome["strongest"] = presentation.described(shown, witness)
         outcome["loss"] = shown.loss
-    if not bets.refuted and best.state in bets.bearing_out.suspects():
+    if not bets.refuted and best.state in bets.check.suspects():
         with contextlib.suppress(OutOfTime):
             outcome["seen"] = in_one_sentence(_counterexample(bets, best, shown, bet))
     if violated:
@@ -391,7 +391,7 @@ def _strongest(bets: BettingAudit, known: list[PairState]) -> Strongest | None:
         if bets.is_broken_beyond:  # which has a counterexample to count
             left = min(left, bets.session.budget.to_test // 2)
     found = strongest(bets.session, bets.pool, known, bets.refuted, left)
-    if found is None and not bets.refuted and known[0] in bets.bearing_out.suspects():
+    if found is None and not bets.refuted and known[0] in bets.check.suspects():
         # by what was bet on
         found = strongest(bets.session, bets.pool, known, refuted=True, max_runs=left)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_dp.auditors.budget import compute_within, start_watch
 from pytest_dp.auditors.past import NOTHING, Past, note_of
-from pytest_dp.auditors.session import Session, session_of
+from pytest_dp.auditors.session import Session, begin_session
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import Claim, Promise
@@ -75,7 +75,7 @@ def prepare_session(
             "function that yields inputs or neighbours may go on without end, but has to yield "
             "some; it is asked for a few hundred at most."
         ) from None
-    session = session_of(claim, call, source, settings, name, progress, watch)
+    session = begin_session(claim, call, source, settings, name, progress, watch)
     session = replace(session, earlier=earlier)
     if earlier is not None and earlier.runs:
         notes.append(note_of(earlier))

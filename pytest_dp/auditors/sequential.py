@@ -17,7 +17,7 @@ from dataclasses import replace
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import COUPLED_SHARE
 from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
-from pytest_dp.auditors.known import Known, known_of
+from pytest_dp.auditors.loss_oracle import KnownLosses, losses_of
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import OutOfTime
@@ -45,7 +45,7 @@ def audit(session: Session) -> AuditFinding:
     if screened.note and not (screened.screened and screened.is_enough):
         done = f"only {screened.screened:,} pairs were" if screened.screened else "pairs were not"
         session.sampler.note(f"{done} screened by runs without noise, as {screened.note}")
-    known = known_of(session)
+    known = losses_of(session)
     session.sampler.looked += 2 * TRIAL_RUNS  # which were traced
     start = BettingAudit.on_claim
     if not session.method.coupled:
@@ -56,11 +56,11 @@ def audit(session: Session) -> AuditFinding:
     except CannotCouple as reason:  # so all that was won is worth nothing
         session.sampler.note(f"started again without shared random numbers, as {reason}")
         bets = start(session, Purpose.RESTART, 1 - COUPLED_SHARE, known, coupled=False)
-        bets.bearing_out.against = str(reason)
+        bets.check.distrust(str(reason))
         return _play_and_conclude(bets, known)
 
 
-def _play_and_conclude(bets: BettingAudit, known: Known) -> AuditFinding:
+def _play_and_conclude(bets: BettingAudit, known: KnownLosses) -> AuditFinding:
     try:
         bets.play(bets.session.budget.bets_deadline())
     except OutOfTime as out:

@@ -118,7 +118,7 @@ class AuditFinding:
     """What breaks a claim that stands, on inputs beyond those that it gives."""
 
 
-def session_of(
+def begin_session(
     claim: Claim,
     call: Call,
     source: PairSource,

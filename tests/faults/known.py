@@ -212,7 +212,7 @@ FAULTS = (
     ),
     Fault(
         "passes-by-known-losses-above-the-claim",
-        "auditors/bearing_out.py",
+        "known_losses/analytic_check.py",
         "value > self.session.guarantee.claimed * (1 + ROUNDING) + error",
         "value > 2 * self.session.guarantee.claimed * (1 + ROUNDING) + error",
         "A loss of twice the claim is a pass.",
@@ -228,7 +228,7 @@ FAULTS = (
     ),
     Fault(
         "given-rows-are-runs",
-        "auditors/bearing_out.py",
+        "known_losses/analytic_check.py",
         "(0 if vectorised else sum(self._replayed.values()))",
         "sum(self._replayed.values())",
         "Rows with given numbers are said to be runs that bear a loss out.",

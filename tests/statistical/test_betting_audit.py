@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import Sequential, audit, queries
-from pytest_dp.auditors import bearing_out
+from pytest_dp.known_losses import analytic_check
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.running.streams import Purpose
@@ -119,7 +119,7 @@ def test_a_known_loss_that_real_runs_do_not_bear_out_is_no_pass_by_itself(monkey
     def refuted(known, sides):
         raise CannotInstrument("real runs give other outputs")
 
-    monkeypatch.setattr(bearing_out, "hold_against", refuted)
+    monkeypatch.setattr(analytic_check, "hold_against", refuted)
     result = audit(noisy, eps=1.0, params={"scale": 1.2}, max_samples=6_000, **ONE_PAIR)
     assert result.estimate is None
     assert result.bet_samples > 1_000, "it was bet on"

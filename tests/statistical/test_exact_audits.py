@@ -21,7 +21,7 @@ def _without_alignments(monkeypatch):
     def refuse(*_, **__):
         raise CannotInstrument("not aligned")
 
-    monkeypatch.setattr("pytest_dp.auditors.known.aligned_pair", refuse)
+    monkeypatch.setattr("pytest_dp.known_losses.known.aligned_pair", refuse)
 
 
 def response(x, rng, eps):
@@ -101,7 +101,7 @@ def test_what_was_left_out_is_told():
 
 @pytest.mark.spot(4)
 @pytest.mark.parametrize("error", [TypeError, ZeroDivisionError])
-@pytest.mark.parametrize("place", ["auditors.known.law_of", "auditors.known.aligned_pair"])
+@pytest.mark.parametrize("place", ["known_losses.known.law_of", "known_losses.known.aligned_pair"])
 def test_what_only_proposes_breaks_no_audit(monkeypatch, place, error):
     def fails(*_, **__):
         raise error("oops")
@@ -112,7 +112,7 @@ def test_what_only_proposes_breaks_no_audit(monkeypatch, place, error):
     monkeypatch.setattr(f"pytest_dp.{place}", fails)
     result = audit(laplace, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=20_000)
     assert result.verdict == "no violation"
-    assert result.estimate is None or place == "auditors.known.law_of"  # then it is aligned
+    assert result.estimate is None or place == "known_losses.known.law_of"  # then it is aligned
 
 
 def test_outputs_of_a_vectorised_mechanism_are_compared_too():

@@ -11,7 +11,7 @@ from boundary import COUNTS, run
 from pytest_dp import Sequential, audit
 from pytest_dp.auditors import sequential
 from pytest_dp.auditors.budget import COUPLED_SHARE
-from pytest_dp.auditors.known import Known
+from pytest_dp.auditors.loss_oracle import KnownLosses
 from pytest_dp.claiming.setting_fields import SEARCHES
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.running.streams import Purpose
@@ -53,7 +53,8 @@ def assert_all_new(draws):
 
 
 def test_no_sample_is_drawn_twice_and_all_are_bet_on_before_they_are_seen(watched, monkeypatch):
-    monkeypatch.setattr(sequential, "known_of", lambda _: Known())  # half of its runs need no bets
+    # else half of its runs need no bets
+    monkeypatch.setattr(sequential, "losses_of", lambda _: KnownLosses())
     result = run("histogram", 1.0, 1.0, 3, max_samples=6_000, search=SEARCHES)
     assert not result.violated
     expected = watched.ledgers[0].p_value / COUPLED_SHARE  # this game has a part of alpha

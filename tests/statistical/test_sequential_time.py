@@ -10,7 +10,7 @@ from pytest_dp import audit
 from pytest_dp.auditors import confirm
 from pytest_dp.auditors.budget import Budget
 from pytest_dp.auditors.held_out import MIN_SHOWN_RUNS
-from pytest_dp.auditors.known import Known
+from pytest_dp.auditors.loss_oracle import KnownLosses
 from pytest_dp.basics import clocks
 from pytest_dp.report.violation import violation
 from pytest_dp.running.deadline import Deadline
@@ -66,7 +66,7 @@ def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
     """Learning takes for ever after the first few times."""
     from pytest_dp.auditors import claim_runs, sequential
 
-    monkeypatch.setattr(sequential, "known_of", lambda _: Known({}, "it was not traced"))
+    monkeypatch.setattr(sequential, "losses_of", lambda _: KnownLosses("it was not traced"))
     fit, fitted = claim_runs.fit_detector, []
 
     def learns_ever_longer(*arguments):

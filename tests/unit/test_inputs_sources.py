@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_dp.auditors import sequential
-from pytest_dp.auditors.session import Session, session_of
+from pytest_dp.auditors.session import Session, begin_session
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.pairs import Pair, pairs_of
@@ -62,7 +62,7 @@ def audited(proposer: Listed, **keywords: object) -> tuple[Session, str]:
     (claim,) = expand({"eps": 1.0, "pairs": [([0], [])], **keywords})
     source = PairSource(pairs_of(claim.promise), [proposer])
     settings = Settings(seed=3, jobs=1).over(claim.effort)
-    session = session_of(claim, prepare(gated, claim.arguments), source, settings, "gated")
+    session = begin_session(claim, prepare(gated, claim.arguments), source, settings, "gated")
     return session, sequential.audit(session).result.verdict
 
 

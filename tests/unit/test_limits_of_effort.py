@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_dp.auditors.known import Deriving
 from pytest_dp.basics.reprs import safe_repr
+from pytest_dp.known_losses.known import Deriving
 from pytest_dp.methods import dpfinder
 from pytest_dp.running import workers
 from pytest_dp.running.deadline import Deadline, OutOfTime, interrupt_if_hung

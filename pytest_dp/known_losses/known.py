@@ -1,4 +1,4 @@
-"""What is known of a claim's pairs without a sample: sets of outputs to bet on, and the loss.
+"""Knowledge of a claim's pairs without a sample: sets of outputs to bet on, and the loss.
 
 It only proposes: the bets decide. A mechanism that draws where no stand-in sees it looks as if it
 had no noise at all. A loss is told only where outputs of real runs, some thousand, look as derived.
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
+from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, KnownLosses, Proposal
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
-from pytest_dp.betting.binning import Binning
 from pytest_dp.oracles.aligned_pair import (
     REPLAYS,
     REPLAYS_OF_LARGEST,
@@ -72,18 +72,6 @@ efforts replay a pair less often than they could; with fewer, replays take more 
 TOO_SLOW = "its runs take too long"
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A set of outputs that breaks the claim, if nothing was overlooked."""
-
-    edge: float
-    """Standard deviations of a payoff that it should win, on average."""
-    needed: int
-    """Pairs of outputs after which it should have won, about."""
-    binning: Binning | None = None
-    """The set; None if it is left to what is learned."""
-
-
 Pairs = TypeVar("Pairs", bound=KnownPair)
 
 
@@ -99,7 +87,7 @@ class Deriving(Generic[Pairs]):
         self._laws: dict[object, tuple[Any, Any]] = {}
 
     def pair(self, inputs: tuple[Any, Any], deadline: Deadline) -> Pairs:
-        """What is known of a pair; raises CannotInstrument, or what the mechanism raises."""
+        """Return what is known of a pair; raises CannotInstrument, or what the mechanism raises."""
         on_d, on_d2 = (self.law(data, deadline) for data in inputs)
         return self._compare(on_d, on_d2, deadline)
 
@@ -113,8 +101,8 @@ class Deriving(Generic[Pairs]):
 
 
 @dataclass(slots=True)
-class Known:
-    """What is known of pairs, by number, and why of no more of them; empty if there could be.
+class Known(KnownLosses):
+    """The known losses of pairs, by number, and why there are no more; empty if there could be.
 
     Those that the claim gives are known from the start; `add` adds one that a search proposes.
     """
@@ -128,6 +116,10 @@ class Known:
     """A bound by an alignment that is above the claim."""
     added: set[int] = field(default_factory=set)
     """Pairs that were looked at by `add`."""
+
+    def without_pairs(self) -> Known:
+        """Return how losses are found, with none that was found."""
+        return replace(self, pairs={})
 
     def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
         """Look for what can be known of one more pair, in the same way as of those before.
@@ -148,7 +140,7 @@ class Known:
     def proposal(
         self, number: int, guarantee: Guarantee, alpha: float, max_pairs: float
     ) -> Proposal | None:
-        """What breaks the claim on a pair, if so many pairs of outputs should show it."""
+        """Return what breaks the claim on a pair, if so many pairs of outputs should show it."""
         proposals = []
         for eps, (p, q), excess, binning in self._excesses(number, guarantee):
             factor = math.exp(eps)
@@ -162,7 +154,7 @@ class Known:
     def _excesses(self, number: int, guarantee: Guarantee) -> list[Any]:
         return list(self.pairs[number].excesses(guarantee)) if number in self.pairs else []
 
-    def estimate(
+    def checked_estimate(
         self, session: Session, pool: Pool, states: Sequence[PairState], violated: bool
     ) -> tuple[Estimate | None, str]:
         """The loss on the claim's pairs, and else why it is not told.
@@ -209,7 +201,7 @@ class Known:
 
     @property
     def is_above(self) -> bool:
-        """Whether Gaussian noise moves alike on all paths, by more than the claim allows.
+        """Return whether Gaussian noise moves alike on all paths, by more than the claim allows.
 
         That the loss is as large is not known, only likely.
         """
@@ -218,7 +210,7 @@ class Known:
 
     @property
     def by_rounding(self) -> bool:
-        """Whether on some pair outputs count as different that differ by rounding alone."""
+        """Return whether on some pair outputs count as different that differ by rounding alone."""
         return any(pair.by_rounding for pair in self.pairs.values())
 
     def _checked(self, session: Session, pool: Pool, state: PairState) -> tuple[float, float]:
@@ -231,7 +223,6 @@ class Known:
 
 
 TOO_FEW = "too few real runs to check it"
-OTHER_OUTPUTS = "real runs give other outputs than those that are derived"
 
 
 def hold_against(known: KnownPair, sides: tuple[Outputs, Outputs]) -> None:
@@ -260,22 +251,22 @@ def estimate_of(
     )
 
 
-def known_of(session: Session) -> Known:
+def find_losses(session: Session) -> Known:
     """Return what is known of the claim's first pairs.
 
     Losses are bounded by alignments. Where there is none within the claim, outcomes are enumerated
     as far as they can be. All of it goes by counts of runs: time ends it only where runs are slow.
     """
-    known = _aligned(session)
+    known = _find_alignments(session)
     if known.refusal:
-        derived = _derived(session)
+        derived = _enumerate_losses(session)
         refusal = "; ".join(filter(None, (derived.refusal, known.refusal)))
         pairs = {**known.pairs, **derived.pairs}
         known = replace(derived, pairs=pairs, refusal=refusal, above=known.above)
     return known
 
 
-def _aligned(session: Session) -> Known:
+def _find_alignments(session: Session) -> Known:
     """Return bounds by alignments on the claim's first pairs, those of largest movement first."""
     largest = (*session.pairs[:1], *session.screened.pairs[:1])
     share = REPLAY_SHARE if session.call.size is None else REPLAY_SHARE / 2
@@ -320,7 +311,7 @@ def _aligned(session: Session) -> Known:
     return replace(known, alignments=None) if known.refusal else known
 
 
-def _derived(session: Session) -> Known:
+def _enumerate_losses(session: Session) -> Known:
     """Return losses on the claim's first pairs by enumeration of outcomes."""
     enumeration = Deriving(
         lambda data, deadline: law_of(session.call, data, deadline),

@@ -1,4 +1,4 @@
-"""Whether an audit has enough, as the loss on all pairs is known and real runs bear it out.
+"""A check of known losses: real runs agree with them, so that an audit has enough.
 
 What is known may be wrong: of code that treats deferred numbers differently than plain ones, or
 that keeps something from run to run. So a mechanism is looked over for what it keeps, and its real
@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from pytest_dp.auditors.known import Known, estimate_of, hold_against
+from pytest_dp.auditors.loss_oracle import LossCheck
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.session import Session
 from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.known_losses.known import Known, estimate_of, hold_against
 from pytest_dp.oracles.aligned_pair import AlignedPair
 from pytest_dp.oracles.known_pairs import KnownPair, content_of, doubt_about, parameter_of
 from pytest_dp.oracles.rows import check_rows
@@ -64,19 +65,16 @@ RELIABLE = ("exact", "aligned")
 """Ways to know a loss that a pass may rest on."""
 
 
-class BearingOut:
+class AnalyticCheck(LossCheck):
     """The loss on the pairs of a game, and what speaks against relying on it.
 
     A pass may rest on it if it is known on all pairs that the claim gives, and above the claim on
-    none. Of those that a search has proposed so far, where it is not known there are bets. `runs`
-    is how many real runs bore it out, once a pass rests on it (`rest`), else 0. `against` is why
-    not to rely on it; empty if nothing speaks for that.
+    none. Of those that a search has proposed so far, where it is not known there are bets.
     """
 
     def __init__(self, session: Session, known: Known, pairs: ClaimPairs) -> None:
         self.session, self.known, self._pairs = session, known, pairs
-        self.runs = 0
-        self.against = ""
+        super().__init__()
         self._of_largest: PairState | None = None
         self._losses: dict[int, tuple[float, float] | None] = {}
         self._replayed: dict[int, int] = {}  # runs, by the input that was looked over
@@ -104,7 +102,7 @@ class BearingOut:
         return max(value for value, _ in losses), max(error for _, error in losses)
 
     def is_known(self, state: PairState) -> bool:
-        """Whether the loss on a pair is known, whatever it is."""
+        """Return whether the loss on a pair is known, whatever it is."""
         return self._loss_on(state.number) is not None
 
     @property
@@ -139,18 +137,18 @@ class BearingOut:
 
     @property
     def is_within(self) -> bool:
-        """Whether the loss is known on all pairs that the claim gives, and nowhere exceeds it."""
+        """Return whether the loss is known on all pairs of the claim, and nowhere exceeds it."""
         given = self._pairs.states[: self._pairs.claimed]
         return bool(given) and all(map(self.is_known, given)) and not self.exceeds
 
     @property
     def exceeds(self) -> bool:
-        """Whether a known loss is larger than the claim: then a violation may still be found."""
+        """Return whether a known loss exceeds the claim: then a violation may still be found."""
         value, error = self.loss or (0.0, 0.0)
         return value > self.session.guarantee.claimed * (1 + ROUNDING) + error
 
     def _is_screened(self) -> bool:
-        """Whether enough pairs were screened, and the one that moves most is known, or may be yet.
+        """Return whether enough pairs were screened, and the one that moves most may be known.
 
         Where the claim lists its pairs, or gives patterns of queries, all pairs are looked at.
         """
@@ -170,7 +168,7 @@ class BearingOut:
         return self._of_largest.refused or self.is_known(self._of_largest)
 
     def _is_doubted(self) -> bool:
-        """Whether traced runs may be misleading, by a look at each input that is new."""
+        """Return whether traced runs may be misleading, by a look at each input that is new."""
         if self.against:
             return True
         try:
@@ -249,7 +247,7 @@ class BearingOut:
         return max(missing // (2 * len(given)), FEWEST_RUNS)
 
     def decides(self, state: PairState) -> bool:
-        """Whether a few runs on a pair are enough, so that none should be made for bets."""
+        """Return whether a few runs on a pair are enough, so that none should be made for bets."""
         return self.is_known(state) and bool(self.required_runs())
 
     def missing(self, state: PairState) -> int:
@@ -261,13 +259,13 @@ class BearingOut:
         return max(wanted - state.drawn, 0)
 
     def _is_over(self) -> bool:
-        """Whether a slow mechanism was run for as long as real runs may take."""
+        """Return whether a slow mechanism was run for as long as real runs may take."""
         if self._until is None:
             self._until = self.session.budget.deadline_in(self._seconds)
         return not self.session.budget.has_time(self._until)
 
     def is_enough(self) -> bool:
-        """Whether there were enough real runs on all pairs so far, and all look as derived."""
+        """Return whether there were enough real runs on all pairs, and all look as derived."""
         states = self._states
         if not self.required_runs() or any(map(self.missing, states)):
             return False
@@ -281,7 +279,7 @@ class BearingOut:
         self._hold(filter(self.is_known, states))
         return not self.against
 
-    def rest(self) -> None:
+    def accept_pass(self) -> None:
         """Let the audit's pass rest on what is known."""
         drawn = sum(state.drawn for state in self._states if self.is_known(state))
         vectorised = self.session.call.size is not None  # of which real runs alone are counted
@@ -298,7 +296,7 @@ class BearingOut:
             self.against = str(reason) or type(reason).__name__
 
     def _against(self, state: PairState) -> str:
-        """What real runs say against what is known of a pair."""
+        """Return what real runs say against what is known of a pair."""
         if content_of(self.session.call) != self._before:
             return "it keeps something from run to run"
         known: KnownPair = self.known.pairs[state.number]
@@ -334,14 +332,14 @@ class BearingOut:
 
     @property
     def _unseen(self) -> float:
-        """Of runs on an input, the share that may do something else and go unseen, at 95 %."""
+        """The share, of runs on an input, that may do something else and go unseen, at 95 %."""
         given = self._pairs.states[: self._pairs.claimed]
         least = min(self._replayed.get(at, 0) for state in given for at, _ in _inputs(state))
         runs = least or min(state.drawn for state in given)
         return -math.expm1(math.log(SHOWN_ALPHA) / runs) if runs and self.runs else 0.0
 
     def is_suspect(self) -> bool:
-        """Whether the loss is larger than the claim, by all that is known and that runs show."""
+        """Return whether the loss exceeds the claim, by all that is known and that runs show."""
         if not self.exceeds or self._is_doubted():
             return False
         if self.known.by_rounding and not self.session.settings.floating_point:
@@ -360,7 +358,7 @@ class BearingOut:
 
     @property
     def suspicion(self) -> str:
-        """That the loss is larger than the claim, and what to do about it."""
+        """A sentence: the loss is larger than the claim, and what to do about it."""
         known, session = self.estimate, self.session
         guarantee = session.guarantee
         numbers = [state.number for state in self.suspects()]
