@@ -165,13 +165,13 @@ def add_remove_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = O
     Parameters
     ----------
     unit : str, int or callable, optional
-        What owns records, if it is promised for all rows of a user, say: the name of a column, a
-        key or an attribute of records, the index in tuples, or a function from a record to its
-        unit. By default each record is a unit of its own.
+        Owner of records, if the promise covers all rows of a user: the name of a column, a key or
+        an attribute of records, the index in tuples, or a function from a record to its unit. By
+        default each record is a unit of its own.
     rows : int, optional
-        The promise is only for data of which each unit has at most so many rows.
+        The promise is only for data in which each unit has at most this number of rows.
     group : int, optional
-        D and D' differ in so many units, each of which is promised what the claim says.
+        D and D' differ in this number of units, and each of them has the promise of the claim.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def add_remove_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = O
 def replace_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = OPEN) -> Neighbors:
     """Neighbours of which one has another record in place of a record of the other.
 
-    Parameters are those of `add_remove_one`.
+    It takes the parameters of ``add_remove_one``.
     """
     return Neighbors("replace_one", unit=unit, rows=rows, group=group)
 
@@ -194,7 +194,7 @@ def replace_special(
 ) -> Neighbors:
     """Neighbours of which one has the null record in place of a record of the other.
 
-    Further parameters are those of `add_remove_one`.
+    It also takes the parameters of ``add_remove_one``.
 
     Parameters
     ----------
@@ -314,20 +314,21 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     eps : float or str
         The claimed loss in nats.
     delta : float or str, optional
-        Beside `eps`: how much probability may lie beyond ``exp(eps)`` times that of a neighbour.
+        Beside ``eps``: the probability that may exceed ``exp(eps)`` times the probability on a
+        neighbour.
     rho : float or str
         Zero-concentrated differential privacy (ρ-zCDP).
     mu : float or str
         Gaussian differential privacy (µ-GDP).
     guarantee : RenyiDP, PrivacyProfile or TradeOff
-        What takes more than a number: ``RenyiDP({8: 0.5})``, a delta for every eps, or f-DP.
+        A promise of more than a number: ``RenyiDP({8: 0.5})``, a delta for every eps, or f-DP.
     composes : iterable of callable, or dict, optional
         Mechanisms with claims of their own that this one is made of; a dict says how often each is
-        used. It is an error to claim less than what they add up to.
+        used. It is an error to claim less than their sum.
     neighbors : str, value or callable, optional
         Which inputs differ in one unit of privacy: ``"add_remove_one"``, ``"replace_one"``,
         ``"replace_special"``, ``"one_query"``, ``"all_queries"``, ``"any_two"``; one of the first
-        three with more to say, such as ``add_remove_one(unit="user_id", rows=3)``; a function of D
+        three with settings, such as ``add_remove_one(unit="user_id", rows=3)``; a function of D
         that returns or yields its neighbours, or one of D and D' that says whether they are.
     inputs : optional
         Where neighbouring inputs come from: `queries`, `values`, a list of example datasets, a
@@ -351,35 +352,34 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     max_seconds : float or None, optional
         Effort: processor seconds of the audit and its workers, or None; 4 times as many may pass.
     margin : float or None, optional
-        An audit of a claim that stands ends as soon as it would have caught noise that is so many
-        times too small; under pure eps, a true loss of so many times the claim. By default 1.25;
+        An audit of a claim that holds ends as soon as it would have caught noise that is ``margin``
+        times too small; under pure eps, a true loss of ``margin`` times the claim. By default 1.25;
         ``None`` uses all of the effort. For the sequential auditor.
     method : {"sequential", "statdp", "dpsniper", "dpfinder", "one_run"}, Sequential, ..., optional
-        The auditor. The sequential one (the default) bets against the claim and stops as soon as it
-        knows; StatDP tests the event that looks worst; DP-Sniper learns an attack that tells two
-        inputs apart, and bounds eps from below; DP-Finder moves numbers of the inputs along the
-        gradient of the loss; the last trains once. Values say more:
+        The auditor. The sequential one (the default) bets against the claim and stops as soon as
+        the verdict is certain; StatDP tests the event that looks worst; DP-Sniper learns an attack
+        that distinguishes two inputs, and bounds eps from below; DP-Finder moves numbers of the
+        inputs along the gradient of the loss; the last trains once. Objects have settings:
         ``Sequential(coupled=False)``, ``DPSniper(c=0.01, classifier="mlp")``, ``OneRun(canaries)``.
     features : callable, optional
         ``features(output)`` gives the number, or the sequence of numbers of constant length, that
         the classifier sees of an output. By default it follows from the outputs. Not for StatDP.
     search : optional
-        What proposes further pairs of neighbouring inputs beside those of `inputs`: any of
-        ``"patterns"`` (ordinary corner cases), ``"constants"`` (numbers and strings in the code)
-        and ``"mutation"`` (of inputs that take new branches, or look promising), which are the
-        default; ``"symbolic"`` (inputs that z3 finds for the branches of the code; the extra
-        ``z3``), ``"gradient"`` (numbers moved along the gradient of the loss), objects with
-        ``propose(past)``, or a list of these; ``()`` for none.
-        Pairs given by `pairs` are not added to. For the sequential auditor.
+        Searches that propose further pairs beside ``inputs``. By default: ``"patterns"`` (ordinary
+        corner cases), ``"constants"`` (numbers and strings in the code) and ``"mutation"`` (of
+        inputs that take new branches, or look promising). On request: ``"symbolic"`` (inputs that
+        z3 finds for the branches of the code; the extra ``z3``), ``"gradient"`` (numbers moved
+        along the gradient of the loss), objects with ``propose(past)``. A list takes several;
+        ``()`` none. No pairs are added to ``pairs``. For the sequential auditor.
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
     at_least : {"inconclusive", "weak", "fair", "strong", "aligned", "exact"}, optional
         The lowest grade that does not fail the test, unless the run asks for a higher one.
     beyond : {"tell", "fail", "off"}, optional
-        What becomes of a violation on inputs beyond what `inputs` gives: of a record that is in no
-        example, is there more often or in another order; of answers that are in no pattern. By
-        default it is told beside the verdict, which stays as it is; ``"fail"`` makes it a violation
-        as any other, ``"off"`` does not look for any. For the sequential auditor and DP-Finder.
+        What to do with a violation outside the declared inputs: with a record that is in no
+        example, more often or in another order; with answers that are in no pattern. By default the
+        report names it beside the verdict, which does not change; ``"fail"`` fails the test,
+        ``"off"`` does not look for any. For the sequential auditor and DP-Finder.
 
     Examples
     --------

@@ -84,12 +84,12 @@ class LossEstimate(Estimate):
         The largest loss in nats, over all outputs, pairs and both directions: the smallest ε of
         pure differential privacy on these pairs. Infinite if there is none.
     error : float
-        By how much it may be off in nats: rounding, of what is exact; of what is aligned, how far a
-        bound from below by runs is away. Of a value by samples, half of a confidence interval.
+        Bound on the error in nats: rounding (exact), the distance to a lower bound by runs
+        (aligned), or half of a confidence interval (sampled).
     mode : {"exact", "aligned", "sampled"}
         By all outcomes and their probabilities; an upper bound, by a shift of draws that replays
         agree with; by samples. A sampled value is the loss of the strongest attack that was found:
-        others may show more. Of several pairs, the one of these that knows least.
+        others may show more. For several pairs, the least certain of their modes.
     pair : (D, D')
         Where it is largest.
     reason : str
@@ -128,9 +128,9 @@ class LossEstimate(Estimate):
         Returns
         -------
         lower, upper : float
-            Sure but for rounding of floats where all outcomes are known. Else the lower one is by
-            samples, and holds with the confidence of the estimate; the upper one is by alignment,
-            or 1.
+            If all outcomes are known, certain up to rounding of floats. Otherwise the lower bound
+            is by samples, with the confidence of the estimate; the upper bound is by alignment, or
+            1.
 
         Raises
         ------
@@ -154,10 +154,10 @@ def estimate(
 ) -> LossEstimate:
     """The loss of a mechanism on pairs of neighbouring inputs, without a claim.
 
-    Where all outcomes can be enumerated, the loss is known without a sample. Where a shift of the
-    draws makes up for the difference of the inputs, it is bounded from above. Otherwise it is
-    estimated: an attack is learned on some samples, and counted on others. That value is
-    approximate, and a bound from below only.
+    If all outcomes can be enumerated, the loss is known without a sample. If a shift of the draws
+    cancels the difference of the inputs, it is bounded from above. Otherwise it is estimated: an
+    attack is learned on some samples, and counted on others. That value is approximate, and a bound
+    from below only.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class MembershipRisk:
     ----------
     records : tuple of RecordRisk
     runs : int
-        Outputs with each record, and as many without, in each game.
+        Outputs with each record, and the same number without, in each game.
     """
 
     records: tuple[RecordRisk, ...]
@@ -109,10 +109,9 @@ class MembershipRisk:
     def rmsd(self) -> Areas:
         """The root mean squared deviation of R_T from R_MS, and its standard error.
 
-        What estimates differ by through their own errors is subtracted: with 300 runs, that alone
-        would look like .035. The standard error takes records for independent, though their games
-        share the outputs without any of them, or with all: it is a little too small, and that of a
-        few records says little.
+        The errors of the estimates are subtracted: with 300 runs, they alone would look like .035.
+        The standard error assumes independent records, though their games share the outputs without
+        any of them, or with all. It is a little too small, and unreliable for a few records.
         """
         fixed, error, drawn, other = self._compared()
         squares = (fixed - drawn) ** 2 - error**2 - other**2
@@ -202,9 +201,9 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
         Data from which datasets of the same size are drawn for the traditional game. Targets that
         are in it are left out.
     runs : int, optional
-        Outputs with each record, and as many without: all games share those without a record, or
-        with all of them. So n records take ``runs * (n + 1)`` trainings, and as many again for the
-        traditional game.
+        Outputs with each record, and the same number without. All games share the outputs without a
+        record, or with all of them: n records take ``runs * (n + 1)`` trainings, and the
+        traditional game takes the same number again.
     classifier : object, optional
         As of `Membership`.
     seed : int or str, optional

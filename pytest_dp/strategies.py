@@ -113,7 +113,7 @@ def tables(
     max_size: int | None = None,
     kind: Kind | None = None,
 ) -> SearchStrategy[Any]:
-    """Tables whose rows are records, with the same dtypes in all of them, empty ones included.
+    """Tables with records as rows, with the same dtypes in all of them, empty ones included.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def tables(
 def histograms(
     bins: int | Sequence[Any], *, max_count: int = 1_000
 ) -> SearchStrategy[list[int]] | SearchStrategy[dict[Any, int]]:
-    """Counts: a list of so many, or a dict with one for each label.
+    """Counts: a list of this length, or a dict with one for each label.
 
     Parameters
     ----------

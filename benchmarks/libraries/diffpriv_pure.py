@@ -1,6 +1,6 @@
-"""`epsilon` and `delta` are read as the promise of what adds noise. Datasets are neighbours if one
-record is another, as the mean's sensitivity, (high - low) / n, has it; of a count, numbers that
-are 1 apart; of noise, values a sensitivity apart.
+"""The promise is `epsilon` and `delta` of each function that adds noise. Neighbouring datasets
+differ in one record, which fits the mean's sensitivity, (high - low) / n. Counts differ by 1, and
+values by the sensitivity.
 """
 
 # requirements: diffpriv-pure==0.1.0

@@ -1,6 +1,6 @@
-"""`epsilon` and `delta` are documented as the privacy parameters of a mechanism, `sensitivity` as
-its sensitivity: read as a promise for any two inputs that far apart, within the bounds where there
-are some, and for any two labels.
+"""The documentation calls `epsilon` and `delta` the privacy parameters of a mechanism, and
+`sensitivity` its sensitivity. The claim is for any two inputs at that distance, within the bounds
+if there are some, and for any two labels.
 """
 
 # requirements: diffprivlib==0.6.6 scikit-learn==1.8.0

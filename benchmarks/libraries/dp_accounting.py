@@ -1,5 +1,5 @@
-"""An event or a privacy loss distribution bounds delta at every eps. The noise is NumPy's, drawn as
-the event is described, with sensitivity 1: these are claims of the accountant.
+"""An event or a privacy loss distribution bounds delta at every eps. The noise is NumPy's, with
+sensitivity 1 and the parameters of the event: these are claims of the accountant.
 """
 
 # requirements: dp-accounting==0.6.0

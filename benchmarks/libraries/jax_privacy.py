@@ -1,7 +1,7 @@
 """A clipped function promises its `sensitivity` for one record more, or one in place of another,
-and `gaussian_privatizer` its `stddev`: with a noise of sigma sensitivities, a sum is read as
-mu-Gaussian differentially private, mu = 1 / sigma, and with correlated noise all steps are, of
-which a record is in one. An accountant promises an epsilon for Poisson samples.
+and `gaussian_privatizer` its `stddev`. The claim for a sum with a noise of sigma sensitivities is
+mu-Gaussian differential privacy, mu = 1 / sigma. With correlated noise, it is for all steps, and a
+record is in one of them. An accountant promises an epsilon for Poisson samples.
 """
 
 # requirements: jax-privacy==2.0.0 jax==0.10.2

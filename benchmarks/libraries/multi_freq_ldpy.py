@@ -1,6 +1,6 @@
-"""`epsilon` of a client is documented as its "privacy guarantee", and `eps_1` of longitudinal ones
-as that of a single report: read as local differential privacy, for any two values, or any two of
-the "user's true tuple of values". Hash functions are public.
+"""The documentation calls `epsilon` of a client a "privacy guarantee"; for longitudinal clients,
+`eps_1` guards a single report. The claim is local differential privacy, for any two values, or any
+two of the "user's true tuple of values". Hash functions are public.
 """
 
 # requirements: multi-freq-ldpy==0.2.5 xxhash==3.5.0

@@ -1,7 +1,8 @@
-"""`noise_multiplier` is documented as the deviation of the noise over `max_grad_norm`, to which the
-gradient of each record is clipped: a step with all records is read as mu-Gaussian differentially
-private, mu = 1 / noise_multiplier, if one record more is in the batch. An accountant promises an
-epsilon. What is released is the noised gradient, and the norm to clip to next.
+"""The documentation calls `noise_multiplier` the deviation of the noise over `max_grad_norm`, and
+each record's gradient is clipped to that norm. The claim for a step with all records is
+mu-Gaussian differential privacy, mu = 1 / noise_multiplier, for one record more in the batch. An
+accountant promises an epsilon. Each step releases the noised gradient, and the next norm to clip
+to.
 """
 
 # requirements: opacus==1.6.0 torch==2.13.0

@@ -1,5 +1,6 @@
 """The map of a measurement promises its value, in the output measure, for any two inputs of the
-input domain that are at most `d_in` apart in the input metric. Of records, one is added or removed.
+input domain with a distance of at most `d_in` in the input metric. Neighbouring datasets differ by
+one record more.
 """
 
 # requirements: opendp==0.16.0

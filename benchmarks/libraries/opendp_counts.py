@@ -11,7 +11,7 @@ keys = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int))
 one = dp.absolute_distance(T=int)
 laplace = dp.m.make_laplace_threshold(keys, dp.l01inf_distance(one), scale=1.0, threshold=2)
 gauss = dp.m.make_gaussian_threshold(keys, dp.l02inf_distance(one), scale=1.0, threshold=2)
-WHY = "A noised value that equals the threshold is released; the map counts on more than that."
+WHY = "A noised value that equals the threshold is released; the map assumes a larger value."
 pair = ({"a": 1}, {})
 
 

@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 HEAD = """# Released libraries, audited
 
 Made by `make libraries`, which installs each library in an environment of its own and audits what
-its objects [say of themselves](how-to/third-party.md#a-table-of-claims). The claims are in
-`benchmarks/libraries/`. An audit had {effort}, unless its claim gives it more. A pass is no proof:
-[its grade](explanation/what-a-pass-means.md) says what it would have seen.
+its objects [promise](how-to/third-party.md#a-table-of-claims). The claims are in
+`benchmarks/libraries/`. An audit had {effort}, unless its claim gives more. A pass is not a proof:
+[its grade](explanation/what-a-pass-means.md) says how much would have been found.
 """
 HIDDEN = """
 {claims} more claims, of {packages} of these packages, are violated. They are named here once they
@@ -45,7 +45,7 @@ def violation(record: dict[str, Any], counted: dict[str, Any] | None, known: str
         lines += [
             *textwrap.wrap(counted["why"], 100),
             f"Counted by hand, without pytest-dp: {one:,} and {other:,} of {runs:,} runs.",
-            f"The first has a probability of {counted['at_least']:.4f} at least (Clopper-Pearson,",
+            f"The first probability is {counted['at_least']:.4f} at least (Clopper-Pearson,",
             f"1 - 1e-9), where {counted['allowed']:.4f} is allowed. {known}",
         ]
     return "\n".join([*lines, ""])

@@ -1,5 +1,5 @@
-"""`total_epsilon` and `total_delta` of a budget accountant are what all that an engine computes may
-lose, for datasets of which one has all rows of one privacy id more. The backend is the local one.
+"""`total_epsilon` and `total_delta` of a budget accountant bound the loss of all computations of
+an engine, for datasets that differ by all rows of one privacy id. The backend is the local one.
 Its results are read as a mapping.
 """
 

@@ -1,6 +1,6 @@
-"""`epsilon` of a client is its privacy budget: what `privatise` reports of one item is taken to be
-that private under local differential privacy, for any two items. RAPPOR's is what its own
-`convert_f_to_eps` makes of `f`. Hash functions are public.
+"""`epsilon` of a client is its privacy budget. The claim is local differential privacy of the
+report that `privatise` makes of one item, for any two items. For RAPPOR, `convert_f_to_eps`
+computes the budget from `f`. Hash functions are public.
 """
 
 # requirements: pure-ldp==1.2.0 scikit-learn==1.9.1 statsmodels==0.15.0 xxhash==3.5.0

@@ -1,6 +1,6 @@
-"""`epsilon` and `delta` of an object are read as its promise. Of an algorithm it is about
-`quick_result`, for datasets that differ by one entry, as `linf_sensitivity` is 1; of a mechanism
-about `add_noise`, for values a sensitivity apart; of a partition strategy about one user more.
+"""The promise is `epsilon` and `delta` of an object. For an algorithm it covers `quick_result`, on
+datasets that differ by one entry, as `linf_sensitivity` is 1. For a mechanism it covers
+`add_noise`, on values at a distance of the sensitivity; for a partition strategy, one user more.
 """
 
 # requirements: python-dp==1.1.5

@@ -1,7 +1,7 @@
-"""`epsilon` and `delta` of a mechanism are read as its promise for values that `max_contrib`
-records of that `sensitivity`, or within these bounds, can put apart; `epsilon` of `approx_bounds`,
-for lists of which one has a value more. A query promises what `get_privacy_cost` says, for tables
-of which one has a person more.
+"""The promise is `epsilon` and `delta` of a mechanism, for values that differ by `max_contrib`
+records of that `sensitivity`, or lie within these bounds; for `approx_bounds` it is `epsilon`, for
+lists that differ by one value. A query promises the result of `get_privacy_cost`, for tables that
+differ by one person.
 """
 
 # requirements: smartnoise-sql==1.0.10 setuptools==80.9.0

@@ -1,6 +1,6 @@
-"""`epsilon` and `delta` of the functions on arrays and data frames are read as local differential
-privacy of each value, as the README has it: neighbours differ in one. Of
-`metric_privacy`, `epsilon` is per metre, and places are 100 m apart.
+"""The claim is local differential privacy of each value, with `epsilon` and `delta` of the
+functions on arrays and data frames. Neighbours differ in one value, as in the README. The
+`epsilon` of `metric_privacy` is per metre, and the places have a distance of 100 m.
 """
 
 # requirements: trasgoDP==2.1.0

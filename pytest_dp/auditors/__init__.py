@@ -47,8 +47,8 @@ def audit(
         Replays an audit; as text, a hexadecimal number, as reports print it. By default it
         follows from the mechanism's source and the claim.
     n_jobs : int, optional
-        Processes at most; by default as many as there are cores, where that pays. The result does
-        not depend on it.
+        Processes at most; by default one per core if that is faster. The result does not depend on
+        it.
     **claim
         The keywords of `dp_claim`, which describes them. A list in `params` must hold one value, as
         this function audits one claim.

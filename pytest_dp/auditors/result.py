@@ -21,9 +21,9 @@ class AuditResult(Result):  # noqa: D101  its base says it
         return f"{self.name}: {headline(self)}{why}"
 
     def to_dict(self) -> dict[str, Any]:
-        """What it says as plain values, ready for JSON; inputs and events as text.
+        """Return the result as plain values, ready for JSON; inputs and events as text.
 
-        The keys are those of a claim in a JSON file of ``--dp-report``, which
+        It has the keys of a claim in a JSON file of ``--dp-report``, which
         `pytest_dp/report/record.schema.json` describes.
         """
         from pytest_dp.report.record import Record

@@ -34,11 +34,11 @@ def dp_command(
     read : {"value", "text"} or callable, default "value"
         How the output is read: as JSON, a number, or else text; or as text; or by a function.
     seconds : float, default 10.0
-        What one run may take. A run that takes longer ends the audit.
+        Time limit of one run. A longer run ends the audit.
     at_once : int, optional
         With ``vectorized="size"``, how many runs go on at once; one on each core by default.
     cwd : path, optional
-        Where the program is run, if not in the current directory.
+        Working directory of the program; by default the current one.
     env : mapping, optional
         Variables of the environment to add.
 
@@ -67,17 +67,17 @@ def dp_url(
 ) -> Service:
     """A mechanism that is a service: data in the body of a request, its output from the answer.
 
-    Connections are kept, and tried again for `seconds` where nobody listens; a request that was
-    sent is not sent again.
+    Connections are kept, and tried again for ``seconds`` if nobody listens; no request is sent
+    twice.
 
     Parameters
     ----------
     url : str
         Where it listens. In its path or query, ``{name}`` and ``{size}`` are as in `dp_command`.
     send, read, at_once
-        As those of `dp_command`.
+        As of ``dp_command``.
     seconds : float, default 10.0
-        How long the service may stay silent. If it does for longer, that ends the audit.
+        How long the service may stay silent. A longer silence ends the audit.
     method : str, default "POST"
         The method of the request.
     headers : mapping, optional

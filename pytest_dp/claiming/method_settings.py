@@ -48,16 +48,16 @@ class Method:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sequential(Method):
-    """Bets against the claim, and stops as soon as it knows.
+    """Bets against the claim, and stops as soon as the verdict is certain.
 
     Parameters
     ----------
     classifier : {"additive", "logistic", "mlp"} or object, optional
-        What attacks are learned with: an additive model (the default), logistic regression, a small
-        neural network (which needs scikit-learn), or any object with ``fit(X, y)`` and
+        Learns the attacks: an additive model (the default), logistic regression, a small neural
+        network (which needs scikit-learn), or any object with ``fit(X, y)`` and
         ``predict_proba(X)`` as in scikit-learn.
     coupled : bool, optional
-        Run both inputs with the same random numbers, where they can be set, which takes far fewer
+        Run both inputs with the same random numbers if they can be set, which takes far fewer
         samples. ``False`` draws them independently.
     """
 
@@ -82,7 +82,7 @@ class StatDP(Method):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DPSniper(Method):
-    """Learns an attack that tells two inputs apart, and bounds eps from below.
+    """Learns an attack that distinguishes two inputs, and bounds eps from below.
 
     Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper: Black-Box Discovery of Differential Privacy
     Violations using Classifiers", IEEE S&P 2021.
@@ -91,7 +91,7 @@ class DPSniper(Method):
     ----------
     c : float, optional
         The probability of the event, strictly between 0 and 1; the paper has 0.01. By default the
-        event is the one that promises the largest bound.
+        event with the largest promised bound is taken.
     classifier, coupled
         As of `Sequential`; with a fixed `c`, both inputs are always run independently.
     """
@@ -129,18 +129,18 @@ class OneRun(Method):
     Parameters
     ----------
     canaries : int, list or strategy, optional
-        Records that are each added to the first of `inputs` or left out: so many mislabelled ones,
-        which are made of its own records by giving them the last field of others; the records
-        themselves; or a Hypothesis strategy of which 1,000 are drawn.
+        Records that are each added to the first of ``inputs`` or left out. A number makes
+        mislabelled records: its own records with the last field of others. A list holds the records
+        themselves. From a Hypothesis strategy, 1,000 are drawn.
     score : callable, optional
         ``score(output, canary)`` is a number: the larger, the more the output looks as if the
-        canary was in. By default, of an array of the canary's shape, such as a gradient or a sum,
-        the inner product; of a dataset like the input, how close the closest record comes; of a
-        model with scikit-learn's methods, how well it fits.
+        canary was in. The default depends on the output: the inner product for an array of the
+        canary's shape, such as a gradient or a sum; how close the closest record comes for a
+        dataset like the input; how well it fits for a model with scikit-learn's methods.
     guesses : int or (int, int), optional
-        How many canaries are guessed to be in, those of the largest scores, and to be out, those
-        of the smallest; a number is split into halves. By default as many as find the least
-        violation if scores are normal.
+        How many canaries with the largest scores are guessed to be in, and how many with the
+        smallest to be out; a number is split into halves. The default finds the least violation if
+        scores are normal.
     runs : int, optional
         Trainings at most; more than one are bet on until the claim is refuted.
     """

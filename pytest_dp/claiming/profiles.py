@@ -62,7 +62,7 @@ def register_profile(name: str, parent: str | None = None, **settings: Any) -> N
     ----------
     name : str
     parent : str, optional
-        The profile whose settings hold where `settings` says nothing; by default ``"default"``.
+        The profile that ``settings`` changes; by default ``"default"``.
     **settings
         ``alpha``, ``max_samples``, ``max_seconds``, ``margin``, ``method``, ``features``,
         ``search``, ``floating_point``, ``at_least`` and ``beyond`` as in a claim; ``jobs``,

@@ -20,8 +20,8 @@ class Between:
 def between(low: float, high: float) -> Between:
     """Any number from `low` to `high`, for an argument in ``params=``: whole ones if both are.
 
-    The claim is for all of them. The ends are tried first; ``search="symbolic"`` chooses what makes
-    the noise least, and lets D and D' part at as many branches as possible.
+    The claim is for all of them. The ends are tried first; ``search="symbolic"`` chooses the number
+    with the least noise, on which D and D' take different branches most often.
 
     Parameters
     ----------

@@ -30,10 +30,10 @@ class Riskiest:
 
 
 def riskiest(count: int) -> Riskiest:
-    """Records whose values are rare, and that have no others close by.
+    """Records with rare values and without close neighbours.
 
-    A heuristic: such records are often told best, but others may be at more risk. A claim about all
-    records is one with ``records=range(len(data))``.
+    A heuristic: attacks often recognise such records best, but others may be at more risk. For a
+    claim about all records write ``records=range(len(data))``.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def risk_claim(  # noqa: PLR0913  each is a keyword that a user may write
     at_least: str = OPEN,
     **unknown: Any,
 ) -> Callable[[F], F]:
-    """Promise that nobody tells well from an output whether a record was in the data.
+    """Promise that attacks seldom recognise from an output whether a record was in the data.
 
-    For each target record a game is played: the data stays as it is, with the record or without it,
-    and only the seed is drawn anew. An attack scores what comes out; its AUC is how often an output
-    with the record is scored above one without it, ties counting one half. The claim is broken for
-    a record if bets against its AUC being `auc` at most win. It promises nothing of other records,
-    other data, or attacks that were not tried.
+    Each target record has a game: the data stays the same, with the record or without it, and only
+    the seed changes. An attack scores each output; its AUC is how often an output with the record
+    is scored above one without it, ties counting one half. The claim is broken for a record if bets
+    against its AUC being `auc` at most win. It does not cover other records, other data, or attacks
+    that were not tried.
 
     The decorator returns the same function. A claim that makes no sense fails when it is audited.
 
@@ -83,13 +83,13 @@ def risk_claim(  # noqa: PLR0913  each is a keyword that a user may write
         The data, with the records in it: a list, an array, a DataFrame, a function of no arguments
         that returns one, or ``"module:attribute"`` naming one.
     records : Riskiest or sequence
-        The target records: ``riskiest(5)``, positions in the data (whole numbers), or records as
-        they are there.
+        The target records: ``riskiest(5)``, positions in the data (whole numbers), or records of
+        the data.
     score : callable, optional
-        ``score(model, record)`` gives a number, or as many numbers for each model: a loss, a
-        confidence, the norm of a gradient. By default tables are compared with the record, models
-        with ``predict_proba``, ``score_samples``, ``decision_function`` or ``predict`` are asked
-        about it, and whatever else comes out is looked at as it is.
+        ``score(model, record)`` gives a number, or a list of constant length for each model: a
+        loss, a confidence, the norm of a gradient. By default tables are compared with the record,
+        models with ``predict_proba``, ``score_samples``, ``decision_function`` or ``predict`` score
+        it, and other outputs are features themselves.
     params, rng : optional
         As of `dp_claim`.
     alpha : float, optional
@@ -97,12 +97,13 @@ def risk_claim(  # noqa: PLR0913  each is a keyword that a user may write
     max_samples, max_seconds : optional
         Effort: trainings in all, and seconds for the audit.
     margin : float or None, optional
-        An audit of a claim that stands ends once it would have caught noise so many times too
-        small; see `dp_claim`.
+        An audit of a claim that holds ends once it would have caught noise ``margin`` times too
+        small; see ``dp_claim``.
     method : Membership, optional
         ``Membership(classifier=...)`` gives the attack a classifier of scikit-learn's kind.
     features : callable, optional
-        ``features(output)`` gives what the attack sees of an output, in place of the default.
+        ``features(output)`` gives the numbers that the attack sees of an output, in place of the
+        default.
     at_least : {"inconclusive", "weak", "fair", "strong"}, optional
         As of `dp_claim`.
 

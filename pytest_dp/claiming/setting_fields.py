@@ -86,14 +86,14 @@ FIELDS: Mapping[str, Field] = {
     "features": Field(
         "features",
         None,
-        "a function of an output: what attacks learn from",
+        "a function of an output: the features of attacks",
         is_option=False,
         methods=("sequential", "dpsniper", "membership"),
     ),
     "search": Field(
         "search",
         SEARCHES,
-        "what proposes further pairs of inputs",
+        "searches for further pairs of inputs",
         is_option=False,
         methods=("sequential",),
         order="subset",
@@ -117,7 +117,7 @@ FIELDS: Mapping[str, Field] = {
     "beyond": Field(
         "choice",
         "tell",
-        "violations on inputs beyond what a claim gives: tell, fail or off",
+        "violations outside the declared inputs: tell, fail or off",
         methods=("sequential", "dpfinder"),
         order="ranked",
         choices=BEYOND,
@@ -126,7 +126,7 @@ FIELDS: Mapping[str, Field] = {
         "processes",
         None,
         "processes for each audit",
-        shown="as many as cores, where that pays",
+        shown="one per core, if faster",
         in_claims=False,
     ),
     "seed": Field(
@@ -156,7 +156,7 @@ OF_RUNS: Mapping[str, Field] = {
     "profile": Field(
         "text",
         "default",
-        "settings by a name: default, dev, ci, nightly, or one that conftest.py registers",
+        "settings by name: default, dev, ci, nightly, or a profile of conftest.py",
         shown="default, in CI ci",
     ),
     "backend": Field(
@@ -167,7 +167,7 @@ OF_RUNS: Mapping[str, Field] = {
     "claims": Field(
         "text",
         "auto",
-        "compare claims with dp-claims.json: auto (where it exists), check or off; or update it",
+        "compare claims with dp-claims.json: auto (if the file exists), check or off; or update",
     ),
 }
 """Further options, which no audit goes by."""

@@ -12,7 +12,7 @@ from pytest_dp.libraries import import_library, refuse_promises
 
 
 def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
-    """A mechanism's ``randomise``, with what its ``epsilon`` and ``delta`` promise.
+    """A mechanism's ``randomise``, with the promise of its ``epsilon`` and ``delta``.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
         As of ``pytest.param``.
     **claim
         Further keywords of `dp_claim`. Without ``pairs=`` or ``inputs=``, pairs of numbers are made
-        by the sensitivity, at both ends where there are bounds; of labels, any two are neighbours.
+        by the sensitivity, at both ends if there are bounds; any two labels are neighbours.
 
     Returns
     -------

@@ -15,7 +15,7 @@ def guarantee(promised: Any, *, replace: bool = False) -> PrivacyProfile:
     Parameters
     ----------
     promised : DpEvent or PrivacyLossDistribution
-        Of events, those that dp-accounting's ``PLDAccountant`` supports.
+        Any event that dp-accounting's ``PLDAccountant`` supports.
     replace : bool, optional
         Whether an event is about neighbours of which one has another record in place of one of the
         other; by default one has a record more.

@@ -44,21 +44,21 @@ POWERS = {"eps": 1, "rho": 2}
 
 
 def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any) -> Claimed:
-    """A measurement, with what its map promises for inputs at a distance.
+    """A measurement, with the promise of its map for inputs at a distance.
 
     Parameters
     ----------
     measurement : opendp.mod.Measurement
         Of pure, zero-concentrated, approximate or smoothed divergence.
     d_in : number, optional
-        How far neighbours are apart, in the input metric. Of records, more than one makes groups.
+        Distance of neighbours, in the input metric. More than one record makes groups.
     marks : mark or iterable of marks, optional
         As of ``pytest.param``.
     **claim
-        Further keywords of `dp_claim`: ``inputs=`` where the metric is about records, ``pairs=``
-        where it is about numbers. Of one number, and of vectors whose domain says their size, pairs
-        are made where none are given; of bool, inputs. Where each entry of a vector may move, as
-        of scores to select from, they are those of ``queries(n)``, which ``inputs=`` may say.
+        Further keywords of `dp_claim`: ``inputs=`` if the metric is about records, ``pairs=`` if it
+        is about numbers. By default, pairs are made for one number, and for vectors with a size in
+        their domain; inputs for bool. If each entry of a vector may move, as for scores to select
+        from, the default is ``queries(n)``; ``inputs=`` may name it.
 
     Returns
     -------

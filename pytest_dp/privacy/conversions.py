@@ -20,10 +20,10 @@ from pytest_dp.privacy.reading import guarantee
 def zcdp_to_delta(rho: float, eps: float) -> float:
     """The delta beside eps that follows from rho-zCDP.
 
-    What all orders allow at once, in both directions, of two coins, which by data processing is
-    what they allow of any event (as Asoodeh, Liao, Calmon, Kosut, Sankar, "A Better Bound Gives a
-    Hundred Rounds", ISIT 2020, for one order). It is never above Proposition 12 of Canonne,
-    Kamath, Steinke, NeurIPS 2020, and where delta is tiny it is that.
+    The bound of all orders at once, in both directions, for two coins. By data processing it holds
+    for any event (as Asoodeh, Liao, Calmon, Kosut, Sankar, "A Better Bound Gives a Hundred Rounds",
+    ISIT 2020, for one order). It is never above Proposition 12 of Canonne, Kamath, Steinke, NeurIPS
+    2020, and equal to it for tiny delta.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def zcdp_to_eps(rho: float, delta: float) -> float:
 def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
     """The delta beside eps that follows from Rényi privacy.
 
-    What all orders given allow at once, in both directions, of two coins: Asoodeh, Liao, Calmon,
+    The bound of all given orders at once, in both directions, for two coins: Asoodeh, Liao, Calmon,
     Kosut, Sankar, "A Better Bound Gives a Hundred Rounds", ISIT 2020. It is never above the best
     order by `renyi_to_delta`.
 
@@ -130,8 +130,9 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
 def pure_to_rdp(eps: float, order: float) -> float:
     """The Rényi divergence of an order, 1 or above, that follows from pure eps.
 
-    That of randomised response, of which every eps-private pair is a post-processing (Kairouz,
-    Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015), so it is exact.
+    It is the divergence of randomised response. Every eps-private pair is a post-processing of it
+    (Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015), so it is
+    exact.
     """
     return guarantee({"eps": eps}).renyi_at(_checked_order(order))
 
@@ -139,8 +140,8 @@ def pure_to_rdp(eps: float, order: float) -> float:
 def pure_to_zcdp(eps: float) -> float:
     """The rho that follows from pure eps: ``eps * tanh(eps / 2)``, which is exact.
 
-    That of randomised response, whose divergence per order is largest at order 1. It is below the
-    ``eps**2 / 2`` of Bun, Steinke, TCC 2016 (Proposition 3.3).
+    It is the rho of randomised response, with its largest divergence per order at order 1. It is
+    below the ``eps**2 / 2`` of Bun, Steinke, TCC 2016 (Proposition 3.3).
     """
     return guarantee({"eps": eps}).renyi_at(1.0)
 
@@ -148,8 +149,8 @@ def pure_to_zcdp(eps: float) -> float:
 def pure_to_gdp(eps: float) -> float:
     """The mu that follows from pure eps: ``-2 * PhiInverse(1 / (1 + e**eps))``, which is exact.
 
-    The trade-off function of randomised response has one corner, and that of the Gaussian, which
-    is convex, passes through it.
+    The trade-off function of randomised response has one corner. The convex one of the Gaussian
+    passes through it.
     """
     from statistics import NormalDist
 

@@ -147,9 +147,9 @@ class PrivacyProfile(_Functional):
     ----------
     function : callable
     name : str, optional
-        In reports, and in the ids of tests; by default that of the function.
+        In reports, and in the ids of tests; by default the function's name.
     scale : float, optional
-        By which every eps and its delta are multiplied: what bounds are in. A claim has 1.
+        Factor of every eps and its delta, as the unit of bounds. A claim has 1.
     """
 
     @cached_property

@@ -61,15 +61,16 @@ class Witness:
     intervals: tuple[tuple[float, float], tuple[float, float]]
     """Clopper-Pearson intervals of both probabilities."""
     lower: float | None
-    """What the event shows by itself of the parameter; None if it is infinite."""
+    """The bound on the parameter from the event alone; None if it is infinite."""
     p_value: float
     """StatDP's p-value of the claim on these counts."""
     diagnosis: tuple[str, ...]
-    """What it is consistent with; never a certainty."""
+    """Causes that would explain the counts; never a certainty."""
     text: str
     """D, D', S and the counts, laid out for a terminal."""
     brief: str = ""
-    """The same without the records of D and D': which fields differ, and a digest of each input."""
+    """The text without the records of D and D': the fields that differ, and a digest of each
+    input."""
 
     @classmethod
     def of(cls, result: Result, example: Counterexample) -> Self:
@@ -111,39 +112,39 @@ class Record(Outcome):
     name: str
     """The test without its file."""
     status: Status
-    """What became of the claim. "no violation" never means that it is proven, see `resolution`;
-    "weakened": it is less than dp-claims.json has on record, hidden, gone, or not on record, and
-    whether it stands is told by another record, if it was audited; "unchanged": it was not audited
-    again, as it passed before and nothing has changed since; "beyond" is only that of what is told
-    as `beyond` of another claim."""
+    """The verdict. "no violation" never means that the claim is proven, see ``resolution``.
+    "weakened": it is weaker than in dp-claims.json, hidden, gone, or not on record; if it was
+    audited, another record has the verdict. "unchanged": it was not audited again, as it passed
+    before and nothing has changed since. "beyond": this record is the field ``beyond`` of another
+    one."""
     headline: str
     """The outcome in one line."""
     claim: str = ""
-    """What is claimed, such as eps=1.0-delta=1e-06; empty if it could not be read."""
+    """The promise, such as eps=1.0-delta=1e-06; empty if it could not be read."""
     parameter: str = ""
-    """What `claimed`, `lower` and `resolution` are values of: eps (in nats), rho, mu, rdp, scale
-    or auc; empty if the claim could not be read."""
+    """The parameter of ``claimed``, ``lower`` and ``resolution``: eps (in nats), rho, mu, rdp,
+    scale or auc; empty if the claim could not be read."""
     claimed: float | None = None
     """The claimed value."""
     delta: float = 0.0
-    """What is claimed beside eps."""
+    """The claimed delta beside eps."""
     relation: str = ""
-    """Which inputs are neighbours, as keywords of a claim; empty where pairs are given."""
+    """The relation between neighbours, as keywords of a claim; empty if pairs are given."""
     group: int = 1
     """In how many units they may differ."""
     details: str = ""
     """The full message of the violation or the error."""
     remedy: str = ""
-    """What may mend a violation; empty if nothing is known that may, or `details` alone say it."""
+    """A possible fix of a violation; empty without one, or if only ``details`` name it."""
     witness: Witness | None = None
     """The counterexample: two neighbouring inputs, an event, how often each side hits it."""
     strength: Strength = ""
-    """What a pass is worth: exact if the loss on all pairs of the claim is known by all outcomes,
-    aligned if it is bounded by a shift of the draws, and real runs bear it out; strong if noise
-    1.25 times too small would have been caught, fair if noise of half the size would. blind:
-    inconclusive, as nothing that was tried tells the inputs apart."""
+    """The grade of a pass: exact if the loss on all pairs of the claim is known by all outcomes,
+    aligned if it is bounded by a shift of the draws, and real runs agree; strong if noise 1.25
+    times too small would have been caught, fair if noise of half the size would. blind:
+    inconclusive, as no event that was tried distinguishes the inputs."""
     reason: str = ""
-    """Why the audit told nothing or little, and what to do."""
+    """Why the audit is inconclusive or weak, and what to do."""
     alpha: float | None = None
     """Probability of a false alarm that was allowed."""
     lower: float | None = 0.0
@@ -151,40 +152,41 @@ class Record(Outcome):
     None if it is infinite."""
     resolution: float | None = None
     """The smallest true parameter that would have been caught in 19 of 20 such runs (approximate),
-    None if nothing would have been; of a pass that is exact or
-    aligned, the loss itself or its upper bound."""
+    None if nothing would have been; for an exact pass the loss itself, for an aligned pass its
+    upper bound."""
     over_now: bool = False
-    """Whether `may_lose` is clearly above the claim, though no violation was shown: then the pass
+    """True if ``may_lose`` is clearly above the claim, though no violation was shown: then the pass
     is weak."""
     one_sided: bool = False
-    """Whether outputs of the counterexample's event came on one input and never on the other, and
+    """True if outputs of the counterexample's event came on one input and never on the other, and
     no number above the claim was shown."""
     log10_e_value: float | None = None
     """The decimal logarithm of `e_value`."""
     seed: str = ""
     """In hexadecimal; repeats the audit."""
     margin: float | None = None
-    """The audit ends once noise so many times too small would have been caught; None for never."""
+    """The audit ends once noise this many times too small would have been caught; None for
+    never."""
     pairs_tried: int = 0
     """Pairs of inputs of the claim that were tried."""
     pairs_available: int = 0
     """Pairs of inputs that the claim gives."""
     pairs_proposed: int = 0
-    """Further ones that a search proposed."""
+    """Further pairs that a search proposed."""
     reproduce: str = ""
-    """The command that repeats the audit, or what to say to `audit`."""
+    """The command that repeats the audit, or the arguments for ``audit``."""
     pictures: Pictures | None = None
     """What there is to draw, where a report draws it."""
     expected: bool = False
-    """The test wanted a violation or an error, and passed: nothing to alarm anybody about."""
+    """True if the test expected a violation or an error, and passed: no reason for an alarm."""
     too_little: str = ""
     """Why a pass fails its test, as it is worth less than the claim or the run asks for; empty if
     it does not."""
     beyond: Record | None = None
-    """What breaks the claim on inputs beyond those that it gives, told beside its own status."""
+    """The violation outside the declared inputs, reported beside the status."""
     unchanged_since: str = ""
-    """When the audit passed that is told of, in ISO 8601, if that was an earlier run; empty
-    otherwise. What an audit costs, its samples and seconds, is then 0."""
+    """If an earlier run passed the audit: its time, in ISO 8601; empty otherwise. Then ``samples``
+    and ``seconds`` are 0."""
 
     @classmethod
     def of(

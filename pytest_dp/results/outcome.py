@@ -25,20 +25,20 @@ class Blame:
     Attributes
     ----------
     file : str
-        Relative to the root directory of the tests where it lies inside, with forward slashes.
+        Relative to the root directory of the tests if it lies inside, with forward slashes.
     line : int
         Its number.
     function : str
         The function that the line is in.
     kind : str
-        What is wrong: ``"too little noise"``, ``"no noise"``, ``"shared noise"``,
-        ``"seeded"``, ``"too far apart"`` (of probabilities), ``"parting"`` (of ways through the
-        code), ``"passing"`` (it is run wherever the outputs differ); or ``"called"``: the line that
+        The kind of bug: ``"too little noise"``, ``"no noise"``, ``"shared noise"``, ``"seeded"``,
+        ``"too far apart"`` (of probabilities), ``"parting"`` (of ways through the code),
+        ``"passing"`` (it runs every time that the outputs differ); or ``"called"``: the line that
         asks for the noise of the line before.
     message : str
-        What holds, for people.
+        The finding, for people.
     remedy : str
-        What may mend it, for people; empty for a line that only belongs to the one before.
+        A possible fix, for people; empty for a line that only belongs to the one before.
     """
 
     file: str
@@ -59,27 +59,27 @@ class Estimate:
     """A value of the claim's parameter on some pairs of inputs."""
 
     value: MaybeInfinite
-    """In nats, where the parameter is an eps; infinite where no value holds."""
+    """In nats, if the parameter is an eps; infinite if no value holds."""
     error: float
-    """By how much it may be off; infinite where no bound is known. Of a value by samples, half of a
-    95 % interval (approximate)."""
+    """Bound on the error; infinite if no bound is known. For a sampled value, half of a 95 %
+    interval (approximate)."""
     mode: Mode
     """``"exact"``: by all outcomes and their probabilities. ``"aligned"``: an upper bound, by a
     shift of the draws that replays agree with. ``"sampled"``: by samples."""
     pairs: int = field(default=0, kw_only=True)
-    """Pairs of inputs on which it holds, of those that the claim gives."""
+    """Pairs of the claim's inputs on which the value holds."""
     basis: str = field(default="", kw_only=True)
-    """What it rests on, such as ``"32 outcomes"``."""
+    """Its basis, such as ``"32 outcomes"``."""
     runs: int = field(default=0, kw_only=True)
-    """Real runs that bear it out, where a pass rests on it and nothing is in doubt; else 0."""
+    """Real runs that agree, if a pass rests on the value and all checks succeeded; else 0."""
     unseen: float = field(default=0.0, kw_only=True)
-    """What a mechanism does with plain numbers alone may go unseen in these, with a probability of
-    5 %, if it does so in at most this share of its runs."""
+    """Share of runs, at most, in which a mechanism may act differently on plain numbers and go
+    unseen, with a probability of 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """How well an attack told whether a record was in the data.
+    """How well an attack recognised whether a record was in the data.
 
     Attributes
     ----------
@@ -88,21 +88,21 @@ class Risk:
     value : str
         The record itself, shortened.
     auc : float
-        How often the attack as it was last scored an output with the record above one without it,
-        ties counting one half; 0.5 is a coin. Of outputs that it had not learned from.
+        How often the final attack scored an output with the record above one without it, ties
+        counting one half; 0.5 is a coin. It had not learned from these outputs.
     interval : (float, float)
-        Where that lies with 95 % confidence, however long was looked.
+        Confidence interval of ``auc``, 95 %, valid at any time.
     lower : float
-        What the best attack reaches at least, with the confidence of the audit over all records;
-        0.0 if nothing was shown.
+        Lower bound on the AUC of the best attack, with the confidence of the audit over all
+        records; 0.0 if nothing was shown.
     p_value : float
-        Of the claim for this record alone, valid at any time.
+        P-value of the claim for this record alone, valid at any time.
     pairs : int
         Pairs of outputs, one with the record and one without, that were bet on.
     last : int
-        Those of them that the attack scored as it was last; `auc` and `interval` are of these.
+        The pairs that the final attack scored; ``auc`` and ``interval`` use them.
     told_by : str
-        What the attack mostly goes by.
+        The feature with the largest weight in the attack.
     """
 
     record: str

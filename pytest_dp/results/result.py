@@ -47,13 +47,13 @@ class Counterexample:
     counts : tuple of int
         How many held-out outputs of ``M(d1)`` and of ``M(d2)`` fell in the event.
     runs : tuple of int
-        How many outputs of each were drawn; both 0 where no effort was left for held-out ones.
+        How many outputs of each were drawn; both 0 if no effort was left for held-out outputs.
     intervals : tuple of (float, float)
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
         first and the upper one of the second, hold together with confidence ``1 - alpha``.
     p_value : float
-        StatDP's p-value of the claim on these counts, for both directions; of outputs in pairs, and
-        of claims of more than ε, that of `pytest_dp.statistics.event_test`.
+        StatDP's p-value of the claim on these counts, for both directions. Outputs in pairs, and
+        claims of more than ε, have the p-value of ``pytest_dp.statistics.event_test``.
     lower : float
         What the event shows by itself, in the claim's parameter.
     eps_clopper_pearson : float
@@ -63,25 +63,25 @@ class Counterexample:
         What the event shows of δ at the claimed ε, with confidence ``1 - alpha``; None for claims
         without an ε.
     divergence : Distance or None
-        How far apart the outputs are as a whole, for claims that bound a divergence: `lower` in the
-        claim's parameter, and the order and value that were `shown` and are `allowed`.
+        Divergence of the outputs as a whole, for claims that bound one: ``lower`` in the claim's
+        parameter, and the order and value that were ``shown`` and are ``allowed``.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     idle : tuple
-        Fields of the record in which `d1` and `d2` differ that were seen to change nothing: other
-        values gave the same outputs in a few runs with the same random numbers.
+        Fields of the record in which ``d1`` and ``d2`` differ that changed nothing: other values
+        gave the same outputs in a few runs with the same random numbers.
     params : dict
         Values of the parameters that were drawn with the inputs, where `params` has strategies.
     diagnosis : tuple of str
-        What the counterexample is consistent with; never a certainty.
+        Causes that would explain the counterexample; never a certainty.
     attack : callable or None
         The event, if it is a learned attack: ``attack(output)`` is the probability with which it
         includes an output. None if the event is readable.
     examples : tuple of (outputs, outputs)
         Where `event` is a learned attack: some outputs inside it, and some outside.
     both : int or None
-        Of outputs that were drawn in pairs, with the same random numbers on both inputs: how many
-        pairs had both in the event. None where they were independent.
+        For outputs drawn in pairs, with the same random numbers on both inputs: how many pairs had
+        both in the event. None if they were independent.
     bet_counts, bet_runs : tuple of int, or None
         As `counts` and `runs`, among the outputs that were bet on, from auditors that bet. For
         information only: the event was chosen when some of them were known already.
@@ -138,25 +138,24 @@ class Result(Outcome):
     e_value : float or None
         Evidence against the claim as an e-value, from auditors that bet; 1 / `alpha` refutes it.
     bet_samples : int or None
-        The samples behind it: those that were bet on, and the first looks that bets began with.
+        The samples behind it: first looks, and the samples that were bet on.
     samples : int
-        Runs of the mechanism in all; without those in which draws are replaced, to enumerate them
-        or to find what leaks.
+        Runs of the mechanism in all; without runs with replaced draws, for enumeration or to find
+        leaking lines.
     seconds : float
         Wall-clock time.
     resolution : float
         The smallest true `parameter` that this run would have caught with 95 % power on the pairs
         and events that it tried (approximate); infinite if it could have caught nothing. At least
-        `may_lose`. Of a pass that is exact or aligned, the loss itself, or its
-        upper bound.
+        ``may_lose``. For an exact pass the loss itself, for an aligned pass its upper bound.
     may_lose : float or None
         The largest `parameter` that the mechanism may have now on the pairs that were tried, with
-        room for chance (approximate); infinite where a claim with a delta may be broken beside any
-        eps. None where the claim is violated, and from auditors that do not tell.
+        room for chance (approximate); infinite if a claim with a delta may be broken beside any
+        eps. None if the claim is violated, and from auditors that do not compute it.
     far_below : float or None
-        The largest `parameter` that any attack which was tried leaves room for, where that is less
-        than a third of the claim and no loss was computed: then what would be caught is not
-        extrapolated from it, and the pass is weak. None where attacks come closer.
+        The largest ``parameter`` that any attack may show, if that is less than a third of the
+        claim and no loss was computed. No detection limit is extrapolated from it, and the pass is
+        weak. None if attacks come closer.
     rarest : float or None
         The smallest probability of an output that comes on one of two inputs only, and would have
         been seen with 95 % power; from auditors that bet.
@@ -179,52 +178,51 @@ class Result(Outcome):
     margin : float or None
         Times the claim; see `dp_claim`. 1.0 is never reached.
     pairs : tuple of (int, int)
-        Pairs of neighbouring inputs tried, and available, of those that the claim gives.
+        Pairs of neighbouring inputs of the claim: tried, and available.
     proposed : int
-        Further ones that a search proposed, and that were tried.
+        Further pairs that a search proposed, and that were tried.
     replayable : bool
         False if the mechanism draws on randomness that cannot be seeded.
     notes : tuple of str
         Anything about the run that its reader should know.
     earlier_runs : int
-        Runs of the same audit whose evidence counts as well: `e_value` and `bet_samples` are those
-        of all.
+        Runs of the same audit with evidence that counts as well: ``e_value`` and ``bet_samples``
+        cover all of them.
     evidence : Evidence or None
-        What this run leaves to later ones of the same audit, from auditors that bet.
+        Evidence of this run for later runs of the same audit, from auditors that bet.
     hindrances : tuple of str
-        Those of the notes that say what kept it from telling more, and what to do about it.
+        The notes that name an obstacle of the audit, and the remedy.
     pictures : Pictures
         What there is to draw of it, as in a report in HTML; plain values.
     blame : tuple of Blame
-        Lines of code at which privacy leaks on the counterexample's inputs, the most telling
-        first; each was checked by runs in which the noise was changed. Empty where nothing is
-        known to hold.
+        Lines of code at which privacy leaks on the counterexample's inputs, the most important
+        first; each was checked by runs in which the noise was changed. Empty if no line is certain.
     estimate : Estimate or None
-        The parameter itself on the pairs of inputs that were tried, where it is known otherwise
-        than by bounds from samples.
+        The parameter itself on the pairs of inputs that were tried, if it is known by more than
+        bounds from samples.
     blind : bool
-        Whether nothing that was tried tells the two inputs of any pair apart: then the verdict is
-        ``"inconclusive"``, as nothing is known of leaks that show elsewhere.
+        True if no event that was tried distinguishes the two inputs of any pair. The verdict is
+        then ``"inconclusive"``, as leaks may show elsewhere.
     beyond : Result or None
-        What breaks the claim on inputs beyond what it gives, where its setting is to tell that
-        beside the verdict: a result by itself, with the `counterexample` and what is to `blame`.
+        Violation outside the declared inputs, if the setting reports it beside the verdict: a
+        result by itself, with ``counterexample`` and ``blame``.
     outside : str
-        What of the counterexample's inputs is beyond what the claim gives, such as
-        ``"age = 0 (they have 18 to 90)"``; empty where they are inside the claim.
+        The values of the counterexample outside the declared inputs, such as ``"age = 0 (they have
+        18 to 90)"``; empty if it is inside.
     to_add : tuple
         Inputs which, as further examples, take them inside.
     pair_file : str
         The file that pytest wrote of the counterexample, which runs as a test; relative to its root
         directory, and empty if there is none.
     risks : tuple of Risk
-        Of a claim about membership: what the games tell of each record.
+        For a claim about membership: the games of each record.
     screened : int
         Pairs of inputs inside the claim on which the mechanism was run with draws at fixed values,
         to see how far its answer moves.
     largest_movement : float or None
         The largest movement of the answer among these pairs, in units of the loss that the noise
-        leaves: an estimate, which decides nothing. Infinite where something moves that no noise
-        covers; None where no pair was screened.
+        leaves: an estimate, which decides nothing. Infinite if something moves that no noise
+        covers; None if no pair was screened.
     largest_pair : str
         The pair on which the answer moves most, in words.
     unreached : tuple of str
@@ -304,13 +302,14 @@ class Result(Outcome):
         """Grade of ``"no violation"``; empty for other verdicts, unless the audit was `blind`.
 
         ``"exact"`` if the loss on all pairs of the claim is known by all outcomes and their
-        probabilities; real runs bear it out, so many as `estimate` says. ``"aligned"`` if an upper
-        bound on all these losses, within the claim, is known by alignments of draws that replays
-        agree with. Else ``"strong"`` if noise that is 1.25 times too small would have been caught,
-        and leaks ten times as likely as delta, if any effort that is allowed could; ``"fair"`` if
-        noise of half the size would, else ``"weak"``, as it is where noise may be 1.25 times too
-        small now, and where the strongest attack is `far_below` the claim; ``"blind"`` of an
-        inconclusive one. At most ``"fair"`` where code of the mechanism never ran (`unreached`).
+        probabilities, and real runs agree (``estimate`` has their number). ``"aligned"`` if an
+        upper bound on all these losses, within the claim, is known by alignments of draws that
+        replays agree with. Otherwise ``"strong"`` if noise that is 1.25 times too small would have
+        been caught, and leaks ten times as likely as delta (as far as the allowed effort can);
+        ``"fair"`` if noise of half the size would have been caught, else ``"weak"``. It is also
+        ``"weak"`` if noise 1.25 times too small is not ruled out, or the strongest attack is
+        ``far_below`` the claim. An inconclusive audit may be ``"blind"``. At most ``"fair"`` if
+        code of the mechanism never ran (``unreached``).
         """
         if self.verdict != "no violation":
             return "blind" if self.blind else ""
