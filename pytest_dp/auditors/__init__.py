@@ -24,7 +24,7 @@ from pytest_dp.claiming.settings import Settings, seed_of, settings_for
 from pytest_dp.declaration import dp_claim
 from pytest_dp.protocols import Method
 from pytest_dp.registry import load
-from pytest_dp.running.deadline import OutOfTime, ended_if_native, interrupt_if_hung
+from pytest_dp.running.deadline import OutOfTime, end_if_hung
 from pytest_dp.running.sampler import Progress
 
 
@@ -109,16 +109,18 @@ def run(
     past: Past = NOTHING,
 ) -> AuditResult:
     """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
-    with ended_if_native(name, settings.max_seconds):
+
+    def audited() -> AuditResult:
         session = prepare_session(claim, mechanism, settings, name, root, progress, past)
         with closing(session.sampler):
             try:
-                with interrupt_if_hung(session.budget.deadline):
-                    finding = confirm_finding(session, refute_claim(session))
-                    return describe_finding(session, finding, root)
+                finding = confirm_finding(session, refute_claim(session))
+                return describe_finding(session, finding, root)
             except OutOfTime as out:
                 session.budget.refuse_hung(out)
                 raise
+
+    return end_if_hung(name, settings.max_seconds, audited)
 
 
 def refute_claim(session: Session) -> AuditFinding:

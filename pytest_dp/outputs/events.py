@@ -13,7 +13,7 @@ from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, category_text
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.outputs.wording import about, negate, of_test, plain, shown_as, where
+from pytest_dp.outputs.wording import negate, plain, shown_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,6 @@ class Between:
             return f"{text} < {show(self.high)}"
         return f"{show(self.low)} <= {text} < {show(self.high)}"
 
-    @property
-    def said(self) -> str:
-        text, show = shown_as(self.feature)
-        if self.low is None:
-            return about(text, f"below {show(self.high or 0.0)}")
-        upto = "" if self.high is None else f" and below {show(self.high)}"
-        return about(text, f"of at least {show(self.low)}{upto}")
-
 
 @dataclass(frozen=True, slots=True)
 class Equals:
@@ -80,15 +72,6 @@ class Equals:
         text, show = shown_as(self.feature, plain)
         return f"{text} == {show(self.value)}"
 
-    @property
-    def said(self) -> str:
-        if np.isnan(self.value):
-            return about(self.feature.text, "NaN", "that are NaN")
-        if self.feature.of_kind.test:
-            return of_test(self.feature.text, bool(self.value))
-        text, show = shown_as(self.feature, plain)
-        return about(text, f"equal to {show(self.value)}")
-
 
 @dataclass(frozen=True, slots=True)
 class IsNumber:
@@ -102,10 +85,6 @@ class IsNumber:
 
     def __str__(self) -> str:
         return f"{self.feature.text} is a number"
-
-    @property
-    def said(self) -> str:
-        return about(self.feature.text, "a number", "that are numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +112,6 @@ class Is:
             f"{self.feature.text} {'!=' if self.negated else '=='} {category_text(self.category)}"
         )
 
-    @property
-    def said(self) -> str:
-        return where(str(self))
-
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
@@ -163,10 +138,6 @@ class OneOf:
             return "isnan(output)"
         return f"output {'is' if text == 'None' else '=='} {text}"
 
-    @property
-    def said(self) -> str:
-        return where(str(self))
-
 
 Condition = Between | Equals | Is | IsNumber | OneOf
 
@@ -190,10 +161,5 @@ class Event:
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.conditions))
-
-    @property
-    def said(self) -> str:
-        """The event as the subject of a sentence: ``outputs below 0.1``."""
-        return f"outputs {' and '.join(condition.said for condition in self.conditions)}"
 
     __repr__ = __str__

@@ -1,4 +1,4 @@
-"""Conditions in Python as a person would write them, and in words, as they follow on "outputs"."""
+"""Conditions in Python as a person would write them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pytest_dp.outputs.feature import Feature
 
 Show = Callable[[float], str]
-TEMPLATES: list[str] = []
-"""How readers write what they make of a text; each enters its own."""
 
 
 def shown_as(feature: Feature, show: Show = repr) -> tuple[str, Show]:
@@ -46,52 +44,6 @@ def negate(test: str) -> str:
 
 _HAS = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+) in (.*)""", re.DOTALL)
 _TYPE = re.compile(r"(.*) is (\w+)$", re.DOTALL)
-
-
-def plainly(text: str) -> str:
-    """A feature without the words that turn a text into what it is."""
-    for template in TEMPLATES:
-        text = text.replace(template.format("output"), "output")
-    return _FLOAT.sub(r"\1", text)
-
-
-_FLOAT = re.compile(r"^float\((output[^()]*)\)$")
-
-
-def about(text: str, what: str, of_all: str = "") -> str:
-    """Say what holds of a feature, as it follows on the word "outputs"."""
-    text = plainly(text)
-    return (of_all or what) if text == "output" else f"with {text} {what}"
-
-
-def of_test(test: str, holds: bool) -> str:
-    """Say that a test holds, or does not, as it follows on the word "outputs"."""
-    text = plainly(test)
-    if (found := _HAS.match(text)) and found[2] == "output":
-        return f"{'with' if holds else 'without'} {found[1]} in them"
-    if found := re.match(r"type\((.*)\) is (\w+)$", text):
-        return about(found[1], f"{'' if holds else 'not '}of type {found[2]}")
-    if found := re.match(r"list\(output\) == \[(.*)\]$", text):
-        return f"with keys in {'the order' if holds else 'another order than'} {found[1]}"
-    return where(text if holds else negate(text))
-
-
-_SAID = (
-    ("output == ", "equal to "),
-    ("output is not ", "other than "),
-    ("output is ", "that are "),
-    ("raises ", "of runs that raise "),
-    ("does not raise ", "of runs that do not raise "),
-    ("not raises ", "of runs that do not raise "),
-)
-
-
-def where(condition: str) -> str:
-    """A condition in Python as it follows on the word "outputs"."""
-    for start, said in _SAID:
-        if condition.startswith(start):
-            return said + condition.removeprefix(start)
-    return f"where {condition}"
 
 
 def plain(number: float) -> str:

@@ -249,6 +249,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         sys.modules["pytest_dp.claiming.profiles"].forget(claim_session_of(config).profiles)
     if "pytest_dp.records.identity" in sys.modules:
         sys.modules["pytest_dp.records.identity"].forget()
-    for name in ("workers", "supervisor", "interpreters"):
+    for name in ("workers", "interpreters"):
         if f"pytest_dp.running.{name}" in sys.modules:
             sys.modules[f"pytest_dp.running.{name}"].stop()

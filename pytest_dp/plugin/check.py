@@ -75,7 +75,7 @@ def run_audit(
     from pytest_dp.auditors import run
     from pytest_dp.plugin.earlier import Earlier
     from pytest_dp.plugin.pair_files import with_file
-    from pytest_dp.running import supervisor
+    from pytest_dp.running import deadline
 
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:
@@ -86,7 +86,7 @@ def run_audit(
     shown = Progress(item.config, item.name, settings.max_seconds, goal)
     with shown as progress:
         root = item.config.rootpath
-        with supervisor.writing_to(claim_session_of(item.config).stderr):
+        with deadline.writing_to(claim_session_of(item.config).stderr):
             result = run(
                 claim, mechanism, settings, item.nodeid, root, progress.wanted, earlier.past
             )

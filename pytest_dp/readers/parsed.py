@@ -23,7 +23,6 @@ from pytest_dp.outputs.features import Sample, basic_features
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.outputs.wording import TEMPLATES
 from pytest_dp.readers.text_features import readings
 
 MIN_SHARE_READ = 0.9
@@ -80,7 +79,6 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "csv": (_rows, "list(csv.reader({}.splitlines()))"),
 }
 """How texts are parsed, None or an error for other texts, and how Python does."""
-TEMPLATES.extend(template for _, template in PARSERS.values())
 TEXTS = ("str", "bytes")
 """Types of categories that are parsed."""
 _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")

@@ -121,8 +121,7 @@ def counterexample(
     if by_bets:
         said = _bets_in_words(result, example)
     elif any(example.runs):
-        outputs, often = _often(result, example, example.counts, example.runs)
-        said = f"{outputs[0].upper()}{outputs[1:]} come {often}."
+        said = f"Outputs in S come {_often(result, example.counts, example.runs)}."
     else:
         said = ""
     lines += wrap(said, width, break_on_hyphens=False)
@@ -139,22 +138,18 @@ def _by_bets(result: Result, example: Counterexample) -> bool:
     return result.e_value is not None and example.lower <= result.claimed
 
 
-def _often(
-    result: Result, example: Counterexample, counts: tuple[int, int], runs: tuple[int, int]
-) -> tuple[str, str]:
-    """A sentence in two parts: which outputs; how often they come on D and D', and may come."""
+def _often(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -> str:
+    """Say how often outputs in S come on D and D', and may come."""
     claim, (c1, c2), (n1, n2) = result.claim.promise.guarantee, counts, runs
-    said = getattr(example.event, "said", "")
-    outputs = said if 0 < len(said) <= 2 * LINE_WIDTH else "outputs in S"
     here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
     there = there if c2 else f"none of {numbers.count(n2)}"
     rest = f"in {here} runs on D, and in {there} on D'"
     if claim.largest_ratio is None:
         most = numbers.probability(claim.largest_probability(c2 / n2), "up")
-        return outputs, f"{rest}; {claim_text(claim)} allows a share of {most} on D"
+        return f"{rest}; {claim_text(claim)} allows a share of {most} on D"
     if c2:
         rest = f"{numbers.ratio(c1 * n2 / (n1 * c2))} times as often on D as on D'"
-    return outputs, f"{rest}; {numbers.ratio_of(claim.largest_ratio)} is allowed"
+    return f"{rest}; {numbers.ratio_of(claim.largest_ratio)} is allowed"
 
 
 def _bets_in_words(result: Result, example: Counterexample) -> str:
@@ -169,8 +164,8 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
     if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(max(c2, 1) / n2):
         return proof  # S alone does not explain it, or would not with one run more
-    outputs, often = _often(result, example, (c1, c2), (n1, n2))
-    return f"In {numbers.count(n1 + n2)} runs, {outputs} came {often}. {proof}"
+    often = _often(result, (c1, c2), (n1, n2))
+    return f"In {numbers.count(n1 + n2)} runs, outputs in S came {often}. {proof}"
 
 
 def _stronger(result: Result, example: Counterexample) -> str:

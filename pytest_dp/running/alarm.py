@@ -1,8 +1,8 @@
-"""An alarm that interrupts a mechanism's run, a computation, or what hangs somewhere else.
+"""An alarm that interrupts a mechanism's run, a computation, or a whole audit.
 
 Nothing is raised in what finalizes an object, as Python prints and drops it there, nor below a
-native callback (see `native`): the exception waits until Python has returned from
-it. Whatever becomes of an exception once it is raised, the run that it has interrupted is given up.
+native callback (see `native`): the exception waits until Python has returned from it. Whatever
+becomes of an exception once it is raised, the run that it has interrupted is given up.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, TypeVar
 
 from pytest_dp.basics import clocks
 from pytest_dp.running.calling import Call
 from pytest_dp.running.native import above_native_code
-from pytest_dp.running.supervisor import current
 
 HUNG_SECONDS = 5.0
 """Seconds for a run that stands still, or a worker beyond its deadline. More: hangs are found
 later; fewer: slow runs count as hangs."""
+AGAIN_SECONDS = 1.0
+"""Seconds until an alarm rings again. More: code that swallows what is raised goes on for longer;
+fewer: what ends in time is rung at more often."""
 
 RETRY_SECONDS = 0.01
 """Seconds until an alarm rings again that could not raise; more wait longer, less load the run."""
@@ -44,8 +46,6 @@ _FINALIZING = {
     function.__code__.co_filename for function in (weakref.finalize.__call__, weakref.WeakSet.add)
 }
 """Where the standard library's callbacks of weak references are written."""
-_WAITING = set[CodeType]()
-"""The code of functions that wait for other processes."""
 
 
 class TimeUp(BaseException):
@@ -53,66 +53,38 @@ class TimeUp(BaseException):
 
     def __init__(self, frame: FrameType | None) -> None:
         super().__init__()
-        self.inside = self.computing = self.waited = self.delicate = False
+        self.waited = self.delicate = importing = False
         self.in_draw = 0
         self.frames = frames = list[FrameType]()
         self.caller: FrameType | None = None
-        """The frame of ours that has begun the run or the computation."""
-        self.foreign: FrameType | None = None
-        importing = in_house = False
+        """The frame of ours that has begun the run, the computation or the audit."""
         while frame is not None:
-            if not in_house and _of_ours(frame):
-                in_house = True
-                if frame.f_code in _WAITING:
-                    self.foreign = None
-            if not in_house:
-                self.foreign = frame
-            if frame.f_code in _DRAWS:
-                self.inside, self.caller = True, frame
-                if frame.f_code is Call._collect.__code__:  # noqa: SLF001  others read the last
-                    self.in_draw = len(frame.f_locals.get("outputs") or ())
-                break
-            if frame.f_code is compute_interruptibly.__code__:
-                self.inside = self.computing = True
+            if frame.f_code in _CALLERS:
                 self.caller = frame
                 break
             self.delicate |= _finalizes(frame)
             importing |= frame.f_code.co_filename == "<frozen importlib._bootstrap>"
             frames.append(frame)
             frame = frame.f_back
-        if not in_house:  # nothing that we have called
-            self.foreign = None
+        code = None if frame is None else frame.f_code
+        if frame is not None and code is Call._collect.__code__:  # noqa: SLF001  others read the last
+            self.in_draw = len(frame.f_locals.get("outputs") or ())
+        self.computing = code is compute_interruptibly.__code__
+        self.auditing = code is audit_interruptibly.__code__
         # Half an import is worth less than none, but a mechanism may hang in one.
         self.delicate |= importing and self.computing
 
     def safe_frames(self) -> Sequence[FrameType]:
         """Return the frames in which it may be raised: those that are above native callbacks."""
-        frames = self.frames
-        if self.caller is None and self.foreign is not None:  # who has called us is not concerned
-            frames = frames[: frames.index(self.foreign) + 1]
-        safe = above_native_code(frames)
+        safe = above_native_code(self.frames)
         return safe if self.caller is None else [*safe, self.caller]
 
     @property
     def stack(self) -> str:
-        """Where somebody else's code was, with those who had called it inside of a run."""
-        theirs = [frame for frame in self.frames if not _of_ours(frame)]
-        if not self.inside and self.foreign is not None:
-            theirs = theirs[: theirs.index(self.foreign) + 1]
+        """Where somebody else's code was."""
+        theirs = [frame for frame in self.frames if not frame.f_code.co_filename.startswith(_HOUSE)]
         lines = (traceback.format_stack(frame, 1) for frame in reversed(theirs))
         return "".join(itertools.chain.from_iterable(lines)).rstrip()
-
-
-Waits = TypeVar("Waits", bound=Callable[..., Any])
-
-
-def waits_for_others(function: Waits) -> Waits:
-    """Mark a function of ours that waits for other processes, and has a limit of its own.
-
-    What it calls in order to wait does not hang.
-    """
-    _WAITING.add(function.__code__)
-    return function
 
 
 def _finalizes(frame: FrameType) -> bool:
@@ -120,20 +92,25 @@ def _finalizes(frame: FrameType) -> bool:
     return frame.f_code.co_name == "__del__" or frame.f_code.co_filename in _FINALIZING
 
 
-def _of_ours(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(_HOUSE)
-
-
 def compute_interruptibly(compute: Callable[[], T]) -> T:
     """Compute, where an alarm may interrupt."""
     return compute()
 
 
-_DRAWS = {
+def audit_interruptibly(audit: Callable[[], T]) -> T:
+    """Do all that an audit does, where an alarm may interrupt: it hangs."""
+    return audit()
+
+
+_CALLERS = {
     function.__code__
-    for function in (Call.draw, Call._collect, Call._draw_vectorized)  # noqa: SLF001
+    for function in (
+        *(Call.draw, Call._collect, Call._draw_vectorized),  # noqa: SLF001
+        compute_interruptibly,
+        audit_interruptibly,
+    )
 }
-"""What runs mechanisms, and reads what they return."""
+"""What runs mechanisms, and reads what they return; what computes; what audits."""
 
 
 class _Theirs:
@@ -158,21 +135,15 @@ class _Theirs:
 
 
 class Alarm:
-    """An alarm that raises `TimeUp` in what it interrupts, beginning when no time is `left`.
+    """An alarm that raises `TimeUp` in a run, a computation or an audit, when no time is `left`.
 
-    That is what hangs beyond the deadline, and any run or computation if it is for those
-    (`in_runs`). It rings again, should the mechanism swallow everything that is raised in it.
-    `raised` is what it has raised so far.
+    It rings again, should the mechanism swallow everything that is raised in it. `raised` is what
+    it has raised so far.
     """
 
-    def __init__(self, left: Callable[[], float], allowed: float, *, in_runs: bool) -> None:
+    def __init__(self, left: Callable[[], float], *, of_audit: bool = False) -> None:
         self.raised = list[TimeUp]()
-        self._left, self._in_runs, self._watch = left, in_runs, _Watch(allowed)
-        # What hangs is looked for earlier, to see since when a call goes on.
-        self._early, self._again = 0.0, 1.0
-        if not in_runs:
-            self._early = 1.5 * self._watch.long
-            self._again = max(0.2 * self._watch.long, 2 * RETRY_SECONDS)
+        self._left, self._of_audit = left, of_audit
         self._at, self._is_traced = 0.0, False
         earlier = getattr(signal.getsignal(signal.SIGALRM), "__self__", None)
         self._outer = earlier if isinstance(earlier, Alarm) else None
@@ -183,7 +154,7 @@ class Alarm:
         """Ring in the block; an alarm from before rings on after it."""
         tracer = sys.gettrace()
         earlier = signal.signal(signal.SIGALRM, self._ring)
-        self._next(self._left() - self._early)
+        self._next(self._left())
         try:
             yield self.raised
         finally:
@@ -209,39 +180,30 @@ class Alarm:
         signal.setitimer(signal.ITIMER_REAL, left if left < math.inf else 0)
 
     def _ring(self, signum: int, frame: FrameType | None) -> None:
-        self._next(self._again)
+        self._next(AGAIN_SECONDS)
         self._theirs.ring(signum, frame)
-        early = self._left() - self._early
-        if early > 0:
-            self._next(early)
+        if (left := self._left()) > 0:
+            self._next(left)
             return
         up = TimeUp(frame)
-        supervisor = current()
-        in_one = self._in_runs and up.inside
-        is_over = in_one or self._watch.hangs(up, self._left())
-        if is_over and up.delicate:
+        if up.caller is None or (up.auditing and not self._of_audit):
+            if self._outer is not None:  # the deadline is seen between runs, but not what hangs
+                self._outer._ring(signum, frame)  # noqa: SLF001
+                self._next(AGAIN_SECONDS)
+            return
+        if up.delicate:
             self._next(RETRY_SECONDS)
             return
-        safe = up.safe_frames() if is_over else ()
-        if is_over and frame not in safe:
-            self._wait_for_native_code(up, safe)
+        safe = up.safe_frames()
+        if frame not in safe:  # native code is to return first
+            up.waited = True
+            self._raise_on_next_line(up, safe)
+            self._next(RETRY_SECONDS)
             return
-        if supervisor is not None:
-            supervisor.is_alive()
-        if not is_over:  # between runs the deadline is seen anyway
-            return
-        if self.raised and in_one:
+        if self.raised:
             self._raise_on_next_line(up, safe)
         self.raised.append(up)
         raise up
-
-    def _wait_for_native_code(self, up: TimeUp, safe: Sequence[FrameType]) -> None:
-        up.waited = True
-        supervisor = current()
-        if supervisor is not None:
-            supervisor.is_below_native(up.stack)
-        self._raise_on_next_line(up, safe)
-        self._next(RETRY_SECONDS)
 
     def _raise_on_next_line(self, up: TimeUp, frames: Sequence[FrameType]) -> None:
         """Raise as soon as one of these frames goes on with another line.
@@ -259,22 +221,6 @@ class Alarm:
         for frame in frames:
             frame.f_trace = trace
         sys.settrace(lambda *_: None)  # in frames that are there already, nowhere else
-
-
-class _Watch:
-    """A watch on one call of somebody else's code: notices that it runs far beyond the deadline."""
-
-    def __init__(self, allowed: float) -> None:
-        self.long = min(HUNG_SECONDS, 0.3 * allowed)
-        self.since = 0.0
-        self.called: FrameType | None = None
-
-    def hangs(self, up: TimeUp, left: float) -> bool:
-        """Return whether a call goes on for long, where so many seconds are left."""
-        now = clocks.seconds()
-        if up.foreign is None or up.foreign is not self.called:
-            self.since, self.called = now, up.foreign
-        return now - self.since > self.long and left < 0
 
 
 def is_free() -> bool:

@@ -6,7 +6,7 @@ import copy
 import inspect
 import traceback
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
@@ -18,7 +18,7 @@ from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.errors import CannotRun, ClaimError, MechanismError
 from pytest_dp.claiming.claim import Arguments
 from pytest_dp.data.relations import WithParams
-from pytest_dp.outputs.iterators import holds_iterator, is_iterator, read_out
+from pytest_dp.outputs.iterators import read_out
 from pytest_dp.outputs.outcome import Raised, all_equal
 from pytest_dp.running import reuse
 from pytest_dp.running.copies import CannotCopy, Pristine
@@ -127,14 +127,7 @@ class Call:
         if self.input is not None:
             fresh = self.input
             run_once = lambda: self._called(fresh(), keywords)()  # noqa: E731
-        outputs = self._collect(run_once, min(count, 1), before)
-        if any(map(holds_iterator, outputs)):
-            outputs = [read_out(outputs[0])]
-            outputs = self._collect(lambda: read_out(run_once()), count, before, outputs)
-        else:
-            outputs = self._collect(run_once, count, before, outputs)
-            if any(map(is_iterator, set(map(type, outputs)))):  # what later runs gave is used up
-                outputs = self._collect(lambda: read_out(run_once()), count, before)
+        outputs = self._collect(run_once, count, before)
         if reuse.is_reused(outputs):
             outputs = self._collect(lambda: copy.deepcopy(run_once()), count, before)
         return outputs
@@ -165,17 +158,16 @@ class Call:
         run_once: Callable[[], Any],
         count: int,
         before: Callable[[int], None] | None,
-        so_far: Sequence[Any] = (),
     ) -> list[Any]:
-        outputs = [*so_far]
-        self.made.runs += count - len(outputs)
+        outputs: list[Any] = []
+        self.made.runs += count
         append = outputs.append
         while len(outputs) < count:
             try:
                 for run in range(len(outputs), count):
                     if before is not None:
                         before(run)
-                    append(run_once())
+                    append(read_out(run_once()))
             except BaseException as error:
                 if _ends_all(error):
                     raise

@@ -6,8 +6,10 @@ Where alarms can be set (see `alarm`); elsewhere a deadline is only seen between
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import faulthandler
 import math
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -15,17 +17,29 @@ from typing import ParamSpec, TypeVar
 
 from pytest_dp.basics import clocks
 from pytest_dp.basics.errors import MechanismError
-from pytest_dp.running.alarm import HUNG_SECONDS, Alarm, TimeUp, compute_interruptibly, is_free
-from pytest_dp.running.supervisor import supervise
+from pytest_dp.running.alarm import (
+    HUNG_SECONDS,
+    Alarm,
+    TimeUp,
+    audit_interruptibly,
+    compute_interruptibly,
+    is_free,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 DEFAULT_SECONDS = 60.0
 """Seconds of functions whose user gives none: the default of audits."""
-STEPS_OF_FULL_TIME = 2.0
-"""How many times `max_seconds` what an estimate does may take: what is known without samples, and
-an audit. With fewer, slow mechanisms look as if they hung."""
+TIMES_IN_ALL = 2.0
+"""How many times `max_seconds` all that an audit or an estimate does may take: pairs, what is known
+without samples, runs, and what is shown. With fewer, slow mechanisms look as if they hung."""
+SECONDS_IN_ALL = 60.0
+"""Seconds beside: to start other processes, and to explain a violation. With fewer, short audits of
+slow mechanisms look as if they hung; more keep a build waiting."""
+PATIENCE_SECONDS = 10.0
+"""Seconds beyond, in which native code may return before its process is ended. Fewer end processes
+in the middle of a long native call that returns; more keep a build waiting."""
 
 
 class OutOfTime(Exception):  # noqa: N818  a way out, not an error
@@ -84,12 +98,13 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
     if not is_free():
         yield
         return
-    with Alarm(deadline.to_the_last, deadline.allowed, in_runs=True).set() as raised:
+    with Alarm(deadline.to_the_last).set() as raised:
         entered, on_interrupt = deadline.spent(), _signal.getsignal(signal.SIGINT)
         try:
             yield
         except TimeUp:
-            pass
+            if not raised:  # by an alarm of the whole audit
+                raise
         except Exception:  # native code has made another exception of it
             if not raised:
                 raise
@@ -104,61 +119,69 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
             raise OutOfTime(up.stack if is_hung else "") from None
 
 
-@contextmanager
-def interrupt_if_hung(deadline: Deadline) -> Iterator[None]:
-    """Raise `OutOfTime` where code of somebody else hangs, wherever we have called it.
-
-    Such as a `__repr__` of what a mechanism returned, or a module that is imported. One call is
-    interrupted that began before the deadline, and so long ago that it hangs; what takes its time
-    is bounded where it is done. Works where `interruptible` does, which can be used in it.
-    """
-    if not is_free():
-        yield
-        return
-    with Alarm(deadline.to_the_last, deadline.allowed, in_runs=False).set():
-        try:
-            yield
-        except TimeUp as up:
-            Alarm.stop()
-            raise OutOfTime(up.stack) from None
+stderr: int | None = None
+"""Where to write what a person has to know, if not where this process writes errors now."""
 
 
 @contextmanager
-def ended_if_native(name: str, max_seconds: float) -> Iterator[None]:
-    """End this process where native code does not return, long after the deadline.
+def writing_to(file: int | None) -> Iterator[None]:
+    """Let what is written where native code never returns go to this open file.
 
-    Works where `interrupt_if_hung` does, which has to be used in it: its alarms tell that Python
-    still runs.
+    Its number is forgotten afterwards: once the file is closed, the number may be that of another.
     """
-    if not is_free():
+    global stderr
+    before, stderr = stderr, file
+    try:
         yield
-        return
-    with supervise(name, max_seconds):
-        yield
+    finally:
+        stderr = before
+
+
+_watched: list[str] = []
+"""What is watched in this process, so that what it calls is not watched again."""
+
+
+def end_if_hung(name: str, max_seconds: float, audit: Callable[[], T]) -> T:
+    """Return what an audit returns, or an estimate; end it where something hangs in it.
+
+    Python code is interrupted, wherever it was called; MechanismError says where it was. Native
+    code that never returns to Python cannot be: its process is ended, once the stack is written.
+    Works where `interruptible` does, which can be used in it.
+    """
+    if not is_free() or _watched or not 0 < max_seconds < math.inf:
+        return audit()
+    deadline = Deadline(TIMES_IN_ALL * max_seconds + SECONDS_IN_ALL)
+    seconds = clocks.WALL_FACTOR * deadline.remaining() + PATIENCE_SECONDS
+    _watched.append(name)
+    faulthandler.dump_traceback_later(seconds, exit=True, file=stderr or sys.__stderr__ or 2)
+    try:
+        with Alarm(deadline.to_the_last, of_audit=True).set():
+            return audit_interruptibly(audit)
+    except TimeUp as up:
+        Alarm.stop()
+        raise MechanismError(
+            f"{name} hangs: it did not end within {TIMES_IN_ALL:g} times max_seconds="
+            f"{max_seconds:g} and {SECONDS_IN_ALL:g} s. It was here:\n{up.stack}"
+        ) from None
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        _watched.clear()
 
 
 def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function of a mechanism that ends where native code of it does not return.
+    """Return a function of a mechanism that is ended if it hangs; see `end_if_hung`.
 
-    The limit is the keyword `max_seconds`. Where Python code hangs, MechanismError is raised.
+    The limit is the keyword `max_seconds`.
     """
 
     @wraps(function)
     def watched(*args: P.args, **keywords: P.kwargs) -> T:
         seconds = keywords.get("max_seconds", DEFAULT_SECONDS)
-        if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        if not isinstance(seconds, int | float):
             return function(*args, **keywords)  # which refuses it, or has no limit
         mechanism = args[0] if args else keywords.get("mechanism")
         name = getattr(mechanism, "__qualname__", type(mechanism).__qualname__)
-        deadline = Deadline(STEPS_OF_FULL_TIME * seconds)
-        try:
-            with ended_if_native(name, seconds), interrupt_if_hung(deadline):
-                return function(*args, **keywords)
-        except OutOfTime as out:
-            raise MechanismError(
-                f"{name} hangs: it did not end within {STEPS_OF_FULL_TIME:g} times "
-                f"max_seconds={seconds:g}. It was here:\n{out.stack}"
-            ) from None
+        return end_if_hung(name, seconds, lambda: function(*args, **keywords))
 
     return watched
 

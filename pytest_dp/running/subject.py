@@ -11,12 +11,13 @@ import re
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.outcome import Raised, all_raised, same
-from pytest_dp.running.alarm import HUNG_SECONDS
+from pytest_dp.running.alarm import HUNG_SECONDS, compute_interruptibly
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, at_a_time
 from pytest_dp.running.copies import CannotCopy, Pristine
@@ -244,11 +245,11 @@ class Subject:
             call, datasets = self._copied(input1, input2)
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(self.runner.on(call, dataset), dataset.live) for dataset in datasets]
-                if self.call.size is None:
-                    idle = try_per_run(calls, stream(self.seed, *TRIAL_KEY), deadline)
-                else:
-                    key = (*TRIAL_KEY, rows)
-                    idle = try_row_aligned(calls, stream(self.seed, *key), deadline, rows)
+                trial = partial(try_per_run, calls, stream(self.seed, *TRIAL_KEY), deadline)
+                if self.call.size is not None:
+                    sequence = stream(self.seed, *TRIAL_KEY, rows)
+                    trial = partial(try_row_aligned, calls, sequence, deadline, rows)
+                idle = compute_interruptibly(trial)
         except (CannotCopy, CannotCouple) as reason:
             refused = str(reason)
         finally:

@@ -23,7 +23,6 @@ from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.basics.whose_code import is_installed
-from pytest_dp.running.alarm import waits_for_others
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import (
     Chunk,
@@ -35,7 +34,7 @@ from pytest_dp.running.chunks import (
     measure_groups,
 )
 from pytest_dp.running.copies import CannotCopy
-from pytest_dp.running.deadline import Deadline, OutOfTime, interrupt_if_hung
+from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import NO_GENERATORS
 from pytest_dp.running.pickling import cloudpickle, dumps
 from pytest_dp.running.runner import Runner
@@ -161,7 +160,6 @@ def share_out(
             raise
 
 
-@waits_for_others
 def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[Sent]:
     """Yield the results of jobs, in their order; raise their errors as errors of ours."""
     while _STARTING:
@@ -223,7 +221,6 @@ def _close() -> None:
             _KEPT.pop()[-1].__exit__(None, None, None)
 
 
-@waits_for_others
 def _run_pool(pool: joblib.Parallel, work: Iterator[Any]) -> Any:
     """Return the results of joblib; note its executor as ours if there was none before."""
     before = reusable_executor._executor  # noqa: SLF001  asking for one would start one
@@ -247,7 +244,6 @@ def _ready() -> None:
     """In a worker, which has loaded this module to get here."""
 
 
-@waits_for_others
 def stop() -> None:
     """End the worker processes that were started here, if there are any."""
     _close()
@@ -284,12 +280,11 @@ def _run_job(order: Order, sent: bytes, groups: list[Group], deadline: Deadline)
     if deadline.to_the_last() < 0:  # what hung before would hang again
         return _pickle_to_send(Shared(None, [], [], OutOfTime()))
     try:
-        with interrupt_if_hung(deadline):
-            call, trial = _load_mechanism(order, deadline)
-            function, dataset = _function(order.function), _unpickle(sent)
-            chunks = list(itertools.chain.from_iterable(groups))
-            ran = order.runner.run(call, dataset, chunks, deadline)
-            values.extend(measure_groups(ran, groups, function, heed, deadline))
+        call, trial = _load_mechanism(order, deadline)
+        function, dataset = _function(order.function), _unpickle(sent)
+        chunks = list(itertools.chain.from_iterable(groups))
+        ran = order.runner.run(call, dataset, chunks, deadline)
+        values.extend(measure_groups(ran, groups, function, heed, deadline))
         return _pickle_to_send(Shared(trial, told, values))
     except CannotShare as reason:
         return _pickle_to_send(Shared(trial, told, [], reason))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from projects import QUICK
 
-from pytest_dp.running import supervisor
+from pytest_dp.running import deadline
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
@@ -306,4 +306,4 @@ def test_a_fixture_that_is_never_called_audits_nothing(project):
 
 def test_a_run_leaves_no_number_of_a_closed_file_behind(project):
     check(project, "dp_check(noisy(1.0))").assert_outcomes(passed=1)
-    assert supervisor.stderr is None
+    assert deadline.stderr is None

@@ -4,42 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from types import SimpleNamespace
 
 import pytest
 
-from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.known_losses.known import Deriving
 from pytest_dp.methods import dpfinder
-from pytest_dp.running import workers
-from pytest_dp.running.deadline import Deadline, OutOfTime, interrupt_if_hung
-
-
-def sleeps(*_):
-    """Wait as joblib does, in frames that are not ours."""
-    until = time.monotonic() + 1.5
-    while time.monotonic() < until:
-        time.sleep(0.01)
-    return iter(())
-
-
-def test_waiting_for_workers_is_no_hang_of_the_mechanism(monkeypatch):
-    """The machine may be busy, and give them no time."""
-    monkeypatch.setattr(workers, "_run_pool", sleeps)
-    with interrupt_if_hung(Deadline(0.05)):
-        assert list(workers._results(2, iter(()), Deadline(60))) == []
-
-
-def test_what_is_called_besides_waiting_may_hang():
-    class Hanging:
-        def __repr__(self):
-            sleeps()
-            return ""
-
-    with pytest.raises(OutOfTime) as caught, interrupt_if_hung(Deadline(0.05)):
-        safe_repr(Hanging())
-    assert "sleeps" in caught.value.stack
+from pytest_dp.running.deadline import Deadline
 
 
 class Unpicklable:

@@ -13,12 +13,12 @@ import pytest
 from searching import best_events
 
 from pytest_dp.auditors.witness import paying
-from pytest_dp.outputs.events import Between, Equals, Event, Is
+from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.outputs.wording import negate, of_test
+from pytest_dp.outputs.wording import negate
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.readers.parsed import parse_text
 from pytest_dp.statistics.event_bets import rank_for
@@ -81,9 +81,6 @@ def test_texts_are_read_as_what_they_are_and_events_are_python(name):
     assert wanted in text
     for output, inside in zip(outputs, found.event.mask(tabulate(outputs)), strict=True):
         assert eval(text, {"output": output, **PYTHON}) == inside, (text, output)
-    said = found.event.said
-    assert said.startswith("outputs ")
-    assert not [word for word in ("json", "csv", "fromiso", "urlsplit", "float") if word in said]
 
 
 def test_texts_of_another_kind_are_absent_and_do_not_change_what_is_read():
@@ -107,19 +104,11 @@ def test_that_a_key_is_missing_is_said_before_lengths():
     [key, *_] = features(table)
     assert (key.text, key.columns(table)[0].sum()) == ("'b' in output", 50)
     assert str(Equals(key, 0.0)) == "'b' not in output"
-    assert Event((Equals(key, 0.0),)).said == "outputs without 'b' in them"
 
 
 def test_words_of_conditions():
     ordinal = Feature("output.toordinal()", "leaf", "output.toordinal()")
     assert str(Between(ordinal, high=738900.0)) == "output < date(2024, 1, 15)"
-    assert Event(
-        (Between(leaf("output['c']"), 1.0, 2.0), Is(leaf("output"), ("str", "a")))
-    ).said == ("outputs with output['c'] of at least 1.0 and below 2.0 and equal to 'a'")
-    assert Event((Equals(leaf("output"), nan),)).said == "outputs that are NaN"
-    assert of_test("type(output['a']) is int", False) == "with output['a'] not of type int"
-    assert of_test("list(output) == ['b', 'a']", True) == "with keys in the order 'b', 'a'"
-    assert of_test("raises KeyError", False) == "of runs that do not raise KeyError"
     assert negate("type(output) is float") == "type(output) is not float"
 
 

@@ -377,7 +377,7 @@ def test_what_is_broken_comes_first_then_where_on_what_and_what_to_do():
     parts = (
         *("claimed eps", "Leaks at shop/stats.py:8", "D  = ", "D' = ", "S  = "),
         *(
-            "Outputs of at least 1.0 come 7.41 times",
+            "Outputs in S come 7.41 times",
             "Pr[M(D)",
             "To fix it, at shop/stats.py:8: add noise to it.",
         ),

@@ -284,7 +284,7 @@ def test_a_worker_that_hangs_at_import_is_bounded(tmp_path, monkeypatch):
     workers.stop()  # others would not know where the module is
     with pytest.raises(OutOfTime) as caught:
         drawn(lambda data, rng: hangs_at_import.scale() * rng.random(), seconds=1.0)
-    assert "hangs_at_import.py" in caught.value.stack
+    assert "in an import" in caught.value.stack
 
 
 @pytest.mark.parametrize("error", [TimeoutError, multiprocessing.TimeoutError])
