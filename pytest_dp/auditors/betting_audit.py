@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from pytest_dp.auditors.budget import OUTSIDE_RESERVE, OUTSIDE_SHARE
-from pytest_dp.auditors.claim_runs import ClaimRuns
+from pytest_dp.auditors.claim_runs import FIRST_PAIRS_TIME, ClaimRuns
 from pytest_dp.auditors.held_out import CUT_OFF
 from pytest_dp.auditors.loss_oracle import KnownLosses, check_known
 from pytest_dp.auditors.pair_state import PairState
@@ -212,17 +212,20 @@ class BettingAudit:
         return OUTSIDE_SHARE if is_urgent else OUTSIDE_RESERVE
 
     def play_beyond(self, deadline: Deadline) -> None:
-        """Audit pairs beyond what the claim gives, with a ledger of their own and what is left."""
+        """Audit pairs beyond what the claim gives, with a ledger of their own and what is left.
+
+        Nothing is bet on those whose loss an alignment bounds within the claim.
+        """
         if self.refuted or not self._may_go_beyond:
             return
         session, queue = self.session, self.queue
-        pairs = ClaimPairs(
-            queue.source,
-            session.guarantee,
-            (),
-            lambda pair: not session.is_report_only(pair),
-            earlier=queue,
-        )
+
+        def needs_no_bets(pair: Pair) -> bool:
+            seconds = FIRST_PAIRS_TIME * session.budget.max_seconds
+            in_time = session.budget.deadline_in(seconds)
+            return not session.is_report_only(pair) or self.known.is_aligned(pair, in_time)
+
+        pairs = ClaimPairs(queue.source, session.guarantee, (), needs_no_bets, earlier=queue)
         known, key = self.known.without_pairs(), Purpose.OUTSIDE
         outside = BettingAudit(session, key, self.share, known, pairs, coupled=self.runs.coupled)
         with suppress(OutOfTime):

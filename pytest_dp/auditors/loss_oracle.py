@@ -51,8 +51,12 @@ class KnownLosses:
         return False
 
     def without_pairs(self) -> KnownLosses:
-        """Return how losses are found, with none that was found."""
+        """Return how losses are found of pairs that no alignment bounds, with none found."""
         return self
+
+    def is_aligned(self, pair: Pair, deadline: Deadline) -> bool:
+        """Return whether an alignment bounds the loss on one more pair within the claim."""
+        return False
 
     def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
         """Look for the loss on one more pair."""

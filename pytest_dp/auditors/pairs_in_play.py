@@ -28,9 +28,13 @@ CLEAR_ERRORS = 3.0
 """Standard errors from which a pair looks broken. More: it is bet on later; fewer: chance is bet
 on."""
 
-MAX_LEFT_OUT = 100
-"""Pairs inside of the claim that a search proposes in a row, until the audit outside of it ends.
-More: it searches in vain; fewer: it ends while pairs outside of the claim are yet to come."""
+SMALL_RECORDS, MIN_PROPOSED = 100, 100
+"""Records of an input up to which proposed pairs get all outputs that they get in any case, and the
+outputs that they get where inputs have many more. More take longer on data frames; with fewer, the
+search sees few inputs."""
+MAX_LEFT_OUT = 20
+"""Pairs that are left out in a row, until the audit outside of the claim ends. More: it searches in
+vain; fewer: it ends while pairs outside of the claim are yet to come."""
 
 
 class ClaimPairs(PairQueue[PairState]):
@@ -61,7 +65,10 @@ class ClaimPairs(PairQueue[PairState]):
         places = {id(pair): at for at, pair in enumerate(given)}
         first = [places[id(pair)] for pair in urgent if id(pair) in places]
         proposed = self._propose_urgent(len(urgent) - len(first))
-        on_proposed = max(FIRST_PROPOSED, on_proposed)
+        inputs = (data for pair in given for data in (pair.d1, pair.d2))
+        records = max((length(data) for data in inputs if kind_of(data)), default=1)
+        at_first = FIRST_PROPOSED * SMALL_RECORDS // max(records, SMALL_RECORDS)
+        on_proposed = max(at_first, MIN_PROPOSED, on_proposed)
         super().__init__(given, self._next_proposed, self._state_of, on_proposed, first, proposed)
 
     @property
@@ -95,8 +102,9 @@ class ClaimPairs(PairQueue[PairState]):
                 yield pair
 
     def _next_proposed(self, seen: Sequence[Tried]) -> Pair | None:
-        if self._waiting:
-            return self._waiting.pop(0)
+        while self._waiting:
+            if not self._is_apart(waiting := self._waiting.pop(0)):
+                return waiting
         left_out = len(self.left_out)
         while (pair := self.source.more(seen)) is not None and self._is_apart(pair):
             self.left_out.append(pair)

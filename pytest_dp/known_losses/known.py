@@ -118,8 +118,8 @@ class Known(KnownLosses):
     """Pairs that were looked at by `add`."""
 
     def without_pairs(self) -> Known:
-        """Return how losses are found, with none that was found."""
-        return replace(self, pairs={})
+        """Return how losses are found of pairs that no alignment bounds, with none found."""
+        return replace(self, pairs={}, alignments=None)
 
     def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
         """Look for what can be known of one more pair, in the same way as of those before.
@@ -136,6 +136,16 @@ class Known(KnownLosses):
                 self.pairs[number] = deriving.pair(pair.inputs, deadline)
             except (OutOfTime, CannotInstrument, Exception):  # what only proposes breaks no audit
                 continue
+
+    def is_aligned(self, pair: Pair, deadline: Deadline) -> bool:
+        """Return whether an alignment bounds the loss on one more pair within the claim."""
+        if self.alignments is None:
+            return False
+        try:
+            self.alignments.pair(pair.inputs, deadline)
+        except (OutOfTime, CannotInstrument, Exception):  # what only proposes breaks no audit
+            return False
+        return True
 
     def proposal(
         self, number: int, guarantee: Guarantee, alpha: float, max_pairs: float
@@ -268,7 +278,7 @@ def find_losses(session: Session) -> Known:
 
 def _find_alignments(session: Session) -> Known:
     """Return bounds by alignments on the claim's first pairs, those of largest movement first."""
-    largest = (*session.pairs[:1], *session.screened.pairs[:1])
+    largest = (session.screened.pairs or session.pairs)[:1]
     share = REPLAY_SHARE if session.call.size is None else REPLAY_SHARE / 2
     most = share * session.settings.max_samples
     given, memory = session.pairs[:MAX_PAIRS], Memory(max_runs=most)

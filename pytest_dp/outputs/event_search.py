@@ -70,6 +70,9 @@ MAX_TAIL_PLACES = 4
 TAIL_SHARES = (0.02, 0.05, 0.2)
 """Shares of the outputs in such tails. With fewer, noise beyond a quantile that selects what is
 released besides goes unseen; each costs its share of the search in time."""
+MIN_IN_TAIL = 12
+"""Outputs in a tail that is searched, at least. With fewer, searches among few outputs take longer,
+and show what is there by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,13 +367,16 @@ def _tails(feature: Feature, table: Table) -> Iterator[Between]:
     """Return the tails of a number: contexts that need not say anything by themselves."""
     numbers, codes = feature.columns(table)
     finite = numbers[(codes == NUMBER) & np.isfinite(numbers)]
+    shares = [share for share in TAIL_SHARES if share * len(table) >= MIN_IN_TAIL]
+    if not shares:
+        return
     cuts = thresholds(finite, room(feature, table))
     if len(cuts) < 2 or len(finite) < len(table) // 2:
         return
     rooms = room(feature, table).at(cuts)
     ordered = np.sort(finite)
     below = np.searchsorted(ordered, cuts - rooms) / len(ordered)
-    for share in TAIL_SHARES:
+    for share in shares:
         low, high = (int(np.argmin(np.abs(below - at))) for at in (share, 1 - share))
         if 0 < below[low] < 0.5:
             yield Between(feature, high=float(cuts[low]), room=float(rooms[low]))

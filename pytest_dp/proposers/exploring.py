@@ -41,6 +41,9 @@ MAX_NAMED = 3
 """Constants that a note names. More hide the rest."""
 PATIENCE = 40
 """Mutations in a row that may show nothing new. More take longer; fewer miss rare branches."""
+SMALL_RECORDS, MIN_PATIENCE = 100, 10
+"""Records of an input up to which searches have their whole patience, and the least that larger
+ones get. More take longer on data frames; fewer miss branches that only these have."""
 
 MAX_INSERTED_INTO = 8
 """Inputs with new behaviour into which constants are put: behind one condition, there may be
@@ -165,7 +168,8 @@ class Explorer:
     def _inserted(self) -> Iterator[Candidate]:
         """Each input with new behaviour, with constants of the code put into it."""
         new_inputs = self._screen.new_inputs
-        while self._inserted_into < min(len(new_inputs), MAX_INSERTED_INTO):
+        most = MAX_INSERTED_INTO if self._screen.records <= SMALL_RECORDS else 0
+        while self._inserted_into < min(len(new_inputs), most):
             self._inserted_into += 1
             for constant in self._constants[:MAX_CONSTANTS]:
                 data = new_inputs[self._inserted_into - 1]
@@ -225,8 +229,11 @@ def boundary(walk: Walk, behaviour_of: Callable[[Any], Hashable | None]) -> tupl
 def patience(screen: Screen) -> int:
     """How many inputs in a row may show nothing new until a search ends.
 
-    Behind each input with new behaviour, there may be more.
+    Behind each input with new behaviour, there may be more. Inputs of many records, which take
+    long to make and to run, get fewer.
     """
+    if screen.records > SMALL_RECORDS:
+        return max(PATIENCE * SMALL_RECORDS // screen.records, MIN_PATIENCE)
     return min(PATIENCE + 30 * len(screen.new_inputs), 10 * PATIENCE)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.data import kind_of
+from pytest_dp.data.conversion import length
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs.unreached import Step
 from pytest_dp.proposers.observing import Clock, Observation, Observer
@@ -49,6 +51,9 @@ class Screen:
         self.rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         self.new_inputs: list[Any] = []
         """Inputs that showed a new behaviour, in order."""
+        inputs = (data for pair in pairs for data in (pair.d1, pair.d2))
+        self.records = max((length(data) for data in inputs if kind_of(data)), default=1)
+        """The most that an input of the claim has."""
         self._observer: Observer | None = None
         self._behaviours: set[Hashable] = set()
         self._noises: set[Hashable] = set()

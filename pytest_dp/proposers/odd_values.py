@@ -14,7 +14,7 @@ from pytest_dp.data.ordering import in_turn, representatives
 from pytest_dp.data.relations import Pair, Relation
 from pytest_dp.proposers.columns import LARGEST_NUMBER
 
-MAX_RECORDS = 6
+MAX_RECORDS = 4
 """Records of the examples that are changed. With more, a field that only matters in some kinds of
 records is tried in these too."""
 MAX_BESIDE = 24

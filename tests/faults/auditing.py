@@ -55,8 +55,8 @@ FAULTS = (
     Fault(
         "pairs-outside-on-the-samples-of-the-claim",
         "auditors/betting_audit.py",
-        "known, key = replace(self.known, pairs={}), Purpose.OUTSIDE",
-        "known, key = replace(self.known, pairs={}), Purpose.BET",
+        "known, key = replace(self.known, pairs={}, alignments=None), Purpose.OUTSIDE",
+        "known, key = replace(self.known, pairs={}, alignments=None), Purpose.BET",
         "The second audit draws the random numbers of the first again.",
         AUDIT + "test_pairs_outside_are_audited_on_samples_of_their_own",
     ),
