@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, RandomState
 
-from pytest_dp.running.requests import KINDS, PYTHON, SYSTEM, Source
+from pytest_dp.running.requests import PYTHON, SYSTEM, Source
 from pytest_dp.running.stand_ins import Instrument, stand_in, was_drawn_unasked
 
 NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
@@ -183,25 +183,6 @@ def _functions() -> Replacements:
         for name, function in list(vars(module).items())
         if getattr(function, "__self__", None) is owner
     )
-
-
-_ORIGINALS: list[Place] = [
-    *(
-        (module, name, vars(module).get(name))
-        for module, _, source in _GLOBAL
-        for name in source.draws
-    ),
-    *((cls, name, vars(cls).get(name)) for cls in KINDS[2:] for name in PYTHON),
-    *((secrets, name, vars(secrets).get(name)) for name in SYSTEM),
-    *((np.random, name, vars(np.random)[name]) for name in ("sample", "ranf", "default_rng")),
-    (os, "urandom", os.urandom),
-]
-"""Functions that draw, as they were when this module was imported."""
-
-
-def are_originals() -> bool:
-    """Return whether the functions that draw are Python's and numpy's own, and not replaced."""
-    return all(vars(owner).get(name) is function for owner, name, function in _ORIGINALS)
 
 
 @functools.cache

@@ -18,7 +18,6 @@ from pytest_dp.oracles.known_pairs import doubt_about
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.report.violation import violation
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.modules import are_originals
 from pytest_dp.running.stand_ins import CannotInstrument
 
 
@@ -86,16 +85,6 @@ def test_what_may_differ_between_runs_is_in_doubt(mechanism):
 @pytest.mark.parametrize("mechanism", [laplace, response, sparse, chosen, clipped])
 def test_what_only_draws_is_not_in_doubt(mechanism):
     assert not doubt_about(call_of(mechanism), 1, Deadline(5.0))
-
-
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [(np.random, "laplace"), (random, "gauss"), (random.Random, "gauss"), (np.random, "sample")],
-)
-def test_functions_that_were_replaced_are_noticed(monkeypatch, owner, name):
-    assert are_originals()
-    monkeypatch.setattr(owner, name, lambda *_: 0.0)
-    assert not are_originals()
 
 
 def with_half_the_noise(x, rng):
