@@ -125,7 +125,9 @@ class BettingAudit:
         own = self.session.settings.features, self.session.method.classifier
         checks = self.check
         while checks.required_runs() and (state := self._next_to_hold()) is not None:
-            size = min(max(checks.missing(state), FIRST_BATCH), self.runs.pairs_left(most))
+            missing = checks.missing(state)  # in growing batches: slow mechanisms end in between
+            size = state.drawn if missing >= state.drawn + FIRST_BATCH else missing
+            size = min(max(size, FIRST_BATCH), self.runs.pairs_left(most))
             if size < FIRST_BATCH:
                 return
             self.loop.draw(state, size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from contextlib import suppress
 
 import pytest
@@ -148,3 +149,18 @@ def test_bounds_on_losses_beyond_all_claims_are_infinite():
     assert beyond.parameter_of(GaussianDP(1.0)) == math.inf
     assert beyond.parameter_of(RenyiDP({8: 0.5})) == 1_000
     assert LossBound(pure=1.0, mu=0.0).parameter_of(GaussianDP(1.0)) == pure_to_gdp(1.0)
+
+
+def test_a_slow_mechanism_passes_by_few_replays_and_real_runs(monkeypatch):
+    monkeypatch.setattr("pytest_dp.basics.clocks.WALL_FACTOR", 1_000.0)
+
+    def trained(x, rng):
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+        return x + rng.laplace()
+
+    result = audit(trained, eps=1.0, pairs=[(0, 1)], seed=1, n_jobs=1, max_seconds=6)
+    assert result.strength == "aligned"
+    assert result.samples < 360
+    assert any("real runs on a pair ended early" in note for note in result.notes)
