@@ -115,8 +115,8 @@ def _sentences(
     if searched and always and all(map(is_constant, searched)):
         yield (
             "M returned the same value in all of its runs on each input: missing noise, a fixed "
-            "seed, noise that was drawn only once (when the module was imported, or into a file), "
-            "or a cache that repeats its first answer?"
+            "seed, noise that was drawn only once (at import, or into a file), or a cache that "
+            "repeats its first answer?"
         )
         return
     leak = None if event is None else _leak(event)
@@ -164,13 +164,13 @@ def _leak(event: Event) -> str | None:
             texts = [str(condition)]
         if any(text.startswith("raises ") for text in texts):
             if any(": " in text for text in texts):
-                return "The exception and its message tell the inputs apart: both are output too."
-            return "The exception itself tells the inputs apart: it leaks like any other output."
+                return "The exception and its message reveal the input: both are output too."
+            return "The exception itself reveals the input: it leaks like any other output."
         if any(text in ("nan", "None") or text.startswith("isnan(") for text in texts):
-            return "A missing value (None, NaN) tells the inputs apart: it leaks like any output."
+            return "A missing value (None, NaN) reveals the input: it leaks like any output."
         if any("lowest bit of" in text for text in texts):
             return (
-                "The last digits of the floats tell the inputs apart. More noise does not help: "
+                "The last digits of the floats reveal the input. More noise does not help: "
                 "round the output to a coarse grid, or use a discrete or snapping mechanism."
             )
     return None
@@ -187,13 +187,13 @@ def _quantity_of(condition: Condition) -> str:
 
 
 _LEAKS = {
-    "key": "Which keys are there tells the inputs apart: release the same ones for all data.",
+    "key": "The set of keys reveals the input: release the same keys for all data.",
     "position of a key": (
-        "The order of the keys tells the inputs apart: release them in a fixed order."
+        "The order of the keys reveals the input: release them in a fixed order."
     ),
-    "type of the output": "The type of the output tells the inputs apart: always return the same.",
-    "type of a number": "The type of a number tells the inputs apart: always return the same.",
-    "len": "The length of the output tells the inputs apart.",
+    "type of the output": "The type of the output reveals the input: always return the same type.",
+    "type of a number": "The type of a number reveals the input: always return the same type.",
+    "len": "The length of the output reveals the input.",
 }
 """By the kind of the feature that the event speaks of."""
 

@@ -58,7 +58,7 @@ REFUSALS = (
 """Why a loss is not known by enumeration."""
 _HOW: dict[Mode, str] = {
     "exact": "by all outcomes and their probabilities",
-    "aligned": "a shift of the draws makes up for the difference of the inputs",
+    "aligned": "a shift of the draws cancels the difference of the inputs",
     "sampled": "of the strongest attack that was found; others may show more",
 }
 ROWS = 1_000
@@ -209,8 +209,8 @@ def estimate(
     promised = [name for name in PRIVACY if name in keywords]
     if promised:
         raise ClaimError(
-            f"estimate() takes no {promised[0]}=: it says what is lost, whatever is promised. "
-            "Leave it out, or use audit() to test the promise."
+            f"estimate() takes no {promised[0]}=: it computes the loss for any promise. Leave it "
+            "out, or use audit() to test the promise."
         )
     number = seed_of(seed)
     keywords.setdefault("alpha", SHOWN_ALPHA)
@@ -350,7 +350,7 @@ def _held_against_real_runs(
             outputs += _real_outputs(call, data, CHECKED_RUNS // 2, len(outputs), deadline)
         if any(of_pair.evidence_against(side, outputs) >= refuted for of_pair, side in of_input):
             shown = on_one_line(data)
-            reason = f"real runs give other outputs than those that are enumerated, on {shown}"
+            reason = f"real runs give other outputs than enumerated, on {shown}"
             raise CannotInstrument(reason)
         raised, left = raised and all_raised(outputs), left - 1
     if raised:

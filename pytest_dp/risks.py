@@ -324,7 +324,7 @@ def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
     wanted = {key(target.record) for target in targets}
     rest = [at for at, one in enumerate(kind.records(population)) if key(one) not in wanted]
     if not rest:
-        raise invalid("population", population, "It holds nothing but the target records.")
+        raise invalid("population", population, "It holds only the target records.")
     return kind.taken(kind.joined([population]), rest)
 
 

@@ -252,7 +252,7 @@ class Budget:
 
     def _refuse(self, stack: str) -> Never:
         raise MechanismError(
-            f"{self._sampler.name} hangs: a run, with what reads its output, did not end within "
+            f"{self._sampler.name} hangs: a run, or the reading of its output, did not end within "
             f"max_seconds={self.max_seconds:g}. It was here:\n{stack}"
         ) from None
 

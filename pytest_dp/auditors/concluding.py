@@ -69,8 +69,8 @@ NO_DIFFERENCE = (
     "differ in anything that the mechanism looks at?"
 )
 TOO_FEW = (
-    "too few samples to tell the two inputs of any pair apart, whatever the mechanism loses: raise "
-    "max_samples or max_seconds"
+    "too few samples to distinguish the two inputs of any pair, for any loss of the mechanism: "
+    "raise max_samples or max_seconds"
 )
 
 
@@ -145,7 +145,7 @@ def with_what_is_beyond(bets: BettingAudit, finding: AuditFinding) -> AuditFindi
     try:
         shown = _refuted_fields(bets, known)
     except MechanismError as error:
-        session.sampler.note(f"{error} That was seen on inputs beyond those that the claim gives")
+        session.sampler.note(f"{error} That happened outside the declared inputs")
         return replace(finding, result=replace(result, notes=tuple(session.sampler.notes)))
     pair = shown.pop("pair")
     beyond = session.result(
@@ -225,7 +225,7 @@ def _not_refuted(
     loss, checks = facts["estimate"], bets.check
     is_computed = loss is not None and loss.pairs == bets.queue.claimed
     if is_computed or (checks.against and checks.is_within):
-        why = checks.against or "real runs did not bear it out on all pairs that were tried"
+        why = checks.against or "real runs did not agree with it on all pairs that were tried"
         session.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
     margin, now = session.settings.margin, facts.get("may_lose") or session.guarantee.claimed
     if bets.satisfied and session.guarantee.noise_below(now) <= margin:

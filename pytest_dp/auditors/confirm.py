@@ -76,8 +76,8 @@ IMPORT_STARTS = 24
 KEPT_FIELDS = "pairs", "proposed", "screened", "largest_movement", "largest_pair"
 """Fields of a violation's result that hold of what is not confirmed. Given: what was looked at."""
 ADVICE = (
-    "Claim a function that makes what it holds (a connection, a cache, a file) each time it is "
-    "called, or that is given it made anew"
+    "Claim a function that makes its own connection, cache or file each time it is called, or "
+    "that takes a new one as an argument"
 )
 FIRST_TURN = 32
 """Runs of a mechanism that cannot be started afresh until the other input has its turn; each turn
@@ -114,7 +114,7 @@ def _with_confirmed_beyond(session: Session, finding: AuditFinding) -> AuditFind
         if beyond.violated:
             return replace(finding, beyond=replace(finding.beyond, result=beyond))
         reason = beyond.reason
-    note = f"not told is what was seen on inputs beyond those that the claim gives: {reason}"
+    note = f"a violation outside the declared inputs is not reported: {reason}"
     samples, notes = session.sampler.runs, (*finding.result.notes, note)
     result = replace(finding.result, samples=samples, notes=notes)
     return replace(finding, result=result, beyond=None)
@@ -177,7 +177,7 @@ def _confirmed_alone(
     runs, dependent = _runs_alone(session, items, event)
     if dependent:
         return _unconfirmed(session, result, f"{why}; {dependent}. {ADVICE}")
-    session.sampler.note(f"could not be started afresh ({why}); {runs:,} runs looked independent")
+    session.sampler.note(f"could not be restarted ({why}); {runs:,} runs looked independent")
     notes = tuple(session.sampler.notes)
     return replace(result, samples=session.sampler.runs, notes=notes)
 
@@ -243,8 +243,8 @@ def _independent_copies(
 def _unconfirmed(session: Session, result: AuditResult, why: str) -> AuditResult:
     """An inconclusive result in place of a violation, which may come of what is kept."""
     reason = (
-        "looks violated, but an answer that is drawn once and then repeated would look alike, and "
-        f"the mechanism could not be started afresh: {why}"
+        "looks violated, but an answer that is drawn once and then repeated would look the same, "
+        f"and the mechanism could not be restarted: {why}"
     )
     if result.counterexample is not None:
         reason += f". {in_one_sentence(result.counterexample)}"
@@ -361,7 +361,7 @@ def _check(session: Session, copied: Copies, event: Any, original: tuple[int, in
             _refuse(
                 session,
                 f"{event} held in {original[0]:,} of {original[1]:,} runs, and in {again:,} of "
-                f"{total:,} of copies that started afresh",
+                f"{total:,} of fresh copies",
             )
 
 
@@ -378,7 +378,7 @@ def _refuse(session: Session, seen: str) -> Never:
     raise DependentRuns(
         f"{session.sampler.name} keeps something from run to run, so there is no verdict on "
         f"privacy: {seen}. An answer that is drawn once and then repeated keeps its claim, but "
-        "looks like missing noise. Claim a function that starts afresh each time it is called: "
-        "the one beneath the cache (f.__wrapped__ of functools.lru_cache), or one that makes the "
-        "object with the cache, the buffer or the counter anew."
+        "looks like missing noise. Claim a function that keeps nothing between calls: the "
+        "function beneath the cache (f.__wrapped__ of functools.lru_cache), or a function that "
+        "makes a new object with the cache, the buffer or the counter."
     )

@@ -48,8 +48,8 @@ SECONDS_OF_FEW = 2.0
 """Seconds in which runs are counted although those to tell of a violation are over. More: a red
 build keeps its readers waiting; fewer: counts of a busy machine show less."""
 CUT_OFF = (
-    "the seconds in which a violation is told were over before all was counted: this machine is "
-    "slow, or busy; run it again to see more"
+    "the time to describe a violation was over before all was counted: this machine is slow, or "
+    "busy; run it again to see more"
 )
 LEAST_EVENT_RUNS = 100
 """Runs of an event, or its complement, that have to be expected where shares are uneven. More:
@@ -254,9 +254,9 @@ def check_independent(session: Session, witness: Witness, tested: Tested) -> Non
         raise DependentRuns(
             f"{session.sampler.name}: its runs are not independent, so there is no verdict on "
             f"privacy. On one input, {witness.event} held in {shown}, ... of the runs, stretch by "
-            "stretch: more than chance explains. A vectorised mechanism must draw all of its noise "
-            "anew for every output (shape (size, ...)); others may keep something from run to run, "
-            "such as a cache, a quota or a running total."
+            "stretch: more than chance explains. A vectorised mechanism must draw all of its "
+            "noise again for every output (shape (size, ...)); others may keep something from run "
+            "to run, such as a cache, a quota or a running total."
         )
 
 

@@ -47,8 +47,8 @@ def drawn_at_the_import(session: Session, items: Sequence[Input], event: Any) ->
         kept = keep_answers(apart) and not by_chance(apart)
         if kept or told_apart(apart, tabulate(join_outputs(apart)), event):
             return (
-                "it answers otherwise each time its module is imported anew, as with noise that "
-                f"follows from a secret key ({examples_of(apart)})"
+                "its answers change with each import of its module, as with noise that follows "
+                f"from a secret key ({examples_of(apart)})"
             )
     return ""
 
@@ -64,7 +64,7 @@ def _imported_anew(session: Session, items: Sequence[Input]) -> Iterator[list[Ou
         try:
             outputs = sampler.forked(sampler.anew, keyed, RUNS, deadline, seeds_all=True)
         except OutOfTime:
-            sampler.note("time was up when the module was imported anew to confirm the violation")
+            sampler.note("time was up during a new import of the module to confirm the violation")
             return
         yield outputs
 

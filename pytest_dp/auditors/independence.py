@@ -105,7 +105,7 @@ def unlike(inside: Bools, group: Ints, what: str) -> str:
     if assumptions.same_in_all_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
         return ""
     shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / sizes[:4])
-    return f"what the first {what} gave is alike in {shares}, ... of the cases"
+    return f"an event held in {shares}, ... of the outputs of the first {what}"
 
 
 def examples_of(outputs: Copies) -> str:

@@ -21,7 +21,7 @@ from pytest_dp.registry import load
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.running.deadline import Deadline
 
-OTHER_OUTPUTS = "real runs give other outputs than those that are derived"
+OTHER_OUTPUTS = "real runs give other outputs than derived"
 
 
 @dataclass(frozen=True, slots=True)

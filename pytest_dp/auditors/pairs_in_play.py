@@ -135,8 +135,8 @@ def skip_rejected_input(session: Session, pairs: ClaimPairs, state: PairState) -
         shown = describe(data, LABEL_LENGTH)
         session.sampler.note(
             f"it always {sides[at][0]!r} on {shown}, which is inside the claim, as "
-            "if it checked its inputs: passed over. An exception tells inputs apart; with this "
-            "example in inputs=, it counts"
+            "if it checked its inputs: skipped. An exception reveals the input; with this example "
+            "in inputs=, it counts"
         )
 
 

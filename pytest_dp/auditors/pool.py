@@ -26,8 +26,8 @@ NEARLY_ALL = 0.9
 another advice alone."""
 
 BLIND = (
-    "nothing that was tried tells the two inputs of any pair apart, so a leak may have gone "
-    "unseen: say with features= what outputs tell of inputs, name pairs that differ by more, or "
+    "no event that was tried distinguishes the two inputs of any pair, so a leak may have gone "
+    "unseen: compute the quantity that leaks with features=, name pairs that differ by more, or "
     "raise max_samples"
 )
 LARGER_GROUPS = (
@@ -106,8 +106,8 @@ def never_varies(session: Session, pool: Pool) -> bool:
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_outputs(pool).raw)):
         session.sampler.note(
-            f"only the first {MAX_ELEMENTS:,} elements of an iterator were read, and nothing is "
-            "known of the others: return a list, or use features="
+            f"only the first {MAX_ELEMENTS:,} elements of an iterator were read: return a list, "
+            "or use features="
         )
     if unreadable:
         if session.settings.features is not None:

@@ -111,6 +111,6 @@ def _search(claim: Claim, settings: Settings, notes: list[str]) -> Search | None
     try:
         search: Search = load("search", "inputs")
     except ImportError as error:
-        notes.append(f"no inputs were looked for but those of the claim: {error}")
+        notes.append(f"no inputs were tried beside the claim's own: {error}")
         return None
     return search

@@ -54,7 +54,7 @@ def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any,
             if not (is_near or foreign):
                 continue
             yield value, place
-            with noting_faults("looking for what a mechanism reaches"):  # as of computed attributes
+            with noting_faults("looking for objects of a mechanism"):  # as of computed attributes
                 inside = list(islice(_inside(value, place, foreign), left[is_near]))
                 left[is_near] -= sum(not _is_value(member) for member, _ in inside)
                 (near if is_near else far).extend(inside)

@@ -179,8 +179,8 @@ def fit_classifier(
     model = Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
     if np.isnan(model.chances(plan.matrix(table)[:1_000])).all():
         raise ClaimError(
-            f"classifier={_name(classifier)}: predict_proba returned nothing but NaN, for outputs "
-            "that it was fitted to. Allowed: probabilities."
+            f"classifier={_name(classifier)}: predict_proba returned only NaN, for outputs that "
+            "it was fitted to. Allowed: probabilities."
         )
     return model
 

@@ -113,7 +113,7 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
         if len(choices[key]) > 1 and any(map(is_strategy, choices[key])):
             raise ClaimError(
                 f"params[{key!r}] is a list with a strategy in it. Write a list of values, which "
-                "gives an audit for each, or one strategy, whose values are drawn with the inputs."
+                "gives an audit for each, or one strategy with values to draw beside the inputs."
             )
         if not choices[key]:
             raise ClaimError(f"params[{key!r}] is empty. Give at least one value, or leave it out.")

@@ -113,7 +113,7 @@ def profile(name: str) -> Profile:
     if name not in _PROFILES:
         raise ClaimError(
             f"There is no profile {name!r}.{did_you_mean(name, _PROFILES)} Registered: "
-            f"{', '.join(map(repr, _PROFILES))}. Others are made by pytest_dp.register_profile in "
+            f"{', '.join(map(repr, _PROFILES))}. Register others by pytest_dp.register_profile in "
             "conftest.py."
         )
     return _PROFILES[name]

@@ -61,8 +61,10 @@ def no_dataset(value: Any) -> str:
     """Explain why an object is not a dataset."""
     lengths = column_lengths(value) if isinstance(value, dict) else None
     if lengths:
-        return f"a dict, is no dataset: its columns have {min(lengths)} to {max(lengths)} entries"
-    return f"of type {type(value).__name__}, is no dataset. Allowed: {ALLOWED}"
+        return (
+            f"a dict, is not a dataset: its columns have {min(lengths)} to {max(lengths)} entries"
+        )
+    return f"of type {type(value).__name__}, is not a dataset. Allowed: {ALLOWED}"
 
 
 def length(dataset: Any) -> int:
@@ -131,8 +133,8 @@ def _unfit(example: Any, records: list[Any]) -> ClaimError:
     shown = describe_record(records[0]) if len(records) == 1 else describe(records)
     return ClaimError(
         f"{shown} does not fit into a dataset "
-        f"like {describe(example)}, whose type and dtypes are kept. Write records that it can "
-        "hold, or an example that can hold them."
+        f"like {describe(example)}, because its type and dtypes are kept. Write records that it "
+        "can hold, or an example that can hold them."
     )
 
 

@@ -87,8 +87,8 @@ class Neighbours(OfFunction):
                 raise _claim_error(call, error, (dataset,), "yields the neighbours of D") from error
             if neighbour is dataset or key(neighbour) == content:
                 raise ClaimError(
-                    f"{call} yields D itself, for D = {describe(dataset)}: no mechanism could tell "
-                    "these apart. Yield a changed copy, and leave out those that are equal to D."
+                    f"{call} yields D itself, for D = {describe(dataset)}: no mechanism could "
+                    "distinguish these. Yield a changed copy, and leave out copies that equal D."
                 )
             if kind and not kind_of(neighbour):
                 raise ClaimError(

@@ -278,7 +278,7 @@ class ReplaceOne(OfRecords):
             "exactly one of them", "the rows of exactly one of them", "of them"
         )
         many = "records" if self.unit is None else "units"
-        return f"D and D' have as many {many} and {what} differs, in any order"
+        return f"D and D' have the same number of {many} and {what} differs, in any order"
 
     def _steps(self, changed: list[Step]) -> list[Step] | str:
         gone = [step for step in changed if not step.by_rows]

@@ -51,10 +51,10 @@ class OfQueries(Relation):
         for name, value in (("D", d1), ("D'", d2)):
             data = type_of(value)
             if data is None or not data.vector:
-                return f"{name} is of type {type(value).__name__}, which is no vector"
+                return f"{name} is of type {type(value).__name__}, which is not a vector"
             wrong = [answer for answer in records_of(value) if not is_real(answer)]
             if wrong:
-                return f"{name} holds {describe(wrong[0])}, which is no number"
+                return f"{name} holds {describe(wrong[0])}, which is not a number"
         if kind_of(d1) != kind_of(d2):
             return different_kinds(d1, d2)
         if len(d1) != len(d2):

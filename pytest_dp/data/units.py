@@ -331,7 +331,7 @@ def _no_column(example: Any, columns: Sequence[Any], unit: Any) -> ClaimError:
     index = getattr(getattr(example, "index", None), "names", ())
     hint = _hint(unit, columns)
     if unit in list(index):
-        hint = " It is the index, which is no data. Write frame.reset_index()."
+        hint = " It is the index, which is not data. Write frame.reset_index()."
     return ClaimError(
         f"unit={unit!r}: there is no such column in {describe(example)}.{hint} Its columns: "
         f"{', '.join(map(repr, columns))}."

@@ -147,8 +147,8 @@ def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
     if not count:
         often = f"{'never does' if is_raised else 'is never'} that, in {RUNS} runs"
     return (
-        f"is released without noise on {SIDES[1 - side]}, where it {said[1 - side]} in all of "
-        f"{RUNS} runs; on {SIDES[side]} it has noise, and {often}"
+        f"is released without noise on {SIDES[1 - side]}: it {said[1 - side]} in all of {RUNS} "
+        f"runs; on {SIDES[side]} it has noise, and {often}"
     )
 
 
@@ -172,7 +172,7 @@ def _without_noise_when_present(runs: Runs, place: str) -> str:
         return ""
     here, there = map(format_leaf, constants)
     return (
-        f"has no noise where it is a number: it is {here} then on D ({counts[0]} of {RUNS} runs), "
+        f"has no noise when it is a number: it is {here} then on D ({counts[0]} of {RUNS} runs), "
         f"and {there} on D' ({counts[1]} of {RUNS})"
     )
 

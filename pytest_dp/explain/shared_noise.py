@@ -33,7 +33,7 @@ def find_shared_noise(runs: Runs) -> Iterator[Finding]:
     if shared is None:
         return
     line = _of_equal_seeds(runs)
-    said = "" if line is None else ", as generators are seeded alike here"
+    said = "" if line is None else ", as generators have the same seed here"
     if line is None:
         lines = frozenset.intersection(*map(runs.lines_of, shared.relation.places))
         line = next((line for line in runs.lines if line in lines), None)

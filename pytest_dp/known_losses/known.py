@@ -227,7 +227,7 @@ class Known(KnownLosses):
         """The claim's parameter on a pair, and its error, if real outputs bear it out."""
         known = self.pairs[state.number]
         if session.call.size is not None and isinstance(known, AlignedPair):
-            raise CannotInstrument("rows of its calls were not held against calls of one row")
+            raise CannotInstrument("rows of its calls were not compared with calls of one row")
         hold_against(known, _real_outputs(session, pool, state))
         return parameter_of(known, session.guarantee)
 

@@ -47,8 +47,8 @@ def _neighbours(mechanism: Any) -> dict[str, Any]:
     sensitivity = getattr(mechanism, "sensitivity", None)
     if not sensitivity or hasattr(mechanism, "utility"):
         raise ClaimError(
-            f"What {type(mechanism).__name__} takes is not told by its attributes. Write "
-            "pairs=[(D, D')], or Claimed(function, eps=..., pairs=[...]) where the data goes into "
+            f"The inputs of {type(mechanism).__name__} do not follow from its attributes. Write "
+            "pairs=[(D, D')], or Claimed(function, eps=..., pairs=[...]) if the data goes into "
             "the mechanism when it is made."
         )
     lower = getattr(mechanism, "lower", -math.inf)

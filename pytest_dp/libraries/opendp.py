@@ -118,8 +118,8 @@ def _neighbours(
         pairs = _pair_at_distance(measurement, d_in)
         if pairs and "inputs" not in claim:
             return {"pairs": pairs}
-        better = f"pairs=[(x, x')], at most {d_in} apart"
-    raise ClaimError(f"Which inputs are neighbours by {metric} has to be said. Write {better}.")
+        better = f"pairs=[(x, x')] with distance {d_in} or less"
+    raise ClaimError(f"The neighbours by {metric} are not given. Write {better}.")
 
 
 def _of_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[str, Any]:
@@ -133,8 +133,8 @@ def _of_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[s
         raise invalid(
             "d_in",
             d_in,
-            f"Neighbours in {measurement.input_domain} are {one} apart by {metric}; a multiple of "
-            f"that is allowed for eps and rho. Write {one}, or pairs=[(D, D')].",
+            f"Neighbours in {measurement.input_domain} have distance {one} by {metric}; multiples "
+            f"are allowed for eps and rho. Write {one}, or pairs=[(D, D')].",
         )
     if group == 1:
         return {"neighbors": relation()}
@@ -188,8 +188,8 @@ def _of_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str,
             pairs.append(pair)
     if not pairs:
         raise ClaimError(
-            f"No vectors of {' or '.join(map(str, lengths))} entries that are {d_in} apart are in "
-            f"{domain}. Write pairs=[(x, x')] of some that are."
+            f"No vectors of {' or '.join(map(str, lengths))} entries at distance {d_in} are in "
+            f"{domain}. Write pairs=[(x, x')] of its vectors."
         )
     return {"pairs": pairs}
 

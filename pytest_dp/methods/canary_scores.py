@@ -67,7 +67,9 @@ def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float
             f"{describe_record(canary)}, and has to return a number."
         ) from error
     if math.isnan(number):
-        raise ClaimError(f"score(output, canary) is no number (NaN) for {describe_record(canary)}.")
+        raise ClaimError(
+            f"score(output, canary) is not a number (NaN) for {describe_record(canary)}."
+        )
     return number
 
 

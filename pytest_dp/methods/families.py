@@ -94,7 +94,7 @@ def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator],
         f"{whose} moves the numbers of inputs, and {given}={on_one_line(getattr(promise, given))} "
         f"{'leaves none to move' if inputs is None else 'have none that differ'}. Allowed: "
         "inputs=queries(...), or example datasets with neighbors='add_remove_one' or 'replace_one' "
-        "whose records are numbers or hold some, such as inputs=[[0.0, 0.5, 1.0]]. Write "
+        "with numbers in their records, such as inputs=[[0.0, 0.5, 1.0]]. Write "
         "method='sequential', or another search, for others."
     )
 

@@ -254,8 +254,8 @@ class _Games:
                 f"{self.session.sampler.name} gives the same output whenever it gets the same "
                 "data, and makes no use of its random generator, so a membership game has no "
                 "chance in it. If it has a seed of its own, such as random_state=0, take it from "
-                "rng. If nothing in it is random, whoever knows the other records can tell for "
-                "sure whether a record was there, and no AUC below 1 can be claimed."
+                "rng. If nothing in it is random, an attacker who knows the other records always "
+                "recognises whether a record was there, and no AUC below 1 can be claimed."
             )
         sampler.note("returned the same value in all runs, with each record and without")
 

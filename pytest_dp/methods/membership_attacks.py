@@ -62,7 +62,7 @@ class Shown:
                 elif len(numbers) != len(self.labels):
                     raise ClaimError(
                         f"{name_of(look)} returned {len(numbers)} numbers for an output, and "
-                        f"{len(self.labels)} for another. Allowed: as many for each."
+                        f"{len(self.labels)} for another. Allowed: the same number for each."
                     )
                 row[at, : len(numbers)] = numbers
         rows[..., -1] += np.isnan(rows[..., :-1]).sum(axis=-1)

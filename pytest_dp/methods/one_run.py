@@ -43,7 +43,7 @@ STEP_ERROR = 1e-3
 """Relative error of the multiple. Larger: what is told is less exact; smaller: it takes longer."""
 
 NO_BETTER = (
-    "the scores tell canaries that are in from those that are out no better than coins may: write "
+    "the scores separate canaries inside and outside the data no better than coins: write "
     "OneRun(score=...), or canaries that stand out more"
 )
 
@@ -194,7 +194,7 @@ class _Guessing:
         total = self.runs * sum(self.guesses)
         at_most = evidence.to_refute(total, self.runs * m, self.sticks, SHOWN_ALPHA)
         return (
-            f"Of {m:,} canaries, each in the data or not by a coin{each}, "
+            f"There are {m:,} canaries, each in the data or not by a coin{each}. "
             f"{self.guesses[0]:,} were guessed to be in and {self.guesses[1]:,} to be out: "
             f"{right:,} of these {total:,} guesses are right"
             + (

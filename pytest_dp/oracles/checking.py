@@ -31,7 +31,7 @@ MAX_INPUTS_KEPT = 4
 many pairs share are made for each."""
 SCALES_DEPEND = "the scale of a draw depends on other draws"
 OTHER_LAWS = "it draws from other laws, or more often, on one input than on the other"
-OUTPUTS_DIFFER = "no shift of its draws makes up for the difference of the inputs"
+OUTPUTS_DIFFER = "no shift of its draws cancels the difference of the inputs"
 
 
 class NotAligned(Exception):  # noqa: N818  a way out, not an error

@@ -29,7 +29,7 @@ PLAIN = "a continuous draw as a plain float"
 COMBINED = "arithmetic of two continuous draws"
 TEXT = "text of a continuous draw"
 """Reasons why a mechanism cannot be enumerated, as they are shown."""
-NO_SUM = "a function of a draw is no sum of draws"
+NO_SUM = "a function of a draw is not a sum of draws"
 
 Function = Callable[[Any, Any], Any]
 

@@ -32,7 +32,7 @@ LINEAR = 1e-9
 QUADRATURE_ROUNDINGS = 1000
 """Rounding errors of choices that the error of the quadrature counts as."""
 COMPARED = "draws are compared with each other in more than one way"
-NO_SUM = "a function of a draw is compared that is no sum of draws"
+NO_SUM = "a compared function of a draw is not a sum of draws"
 
 
 class Other:

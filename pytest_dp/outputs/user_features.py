@@ -17,8 +17,8 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
 
 _ALLOWED = (
-    "Allowed: a number, or a list, tuple or 1-d array of numbers, as many for every output; True "
-    "and False count as 1 and 0."
+    "Allowed: a number, or a list, tuple or 1-d array of numbers, equally long for every output; "
+    "True and False count as 1 and 0."
 )
 """What a user's function may return, for its errors."""
 

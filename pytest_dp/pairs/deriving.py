@@ -88,8 +88,8 @@ def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair
     both = f"D = {describe(d1)} and D' = {describe(d2)}"
     if key(d1) == key(d2):
         raise ClaimError(
-            f"{where} is not a pair of neighbours: {both} are identical, so no mechanism "
-            "could tell them apart. Write two inputs that differ, such as "
+            f"{where} is not a pair of neighbours: {both} are identical, so no mechanism could "
+            "distinguish them. Write two inputs that differ, such as "
             f"{(relation or AddRemoveOne()).example}."
         )
     if isinstance(pair, str):

@@ -149,7 +149,7 @@ class Examples(Bounds):
     def _faults(self, data: Any) -> tuple[str, str]:
         """What of a dataset is in no example: a value, or if none how they go together."""
         if not kind_of(data):
-            return f"{describe(data, 40)}, which is no dataset", ""
+            return f"{describe(data, 40)}, which is not a dataset", ""
         entries = self._read(records_of(data))
         for entry in entries:
             if entry.content not in self._known and not entry.is_null:

@@ -164,7 +164,7 @@ class Movements:
             size,
         )
         if not explained:
-            what = "numbers move apart that have the same noise"
+            what = "numbers with the same noise move by different amounts"
             return Movement(math.inf, what, answer, kind=("shared", kind))
         if weakest:
             loss *= times

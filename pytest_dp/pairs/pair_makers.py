@@ -38,9 +38,9 @@ EDITS = 6
 
 
 REJECTED = (
-    f"the strategy rejected {MAX_DRAWS:,} draws in a row. Write one with fewer .filter(...) and "
-    "assume(...), such as st.lists(st.integers(0, 5)), and with few rows for each unit where the "
-    "claim says rows=."
+    f"the strategy rejected {MAX_DRAWS:,} draws in a row. Write a strategy with fewer "
+    ".filter(...) and assume(...), such as st.lists(st.integers(0, 5)), and with few rows for "
+    "each unit where the claim says rows=."
 )
 
 

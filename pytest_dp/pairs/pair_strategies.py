@@ -62,8 +62,8 @@ def stated(pairs: SearchStrategy[Any], relation: Relation | None) -> Pairs:
     def checked(drawn: Any) -> Pair | None:
         if not isinstance(drawn, list | tuple) or len(drawn) != 2:
             raise ClaimError(
-                f"drew {describe(drawn)}, of type {type(drawn).__name__}, which is no pair (D, D')."
-                " Allowed: strategies of pairs, such as st.tuples(data, data) or "
+                f"drew {describe(drawn)}, of type {type(drawn).__name__}, which is not a pair (D, "
+                "D'). Allowed: strategies of pairs, such as st.tuples(data, data) or "
                 "pytest_dp.strategies.neighbors(data, 'add_remove_one')."
             )
         d1, d2 = drawn
@@ -99,10 +99,10 @@ def neighbours(
         if isinstance(relation, ReplaceSpecial):  # the claim says itself what takes their place
             return Pairs(neighbouring(datasets, relation, new_records=False))
     nothing = (
-        f"{drawn} none has a neighbour under {relation} that the strategy was seen to yield too, "
-        "and what it cannot yield is no part of the promise. Let their sizes and records vary, or "
-        "say yourself what the neighbours are: pairs= with a strategy of pairs (D, D'), or "
-        "neighbors= with a function of D that yields each D'."
+        f"{drawn} none has a neighbour under {relation} that the strategy yielded too, and the "
+        "promise covers only inputs that it can yield. Let their sizes and records vary, or say "
+        "yourself what the neighbours are: pairs= with a strategy of pairs (D, D'), or neighbors= "
+        "with a function of D that yields each D'."
     )
     if not choices_work():
         nothing += " This version of Hypothesis does not show how values are made: another may."
@@ -152,10 +152,9 @@ def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
 def _fits(relation: Relation, dataset: Any) -> bool:
     if not kind_of(dataset):
         raise ClaimError(
-            f"drew {describe(dataset)}, of type {type(dataset).__name__}, which is no "
-            f"dataset. Allowed: strategies of {ALLOWED}. If it draws single records, write "
-            "st.lists(...) around it; if any two of its values are neighbours, write "
-            "neighbors='any_two'."
+            f"drew {describe(dataset)}, of type {type(dataset).__name__}, which is not a dataset. "
+            f"Allowed: strategies of {ALLOWED}. If it draws single records, write st.lists(...) "
+            "around it; if any two of its values are neighbours, write neighbors='any_two'."
         )
     if length(dataset) > MAX_LENGTH:
         raise ClaimError(

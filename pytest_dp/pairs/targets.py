@@ -105,7 +105,7 @@ def riskiest_of(data: Any, count: int) -> list[int]:
     cells = cells_of(data)
     if cells is None:
         raise ClaimError(
-            f"records=riskiest({count}) compares records by their values, and those of "
+            f"records=riskiest({count}) compares records by their values, and the records of "
             f"{describe(data)} have none in common. Write positions, such as records=[0, 17]."
         )
     told = sum(by / (by.std() or 1.0) for by in (_isolated(cells), _rare(cells)))

@@ -239,7 +239,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
     if records and all(record["status"] == "unchanged" for record in records):
         return "unchanged", "u", ("UNCHANGED", {"green": True})
     if any(record["beyond"] for record in records):
-        return "beyond the examples", "b", ("BEYOND", {"yellow": True})
+        return "outside the declared inputs", "b", ("BEYOND", {"yellow": True})
     return None
 
 

@@ -131,7 +131,7 @@ class ClaimsFile(ClaimsOfRun):
         if session.exitstatus not in _JUDGED:
             if self.update:
                 name = self.file.name
-                self.lines.append(f"{name} is as it was: this run did not end as it should.")
+                self.lines.append(f"{name} was not changed: this run did not end normally.")
             return
         if self.stopped and not self.tests:  # as workers crashed
             self.uncollected = True

@@ -119,8 +119,8 @@ def report_files(config: pytest.Config) -> list[Path]:
             continue  # writing will say why
         if not ours:
             raise pytest.UsageError(
-                f"--dp-report={file}: this file is there, and is no report of pytest-dp. Write the "
-                "name of another file, or delete this one."
+                f"--dp-report={file}: this file exists, and is not a report of pytest-dp. Write "
+                "the name of another file, or delete this one."
             )
     return list(files)
 

@@ -156,7 +156,7 @@ def _renyi(given: RenyiDP) -> Guarantee:
         raise invalid("orders", orders, allowed)
     for order, eps in orders.items():
         if not 1 < order < math.inf or not 0 < eps < math.inf:
-            more = " Of infinite order it is pure privacy: write eps=." if order == math.inf else ""
+            more = " Infinite order is pure privacy: write eps=." if order == math.inf else ""
             more = " Order 1 alone cannot be claimed." if order == 1 else more
             raise invalid("orders", orders, allowed + more)
     if min(orders.values()) > LARGEST_EPS:
@@ -183,18 +183,18 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
         if after > value + TOLERANCE:
             raise ClaimError(
                 f"{profile!r} rises, from {value:.6g} to {after:.6g} at eps={at:.6g}. Allowed: a "
-                "function of eps that falls, since what holds at eps holds beyond. Write the "
-                "smallest delta at each eps."
+                "function of eps that falls, since a delta at eps also holds at larger eps. Write "
+                "the smallest delta at each eps."
             )
     region = Region.of_sticks(eps, delta)
     for at, value in points:
         implied = region.delta_at(at)
         if value > implied * 1.01 + TOLERANCE:
             raise ClaimError(
-                f"{profile!r} is no mechanism's: at eps={at:.6g} it is {value:.6g}, where its "
-                f"other values imply {implied:.6g}. Allowed: a function that is convex in "
-                "e^eps, and falls at eps=0 by at most (1 - delta)/2 for each unit of e^eps. Write "
-                "eps= and delta= if it was meant to be one pair of them."
+                f"{profile!r} cannot belong to a mechanism: at eps={at:.6g} it is {value:.6g}, "
+                f"where its other values imply {implied:.6g}. Allowed: a function that is convex "
+                "in e^eps, and falls at eps=0 by at most (1 - delta)/2 for each unit of e^eps. "
+                "For one pair of them, write eps= and delta=."
             )
     return profile
 
@@ -211,9 +211,9 @@ def _tradeoff(tradeoff: TradeOff) -> Guarantee:
     for x, y in points:
         if y > 1 - x + TOLERANCE:
             raise ClaimError(
-                f"{tradeoff!r} is {y:.6g} at x={x:.6g}, above 1 - x. Allowed: at most 1 - x, what "
-                "a coin reaches that ignores the output. Write the smallest type II error of "
-                "tests whose type I error is x."
+                f"{tradeoff!r} is {y:.6g} at x={x:.6g}, above 1 - x. Allowed: at most 1 - x, the "
+                "error of a coin that ignores the output. Write the smallest type II error of "
+                "tests with type I error x."
             )
     for (x, y), (later, after) in pairwise(points):
         if after > y + TOLERANCE:

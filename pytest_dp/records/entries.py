@@ -85,7 +85,7 @@ def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
         orders = promise.get("RenyiDP")
         return guarantee(promise if orders is None else {"guarantee": RenyiDP(dict(orders))})
     except (TypeError, ValueError) as error:
-        raise ClaimError(f"{dict(promise)!r} is no promise: {error}") from None
+        raise ClaimError(f"{dict(promise)!r} is not a promise: {error}") from None
 
 
 def promise_text(promise: Mapping[str, Any]) -> str:

@@ -80,7 +80,7 @@ def _entries(content: Any, file: Path) -> dict[str, Entry]:
         )
     entries = content.get("claims") if isinstance(content, dict) else None
     if version != VERSION or not isinstance(entries, dict):
-        raise ClaimsFileError(f"{file.name} is no file of claims. {_remedy(file)}")
+        raise ClaimsFileError(f"{file.name} is not a file of claims. {_remedy(file)}")
     for name, entry in entries.items():
         promise = entry.get("promise") if isinstance(entry, dict) else None
         if not isinstance(promise, dict) or not promise:
@@ -100,7 +100,7 @@ def _entries(content: Any, file: Path) -> dict[str, Entry]:
 def _remedy(file: Path) -> str:
     return (
         f"Restore it (git checkout {file.name}), or delete it and run pytest "
-        "--dp-claims=update to write it anew."
+        "--dp-claims=update to write it again."
     )
 
 
@@ -142,7 +142,7 @@ def write(file: Path, entries: Mapping[str, Entry]) -> bool:
     except OSError as error:
         raise ClaimsFileError(
             f"{file.name} could not be written: {error}. Nothing was changed. Make "
-            f"{file.parent} writable, or run pytest --dp-claims=update where it is."
+            f"{file.parent} writable, or run pytest --dp-claims=update where you can write."
         ) from error
     return True
 

@@ -73,7 +73,7 @@ def outputs(histogram: Histogram) -> Drawing:
     if heights.logarithmic:
         caption += " The scale is logarithmic, as S is rare."
     if any(entry.label == "" and None in (entry.low, entry.high) for entry in numeric):
-        caption += " The bars at the ends hold all that is beyond."
+        caption += " The bars at the ends hold all further values."
     if len(histogram.bars) <= FEW_BARS or not numeric:
         picture = _lying_bars(histogram, heights, title)
     else:
@@ -182,7 +182,7 @@ def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
         width, height = x(high1) - x(low1), y(low2) - y(high2)
         parts.append(_bar(x(low1), y(high2), width, height, "dp-uncertain"))
         parts.append(f'<circle class="dp-event" cx="{_n(x(at1))}" cy="{_n(y(at2))}" r="3.5"/>')
-        caption += " Dot: fresh runs, in a box of what they leave possible."
+        caption += " Dot: fresh runs, in a box of their confidence intervals."
         title = f"The event has {percent(at1)} false positives, {percent(at2)} false negatives"
     if pictures.attack:
         attack = [(x(a), y(b)) for a, b in _sample_curve(pictures.attack, window)]

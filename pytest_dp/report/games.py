@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pytest_dp.results.result import Result
 
 PLAYED = (
-    "With the record in the data and without it, all else the same but the seed, an attack that "
-    "had learned from earlier runs scored the output with it above the other one so often (AUC):"
+    "The data had the record or not, and the seed changed. An attack that had learned from "
+    "earlier runs scored the output with the record above the other one with this frequency (AUC):"
 )
 
 

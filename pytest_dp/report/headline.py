@@ -16,7 +16,7 @@ def headline(result: Result) -> str:
     """The outcome in one line."""
     guarantee = result.claim.promise.guarantee
     if result.violated and result.outside:
-        return f"beyond your examples: {_claimed_and_shown(result)[1]} for {result.outside}"
+        return f"outside the declared inputs: {_claimed_and_shown(result)[1]} for {result.outside}"
     if result.violated:
         claimed, shown = _claimed_and_shown(result)
         return f"claimed {claimed}, but {shown} ({numbers.confidence(result.alpha)} confidence)"
@@ -24,7 +24,7 @@ def headline(result: Result) -> str:
     beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
     if result.verdict == "inconclusive":
         effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
-        why = " (blind): nothing tells the inputs apart, in" if result.blind else ""
+        why = " (blind): no event distinguishes the inputs, in" if result.blind else ""
         return f"inconclusive{why or f': could not test {claim} with'} {effort}{beyond}"
     found = f"no violation of {claim}"
     if result.rests_on_loss:

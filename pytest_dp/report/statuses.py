@@ -85,12 +85,12 @@ STATUSES = {
     ),
     "unchanged": Shown(*("unchanged", "Unchanged", "✓", "✅", "good", {"green": True})),
     "beyond": Shown(
-        *("broken beyond your examples", "Beyond your examples", "!", "⚠️", "warn"),
+        *("broken outside the declared inputs", "Outside the declared inputs", "!", "⚠️", "warn"),
         {"yellow": True},
         Alarm(
             "dp-claim-broken-beyond-examples",
-            "A differential privacy claim is broken on inputs beyond those that it gives",
-            "If the mechanism takes such data, add it to the claim's inputs and mend the "
+            "A differential privacy claim is broken outside the declared inputs",
+            "If the mechanism takes such data, add it to the claim's inputs and fix the "
             'mechanism. If it never gets any, write beyond="off" into the claim.',
             *("note", "1.0", "info"),
         ),

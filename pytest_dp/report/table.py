@@ -140,7 +140,7 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
         (sum(bool(record.too_little) for record in audited), "less than asked for"),
         (blind, "blind"),
         (sum(record.status == "unchanged" for record in audited), "unchanged"),
-        (sum(record.beyond is not None for record in audited), "broken beyond the examples"),
+        (sum(record.beyond is not None for record in audited), "broken outside the declared inputs"),
         (len(audited) - len(open_ones), "broken as expected"),
         (len(records) - len(audited), "not as on record"),
     ]
@@ -225,7 +225,7 @@ def _below(record: Record) -> Iterable[tuple[str, str]]:
     if record.beyond is not None:
         yield record.beyond.headline, "beyond"
     if record.outside and record.status == "violated":
-        yield f"beyond your examples: {record.outside}", "violated"
+        yield f"outside the declared inputs: {record.outside}", "violated"
 
 
 def legend(records: Iterable[Record]) -> list[str]:
@@ -241,7 +241,7 @@ def legend(records: Iterable[Record]) -> list[str]:
     if any(record.strength == "weak" for record in stood):
         said.append("weak: -v says why.")
     if any(record.beyond for record in records):
-        said.append("beyond your examples: fails no test.")
+        said.append("outside the declared inputs: fails no test.")
     if stood:
         said.append("No test can prove privacy.")
     return said

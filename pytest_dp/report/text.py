@@ -67,7 +67,7 @@ def _borne(known: Estimate) -> str:
     """How many runs bear it out, and what they would not have shown if they are few."""
     if not known.runs:
         return ""
-    said = f", as {numbers.count(known.runs)} runs bear out"
+    said = f", checked against {numbers.count(known.runs)} runs"
     if known.runs >= MANY_RUNS or not known.unseen:
         return said
     return f"{said}; what happens in less than 1 of {int(1 / known.unseen)} runs may go unseen"

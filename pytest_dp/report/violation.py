@@ -29,8 +29,8 @@ UNBLAMED = (
     "larger loss. No line of code could be blamed."
 )
 LOWER_A_RISK = (
-    "To fix it: let no single record matter so much, by a smaller model, fewer passes over the "
-    "data or private training; or leave the record out; or claim the AUC that it has."
+    "To fix it: give each single record less weight, by a smaller model, fewer passes over the "
+    "data or private training; or leave the record out; or claim its true AUC."
 )
 
 LEAST_SHOWN = 1e-9
@@ -272,6 +272,6 @@ def _divergence_text(result: Result, distance: Distance) -> str:
     share = numbers.probability(1 / times, "up")
     return (
         f"As a whole, outputs on D and D' differ by a {kind} of at least {least}, and the claim "
-        f"allows {allowed}: {more}. If the noise is Gaussian, it is at most {share} of what is "
-        "needed."
+        f"allows {allowed}: {more}. If the noise is Gaussian, it is at most {share} of the noise "
+        "that is needed."
     )

@@ -348,7 +348,7 @@ class Result(Outcome):
             known = guarantee.equal(value)
             if self.estimate.mode == "aligned":
                 known = f"{guarantee.parameter} at most {value}, by alignment"
-            return f"{known} on these pairs, as {self.estimate.runs:,} runs bear out"
+            return f"{known} on these pairs, checked against {self.estimate.runs:,} runs"
         if self.far_below is not None:
             return f"the strongest attack loses at most {self.far_below:.3g}"
         return f"would have caught {self.resolution:.3g}"

@@ -120,7 +120,7 @@ class Starts(ABC):
         """Return what a process answers. Raises CannotCopy if there is none."""
 
     def _hangs(self) -> str:
-        return f"it does not return in {self.place}, as where it waits for a thread"
+        return f"it does not return in {self.place}, perhaps because it waits for a thread"
 
     def run(
         self,

@@ -56,7 +56,7 @@ _KEPT: list[Interpreter] = []
 class NewInterpreters(Starts):
     """New interpreters for one mechanism; to be made before the mechanism is run."""
 
-    place = "an interpreter that started anew"
+    place = "a new interpreter"
 
     def __init__(self, call: Call, pristine: Pristine) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ class NewInterpreters(Starts):
             self._started += 1
             failed, self._forks = pickle.loads(answer) if answer else (_ENDED, False)
             if failed:
-                self.reason = f"an interpreter that starts anew cannot make it: {failed}"
+                self.reason = f"a new interpreter cannot make it: {failed}"
                 interpreter.end()
                 raise CannotCopy(self.reason)
             interpreter.made.add(self._key)

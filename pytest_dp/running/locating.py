@@ -66,7 +66,7 @@ def fetch(place: Place) -> Any:
     """Return what is at a place. Raises LookupError if there is nothing, or something else."""
     found = _follow(import_module(place.module), place.steps)
     if qualname_of(found) != place.qualname:
-        raise LookupError(f"{place.module} has no {place.qualname} where it was")
+        raise LookupError(f"{place.module} has no {place.qualname} at its old place")
     return found
 
 

@@ -157,7 +157,7 @@ class Log(Instrument):
         if not self._asked:
             raise CannotCouple(NOTHING_RANDOM)
         if self._one_by_one % self.rows:
-            raise CannotCouple("it draws noise whose first axis is not the number of draws")
+            raise CannotCouple("the first axis of its noise is not the number of draws")
         ends = [
             pickle.dumps(state_of(used.main)) for used in self._streams.values() if used.is_used
         ]

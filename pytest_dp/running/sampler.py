@@ -344,8 +344,8 @@ def used_up(name: str, worked: str, raised: Raised) -> MechanismError:
     """The error of a mechanism that worked so often, and then raised in every run."""
     return MechanismError(
         f"{name} worked {worked} and then raised {raised.kind} in every run: it keeps state "
-        "between runs, such as a privacy budget that is used up. Claim a function that starts "
-        f"afresh each time it is called.\n{raised.trace}".rstrip()
+        "between runs, such as a privacy budget that is used up. Claim a function that keeps "
+        f"nothing between calls.\n{raised.trace}".rstrip()
     )
 
 

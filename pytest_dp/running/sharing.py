@@ -103,9 +103,7 @@ class Comparison:
             self._trials[trial.process] = trial
             enough = COINCIDENCE_SURPRISE + 2 * math.log(len(self._trials))
             if trial.outputs.surprise < enough:
-                raise CannotShare(
-                    "draws on randomness that cannot be told from a copy: audited in one process"
-                )
+                raise CannotShare("draws on randomness that may be a copy: audited in one process")
             if any(t.outputs == trial.outputs for t in elsewhere):
                 raise CannotShare(OUT_OF_REACH)
 

@@ -13,7 +13,7 @@ def adults(ages, rng):
         return len(ages)
     return len(ages) + rng.laplace()
 """
-SAID = "beyond your examples: eps >* for 0 (they have 18 to 90)"
+SAID = "outside the declared inputs: eps >* for 0 (they have 18 to 90)"
 
 
 @pytest.mark.slow
@@ -27,14 +27,14 @@ def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
             "test_a.py b *",
             "* pass  *",
             f"  {SAID}",
-            "beyond your examples: eps >*",
+            "outside the declared inputs: eps >*",
             "  for 0 (they have 18 to 90)",
             "Leaks at test_a.py:7, in adults:",
             "  D  = [[]0[]]",
             "  inputs=[[]..., [[]0[]][]]",
-            f"::warning file=test_a.py,*title=Privacy claim broken beyond your examples*::{SAID}*",
+            f"::warning file=test_a.py,*title=Privacy claim broken outside the*inputs*::{SAID}*",
             "::warning file=test_a.py,line=7,*",
-            "* 1 beyond the examples in *",
+            "* 1 outside the declared inputs in *",
         ]
     )
     (claim,) = json.loads((project.root / "found.json").read_text())["claims"]
@@ -52,9 +52,9 @@ def test_red_where_that_is_wanted(project):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "E   PrivacyViolation: beyond your examples: eps >*",
+            "E   PrivacyViolation: outside the declared inputs: eps >*",
             "E     for 0 (they have 18 to 90)",
             "E     inputs=[[]..., [[]0[]][]]",
-            "  beyond your examples: 0 (they have 18 to 90)",
+            "  outside the declared inputs: 0 (they have 18 to 90)",
         ]
     )

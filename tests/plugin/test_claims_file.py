@@ -200,7 +200,7 @@ def test_what_could_not_be_collected_is_not_gone(shop):
     assert failed(result) == []
     before = entries(shop)
     result = shop.run("--dp-claims=update")
-    result.stdout.fnmatch_lines(["dp-claims.json is as it was: this run did not end as it should."])
+    result.stdout.fnmatch_lines(["dp-claims.json was not changed: this run did not end normally."])
     assert entries(shop) == before
 
 
@@ -235,8 +235,8 @@ DAMAGES = {
     "empty": ("", "is no JSON"),
     "cut short": ('{\n  "claims": {\n    "a.py::b": {\n', "is cut short"),
     "no JSON": ("claims: yes", "is no JSON"),
-    "another file": ("[1, 2]\n", "is no file of claims"),
-    "without a version": ('{"claims": {}}', "is no file of claims"),
+    "another file": ("[1, 2]\n", "is not a file of claims"),
+    "without a version": ('{"claims": {}}', "is not a file of claims"),
     "of a newer version": ('{"claims": {}, "version": 2}', "is of version 2, written by a newer"),
     "merge conflict": (
         '{\n<<<<<<< ours\n  "claims": {},\n=======\n>>>>>>> theirs\n  "version": 1}',
@@ -249,7 +249,7 @@ DAMAGES = {
     "without a promise": ('{"claims": {"shop.py::count": {}}, "version": 1}', "has no promise for"),
     "an impossible promise": (
         json.dumps({"claims": {COUNT: {"promise": {"eps": -1}}}, "version": 1}),
-        "is no promise: Invalid eps=-1",
+        "is not a promise: Invalid eps=-1",
     ),
     "effort that is none": (
         json.dumps({"claims": {COUNT: {"promise": {"eps": 1.0}, "effort": 3}}, "version": 1}),

@@ -109,7 +109,7 @@ def test_blind_is_its_own_word_and_counted_with_the_inconclusive(project):
     assert result.parseoutcomes() == {"inconclusive": 1, "warnings": 1}
     told = "*::hashed * inconclusive  nothing tells D from D' *"
     result.stdout.fnmatch_lines(
-        ["test_a.py I *", told, "  nothing that was tried *", "*features=*"]
+        ["test_a.py I *", told, "  no event that was tried *", "*features=*"]
     )
     [claim] = json.loads((project.root / "r.json").read_text())["claims"]
     assert (claim["status"], claim["strength"]) == ("inconclusive", "blind")

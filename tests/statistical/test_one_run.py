@@ -100,7 +100,7 @@ def test_bugs_of_dp_sgd_are_found_by_one_run(bug):
     assert broken.violated
     assert broken.samples == 1
     text = violation(broken)
-    assert re.search(r"Of 1,000 canaries, each in the data or not by a\s+coin", text)
+    assert re.search(r"There are 1,000 canaries, each in the data or not by a\s+coin", text)
     assert "No effort was left" not in text
     sound = benchmark.audited(benchmark.dp_sgd(noise), 1_000, seed=1)
     assert sound.verdict == "no violation"
@@ -187,7 +187,7 @@ def test_gradients_are_read_by_inner_products_and_canaries_are_drawn():
         audit(summed, **keywords, method=OneRun(canaries=unit))
     drawn = st.tuples(*[st.sampled_from([-1.0, 1.0])] * 3)
     result = audit(summed, **keywords, method=OneRun(canaries=drawn), seed=1)
-    assert result.strongest.startswith("Of 1,000 canaries")
+    assert result.strongest.startswith("There are 1,000 canaries")
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_gradients_are_read_by_inner_products_and_canaries_are_drawn():
         ({"canaries": 50, "inputs": [[3, 4]]}, "only 0 records can be made of the data"),
         ({"guesses": (80, 40)}, r"guesses=\(80, 40\) of 100 canaries"),
         ({"score": lambda output, canary: "much"}, "score.* raised ValueError"),
-        ({"score": lambda output, canary: math.nan}, "is no number"),
+        ({"score": lambda output, canary: math.nan}, "is not a number"),
         (
             {"score": min, "canaries": np.eye(100).tolist(), "inputs": [np.zeros((1, 100))]},
             r"given \[1.0, 0.0, [^(]*0.0\], and has to",  # not "(100 records)"

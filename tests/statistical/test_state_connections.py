@@ -155,7 +155,7 @@ def test_violations_behind_a_connection_are_red(kind, request):
 
 def test_the_report_says_that_runs_looked_independent(request):
     result = result_of("half", "behind_a_pipe", request)
-    (note,) = (note for note in result.notes if "could not be started afresh" in note)
+    (note,) = (note for note in result.notes if "could not be restarted" in note)
     assert "runs looked independent" in note
 
 
@@ -202,4 +202,4 @@ def test_a_module_that_opens_its_connection_is_imported_anew(name, expected, tmp
     child.write_text(other_end(name).replace("default_rng(11)", "default_rng()"))
     found, output = verdicts(tmp_path, PIPE.format(file=str(child)))
     assert found == {"asks": expected}, output
-    assert "could not be started afresh" not in output
+    assert "could not be restarted" not in output

@@ -240,9 +240,9 @@ def test_a_violation_that_cannot_be_confirmed_is_inconclusive_and_says_why(make,
     result = audit(make(), eps=1.0, seed=1, n_jobs=1, **RECORDS)
     assert result.verdict == "inconclusive"
     assert result.p_value is None
-    assert "could not be started afresh: " in result.reason
+    assert "could not be restarted: " in result.reason
     assert why in result.reason, result.reason
-    assert "Claim a function that makes what it holds" in result.reason
+    assert "Claim a function that makes its own connection" in result.reason
     assert "It was seen on D = " in result.reason
 
 

@@ -201,7 +201,7 @@ def certain_of(sure):
         (saying(lambda rows: rows[:, :1]), r"of shape \(40, 1\) for 40 outputs"),
         (saying(lambda rows: np.full((len(rows) - 1, 2), 0.5)), r"of shape \(39, 2\) for 40"),
         (saying(lambda rows: [["a", "b"]] * len(rows)), "predict_proba raised ValueError"),
-        (saying(lambda rows: np.full((len(rows), 2), np.nan)), "returned nothing but NaN"),
+        (saying(lambda rows: np.full((len(rows), 2), np.nan)), "returned only NaN"),
     ],
 )
 def test_a_classifier_that_fails_is_named(classifier, said):

@@ -127,7 +127,7 @@ def mean_of_all(data, rng):
     return sum(data) / len(data) + rng.laplace()  # here
 
 
-@case("no noise", "on D', where it is None in all of 200 runs; on D it has", ONE)
+@case("no noise", "on D': it is None in all of 200 runs; on D it has", ONE)
 def noise_unless_empty(data, rng):
     if not data:
         return None  # here
@@ -152,7 +152,7 @@ def waits(data):
     return len(data) + steps // 2
 
 
-@case("no noise", "output['n'] has no noise where it is a number: it is 4.0 then on D")
+@case("no noise", "output['n'] has no noise when it is a number: it is 4.0 then on D")
 def exact_if_many(data, rng):
     noisy = len(data) + rng.laplace()
     found = {"version": 3}

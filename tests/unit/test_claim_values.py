@@ -154,7 +154,7 @@ def test_what_is_on_record_is_told_as_it_is_written(old, new, told, keyword):
 
 def test_a_record_of_old_keywords_says_what_it_is():
     old = of(eps=1.0, neighbors="replace_one") | {"promise": {"rdp": [[8.0, 0.5]]}}
-    with pytest.raises(ClaimError, match=r"\{'rdp': \[\[8.0, 0.5\]\]\} is no promise"):
+    with pytest.raises(ClaimError, match=r"\{'rdp': \[\[8.0, 0.5\]\]\} is not a promise"):
         changes(old, of(eps=1.0, neighbors="replace_one"))
 
 

@@ -159,8 +159,8 @@ def test_of_what_is_no_part_of_the_output_nothing_else_is_told():
 @pytest.mark.parametrize(
     ("make", "beginning"),
     [
-        (lambda x, n: {"a": x, "b": x} if n else {"a": x}, "Which keys are there"),
-        (lambda x, n: json.dumps({"a": x, "b": x} if n else {"a": x}), "Which keys are there"),
+        (lambda x, n: {"a": x, "b": x} if n else {"a": x}, "The set of keys"),
+        (lambda x, n: json.dumps({"a": x, "b": x} if n else {"a": x}), "The set of keys"),
         (lambda x, n: {"a": x, "b": 1} if n else {"b": 1, "a": x}, "The order of the keys"),
         (lambda x, n: round(9 * x) if n else float(round(9 * x)), "The type of a number"),
         (lambda x, n: [x] if n else (x,), "The type of the output"),

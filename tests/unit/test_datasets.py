@@ -155,7 +155,7 @@ def test_digits_may_be_lost_but_no_more():
 def test_what_is_no_dataset(value):
     assert kind_of(value) == ()
     for make in (records_of, lambda value: rebuilt(value, [])):
-        with pytest.raises(ClaimError, match="is no dataset"):
+        with pytest.raises(ClaimError, match="is not a dataset"):
             make(value)
 
 

@@ -188,7 +188,11 @@ def test_entries_of_a_dict_keep_their_order():
 def test_no_neighbour_in_the_strategy(monkeypatch):
     monkeypatch.setattr("pytest_dp.pairs.generated.MAX_DRAWS", 100)
     message = refusal(inputs=summing(), neighbors="replace_one")
-    for part in ("with 3 to 6 records, none has a neighbour", "no part of the promise", "pairs="):
+    for part in (
+        "with 3 to 6 records, none has a neighbour",
+        "the promise covers only inputs",
+        "pairs=",
+    ):
         assert part in message
     message = refusal(inputs=AGES, neighbors=lambda d1, d2: False)
     assert "of the inputs that were drawn none has a neighbour under neighbors=<lambda>" in message
@@ -277,7 +281,7 @@ def test_groups_and_units():
     message = refusal(inputs=twice, neighbors=add_remove_one(unit=0, rows=1))
     assert "few rows for each unit" in message
     message = refusal(inputs=st.integers(0, 5), neighbors=add_remove_one(group=2))
-    assert "which is no dataset" in message
+    assert "which is not a dataset" in message
 
 
 ADD = {"neighbors": "add_remove_one"}
@@ -289,7 +293,7 @@ FLOATS = st.floats(0.1, 1.0)
 @pytest.mark.parametrize(
     ("claim", "parts"),
     [
-        (ADD | {"inputs": st.integers(0, 5)}, ["of type int, which is no dataset", "'any_two'"]),
+        (ADD | {"inputs": st.integers(0, 5)}, ["of type int, which is not a dataset", "'any_two'"]),
         (ADD | {"inputs": st.lists(st.nothing())}, ["are empty, such as []", "st.lists(st.integ"]),
         (ADD | {"inputs": st.just([])}, ["are empty", "strategy with records"]),
         (ADD | {"inputs": AGES.filter(lambda _: False)}, ["rejected 1,000 draws", ".filter"]),
@@ -307,7 +311,7 @@ FLOATS = st.floats(0.1, 1.0)
             {"inputs": PATIENTS},
             ["must say which of its datasets are", "neighbors='add_remove_one'"],
         ),
-        ({"pairs": st.integers(3, 3)}, ["drew 3, of type int", "no pair (D, D')", "st.tuples"]),
+        ({"pairs": st.integers(3, 3)}, ["drew 3, of type int", "not a pair (D, D')", "st.tuples"]),
         ({"pairs": st.just(([1], [1]))}, ["rejected 1,000 draws"]),
         (
             ADD | {"pairs": st.just(([1], [2]))},

@@ -132,7 +132,12 @@ REFUSED = [
     (number, 1, {"pairs": [(0, 2**40)]}, "is not in AtomDomain"),
     (total, 1, {"pairs": [([1], [1, 2, 2])]}, "It is 2.0 apart"),
     (total, 1, {}, "Write inputs="),
-    (lambda dp: total(dp, 3), 1, {"inputs": ROWS}, "are 2 apart by SymmetricDistance.* Write 2"),
+    (
+        lambda dp: total(dp, 3),
+        1,
+        {"inputs": ROWS},
+        "have distance 2 by SymmetricDistance.* Write 2",
+    ),
     (lambda dp: vector(dp, None), 1, {}, "Write pairs="),
     (keys, (1, 1, 1), {}, "Write pairs="),
     (keys, (1, 1, 1), {"pairs": [({"a": 3}, {})]}, r"\(1.0, 3.0, 3.0\) apart"),

@@ -116,7 +116,7 @@ def test_neighbours_of_values():
 
 @pytest.mark.parametrize("relation", [AddRemoveOne(), ReplaceOne(), OneQuery(), AllQueries()])
 def test_neighbours_of_what_is_no_dataset(relation):
-    with pytest.raises(ClaimError, match="is no dataset"):
+    with pytest.raises(ClaimError, match="is not a dataset"):
         next(iter(relation.pairs(3, [1])))
 
 
@@ -191,15 +191,15 @@ def test_how_neighbours_differ(relation, d1, d2, difference):
         (AddRemoveOne(), [1, 1, 1], [1], "2 records only in D and 0 records only in D'"),
         (AddRemoveOne(), [1, 0], [0, 1], "they hold the same records"),
         (AddRemoveOne(), [1, 0], (1,), "one is a list, the other a tuple"),
-        (AddRemoveOne(), 3, 4, "D is of type int, which is no dataset"),
+        (AddRemoveOne(), 3, 4, "D is of type int, which is not a dataset"),
         (AddRemoveOne(), [1], "", "one is a list, the other a string"),
-        (AddRemoveOne(), [1], b"", "D' is of type bytes, which is no dataset"),
+        (AddRemoveOne(), [1], b"", "D' is of type bytes, which is not a dataset"),
         (AddRemoveOne(), "ab", "ba", "they hold the same records"),
         (
             AddRemoveOne(),
             {"a": [1], "b": [2, 3]},
             {},
-            "which is no dataset: its columns have 1 to 2",
+            "which is not a dataset: its columns have 1 to 2",
         ),
         (
             AddRemoveOne(),
@@ -217,11 +217,11 @@ def test_how_neighbours_differ(relation, d1, d2, difference):
         (OneQuery(), [1, 1], [2, 2], "2 answers differ"),
         (OneQuery(), [1, 1], [1, 3], "the answer at index 1 differs by 2"),
         (OneQuery(), [1], [2, 1], "their lengths are 1 and 2"),
-        (OneQuery(), 1, 2, "D is of type int, which is no vector"),
-        (OneQuery(), {1}, {2}, "D is of type set, which is no vector"),
-        (OneQuery(), [1, "a"], [2, "a"], "D holds 'a', which is no number"),
-        (AllQueries(), [1, math.nan], [2, math.nan], "D holds nan, which is no number"),
-        (AllQueries(), [[1]], [[2]], "D holds [1], which is no number"),
+        (OneQuery(), 1, 2, "D is of type int, which is not a vector"),
+        (OneQuery(), {1}, {2}, "D is of type set, which is not a vector"),
+        (OneQuery(), [1, "a"], [2, "a"], "D holds 'a', which is not a number"),
+        (AllQueries(), [1, math.nan], [2, math.nan], "D holds nan, which is not a number"),
+        (AllQueries(), [[1]], [[2]], "D holds [1], which is not a number"),
         (AllQueries(), [1, 5], [2, 7.5], "the answer at index 1 differs by 2.5"),
         (AllQueries(), [math.inf], [-math.inf], "the answer at index 0 differs by inf"),
         (OneQuery(), [1, 1.0], (1, 0.5), "one is a list, the other a tuple"),

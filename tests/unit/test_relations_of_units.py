@@ -316,7 +316,7 @@ def test_groups_of_many_records_come_one_by_one():
                 "inputs": [frame([(1, 2)]).set_index("user")],
                 "neighbors": replace_one(unit="user"),
             },
-            "It is the index, which is no data. Write frame.reset_index",
+            "It is the index, which is not data. Write frame.reset_index",
         ),
         (
             {

@@ -57,7 +57,7 @@ def test_a_pass_by_a_known_loss_says_it_in_place_of_what_would_be_caught(mode, u
     passed = replace(PASSED, estimate=known, resolution=1.0, unreached=unreached)
     assert passed.strength == ("fair" if unreached else mode)
     loss = "eps at most 1, by alignment" if mode == "aligned" else "eps = 1"
-    said = f"no violation of eps = 1.0: {loss} on these pairs, as 200 runs bear out"
+    said = f"no violation of eps = 1.0: {loss} on these pairs, checked against 200 runs"
     assert headline(passed) == f"{said} ({passed.strength})"
     record = Record.of(passed, COUNT, "shop/stats.py", 8)
     assert short_finding(record) == (
@@ -171,10 +171,10 @@ def test_a_computed_claim_takes_three_digits_unless_a_bound_is_closer():
 def test_a_violation_beyond_the_examples_is_told_as_such():
     row = replace(rows()[0], outside="0 (they have 18 to 90)")
     lines = [line for line, _ in table([row])]
-    assert "  beyond your examples: 0 (they have 18 to 90)" in lines
+    assert "  outside the declared inputs: 0 (they have 18 to 90)" in lines
     assert "fails no test" not in " ".join(lines)
     passed = replace(rows()[1], beyond=replace(row, status="beyond"))
-    assert legend([passed])[-2] == "beyond your examples: fails no test."
+    assert legend([passed])[-2] == "outside the declared inputs: fails no test."
     assert not any("beyond" in said for said in legend([rows()[1]]))
 
 

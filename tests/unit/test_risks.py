@@ -86,7 +86,7 @@ def test_the_miss_rate_is_told_beside_that_of_chance():
         ({"runs": 3}, "runs=3"),
         ({"records": 4}, "records=4"),
         ({"population": [1]}, "type of data="),
-        ({"population": DATA[3:]}, "nothing but the target"),
+        ({"population": DATA[3:]}, "only the target"),
         ({"data": 1}, "data=1"),
         ({"seed": "xyz"}, "seed='xyz'"),
         ({"n_jobs": 0}, "n_jobs=0"),

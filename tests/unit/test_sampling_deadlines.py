@@ -92,7 +92,9 @@ def test_reading_what_was_returned_is_part_of_the_run(name, monkeypatch):
     monkeypatch.setattr("pytest_dp.running.deadline.SECONDS_IN_ALL", 6.0)
     told = contextlib.suppress(MechanismError)  # what is never asked for may hang
     if "__" not in name:
-        told = pytest.raises(MechanismError, match=r"hangs: a run, with what reads its output, did")
+        told = pytest.raises(
+            MechanismError, match=r"hangs: a run, or the reading of its output, did"
+        )
     with told as caught:
         audit(RETURNED[name], eps=1.0, pairs=[([1], [])], max_seconds=1.5, n_jobs=1)
     if caught is not None:
