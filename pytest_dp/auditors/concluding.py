@@ -13,10 +13,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from pytest_dp.auditors import held_out, presentation
+from pytest_dp.auditors.audit_notes import (
+    note_if_late,
+    note_origin,
+    note_searched,
+    note_unreached,
+)
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import DIVERGENCE_SHARE, RESERVE, agreeing
 from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
-from pytest_dp.auditors.lateness import note_if_late
 from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, KnownLosses
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import (
@@ -26,7 +31,7 @@ from pytest_dp.auditors.pool import (
     never_varies,
     note_left_out,
 )
-from pytest_dp.auditors.presentation import attack_of, movement_sentence, pictures_of
+from pytest_dp.auditors.presentation import attack_of, pictures_of
 from pytest_dp.auditors.session import AuditFinding
 from pytest_dp.auditors.shrinking import smallest
 from pytest_dp.auditors.stopping import (
@@ -42,13 +47,13 @@ from pytest_dp.auditors.strongest import (
     strongest,
 )
 from pytest_dp.basics.errors import MechanismError
-from pytest_dp.basics.reprs import SHORT_LENGTH, plural
+from pytest_dp.basics.reprs import SHORT_LENGTH
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.data import describe
-from pytest_dp.pairs.unreached import in_words
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.statistics.counts import NO_COUNTS
 from pytest_dp.statistics.power import DELTAS
 from pytest_dp.statistics.proofs import Bound
 
@@ -88,8 +93,8 @@ def conclude(bets: BettingAudit, derived: KnownLosses) -> AuditFinding:
     if violated:
         shown = _refuted_fields(bets, known)
     else:
-        _note_searched(bets)
-        facts["unreached"] = _unreached(bets)
+        note_searched(bets)
+        facts["unreached"] = note_unreached(bets)
         shown = {"lower": bets.ledger.lower}
         if not bets.check.runs:
             suspects = bets.check.suspects()
@@ -164,7 +169,7 @@ def _refuted_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, Any
     bets.session.budget.start_reporting()
     broken = max(known, key=lambda state: state.earned)
     shown_of, winner = smallest(bets, broken)
-    _note_origin(bets, broken, winner)
+    note_origin(bets, broken, winner)
     shown = _shown_fields(shown_of, [winner], bets)
     bets.late |= shown_of.late
     shown["pair"] = winner.pair
@@ -179,7 +184,7 @@ def _bets(bets: BettingAudit) -> dict[str, Any]:
     seen, beyond = min(len(bets.seen), claimed), bets.beyond()
     proposed = len(bets.seen) - seen + (len(beyond.seen) if beyond is not bets else 0)
     if seen < claimed > 1 and not bets.refuted:
-        note_left_out(session, seen)
+        note_left_out(session.sampler, seen, len(session.pairs))
     return {
         "e_value": bets.e_value,
         "bet_samples": bets.earlier.samples + (0 if bets.refuted_before else 2 * bets.drawn),
@@ -201,7 +206,8 @@ def _not_refuted(
     estimate is left there.
     """
     session = bets.session
-    if never_varies(session, bets.pool):  # it notes why
+    by_features = session.settings.features is not None
+    if never_varies(session.sampler, bets.pool, by_features=by_features):  # it notes why
         facts["estimate"] = None
         return "inconclusive"
     if bets.check.runs:
@@ -268,10 +274,14 @@ def _shown_fields(
         return outcome
     witness, tested = best.witness, best.tested
     if violated and tested is not None:
-        held_out.check_independent(session, witness, tested)
+        held_out.check_independent(session.sampler.name, witness, tested)
     if tested is not None and distance is not None:
         tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
-    shown = None if tested is None else held_out.bound_of(session, tested)
+    shown = (
+        None
+        if tested is None
+        else held_out.bound_of(session.guarantee, session.budget.alpha, tested)
+    )
     if shown is not None:
         outcome["strongest"] = presentation.described(shown, witness)
         outcome["loss"] = shown.loss
@@ -321,45 +331,16 @@ def _are_alike(bets: BettingAudit, known: list[PairState]) -> bool:
     return not cannot_be_read(bets.pool) and all(state.outputs.alike() for state in known)
 
 
-def _note_origin(bets: BettingAudit, broken: PairState, shown: PairState) -> None:
-    """Note where the pair comes from that broke the claim, if it was proposed by what it shows."""
-    same = broken.pair is shown.pair
-    which = "this pair" if same else "the pair that this one was made smaller from"
-    screened = bets.session.screened
-    is_largest = screened.screened > 1 and broken.pair.content == screened.pairs[0].content
-    if is_largest and not movement_sentence(screened, bets.session.guarantee):  # which says more
-        over = f"largest of {screened.screened:,} pairs"
-        bets.session.sampler.note(f"on {which}, one record moves the answer farthest: {over}")
-    if broken.pair.origin:
-        bets.session.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
-
-
-def _note_searched(bets: BettingAudit) -> None:
-    proposed = bets.queue.source.proposed_by
-    if proposed:
-        parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
-        total = sum(proposed.values())
-        bets.session.sampler.note(f"a search proposed {plural(total, 'more pair')}: {parts}")
-    for note in bets.queue.source.notes():
-        bets.session.sampler.note(note)
-
-
-def _unreached(bets: BettingAudit) -> tuple[str, ...]:
-    """Return places in the mechanism's code that no input reached, with a note."""
-    places = bets.queue.source.screener.unreached()
-    if places:
-        advice = "give an input that reaches " + ("them" if len(places) > 1 else "it")
-        bets.session.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
-    return tuple(map(str, places))
-
-
 def _counterexample(
     bets: BettingAudit, best: Strongest, shown: Bound | None, bet: int
 ) -> Counterexample:
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
     seen = partial(seen_before, best.state, witness, pairs=bet)
-    show = partial(presentation.counterexample, bets.session, bets.pool, witness, shown, seen)
+    session = bets.session
+    bound = shown or Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
+    screened = session.screened
+    show = partial(presentation.counterexample, bets.pool, witness, bound, screened, seen)
     return bets.session.budget.conclude(show)
 
 

@@ -23,6 +23,7 @@ from typing import Any, Never
 
 import numpy as np
 
+from pytest_dp.auditors.budget import Budget
 from pytest_dp.auditors.importing import drawn_at_the_import
 from pytest_dp.auditors.independence import (
     dependence,
@@ -60,7 +61,7 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.opened_files import ASKED, record_opened_files
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import Draw, Sampler
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
@@ -132,9 +133,9 @@ def _confirmed(session: Session, finding: AuditFinding) -> AuditResult:
     if example:
         pair, event = Pair(example.d1, example.d2, params=example.params), example.event
     items = [Input(data) for data in pair.inputs]
-    spent, said = seconds_to_start(session), len(session.sampler.notes)
+    spent, said = seconds_to_start(session.sampler), len(session.sampler.notes)
     try:
-        both = _confirmed_copies(session, example, items, event)
+        both = _confirmed_copies(session.sampler, session.budget, example, items, event)
         if isinstance(both, str):
             return _confirmed_alone(session, result, items, event, both)
     except KeptOutside as reason:
@@ -144,29 +145,29 @@ def _confirmed(session: Session, finding: AuditFinding) -> AuditResult:
         return _unconfirmed(
             session, result, f"a run takes {cost}, and time was up: raise max_seconds"
         )
-    _check_before(session, items, event)
-    if why := drawn_at_the_import(session, items, event):
-        _refuse(session, why)
+    _check_before(session.sampler, session.budget, items, event)
+    if why := drawn_at_the_import(session.sampler, session.budget, items, event):
+        _refuse(session.sampler, why)
     if not session.sampler.forks:
-        _check_forked(session, items, event)
-    session.budget.allow_more(seconds_to_start(session) - spent)
+        _check_forked(session.sampler, session.budget, items, event)
+    session.budget.allow_more(seconds_to_start(session.sampler) - spent)
     notes = *result.notes, *session.sampler.notes[said:]
     return replace(result, samples=session.sampler.runs, notes=notes)
 
 
 def _confirmed_copies(
-    session: Session, example: Counterexample | None, items: list[Input], event: Any
+    sampler: Sampler, budget: Budget, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies] | str:
     """Outputs on both inputs of the mechanism as it starts afresh, or why it does not."""
     reasons: list[str] = []
     while True:
         try:
-            return _independent_copies(session, example, items, event)
+            return _independent_copies(sampler, budget, example, items, event)
         except KeptOutside:
             raise
         except CannotCopy as reason:
             reasons.append(str(reason))
-            if not (session.sampler.start_anew() or session.sampler.fork_instead()):
+            if not (sampler.start_anew() or sampler.fork_instead()):
                 return "; ".join(dict.fromkeys(reasons))
 
 
@@ -174,7 +175,7 @@ def _confirmed_alone(
     session: Session, result: AuditResult, items: list[Input], event: Any, why: str
 ) -> AuditResult:
     """The result, if runs of the mechanism itself look independent, as it cannot start afresh."""
-    runs, dependent = _runs_alone(session, items, event)
+    runs, dependent = _runs_alone(session.sampler, session.budget, items, event)
     if dependent:
         return _unconfirmed(session, result, f"{why}; {dependent}. {ADVICE}")
     session.sampler.note(f"could not be restarted ({why}); {runs:,} runs looked independent")
@@ -186,13 +187,15 @@ class KeptOutside(CannotCopy):
     """A mechanism may have its answers from where all starts look: a file, or another process."""
 
 
-def _runs_alone(session: Session, items: Sequence[Input], event: Any) -> tuple[int, str]:
+def _runs_alone(
+    sampler: Sampler, budget: Budget, items: Sequence[Input], event: Any
+) -> tuple[int, str]:
     """Return how many runs of the mechanism itself were made, and why they look dependent, if so.
 
     The inputs take turns. Raises OutOfTime if there was no time for enough runs.
     """
-    sampler, deadline = session.sampler, session.budget.confirming_deadline(2 * MIN_ALONE)
-    wanted, runs = min(MAX_ALONE, max(session.budget.left // 2, OVER_LIMIT)), 0
+    deadline = budget.confirming_deadline(2 * MIN_ALONE)
+    wanted, runs = min(MAX_ALONE, max(budget.left // 2, OVER_LIMIT)), 0
     parts: list[list[Outputs]] = [[], []]
     try:
         while runs < wanted:
@@ -210,33 +213,30 @@ def _runs_alone(session: Session, items: Sequence[Input], event: Any) -> tuple[i
 
 
 def _independent_copies(
-    session: Session, example: Counterexample | None, items: list[Input], event: Any
+    sampler: Sampler, budget: Budget, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies]:
     """Outputs on both inputs of the mechanism as it starts afresh, which look independent.
 
     Raises CannotCopy if it does not start afresh, OutOfTime if time is up, and DependentRuns if
     its runs depend on those before.
     """
-    sampler = session.sampler
     # A process that was forked may wait for a thread, which is to be told from one that is slow.
     to_hang = 2 * HUNG_SECONDS if sampler.forks else 0.0
-    to_start = sampler.seconds_a_start * coins_enough(session.budget.alpha)
-    deadline = session.budget.confirming_deadline(
-        LEAST_RUNS, at_most_end=True, more=to_hang + to_start
-    )
+    to_start = sampler.seconds_a_start * coins_enough(budget.alpha)
+    deadline = budget.confirming_deadline(LEAST_RUNS, at_most_end=True, more=to_hang + to_start)
     with record_opened_files() as files:
-        both = copied_outputs(session, items, event, deadline)
+        both = copied_outputs(sampler, budget, items, event, deadline)
     for side, copied in enumerate(both):
-        _refuse_other_errors(session, items[side], copied)
+        _refuse_other_errors(sampler, items[side], copied)
         original = (example.counts[side], example.runs[side]) if example else (0, 0)
-        _check(session, copied, event, original)
+        _check(sampler, copied, event, original)
     asked = {*files, *(sampler.origin.files if sampler.origin else ())}
     if ASKED in asked and (
         why := dependence((join_outputs(both[0]), join_outputs(both[1])), event)
     ):
         raise KeptOutside(f"it asks {ASKED}, which may keep something, and {why}")
     if files or sampler.forks:  # what is opened in another process is not heeded here
-        _refuse_files(session, items, both, deadline)
+        _refuse_files(sampler, items, both, deadline)
     return both
 
 
@@ -253,13 +253,13 @@ def _unconfirmed(session: Session, result: AuditResult, why: str) -> AuditResult
     return session.result("inconclusive", **known)
 
 
-def _refuse_other_errors(session: Session, item: Input, copied: Copies) -> None:
+def _refuse_other_errors(sampler: Sampler, item: Input, copied: Copies) -> None:
     """Refuse copies that raise where the mechanism itself does not."""
     raised = [out for outputs in copied for out in outputs if isinstance(out, Raised)]
     total = sum(map(len, copied))
-    before, runs = session.sampler.raised(item)
+    before, runs = sampler.raised(item)
     if raised and runs and assumptions.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
-        where = "processes that start afresh" if session.sampler.forks else "copies of it"
+        where = "processes that start afresh" if sampler.forks else "copies of it"
         line = raised[0].message.strip().partition("\n")[0]
         raise CannotCopy(
             f"{where} raised {raised[0].kind} ({line}) in {len(raised):,} of "
@@ -268,7 +268,7 @@ def _refuse_other_errors(session: Session, item: Input, copied: Copies) -> None:
 
 
 def _refuse_files(
-    session: Session, items: Sequence[Input], both: Sequence[Copies], deadline: Deadline
+    sampler: Sampler, items: Sequence[Input], both: Sequence[Copies], deadline: Deadline
 ) -> None:
     """Refuse a mechanism that may have its answer, or a part of it, from a file.
 
@@ -279,7 +279,7 @@ def _refuse_files(
         files: list[str] = []
         with suppress(CannotCopy, OutOfTime):  # then copies are all that can be told
             always = len(_answers(copied)) == 1
-            files = session.sampler.files_kept(item, deadline, rewritten=always)
+            files = sampler.files_kept(item, deadline, rewritten=always)
         if files:
             raise KeptOutside(f"it reads {files[0]}, which was written while it was audited")
 
@@ -289,55 +289,55 @@ def _answers(copied: Copies) -> set[str]:
     return {safe_repr(output) for outputs in copied for output in outputs[:2]}
 
 
-def _check_before(session: Session, items: Sequence[Input], event: Any) -> None:
+def _check_before(sampler: Sampler, budget: Budget, items: Sequence[Input], event: Any) -> None:
     """Refuse a mechanism that kept something when an earlier audit in this process ran it."""
-    for before in (session.sampler.before_all(), session.sampler.before_all(forks=True)):
+    for before in (sampler.before_all(), sampler.before_all(forks=True)):
         if before is None:
             continue
         for item in items:
             outputs: list[Outputs] = []
             with suppress(CannotCopy, OutOfTime):
-                deadline = session.budget.confirming_deadline(LEAST_RUNS)
+                deadline = budget.confirming_deadline(LEAST_RUNS)
                 outputs = outputs_of_starts(before, item, IMPORT_STARTS, RUNS_BEFORE, deadline)
             if outputs and told_apart(outputs, tabulate(join_outputs(outputs)), event):
                 _refuse(
-                    session,
+                    sampler,
                     "an earlier audit left something in it, as where nobody had asked before, in "
                     f"copies or in other processes, it gave ({examples_of(outputs)})",
                 )
 
 
-def _check_forked(session: Session, items: Sequence[Input], event: Any) -> None:
+def _check_forked(sampler: Sampler, budget: Budget, items: Sequence[Input], event: Any) -> None:
     """Refuse a mechanism that keeps something where copies do not reach.
 
     Processes that all draw alike, from a generator that nobody could seed, tell nothing. Where new
     interpreters cannot run the mechanism, forks may, though they lack threads of libraries.
     """
-    drawn = _in_other_processes(session, items)
-    if not drawn and session.sampler.fork_instead():
-        drawn = _in_other_processes(session, items)
+    drawn = _in_other_processes(sampler, budget, items)
+    if not drawn and sampler.fork_instead():
+        drawn = _in_other_processes(sampler, budget, items)
     for outputs in map(list, zip(*drawn, strict=True)):
         if len(outputs) > 1 and keep_answers(outputs) and not by_chance(outputs):
-            _refuse(session, f"it repeats what it gave before ({examples_of(outputs)})")
+            _refuse(sampler, f"it repeats what it gave before ({examples_of(outputs)})")
         if len({tuple(map(safe_repr, of_one)) for of_one in outputs}) == len(outputs) > 1:
-            _check_copies(session, outputs, event)
+            _check_copies(sampler, outputs, event)
 
 
-def _in_other_processes(session: Session, items: Sequence[Input]) -> list[Copies]:
+def _in_other_processes(sampler: Sampler, budget: Budget, items: Sequence[Input]) -> list[Copies]:
     """Return outputs on both inputs of some processes each; none if these cannot run the mechanism.
 
     What always raises there may lack what was set up here.
     """
-    sampler, left = session.sampler, session.budget.left
+    left = budget.left
     processes = min(max(left // (2 * RUNS_A_COPY), MIN_PROCESSES), PROCESSES)
     runs = max(min(PROCESS_RUNS, left // (2 * processes)), RUNS_A_COPY)
-    deadline = session.budget.confirming_deadline(4 * runs)
+    deadline = budget.confirming_deadline(4 * runs)
     drawn: list[Copies] = []
     try:
         if sampler.origin is not None and sampler.origin.starts() < processes:
             processes = MIN_PROCESSES
             to_start = processes * sampler.seconds_a_start
-            deadline = session.budget.confirming_deadline(4 * runs, more=to_start)
+            deadline = budget.confirming_deadline(4 * runs, more=to_start)
         while sampler.origin is not None and len(drawn) < processes:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(items)]
             drawn.append(sampler.forked(sampler.origin, keyed, runs, deadline))
@@ -346,37 +346,37 @@ def _in_other_processes(session: Session, items: Sequence[Input]) -> list[Copies
     except CannotCopy:  # then the others are all that can be told
         pass
     except OutOfTime:
-        note_few(session, len(drawn), processes, "processes")
+        note_few(sampler, len(drawn), processes, "processes")
     return drawn
 
 
-def _check(session: Session, copied: Copies, event: Any, original: tuple[int, int]) -> None:
-    table, run = _check_copies(session, copied, event), np.arange(len(copied[0]))
+def _check(sampler: Sampler, copied: Copies, event: Any, original: tuple[int, int]) -> None:
+    table, run = _check_copies(sampler, copied, event), np.arange(len(copied[0]))
     for inside in binary_events(table, event):
         if why := unlike(inside, np.tile(run, len(copied)), "runs of each"):
-            _refuse(session, why)
+            _refuse(sampler, why)
     if isinstance(event, Event) and original[1]:
         again, total = int(event.mask(table).sum()), len(table)
         if assumptions.two_samples((original[0], again), (original[1], total)) < NOT_IID:
             _refuse(
-                session,
+                sampler,
                 f"{event} held in {original[0]:,} of {original[1]:,} runs, and in {again:,} of "
                 f"{total:,} of fresh copies",
             )
 
 
-def _check_copies(session: Session, copied: Copies, event: Any) -> Table:
+def _check_copies(sampler: Sampler, copied: Copies, event: Any) -> Table:
     """Refuse outputs that tell which copy they came from; else a table of them."""
     table = tabulate(join_outputs(copied))
     if why := told_apart(copied, table, event):
-        _refuse(session, f"{why} ({examples_of(copied)})")
+        _refuse(sampler, f"{why} ({examples_of(copied)})")
     return table
 
 
-def _refuse(session: Session, seen: str) -> Never:
+def _refuse(sampler: Sampler, seen: str) -> Never:
     """Raise the error of a mechanism that keeps something, with what to claim instead."""
     raise DependentRuns(
-        f"{session.sampler.name} keeps something from run to run, so there is no verdict on "
+        f"{sampler.name} keeps something from run to run, so there is no verdict on "
         f"privacy: {seen}. An answer that is drawn once and then repeated keeps its claim, but "
         "looks like missing noise. Claim a function that keeps nothing between calls: the "
         "function beneath the cache (f.__wrapped__ of functools.lru_cache), or a function that "

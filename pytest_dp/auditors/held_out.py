@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.auditors.budget import PAIRED_SHARE, SHARE_OF_FEW
+from pytest_dp.auditors.budget import PAIRED_SHARE, SHARE_OF_FEW, Budget
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import Witness
@@ -25,10 +25,11 @@ from pytest_dp.betting.expected_bounds import first_share
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.tally import Hits, Tally
 from pytest_dp.outputs.paired_outputs import first_pairs
+from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Histogram
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.per_run import CannotCouple
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import Draw, Sampler
 from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
@@ -95,39 +96,44 @@ def count(
     more: where time ends this, what was counted has a small share of alpha, and a note says so.
     Raises OutOfTime where there is no time for these few.
     """
-    runs = _runs_apart(session, witness, total, even=even)
-    tally = _tally(session, witness, drawn=drawn)
+    runs = _runs_apart(session.guarantee, witness, total, even=even)
+    tally = _tally(session.budget, witness, drawn=drawn)
     if witness.coupled:
-        before, pairs = session.sampler.runs, _pairs_within(session, pool, witness, total // 2)
+        before, pairs = (
+            session.sampler.runs,
+            _pairs_within(session.sampler, pool, witness, total // 2),
+        )
         try:
             return _count(session, pool, witness, tally, (pairs, pairs), refuted=refuted)
         except CannotCouple as reason:
             session.sampler.note(f"counted again without shared random numbers, as {reason}")
             left = total - (session.sampler.runs - before)
-            runs = _runs_apart(session, witness, left, even=even)
+            runs = _runs_apart(session.guarantee, witness, left, even=even)
         witness = replace(witness, coupled=False)
         tested = _count(session, pool, witness, tally, runs, refuted=refuted)
         return tested and replace(tested, share=(1 - PAIRED_SHARE) * tested.share)
     return _count(session, pool, witness, tally, runs, refuted=refuted)
 
 
-def _runs_apart(session: Session, witness: Witness, total: int, *, even: bool) -> tuple[int, int]:
+def _runs_apart(
+    guarantee: Guarantee, witness: Witness, total: int, *, even: bool
+) -> tuple[int, int]:
     """Return how many of some independent samples are drawn on either input."""
     share = 0.5
     if not even:
         chances = np.array(witness.p1), np.array(witness.p2)
-        share = float(first_share(*chances, session.guarantee))
+        share = float(first_share(*chances, guarantee))
     if abs(share - 0.5) <= 0.1 or min(share, 1 - share) * total <= LEAST_EVENT_RUNS:
         return total // 2, total // 2
     return int(total * share), total - int(total * share)
 
 
-def _pairs_within(session: Session, pool: Pool, witness: Witness, most: int) -> int:
+def _pairs_within(sampler: Sampler, pool: Pool, witness: Witness, most: int) -> int:
     """Return how many pairs of outputs take `most` pairs of runs, with those that check them."""
     pairs = int((1 - RESERVED_FOR_RERUNS) * most)
     while pairs > 0:
         draws = _draws(pool, witness, (pairs, pairs), 0)
-        cost = sum(session.sampler.cost_of(draw) for draw in draws)
+        cost = sum(sampler.cost_of(draw) for draw in draws)
         if cost <= 2 * most:
             break
         pairs = min(pairs - 1, int(pairs * 2 * most / cost))
@@ -158,7 +164,9 @@ def _count(
         if not number or budget.has_time(deadline, sum(sizes)):
             draws = _draws(pool, witness, sizes, number)
             try:
-                counted = _count_batch(session, draws, tally, deadline, coupled=witness.coupled)
+                counted = _count_batch(
+                    session.sampler, draws, tally, deadline, coupled=witness.coupled
+                )
             except OutOfTime as out:
                 if not number or out.stack:
                     raise
@@ -171,7 +179,7 @@ def _count(
             group += part
     sums = [np.sum(group, axis=0) for group in groups]
     return Tested(
-        _counted(session, witness, sums, both if witness.coupled else None),
+        _counted(session.seed, witness, sums, both if witness.coupled else None),
         _varying_shares([np.array(group) for group in groups]),
         share * (PAIRED_SHARE if witness.coupled else 1.0),
         tally.histogram(*sums),
@@ -179,12 +187,12 @@ def _count(
 
 
 def _count_batch(
-    session: Session, draws: list[Draw], tally: Tally, deadline: Deadline, *, coupled: bool
+    sampler: Sampler, draws: list[Draw], tally: Tally, deadline: Deadline, *, coupled: bool
 ) -> tuple[list[list[Ints]], int]:
     """Return the counts of some draws on either input, and of pairs with both outputs in."""
     if not coupled:
-        return session.sampler.measure(draws, tally, deadline), 0
-    parts = session.sampler.measure(draws, Hits(tally), deadline)
+        return sampler.measure(draws, tally, deadline), 0
+    parts = sampler.measure(draws, Hits(tally), deadline)
     hits1, hits2 = (np.concatenate([hits for _, hits in part], axis=1) for part in parts)
     return [[counts for counts, _ in part] for part in parts], int((hits1 & hits2)[0].sum())
 
@@ -211,7 +219,7 @@ def _draws(pool: Pool, witness: Witness, sizes: tuple[int, int], number: int) ->
     ]
 
 
-def _tally(session: Session, witness: Witness, *, drawn: bool) -> Tally:
+def _tally(budget: Budget, witness: Witness, *, drawn: bool) -> Tally:
     """What is counted of a witness, with bars for its events if these may be drawn."""
 
     def designed() -> Bars:
@@ -220,18 +228,16 @@ def _tally(session: Session, witness: Witness, *, drawn: bool) -> Tally:
 
     bars: Bars | None = None
     with suppress(OutOfTime):
-        bars = session.budget.conclude(designed) if drawn else None
+        bars = budget.conclude(designed) if drawn else None
     return Tally(witness.event, witness.middle, bars)
 
 
-def _counted(
-    session: Session, witness: Witness, sums: list[Ints], both: int | None = None
-) -> Counts:
+def _counted(seed: int, witness: Witness, sums: list[Ints], both: int | None = None) -> Counts:
     """Counts of a witness, by those of a `Tally` on either input.
 
     Each output at the threshold of an attack is included with a probability.
     """
-    coins = np.random.default_rng(stream(session.seed, Purpose.TEST, len(sums)))
+    coins = np.random.default_rng(stream(seed, Purpose.TEST, len(sums)))
     tie = witness.event.tie if isinstance(witness.event, Attack) else 0.0
     c1, c2 = (int(s[1]) + int(coins.binomial(int(s[2]), tie)) for s in sums)
     return Counts(c1, int(sums[0][0]), c2, int(sums[1][0]), both)
@@ -247,12 +253,12 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     return ()
 
 
-def check_independent(session: Session, witness: Witness, tested: Tested) -> None:
+def check_independent(name: str, witness: Witness, tested: Tested) -> None:
     """Refuse to call a claim violated if runs that were counted were not independent."""
     if tested.varying_shares:
         shown = ", ".join(f"{100 * share:.0f} %" for share in tested.varying_shares[:6])
         raise DependentRuns(
-            f"{session.sampler.name}: its runs are not independent, so there is no verdict on "
+            f"{name}: its runs are not independent, so there is no verdict on "
             f"privacy. On one input, {witness.event} held in {shown}, ... of the runs, stretch by "
             "stretch: more than chance explains. A vectorised mechanism must draw all of its "
             "noise again for every output (shape (size, ...)); others may keep something from run "
@@ -260,6 +266,6 @@ def check_independent(session: Session, witness: Witness, tested: Tested) -> Non
         )
 
 
-def bound_of(session: Session, tested: Tested, proof: Proof = SHARP) -> Bound:
-    """Return the bound by the counts, with confidence 1 - alpha."""
-    return proof.bound(tested.counts, session.guarantee, tested.share * session.budget.alpha)
+def bound_of(guarantee: Guarantee, alpha: float, tested: Tested, proof: Proof = SHARP) -> Bound:
+    """Return the bound by the counts, with confidence 1 - `alpha`."""
+    return proof.bound(tested.counts, guarantee, tested.share * alpha)

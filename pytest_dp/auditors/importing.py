@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from pytest_dp.auditors.budget import Budget
 from pytest_dp.auditors.independence import examples_of, told_apart
-from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.starting_afresh import LEAST_RUNS, by_chance, keep_answers
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.outcome import same
@@ -19,26 +19,28 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.sampler import Sampler
 
 RUNS = 128
 """Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
 each run, more take longer."""
 
 
-def drawn_at_the_import(session: Session, items: Sequence[Input], event: Any) -> str:
+def drawn_at_the_import(
+    sampler: Sampler, budget: Budget, items: Sequence[Input], event: Any
+) -> str:
     """Return why outputs seem to depend on something drawn at the import, or nothing if not.
 
     Where the same random numbers give the same outputs after another import, nothing was drawn
     then. Where they do not, outputs may not tell which import they come from. Code that reads no
     values, and code of no module, has nothing from an import.
     """
-    sampler = session.sampler
     if sampler.anew is None or not sampler.reads_data or sampler.seconds_a_start:
         return ""  # where a start takes seconds, each was an import
     drawn: list[list[Outputs]] = []
     with suppress(CannotCopy):
-        for outputs in _imported_anew(session, items):
-            if not drawn and _is_replayed(session, items, outputs):
+        for outputs in _imported_anew(sampler, budget, items):
+            if not drawn and _is_replayed(sampler, budget, items, outputs):
                 return ""
             drawn.append(outputs)
     for apart in map(list, zip(*drawn, strict=True)):
@@ -53,11 +55,12 @@ def drawn_at_the_import(session: Session, items: Sequence[Input], event: Any) ->
     return ""
 
 
-def _imported_anew(session: Session, items: Sequence[Input]) -> Iterator[list[Outputs]]:
+def _imported_anew(
+    sampler: Sampler, budget: Budget, items: Sequence[Input]
+) -> Iterator[list[Outputs]]:
     """Yield outputs on all inputs of each of some interpreters that imported the mechanism."""
-    sampler = session.sampler
     assert sampler.anew is not None
-    deadline = session.budget.confirming_deadline(LEAST_RUNS, at_most_end=True)
+    deadline = budget.confirming_deadline(LEAST_RUNS, at_most_end=True)
     used = int(sampler.forks and sampler.origin is sampler.anew)  # the first was asked before
     for number in sampler.anew.each(used):
         keyed = list(zip(items, _keys(number - used, len(items)), strict=True))
@@ -74,11 +77,13 @@ def _keys(number: int, inputs: int) -> list[tuple[int, ...]]:
     return [(number, side, 2) for side in range(inputs)]
 
 
-def _is_replayed(session: Session, items: Sequence[Input], both: list[Outputs]) -> bool:
+def _is_replayed(
+    sampler: Sampler, budget: Budget, items: Sequence[Input], both: list[Outputs]
+) -> bool:
     """Return whether the mechanism gave the same outputs here, with the same random numbers."""
-    deadline = session.budget.confirming_deadline(LEAST_RUNS)
+    deadline = budget.confirming_deadline(LEAST_RUNS)
     for item, key, outputs in zip(items, _keys(0, len(items)), both, strict=True):
-        here = session.sampler.afresh(item, len(outputs), key, deadline)
+        here = sampler.afresh(item, len(outputs), key, deadline)
         if not all(map(same, here, outputs)):
             return False
     return True

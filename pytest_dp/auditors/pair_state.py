@@ -22,6 +22,7 @@ from pytest_dp.basics.arrays import Bools, Ints
 from pytest_dp.betting.binning import Binning, Reader, joint_counts
 from pytest_dp.betting.models import Posterior, check_by_itself, fit, quantities
 from pytest_dp.betting.pair_queue import PairStatus
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable, user_features
 from pytest_dp.outputs.place_choice import choose
@@ -65,21 +66,27 @@ class PairState(PairStatus):
         ]
 
 
+def seed_in(settings: Settings) -> int:
+    """Return the seed of an audit, which its settings hold once it began."""
+    assert settings.seed is not None
+    return settings.seed
+
+
 def quantities_of(
-    session: Session, state: PairState, table: Table, on_d: Bools, paired: int
+    settings: Settings, state: PairState, table: Table, on_d: Bools, paired: int
 ) -> list[Feature]:
     """What a classifier is shown of outputs on a pair; see `attacks.quantities`."""
-    about = quantities(session.settings, table, on_d, paired)
+    about = quantities(settings, table, on_d, paired)
     if table.is_extract:
         return about
     wanted = state.target
     return about + user_features(wanted, table, wanted.labels) if wanted is not None else about
 
 
-def make_room(session: Session, state: PairState) -> None:
+def make_room(settings: Settings, state: PairState) -> None:
     """Keep only the quantities that are learned from: of the outputs so far, and of new ones."""
     table, on_d = state.outputs.table()
-    about = quantities_of(session, state, table, on_d, state.outputs.coupled)
+    about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
     if not state.outputs.coupled and any(feature.kind == "leaf" for feature in about):
         places = choose(table, on_d, 0, MAX_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
@@ -115,7 +122,7 @@ def draw_batch(
     """
     outputs = state.outputs
     if outputs.extract is None and not outputs.has_room(size):
-        session.budget.compute(partial(make_room, session, state), deadline)
+        session.budget.compute(partial(make_room, session.settings, state), deadline)
     keep = outputs.pairs + size <= max_kept and outputs.has_room(size)
     draws = state.draws(pool, size, purpose, state.batches)
     state.batches += 1
@@ -132,28 +139,28 @@ def draw_batch(
     return joints_of(parts, state.binnings)
 
 
-def look_for_target(session: Session, state: PairState) -> None:
+def look_for_target(settings: Settings, state: PairState) -> None:
     """Find which record outputs may show, unless the user's function says what to look at."""
-    if session.settings.features is None:
+    if settings.features is None:
         inputs = state.pair.inputs
-        state.target = target_of(*inputs, state.outputs.examples().raw, session.seed)
+        state.target = target_of(*inputs, state.outputs.examples().raw, seed_in(settings))
 
 
-def outputs_to_learn(session: Session, state: PairState) -> tuple[Table, Bools, list[Feature]]:
+def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools, list[Feature]]:
     """Return the outputs on a pair, which of them are on D, and features that a model may use."""
     table, on_d = state.outputs.table()
-    about = quantities_of(session, state, table, on_d, state.outputs.coupled)
+    about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
     return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
 
 
-def fit_chosen(session: Session, table: Table, on_d: Bools, about: list[Feature]) -> Posterior:
+def fit_chosen(settings: Settings, table: Table, on_d: Bools, about: list[Feature]) -> Posterior:
     """Fit the model that the method names, or the user's own."""
-    return fit(session.method.classifier, table, on_d, about, session.seed)
+    return fit(settings.method.classifier, table, on_d, about, seed_in(settings))
 
 
 def check_users_parts(
-    session: Session, state: PairState, model: Posterior, about: list[Feature]
+    settings: Settings, state: PairState, model: Posterior, about: list[Feature]
 ) -> None:
     """Raise ClaimError if the user's classifier or features make an event of several outputs."""
-    if session.method.classifier is not None or session.settings.features is not None:
+    if settings.method.classifier is not None or settings.features is not None:
         check_by_itself(model, about, state.outputs.examples())

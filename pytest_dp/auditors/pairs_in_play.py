@@ -8,7 +8,6 @@ from typing import Any
 
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH
 from pytest_dp.betting.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
@@ -19,6 +18,7 @@ from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource, Tried
 from pytest_dp.privacy import Guarantee
+from pytest_dp.running.sampler import Sampler
 from pytest_dp.statistics.ledger import suspicion
 
 MIN_ROOM = 50_000
@@ -113,11 +113,14 @@ class ClaimPairs(PairQueue[PairState]):
         return pair
 
 
-def skip_rejected_input(session: Session, pairs: ClaimPairs, state: PairState) -> None:
+def skip_rejected_input(
+    sampler: Sampler, examples: Any, pairs: ClaimPairs, state: PairState
+) -> None:
     """Mark a pair as refused if the mechanism seems to check its inputs, with a note.
 
     It seems so if it always raises on an input that a search proposed, or on the empty dataset
-    where that follows from examples and is none of them. Where all pairs are such, none is refused.
+    where that follows from `examples` and is none of them. Where all pairs are such, none is
+    refused.
     """
     sides = state.outputs.sides()
     raised = [all_raised(outputs) for outputs in sides]
@@ -126,23 +129,22 @@ def skip_rejected_input(session: Session, pairs: ClaimPairs, state: PairState) -
     if any(raised) and pairs.is_proposed(state):
         state.refused = pairs.source.generated is None
     elif any(raised) and not all(raised):
-        state.refused = rejects_empty_dataset(session, data, sides[at])
+        state.refused = rejects_empty_dataset(examples, data, sides[at])
     given = pairs.seen_given
     if pairs.all_seen and all(seen.refused for seen in given):
         for seen in given:
             seen.refused = False
     elif state.refused and not state.pair.beyond:
         shown = describe(data, LABEL_LENGTH)
-        session.sampler.note(
+        sampler.note(
             f"it always {sides[at][0]!r} on {shown}, which is inside the claim, as "
             "if it checked its inputs: skipped. An exception reveals the input; with this example "
             "in inputs=, it counts"
         )
 
 
-def rejects_empty_dataset(session: Session, data: Any, outputs: Outputs) -> bool:
+def rejects_empty_dataset(examples: Any, data: Any, outputs: Outputs) -> bool:
     """Return whether a mechanism always raises the same error of its own on an empty dataset."""
-    examples = session.claim.promise.inputs
     if not isinstance(examples, list | tuple) or not kind_of(data) or length(data):
         return False
     is_given = any(not length(example) for example in examples if kind_of(example))

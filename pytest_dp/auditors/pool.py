@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Any
 
-from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import join_outputs
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.basics.reprs import on_one_line
@@ -19,7 +18,7 @@ from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.running.chunks import Input
-from pytest_dp.running.sampler import used_up
+from pytest_dp.running.sampler import Sampler, used_up
 
 NEARLY_ALL = 0.9
 """Share of the outputs that are empty, where nothing tells inputs apart. Larger and smaller:
@@ -77,47 +76,50 @@ class Pool:
             self.varies = bool((marks != self._mark).any())
 
 
-def note_left_out(session: Session, tried: int) -> None:
+def note_left_out(sampler: Sampler, tried: int, total: int) -> None:
     """Say that only some of the claim's pairs took part."""
-    session.sampler.note(
-        f"tried {tried} of {len(session.pairs):,} pairs: raise max_samples or max_seconds, or "
+    sampler.note(
+        f"tried {tried} of {total:,} pairs: raise max_samples or max_seconds, or "
         "name the pairs that matter with pairs=",
         hinders=True,
     )
 
 
-def always_raises(session: Session, pool: Pool) -> None:
-    """Raise MechanismError if no run of the mechanism has returned."""
+def check_raised(sampler: Sampler, pool: Pool, first: Any) -> None:
+    """Raise MechanismError if no run of the mechanism has returned, with the `first` input."""
     if pool.returned:
         return
     raised, *others = [table.raw[0] for table in pool.first.values()]
-    if session.sampler.worked:
-        raise used_up(session.sampler.name, "when it was tried out", raised)
+    if sampler.worked:
+        raise used_up(sampler.name, "when it was tried out", raised)
     other = next((outcome for outcome in others if outcome.kind != raised.kind), None)
     raise MechanismError(
-        f"{session.sampler.name} raised in all {pool.runs:,} runs, so there is nothing to audit. "
-        f"The first time, on {describe(session.pairs[0].d1)}:\n{raised.trace}"
+        f"{sampler.name} raised in all {pool.runs:,} runs, so there is nothing to audit. "
+        f"The first time, on {describe(first)}:\n{raised.trace}"
         + (f"\nOn other inputs it {other!r}." if other else "")
     )
 
 
-def never_varies(session: Session, pool: Pool) -> bool:
-    """Whether outputs never varied, as far as they can be read; notes say what is wrong."""
+def never_varies(sampler: Sampler, pool: Pool, *, by_features: bool) -> bool:
+    """Return whether outputs never varied, as far as they can be read; notes say what is wrong.
+
+    `by_features` is whether a function of the user's reads them.
+    """
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_outputs(pool).raw)):
-        session.sampler.note(
+        sampler.note(
             f"only the first {MAX_ELEMENTS:,} elements of an iterator were read: return a list, "
             "or use features="
         )
     if unreadable:
-        if session.settings.features is not None:
+        if by_features:
             return False
         said = f"{unreadable}: return plain values, or use features="
-        session.sampler.note(said, hinders=True)
+        sampler.note(said, hinders=True)
     if pool.varies or pool.runs < 2:
         return False
     if not unreadable:
-        session.sampler.note(_constant(pool), hinders=True)
+        sampler.note(_constant(pool), hinders=True)
     return True
 
 

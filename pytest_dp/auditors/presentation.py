@@ -13,7 +13,6 @@ import numpy as np
 
 from pytest_dp.auditors.held_out import Tested
 from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.betting.scores import Attack
@@ -22,7 +21,7 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, round_for_drawing
 from pytest_dp.results.result import Counterexample
 from pytest_dp.results.screened import Screened
-from pytest_dp.statistics.counts import NO_COUNTS, Counts
+from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.proofs import Bound
 
 MIN_TIMES = 3.0
@@ -56,19 +55,18 @@ def described(bound: Bound, witness: Witness) -> str:
 
 
 def counterexample(
-    session: Session,
     pool: Pool,
     witness: Witness,
-    bound: Bound | None,
+    bound: Bound,
+    screened: Screened,
     seen: Callable[[Any], Counts] | None = None,
 ) -> Counterexample:
     """The counterexample that the counts give.
 
-    `bound` is None where no effort was left for held-out runs. `seen` tells how often an event came
-    among the outputs that were bet on.
+    `bound` is of no counts where no effort was left for held-out runs. `seen` tells how often an
+    event came among the outputs that were bet on.
     """
-    if bound is None:
-        bound = Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
+    guarantee = bound.guarantee
     event: Any = witness.event
     counts, is_learned = bound.counts, isinstance(event, Attack)
     before = None if seen is None else seen(event)
@@ -79,8 +77,8 @@ def counterexample(
         known = before  # a few held-out runs are no reason to say "never"
     about: tuple[str, ...] = ()
     if all(known.runs):
-        about = diagnose(readable, known.hits, known.runs, session.guarantee, searched)
-    moves = "" if witness.pair.beyond else movement_sentence(session.screened, session.guarantee)
+        about = diagnose(readable, known.hits, known.runs, guarantee, searched)
+    moves = "" if witness.pair.beyond else movement_sentence(screened, guarantee)
     return Counterexample(
         d1=witness.pair.d1,
         d2=witness.pair.d2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from joblib import cpu_count
@@ -132,6 +132,7 @@ def begin_session(
     # Where xdist has shared out the cores already, one process each.
     n_jobs = settings.jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())
     explicit = settings.jobs is not None and n_jobs > 1
+    settings = replace(settings, seed=seed)
     sampler = Sampler(call, seed, n_jobs, explicit, progress)
     budget = Budget(settings, sampler, watch or start_watch())
     return Session(claim, source, settings, name, seed, sampler, budget)

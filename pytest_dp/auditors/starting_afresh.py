@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.session import Session
+from pytest_dp.auditors.budget import Budget
 from pytest_dp.basics.arrays import Bools, Outputs, join_outputs
 from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.betting.scores import Attack
@@ -24,6 +24,7 @@ from pytest_dp.outputs.paired_outputs import leaves_of
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.sampler import Sampler
 from pytest_dp.running.sharing import surprise
 from pytest_dp.running.subject import Subject
 from pytest_dp.statistics.assumptions import NOT_IID
@@ -84,16 +85,15 @@ def outputs_of_starts(
     return found
 
 
-def seconds_to_start(session: Session) -> float:
+def seconds_to_start(sampler: Sampler) -> float:
     """Seconds that new interpreters took to start so far."""
-    return session.sampler.anew.seconds_to_start if session.sampler.anew else 0.0
+    return sampler.anew.seconds_to_start if sampler.anew else 0.0
 
 
 def _all_afresh(
-    session: Session, items: Sequence[Input], runs: int, number: int, deadline: Deadline
+    sampler: Sampler, items: Sequence[Input], runs: int, number: int, deadline: Deadline
 ) -> list[Outputs]:
     """Outputs on all inputs of mechanisms that start afresh: of one, where that takes an import."""
-    sampler = session.sampler
     keys = [(side, number) for side in range(len(items))]
     if sampler.forks and sampler.origin is not None and sampler.seconds_a_start:
         keyed = list(zip(items, keys, strict=True))
@@ -103,10 +103,10 @@ def _all_afresh(
     ]
 
 
-def _planned(session: Session) -> tuple[int, int]:
+def _planned(sampler: Sampler, budget: Budget) -> tuple[int, int]:
     """Return how many copies are run on each input, and how often each."""
-    sampler, starts = session.sampler, SURE_STARTS
-    left = max(session.budget.left - 2 * MIN_PROCESSES * RUNS_A_COPY, 0)
+    starts = SURE_STARTS
+    left = max(budget.left - 2 * MIN_PROCESSES * RUNS_A_COPY, 0)
     runs = max(min(COPIED_RUNS, left // 3), min(MIN_COPIED, left // 2), MIN_COPIES)
     if sampler.forks:  # a few runs too many are better than red for answers that are kept
         starts, runs = sampler.origin.starts() if sampler.origin else starts, FORKED_RUNS
@@ -117,7 +117,7 @@ def _planned(session: Session) -> tuple[int, int]:
 
 
 def copied_outputs(
-    session: Session, items: Sequence[Input], event: Any, deadline: Deadline
+    sampler: Sampler, budget: Budget, items: Sequence[Input], event: Any, deadline: Deadline
 ) -> list[Copies]:
     """Return outputs of copies on both inputs, which take turns.
 
@@ -125,11 +125,10 @@ def copied_outputs(
     once may do. Where time ends it, a note says so. Raises CannotCopy if there are no copies, and
     OutOfTime if time is up before there are enough.
     """
-    sampler = session.sampler
-    copies, runs = _planned(session)
+    copies, runs = _planned(sampler, budget)
     outputs: list[Copies] = [[] for _ in items]
-    enough = coins_enough(session.budget.alpha)
-    soon = session.budget.confirming_deadline(LEAST_COPIES * 2 * runs)
+    enough = coins_enough(budget.alpha)
+    soon = budget.confirming_deadline(LEAST_COPIES * 2 * runs)
     while len(outputs[0]) < copies or (
         sampler.seconds_a_start
         and len(outputs[0]) < enough
@@ -141,20 +140,20 @@ def copied_outputs(
             and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MAX_NUMBERS
         ):
             break
-        is_late = not session.budget.has_time(soon) and not sampler.seconds_a_start
+        is_late = not budget.has_time(soon) and not sampler.seconds_a_start
         if (
             is_late
             and number >= LEAST_COPIES
             and (number >= MIN_COPIES or not any(keep_answers(o) or by_chance(o) for o in outputs))
         ):
-            note_few(session, number, copies)
+            note_few(sampler, number, copies)
             break
         try:
-            drawn = _all_afresh(session, items, runs, number, deadline)
+            drawn = _all_afresh(sampler, items, runs, number, deadline)
         except OutOfTime:
             if sampler.seconds_a_start or number < 2:
                 raise
-            note_few(session, number, copies)
+            note_few(sampler, number, copies)
             break
         for of_item, output in zip(outputs, drawn, strict=True):
             of_item.append(output)
@@ -162,15 +161,15 @@ def copied_outputs(
         if sampler.forks and not sampler.seconds_a_start and _draw_alike(of_item):
             longer = max(min(len(of_item) * runs // MIN_COPIES, MAX_APART), 2)
             both = items[side], items[1 - side]
-            outputs[side] = _apart(session, both, event, longer, deadline)
+            outputs[side] = _apart(sampler, budget, both, event, longer, deadline)
         elif len(of_item) < min(MIN_COPIES, copies) and keep_answers(of_item):  # too few to tell
             raise OutOfTime
     return outputs
 
 
-def note_few(session: Session, done: int, planned: int, what: str = "copies") -> None:
+def note_few(sampler: Sampler, done: int, planned: int, what: str = "copies") -> None:
     """Note that time has ended a step that confirms a violation."""
-    session.sampler.note(f"time was up when {done} of {planned} {what} had confirmed the violation")
+    sampler.note(f"time was up when {done} of {planned} {what} had confirmed the violation")
 
 
 def keep_answers(outputs: Copies) -> bool:
@@ -180,7 +179,12 @@ def keep_answers(outputs: Copies) -> bool:
 
 
 def _apart(
-    session: Session, both: tuple[Input, Input], event: Any, runs: int, deadline: Deadline
+    sampler: Sampler,
+    budget: Budget,
+    both: tuple[Input, Input],
+    event: Any,
+    runs: int,
+    deadline: Deadline,
 ) -> Copies:
     """Outputs of processes that share nothing any more of what all of them draw from.
 
@@ -188,9 +192,9 @@ def _apart(
     keeps: there are so many that fair ones fall alike with chance alpha at most. Of coins that
     seldom show their other side, that chance is larger.
     """
-    outputs, enough = Copies(), max(MIN_COPIES, coins_enough(session.budget.alpha))
+    outputs, enough = Copies(), max(MIN_COPIES, coins_enough(budget.alpha))
     while len(outputs) < MIN_COPIES or (len(outputs) < enough and _has_constants(outputs, event)):
-        outputs.append(_after_others(session, *both, runs, len(outputs), deadline))
+        outputs.append(_after_others(sampler, *both, runs, len(outputs), deadline))
     return outputs
 
 
@@ -201,15 +205,13 @@ def _has_constants(outputs: Copies, event: Any) -> bool:
 
 
 def _after_others(
-    session: Session, item: Input, other: Input, runs: int, number: int, deadline: Deadline
+    sampler: Sampler, item: Input, other: Input, runs: int, number: int, deadline: Deadline
 ) -> Outputs:
     """Outputs of a process that went on in what all of them draw from: by runs on other data."""
-    if not number or session.sampler.origin is None:
-        return session.sampler.afresh(item, runs, (0, number), deadline)
+    if not number or sampler.origin is None:
+        return sampler.afresh(item, runs, (0, number), deadline)
     keyed = [(used, (side, number)) for side, used in enumerate((other, item))]
-    drawn = session.sampler.forked(
-        session.sampler.origin, keyed, number * runs, deadline, seeds_all=True
-    )
+    drawn = sampler.forked(sampler.origin, keyed, number * runs, deadline, seeds_all=True)
     return drawn[1][:runs]
 
 

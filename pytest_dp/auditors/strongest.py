@@ -36,7 +36,7 @@ from pytest_dp.betting.expected_bounds import (
 )
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.threshold import best_cut, cuts_at
-from pytest_dp.privacy import HockeyStick, Renyi
+from pytest_dp.privacy import Guarantee, HockeyStick, Renyi
 from pytest_dp.results.result import Distance
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.streams import Purpose
@@ -97,12 +97,12 @@ def strongest(
     state, choice = states[best], choices[best]
     readable = read_in_time(session, state, plan)
     if refuted:
-        witness = _witness_of_refutation(session, state, choice, readable)
+        witness = _witness_of_refutation(session.guarantee, state, choice, readable)
     else:
         witness = witness_of(state, choice, readable)
     if witness is None:
         return None
-    total = _samples_needed(session, witness, left) if refuted else left
+    total = _samples_needed(witness, plan, left) if refuted else left
     try:
         tested = held_out.count(session, pool, witness, total, refuted=refuted, drawn=refuted)
     except OutOfTime:
@@ -120,7 +120,7 @@ def strongest(
 def read_in_time(session: Session, state: PairState, plan: PlannedTest) -> Read | None:
     """Return a readable event; None if there is none, or if it takes too long to find."""
     table, on_d = session.budget.compute(state.outputs.table, session.budget.deadline)
-    looking = partial(read, session, state, table, on_d, plan)
+    looking = partial(read, session.settings, state, table, on_d, plan)
     try:
         return session.budget.compute(looking, session.budget.deadline, LOOKING_TIME)
     except OutOfTime:
@@ -129,13 +129,13 @@ def read_in_time(session: Session, state: PairState, plan: PlannedTest) -> Read 
 
 
 def _witness_of_refutation(
-    session: Session, state: PairState, choice: Choice, readable: Read | None
+    guarantee: Guarantee, state: PairState, choice: Choice, readable: Read | None
 ) -> Witness | None:
     """Return what shows best that the claim is broken: an event that a person can read, if it does.
 
     Else the learned attack of the largest bound, or the clearest one.
     """
-    claimed, clearest = session.guarantee.claimed, _clearest(state, session.guarantee.hockey_sticks)
+    claimed, clearest = guarantee.claimed, _clearest(state, guarantee.hockey_sticks)
     # growth goes with the square of how many standard errors an edge is
     enough = READABLE_WORTH**2 * clearest.growth if clearest else 0.0
     if readable is not None and (
@@ -213,9 +213,9 @@ def _clearest(state: PairState, sticks: tuple[HockeyStick, ...]) -> _Clearest | 
     return _Clearest(choice, c1, c2, float(growth[down][k]))
 
 
-def _samples_needed(session: Session, witness: Witness, left: int) -> int:
+def _samples_needed(witness: Witness, plan: PlannedTest, left: int) -> int:
     """Samples that show clearly what the witness is worth, of those that are left."""
-    claim, claimed = session.guarantee, session.guarantee.claimed
+    claim, claimed = plan.guarantee, plan.guarantee.claimed
     p1, p2 = np.array([max(witness.p1, 1e-12)]), np.array([witness.p2])
     test = event_test(claim)
     best, share = float(test.shows(p1, p2)[0]), first_share(p1, p2, claim)
@@ -223,7 +223,7 @@ def _samples_needed(session: Session, witness: Witness, left: int) -> int:
     def needed(wanted: float, total: int) -> int:
         while total < left and best > claimed:
             n1, n2 = total * share, total * (1 - share)
-            if test.predicted(p1, n1, p2, n2, session.budget.alpha)[0] > wanted:
+            if test.predicted(p1, n1, p2, n2, plan.alpha)[0] > wanted:
                 return 2 * total  # as the best of many attacks looks stronger than it is
             total *= 2
         return left

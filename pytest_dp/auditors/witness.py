@@ -11,7 +11,6 @@ from typing import Any, cast
 import numpy as np
 
 from pytest_dp.auditors.pair_state import PairState, quantities_of
-from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools
 from pytest_dp.betting.binning import ByScore
 from pytest_dp.betting.expected_bounds import (
@@ -23,6 +22,7 @@ from pytest_dp.betting.expected_bounds import (
 )
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.telling import digits_for, told_by, typical_outputs
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.counterexample import KEPT_RANK, simplest
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
@@ -189,15 +189,15 @@ def readable_witness(state: PairState, reading: Read) -> Witness:
 
 
 def read(
-    session: Session, state: PairState, table: Table, on_d: Bools, plan: PlannedTest
+    settings: Settings, state: PairState, table: Table, on_d: Bools, plan: PlannedTest
 ) -> Read | None:
     """Return the event that half of the outputs of a pair propose; None if they do not.
 
     The table has as many outputs on either input. The event is the one that breaks the claim most
     clearly; it will be counted on held-out samples by the `plan`.
     """
-    about = quantities_of(session, state, table, on_d, state.outputs.coupled)
-    rank_of = rank_for(session.guarantee, rarest=0.0)
+    about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
+    rank_of = rank_for(plan.guarantee, rarest=0.0)
     runs = len(on_d) // 2
     known = np.arange(len(on_d)) % runs < runs // 2
     part, sides = table.rows(known), on_d[known]
@@ -216,7 +216,7 @@ def read(
         both = int((inside[:runs] & inside[runs:]).sum())
     unseen = choice_of(c1, half, c2, half, plan, both)
     likelier, rarer = (np.array([count]) for count in likelier_first(unseen.sign, c1, c2))
-    growth = event_growth(likelier, rarer, half, session.guarantee.hockey_sticks)[0] * runs / half
+    growth = event_growth(likelier, rarer, half, plan.guarantee.hockey_sticks)[0] * runs / half
     return Read(event, unseen, float(growth))
 
 

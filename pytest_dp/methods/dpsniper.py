@@ -94,7 +94,7 @@ def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]
     plan = session.plan(left_to_test(session), paired=True)
     for state in known:
         if state.outputs.pairs >= MIN_FITTED:
-            learn(session, state, deadline)
+            learn(session.settings, state, deadline)
             choice = best_threshold(state, plan)
             found.append(_Cut(state, choice))
     return sorted(found, key=lambda cut: (-cut.choice.expected, cut.state.number))
@@ -140,7 +140,7 @@ def _attacks_of_pair(
     def draws(purpose: Purpose, *rest: int) -> list[Draw]:
         return [Draw(inputs[i], runs, (purpose, state.number, side, *rest)) for side, i in sides]
 
-    model = learn_model(session, state)
+    model = learn_model(session.settings, state)
     drawn = sampler.measure(draws(Purpose.CHOICE), _Scores(model), deadline)
     for sign, rarer_side in ((1, 1), (-1, 0)):  # D' makes an attack for D the rarer
         attack = threshold_attack(model, sign, np.concatenate(drawn[rarer_side]), c)

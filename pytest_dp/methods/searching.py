@@ -20,11 +20,12 @@ from pytest_dp.auditors.pair_state import (
     outputs_to_learn,
 )
 from pytest_dp.auditors.pairs_in_play import ClaimPairs, skip_rejected_input
-from pytest_dp.auditors.pool import Pool, always_raises
+from pytest_dp.auditors.pool import Pool, check_raised
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools
 from pytest_dp.betting.detector import Detector, fit_score
 from pytest_dp.betting.models import Posterior
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.outputs.table import Table
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource
@@ -89,10 +90,12 @@ class PairSearch:
         while len(self.pairs.seen) < most and (state := self.pairs.newcomer()) is not None:
             state.coupled = self._couple(state, deadline)
             self.draw(state, size, deadline)
-            skip_rejected_input(self.session, self.pairs, state)
+            session = self.session
+            examples = session.claim.promise.inputs
+            skip_rejected_input(session.sampler, examples, self.pairs, state)
             if self.pairs.all_seen:
-                always_raises(self.session, self.pool)
-            look_for_target(self.session, state)
+                check_raised(session.sampler, self.pool, session.pairs[0].d1)
+            look_for_target(session.settings, state)
         return self.pairs.accepted
 
     def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
@@ -170,32 +173,32 @@ def search_by_halving(
             total += int(a_round / len(known))
 
 
-def learn(session: Session, state: PairState, deadline: Deadline) -> None:
+def learn(settings: Settings, state: PairState, deadline: Deadline) -> None:
     """Learn a score of the outputs on a pair, and count them through it."""
-    table, on_d, about = outputs_to_learn(session, state)
+    table, on_d, about = outputs_to_learn(settings, state)
 
     def fit_model(part: Table, side: Bools) -> Posterior:
-        return fit_chosen(session, part, side, about)
+        return fit_chosen(settings, part, side, about)
 
-    model_of = None if _is_additive(session) else fit_model
+    model_of = None if _is_additive(settings) else fit_model
     fitting = partial(fit_score, table, on_d, about, model_of, MAX_SCORE_CUTS)
     by_score, counts, means = within(deadline.remaining(), fitting)
     state.detector = Detector((by_score,), state.outputs.pairs)
     state.record = Record([counts], means)
-    check_users_parts(session, state, by_score.model, about)
+    check_users_parts(settings, state, by_score.model, about)
 
 
-def learn_model(session: Session, state: PairState) -> Posterior:
+def learn_model(settings: Settings, state: PairState) -> Posterior:
     """Return a model of which input an output of a pair came from, learned from all of them."""
-    table, on_d, about = outputs_to_learn(session, state)
+    table, on_d, about = outputs_to_learn(settings, state)
     model: Posterior = (
         fit_score(table, on_d, about)[0].model
-        if _is_additive(session)
-        else fit_chosen(session, table, on_d, about)
+        if _is_additive(settings)
+        else fit_chosen(settings, table, on_d, about)
     )
-    check_users_parts(session, state, model, about)
+    check_users_parts(settings, state, model, about)
     return model
 
 
-def _is_additive(session: Session) -> bool:
-    return session.method.classifier in (None, "additive")
+def _is_additive(settings: Settings) -> bool:
+    return settings.method.classifier in (None, "additive")

@@ -78,8 +78,10 @@ def search_then_test(
         return session.result("inconclusive")
     seen = len(search.seen), search.pairs.claimed
     if seen[0] < seen[1] > 1:
-        note_left_out(session, seen[0])
-    says_nothing = never_varies(session, search.pool) or seen[0] < seen[1]
+        note_left_out(session.sampler, seen[0], len(session.pairs))
+    by_features = session.settings.features is not None
+    is_constant = never_varies(session.sampler, search.pool, by_features=by_features)
+    says_nothing = is_constant or seen[0] < seen[1]
     if witness is None or tested is None:
         return session.result("inconclusive", pairs=seen)
     tested = replace(tested, share=share * tested.share)
@@ -153,7 +155,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
     c = session.method.c
     guarantee, claimed = session.guarantee, session.guarantee.claimed
     # Proofs pay for looking both ways themselves: they are to get counts as the search turned them.
-    best, counts = held_out.bound_of(session, tested, proof), tested.counts
+    best, counts = held_out.bound_of(guarantee, session.budget.alpha, tested, proof), tested.counts
     if proof.both_ways and counts.c2 * counts.n1 > counts.c1 * counts.n2:
         witness, tested = replace(witness, sign=-witness.sign), tested.swapped()
         best = replace(best, counts=best.counts.swapped)
@@ -170,8 +172,8 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
     verdict: Verdict = "violated" if violated else "no violation"
     example = None
     if violated:
-        held_out.check_independent(session, witness, tested)
-        example = presentation.counterexample(session, search.pool, witness, best)
+        held_out.check_independent(session.sampler.name, witness, tested)
+        example = presentation.counterexample(search.pool, witness, best, session.screened)
     elif math.isinf(caught):
         verdict = "inconclusive"
         if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:

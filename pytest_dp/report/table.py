@@ -140,7 +140,10 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
         (sum(bool(record.too_little) for record in audited), "less than asked for"),
         (blind, "blind"),
         (sum(record.status == "unchanged" for record in audited), "unchanged"),
-        (sum(record.beyond is not None for record in audited), "broken outside the declared inputs"),
+        (
+            sum(record.beyond is not None for record in audited),
+            "broken outside the declared inputs",
+        ),
         (len(audited) - len(open_ones), "broken as expected"),
         (len(records) - len(audited), "not as on record"),
     ]

@@ -66,7 +66,7 @@ FAULTS = (
     Fault(
         "a-coin-that-is-kept",
         "auditors/starting_afresh.py",
-        "Copies(), max(MIN_COPIES, coins_enough(session.budget.alpha))",
+        "Copies(), max(MIN_COPIES, coins_enough(budget.alpha))",
         "Copies(), MIN_COPIES",
         "Eight processes that each keep a coin may fall alike: red by chance, once in 128 times.",
         "unit/test_auditors_confirming.py::"
@@ -83,9 +83,9 @@ FAULTS = (
     Fault(
         "one-way-proof-turned-by-its-counts",
         "methods/two_stage.py",
-        "held_out.bound_of(session, tested, proof)",
-        "held_out.bound_of(session, max(tested, tested.swapped(), key=lambda one: "
-        "one.counts.c1), proof)",
+        "held_out.bound_of(guarantee, session.budget.alpha, tested, proof)",
+        "held_out.bound_of(guarantee, session.budget.alpha, max(tested, tested.swapped(), "
+        "key=lambda one: one.counts.c1), proof)",
         "StatDP spends one and a half times its alpha.",
         WIRING + "test_proofs_get_counts_as_the_search_turned_them",
     ),

@@ -72,10 +72,10 @@ def test_processes_that_draw_alike(copies, alike):
 def test_a_coin_that_is_kept_falls_alike_everywhere_with_chance_alpha_at_most(
     monkeypatch, answer, processes
 ):
-    def draw(session, item, other, runs, number, deadline):
+    def draw(sampler, item, other, runs, number, deadline):
         return [answer(number, run) for run in range(runs)]
 
     monkeypatch.setattr(starting_afresh, "_after_others", draw)
-    found = _apart(SimpleNamespace(budget=SimpleNamespace(alpha=1e-6)), (None, None), None, 4, None)
+    found = _apart(None, SimpleNamespace(alpha=1e-6), (None, None), None, 4, None)
     assert len(found) == processes
     assert 2.0 ** (1 - 21) <= 1e-6

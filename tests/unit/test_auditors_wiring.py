@@ -108,7 +108,8 @@ def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
     monkeypatch.setattr(held_out, "_count", count_once)
     for part in ("_tally", "_runs_apart", "_pairs_within"):
         monkeypatch.setattr(held_out, part, lambda *_, **__: None)
-    session = SimpleNamespace(sampler=SimpleNamespace(runs=0, note=lambda _: None))
+    sampler = SimpleNamespace(runs=0, note=lambda _: None)
+    session = SimpleNamespace(sampler=sampler, guarantee=None, budget=None)
     coupled = Witness(None, None, sign=1, p1=0.5, p2=0.5, coupled=True)
     again = held_out.count(session, Pool(), coupled, 1_000)
     assert again.share + PAIRED_SHARE == pytest.approx(1.0)

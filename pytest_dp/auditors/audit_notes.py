@@ -1,4 +1,4 @@
-"""What is said of an audit that its time has cut off."""
+"""Notes at the end of an audit by bets: where pairs came from, and what was not done."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Sized
 
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.held_out import CUT_OFF
+from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.auditors.presentation import movement_sentence
 from pytest_dp.basics.reprs import plural
+from pytest_dp.pairs.unreached import in_words
 from pytest_dp.report import numbers
 
 LONG_DATASET = 300
@@ -59,3 +62,36 @@ def _quicker(bets: BettingAudit) -> str:
         "a larger max_seconds, for runs at night": True,
     }
     return "; ".join(way for way, is_apt in ways.items() if is_apt)
+
+
+def note_origin(bets: BettingAudit, broken: PairState, shown: PairState) -> None:
+    """Note where the pair comes from that broke the claim, if it was proposed by what it shows."""
+    same = broken.pair is shown.pair
+    which = "this pair" if same else "the pair that this one was made smaller from"
+    screened = bets.session.screened
+    is_largest = screened.screened > 1 and broken.pair.content == screened.pairs[0].content
+    if is_largest and not movement_sentence(screened, bets.session.guarantee):  # which says more
+        over = f"largest of {screened.screened:,} pairs"
+        bets.session.sampler.note(f"on {which}, one record moves the answer farthest: {over}")
+    if broken.pair.origin:
+        bets.session.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
+
+
+def note_searched(bets: BettingAudit) -> None:
+    """Note how many pairs a search proposed, and what it could not do."""
+    proposed = bets.queue.source.proposed_by
+    if proposed:
+        parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
+        total = sum(proposed.values())
+        bets.session.sampler.note(f"a search proposed {plural(total, 'more pair')}: {parts}")
+    for note in bets.queue.source.notes():
+        bets.session.sampler.note(note)
+
+
+def note_unreached(bets: BettingAudit) -> tuple[str, ...]:
+    """Return places in the mechanism's code that no input reached, with a note."""
+    places = bets.queue.source.screener.unreached()
+    if places:
+        advice = "give an input that reaches " + ("them" if len(places) > 1 else "it")
+        bets.session.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
+    return tuple(map(str, places))
