@@ -138,8 +138,5 @@ def _unfit(example: Any, records: list[Any]) -> ClaimError:
     )
 
 
-ALLOWED = (
-    "lists, tuples, sets, arrays, strings, dicts of columns, data frames (pandas, polars) or "
-    "PyArrow tables"
-)
+ALLOWED = "lists, tuples, sets, arrays, strings, dicts of columns, or data frames (pandas, polars)"
 """What datasets there are."""

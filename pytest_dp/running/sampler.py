@@ -123,13 +123,6 @@ class Sampler(Subject):
         vectorized, slow = self.call.size is not None, self._slow or False
         return cut_draw(whole, vectorized, slow=slow, limit=self._at_a_time)
 
-    def can_couple(
-        self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
-    ) -> bool:
-        """As `Subject.can_couple`; processes start up meanwhile, if there will be work for them."""
-        self._decide_if_slow()
-        return super().can_couple(input1, input2, deadline, rows)
-
     def _try_larger(self, draws: list[Draw], deadline: Deadline) -> None:
         """Try calls that are many times larger than all before, ahead of drawing by them."""
         shared = [draw for draw in draws if draw.shared]
@@ -162,14 +155,12 @@ class Sampler(Subject):
         return 2 * (draw.count + sum(checked)) + 4 * self._rows_to_try(draw)
 
     def _decide_if_slow(self) -> None:
-        """Decide, once and for all, whether the mechanism is slow; workers start up meanwhile.
+        """Decide, once and for all, whether the mechanism is slow.
 
         By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
         """
         if self._slow is None and self.runs:
-            self._slow = self.call.size is None and self._costs.least >= SLOW_RUN
-            if self._slow and self.n_jobs > 1:
-                workers.start(self.n_jobs)
+            self._slow = self.call.size is None and self._least >= SLOW_RUN
 
     def _outputs(self, dataset: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
         return self._in_process([(dataset, [[chunk]])], _identity, deadline)[0][0]

@@ -7,6 +7,7 @@ share them is tried on copies, so that what is audited never sees the same rando
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
@@ -21,7 +22,6 @@ from pytest_dp.running.alarm import HUNG_SECONDS, compute_interruptibly
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, at_a_time
 from pytest_dp.running.copies import CannotCopy, Pristine
-from pytest_dp.running.costs import RunCosts
 from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.forked import Origin, Starts, files_read, first_state
 from pytest_dp.running.generators import Runs
@@ -59,7 +59,8 @@ class Subject:
         self.call = call.of(call.mechanism, call.params)
         self.seed = seed
         self.runs = self.looked = 0
-        self._costs = RunCosts()
+        self._forget_costs()
+        self._least = math.inf  # effort of a run, of which runs of a chunk have the average
         self._at_a_time = MAX_VECTORIZED
         self.replayable, self.worked = True, False  # worked: when it was tried out
         self._copies = False
@@ -82,7 +83,7 @@ class Subject:
     @property
     def quickest_run(self) -> float:
         """Seconds a run, in the quickest chunk of runs; 0 if there was none yet."""
-        return self._costs.quickest
+        return self._least if math.isfinite(self._least) else 0.0
 
     @property
     def draws(self) -> bool:
@@ -113,12 +114,12 @@ class Subject:
     @property
     def seconds_a_run(self) -> float | None:
         """Measured effort of one run; None before the first."""
-        return self._costs.effort_a_run
+        return self._effort / self._timed if self._timed else None
 
     @property
     def time_a_run(self) -> float | None:
         """Measured time of one run in one process, with what it waits; None before the first."""
-        return self._costs.time_a_run
+        return self._passed / self._timed if self._timed else None
 
     @property
     def runner(self) -> Runner:
@@ -175,7 +176,7 @@ class Subject:
         if isinstance(last, Raised) and not may_raise and all_raised(drawn(3 * TRIAL_RUNS)[0]):
             raise CannotCopy(f"copies of it raise {last.kind}")
         self._at_a_time = at_a_time(outputs)
-        self._costs.restart()
+        self._forget_costs()
         if not on_copy.unchanged():
             self._use_copies()
             used = self.runner.on(call, on_copy)
@@ -195,7 +196,7 @@ class Subject:
         Its randomness cannot be seeded if outputs differ that make use of no stream.
         """
         for first in (0, TRIAL_RUNS):
-            self._costs.restart()
+            self._forget_costs()
             streams = list(range(first, first + TRIAL_RUNS))
             used = self.runner.on(self.call, dataset)
             outputs, moved = self._drawn(used, dataset, streams, deadline)
@@ -376,6 +377,12 @@ class Subject:
         self._copies = True
         self.note("changes its input: every run was given a fresh copy")
 
+    def _forget_costs(self) -> None:
+        """Forget what runs took together: first calls are slow."""
+        self._timed, self._effort, self._passed = 0, 0.0, 0.0
+
     def _count(self, runs: int, seconds: float, passed: float) -> None:
         self.runs += runs
-        self._costs.add(runs, seconds, passed)
+        self._timed, self._effort = self._timed + runs, self._effort + seconds
+        self._passed += passed
+        self._least = min(self._least, seconds / max(runs, 1))

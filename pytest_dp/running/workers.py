@@ -162,11 +162,6 @@ def share_out(
 
 def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[Sent]:
     """Yield the results of jobs, in their order; raise their errors as errors of ours."""
-    while _STARTING:
-        parallel, started = _STARTING.pop()
-        parallel.timeout = _patience(deadline)
-        with contextlib.suppress(Exception):  # they may have been ended meanwhile: there are others
-            list(started)
     try:
         parallel = _parallel(n_jobs)
         parallel.timeout = _patience(deadline)
@@ -194,8 +189,6 @@ def _patience(deadline: Deadline) -> float:
     return clocks.WALL_FACTOR * max(deadline.to_the_last(), 0.1) + STARTING_SECONDS
 
 
-_STARTING: list[tuple[joblib.Parallel, Iterator[None]]] = []
-"""Processes that are starting up: joblib would kill them if what comes back were dropped."""
 _KEPT: list[tuple[Any, int, joblib.Parallel]] = []
 """At most one pool of processes that joblib would otherwise start for every call."""
 _OURS: list[Any] = []
@@ -228,20 +221,6 @@ def _run_pool(pool: joblib.Parallel, work: Iterator[Any]) -> Any:
     if before is not reusable_executor._executor:  # noqa: SLF001
         _OURS[:] = [reusable_executor._executor]  # noqa: SLF001
     return results
-
-
-def start(n_jobs: int) -> None:
-    """Start so many processes, which meanwhile load what they need."""
-    if not _STARTING:
-        job = joblib.delayed(_ready)
-        with contextlib.suppress(OSError):  # said where they are needed
-            pool = _parallel(n_jobs)
-            if pool.return_generator:
-                _STARTING.append((pool, _run_pool(pool, (job() for _ in range(n_jobs)))))
-
-
-def _ready() -> None:
-    """In a worker, which has loaded this module to get here."""
 
 
 def stop() -> None:

@@ -55,8 +55,8 @@ FAULTS = (
     Fault(
         "pairs-outside-on-the-samples-of-the-claim",
         "auditors/betting_audit.py",
-        "known, key = replace(self.known, pairs={}, alignments=None), Purpose.OUTSIDE",
-        "known, key = replace(self.known, pairs={}, alignments=None), Purpose.BET",
+        "known, key = self.known.without_pairs(), Purpose.OUTSIDE",
+        "known, key = self.known.without_pairs(), Purpose.BET",
         "The second audit draws the random numbers of the first again.",
         AUDIT + "test_pairs_outside_are_audited_on_samples_of_their_own",
     ),
