@@ -164,3 +164,15 @@ def test_a_slow_mechanism_passes_by_few_replays_and_real_runs(monkeypatch):
     assert result.strength == "aligned"
     assert result.samples < 360
     assert any("real runs on a pair ended early" in note for note in result.notes)
+
+
+def test_nothing_is_drawn_outside_of_a_claim_where_an_alignment_bounds_the_loss():
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2, 3]], "seed": 1}
+
+    def total(records, rng):
+        return sum(min(max(record, 0), 5) for record in records) / 5 + rng.laplace()
+
+    inside, everywhere = (audit(total, **claim, beyond=beyond) for beyond in ("off", "tell"))
+    assert inside.strength == everywhere.strength == "aligned"
+    assert inside.samples == everywhere.samples
+    assert everywhere.beyond is None
