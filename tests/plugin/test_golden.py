@@ -36,7 +36,8 @@ def comparable(text: str) -> str:
     Those of the lines and of D and D' stay, but for thresholds in S, which are learned from as many
     outputs as there were; where randomness cannot be seeded, the beginning alone.
     """
-    text = re.sub(r" at 0x\w+|:\d{5}'|^E +Evidence: .*", "", text, flags=re.MULTILINE)
+    evidence = r"^E +Evidence: .*(\nE {5}.*)*"
+    text = re.sub(rf" at 0x\w+|:\d{{5}}'|{evidence}", "", text, flags=re.MULTILINE)
     text = re.sub(r"\nE +", " ", text)
     before, leaks, rest = text.partition(" Leaks at ")
     if not leaks:
