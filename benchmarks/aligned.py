@@ -24,7 +24,7 @@ from pytest_dp import audit
 from pytest_dp.oracles.aligned_pair import REPLAYS, REPLAYS_OF_LARGEST, aligned_pair
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import Memory, NotAligned
-from pytest_dp.privacy.reading import guarantee
+from pytest_dp.privacy.stated import read_guarantee
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -299,7 +299,7 @@ def pairs_of(case: Case, rows: int) -> list[tuple[Any, Any]]:
 def aligned_on_pairs(case: Case, rows: int) -> tuple[bool, float, str]:
     """Whether all pairs are aligned within the claim, CPU seconds, and the bound or the reason."""
     call = Call(case.mechanism, {}, "rng", None, pristine=Pristine((case.mechanism, {})))
-    promise, started, largest = guarantee(case.claim), time.process_time(), 0.0
+    promise, started, largest = read_guarantee(case.claim), time.process_time(), 0.0
     memory = Memory()
     for number, pair in enumerate(pairs_of(case, rows)):
         try:

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from pytest_dp import RenyiDP, TradeOff
 from pytest_dp.privacy import Guarantee, ZeroConcentratedDP
 from pytest_dp.privacy.bernoulli import concentration, renyi
-from pytest_dp.privacy.reading import guarantee
+from pytest_dp.privacy.stated import read_guarantee
 
 Law = tuple[np.ndarray, np.ndarray]
 """Probabilities of outputs on D and on D'."""
@@ -108,7 +108,7 @@ class Kind:
         """The claim's parameter that a law needs."""
         if self.mechanism is gaussian:
             return law if "mu" in self.claim else law**2 / 2
-        return shown_by_tails(guarantee(self.claim), law)
+        return shown_by_tails(read_guarantee(self.claim), law)
 
 
 def shown_by_tails(claim: Guarantee, law: Law) -> float:

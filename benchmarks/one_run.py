@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp import OneRun, audit
-from pytest_dp.privacy import guarantee
+from pytest_dp.privacy import read_guarantee
 
 EPS, DELTA, ALPHA = 4.0, 1e-5, 0.05
 STEPS = 20
@@ -31,7 +31,7 @@ def shift_at(eps: float, delta: float = DELTA) -> float:
     low, high = 1e-3, 20.0
     while high - low > 1e-9:
         middle = (low + high) / 2
-        loses = guarantee({"mu": middle}).eps_at(delta)
+        loses = read_guarantee({"mu": middle}).eps_at(delta)
         low, high = (middle, high) if loses <= eps else (low, middle)
     return low
 

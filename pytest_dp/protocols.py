@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_dp.running.calling import Call
 
 
-class Method(Protocol):
+class AuditMethod(Protocol):
     """Audits a claim: the betting of `pytest_dp.auditors.sequential`, or the test of a paper."""
 
     def __call__(self, session: Any) -> Any:

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError, invalid
 from pytest_dp.basics.reprs import SHORT_LENGTH, on_one_line
-from pytest_dp.claiming.checks import whole
+from pytest_dp.claiming.checks import read_whole_number
 from pytest_dp.claiming.claim import Arguments, expand
 from pytest_dp.claiming.method_settings import Membership
 from pytest_dp.claiming.risk_declaration import Riskiest
@@ -234,8 +234,8 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
     >>> found.records[0].fixed[0] > 0.9
     True
     """
-    whole("runs", runs, f" of at least {MIN_RUNS}, such as 300", MIN_RUNS)
-    whole("n_jobs", n_jobs, " of processes, 1 or more")
+    read_whole_number("runs", runs, f" of at least {MIN_RUNS}, such as 300", MIN_RUNS)
+    read_whole_number("n_jobs", n_jobs, " of processes, 1 or more")
     said = {"data": data, "records": records, "score": score, "features": features, "rng": rng}
     said |= {"params": params, "max_seconds": max_seconds, "method": Membership(classifier)}
     claims = expand({**said, "auc": UNTESTED_AUC})  # of which nothing is tested

@@ -16,14 +16,15 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pytest_dp.report.files import Document
-from pytest_dp.report.record import Record, Witness
+from pytest_dp.report.record import Record, ShownCounterexample
 from pytest_dp.results.outcome import Blame, Estimate, Risk
 from pytest_dp.results.result import Result
 
 ROOT = Path(__file__).parents[1]
 SCHEMA, PAGE = ROOT / "pytest_dp/report/record.schema.json", ROOT / "docs/reference/json.md"
 TABLES = {"Document": Document, "Claims": Record}
-TABLES |= {kind.__name__: kind for kind in (Witness, Blame, Estimate, Risk)}
+TABLES |= {"Witness": ShownCounterexample}
+TABLES |= {kind.__name__: kind for kind in (Blame, Estimate, Risk)}
 PLAIN = {str: "string", bool: "boolean", float: "number"}
 
 

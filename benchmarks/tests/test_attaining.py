@@ -8,14 +8,14 @@ import pytest
 from benchmarks.attaining import KINDS, drawn, gaussian
 from benchmarks.type_one_kinds import chance, known, row, trial
 from pytest_dp.privacy.bernoulli import renyi
-from pytest_dp.privacy.reading import guarantee
+from pytest_dp.privacy.stated import read_guarantee
 
 LAWS = [name for name, kind in KINDS.items() if kind.mechanism is drawn]
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_attains_a_claim_needs_all_of_it(name):
-    kind, claimed = KINDS[name], guarantee(KINDS[name].claim).claimed
+    kind, claimed = KINDS[name], read_guarantee(KINDS[name].claim).claimed
     assert kind.true(kind.at) == pytest.approx(claimed, rel=1e-4)
     assert kind.true(kind.at) <= claimed * (1 + 1e-9)
     assert kind.true(kind.above) >= max(1.4 * claimed, 0.1)
@@ -38,7 +38,7 @@ def test_divergences_that_the_claim_bounds_are_no_larger(name):
     """Summed up over the outputs, in both directions; coins by the closed form as well."""
     kind = KINDS[name]
     p, q = kind.at
-    for order, bound in guarantee(kind.claim).divergences:
+    for order, bound in read_guarantee(kind.claim).divergences:
         for one, two in ((p, q), (q, p)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.log(one / two)

@@ -22,7 +22,7 @@ from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.claiming.claim import Claim, expand
 from pytest_dp.claiming.settings import Settings, seed_of, settings_for
 from pytest_dp.declaration import dp_claim
-from pytest_dp.protocols import Method
+from pytest_dp.protocols import AuditMethod
 from pytest_dp.registry import load
 from pytest_dp.running.deadline import OutOfTime, end_if_hung
 from pytest_dp.running.sampler import Progress
@@ -125,6 +125,6 @@ def run(
 
 def refute_claim(session: Session) -> AuditFinding:
     """Return what the method of a session finds of its claim."""
-    method: Method = load("method", session.method.name)
+    method: AuditMethod = load("method", session.method.name)
     finding: AuditFinding = method(session)
     return finding

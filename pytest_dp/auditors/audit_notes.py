@@ -33,7 +33,7 @@ def note_if_late(bets: BettingAudit) -> None:
         needed = bets.runs_needed
         if session.sampler.runs < needed / 4:
             about = round(needed, 1 - len(str(needed)))
-            takes = numbers.seconds(session.budget.work(about))
+            takes = numbers.format_seconds(session.budget.work(about))
             refusal = bets.known.refusal
             traced = f"No loss was found by tracing a few runs ({refusal}). " if refusal else ""
             session.sampler.note(

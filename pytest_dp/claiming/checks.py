@@ -13,7 +13,7 @@ Check = Callable[[str, Any], Any]
 """From the name of a field and what is given for it to its value, or a `ClaimError`."""
 
 
-def between(low: float, high: float, allowed: str) -> Check:
+def number_between(low: float, high: float, allowed: str) -> Check:
     """A number strictly between two others."""
 
     def check(name: str, value: Any) -> float:
@@ -25,19 +25,21 @@ def between(low: float, high: float, allowed: str) -> Check:
     return check
 
 
-def probability(example: str) -> Check:
+def probability_check(example: str) -> Check:
     """A number strictly between 0 and 1."""
-    return between(0, 1, f"a probability between 0 and 1, such as {example}")
+    return number_between(0, 1, f"a probability between 0 and 1, such as {example}")
 
 
-def whole(name: str, value: Any, allowed: str = " above 0, such as 3", least: int = 1) -> int:
+def read_whole_number(
+    name: str, value: Any, allowed: str = " above 0, such as 3", least: int = 1
+) -> int:
     """A whole number."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise invalid(name, value, f"Allowed: a whole number{allowed}.")
     return int(value)
 
 
-def choice(name: str, value: Any, choices: Collection[str]) -> str:
+def read_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """One of several words."""
     if not isinstance(value, str) or value not in choices:
         hint = did_you_mean(value.lower(), choices) if isinstance(value, str) else ""

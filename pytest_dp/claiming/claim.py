@@ -20,7 +20,7 @@ from pytest_dp.data.relations import (
     Relation,
 )
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
-from pytest_dp.privacy import NOTIONS, STATED, Guarantee, guarantee, of_group, smallest
+from pytest_dp.privacy import NOTIONS, STATED, Guarantee, of_group, read_guarantee, smallest
 from pytest_dp.registry import load_entry_points
 
 
@@ -143,7 +143,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     if "auc" in keywords:
         return _about_membership(given)
     if not any(name in given for name in NOTIONS):
-        guarantee(given)  # says what is missing
+        read_guarantee(given)  # says what is missing
     inputs, pairs = given.get("inputs"), given.get("pairs")
     if (inputs is None) == (pairs is None):
         raise ClaimError(
@@ -370,7 +370,7 @@ def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee
     """Return the guarantee, with the values of the parameters that the claim names."""
     values = {name: _value(name, given[name], params) for name in PRIVACY if name in given}
     try:
-        return guarantee(values)
+        return read_guarantee(values)
     except ClaimError as error:
         named = [f"{name} is params[{given[name]!r}]" for name in values if given[name] in params]
         raise ClaimError(f"{error} Here {' and '.join(named)}." if named else str(error)) from None

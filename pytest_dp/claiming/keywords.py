@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
-from pytest_dp.claiming.checks import Check, choice, function, is_strategy, whole
+from pytest_dp.claiming.checks import Check, function, is_strategy, read_choice, read_whole_number
 from pytest_dp.claiming.ranges import Between
 from pytest_dp.claiming.risk_declaration import Riskiest, risk_claim
 from pytest_dp.claiming.setting_fields import FIELDS
@@ -28,7 +28,7 @@ RISK_KEYWORDS = tuple(risk_claim.__kwdefaults__ or ())
 NUMBERS = ("eps", "delta", "rho", "mu")
 """What is promised, as numbers or the names of parameters that carry them."""
 PRIVACY = (*NUMBERS, "guarantee", "auc")
-"""The keywords that make up a guarantee; `pytest_dp.privacy.guarantee` checks them together."""
+"""The keywords of a guarantee, which `pytest_dp.privacy.read_guarantee` checks together."""
 
 
 _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) is None]
@@ -151,7 +151,7 @@ def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
 
 def _neighbors(name: str, value: Any) -> Relation:
     if isinstance(value, str):
-        return RELATIONS[choice(name, value, RELATIONS)]()
+        return RELATIONS[read_choice(name, value, RELATIONS)]()
     if isinstance(value, Neighbors):
         return _with_more(value)
     uncalled = getattr(value, "__module__", "") == Neighbors.__module__  # such as add_remove_one
@@ -223,7 +223,7 @@ def _records(name: str, value: Any) -> Any:
     """`riskiest`, or the records of a list, their positions."""
     allowed = "Allowed: riskiest(5), positions such as [0, 17], or records as the data has them."
     if isinstance(value, Riskiest):
-        whole("riskiest", value.count, " of records, 1 or more, such as riskiest(5)")
+        read_whole_number("riskiest", value.count, " of records, 1 or more, such as riskiest(5)")
         return value
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise invalid(name, value, allowed)
@@ -249,5 +249,9 @@ _OF_PROMISES: Mapping[str, Check] = {
     "vectorized": partial(_parameter, true_means="size"),
     "rng": _parameter,
 }
-_OF_RELATIONS: Mapping[str, Check] = {"unit": _unit, "rows": whole, "group": whole}
+_OF_RELATIONS: Mapping[str, Check] = {
+    "unit": _unit,
+    "rows": read_whole_number,
+    "group": read_whole_number,
+}
 """What may be said of relations beside their names."""

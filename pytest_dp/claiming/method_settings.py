@@ -10,7 +10,15 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.claiming.checks import Check, choice, flag, function, is_strategy, probability, whole
+from pytest_dp.claiming.checks import (
+    Check,
+    flag,
+    function,
+    is_strategy,
+    probability_check,
+    read_choice,
+    read_whole_number,
+)
 from pytest_dp.registry import names
 
 RESTARTS = 8
@@ -189,7 +197,7 @@ def read_method(name: str, value: Any) -> Method:
     """An auditor, given by its name or as a value, each of whose settings is checked."""
     if isinstance(value, str):
         others = set(names("method")) - {*METHODS, Membership.name}
-        chosen = choice(name, value, (*METHODS, *sorted(others)))
+        chosen = read_choice(name, value, (*METHODS, *sorted(others)))
         return OtherMethod(chosen) if chosen in others else METHODS[chosen]()
     if isinstance(value, OtherMethod):
         return value
@@ -203,7 +211,7 @@ def read_method(name: str, value: Any) -> Method:
 
 def _classifier(name: str, value: Any) -> Any:
     if isinstance(value, str):
-        if choice(name, value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
+        if read_choice(name, value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
             raise ClaimError(
                 "classifier='mlp' needs scikit-learn, which is not installed. Run: "
                 'pip install "pytest-dp[sklearn]", or write classifier="additive".'
@@ -235,7 +243,7 @@ def _what_to_write(value: Any, lacks: list[str]) -> str:
 def _canaries(name: str, value: Any) -> Any:
     """A number, records as a tuple, or a strategy."""
     if isinstance(value, Integral):
-        return whole(name, value, " of canaries, such as 1_000")
+        return read_whole_number(name, value, " of canaries, such as 1_000")
     if is_strategy(value):
         return value
     records = value.tolist() if hasattr(value, "tolist") else value
@@ -262,14 +270,14 @@ def _guesses(name: str, value: Any) -> tuple[int, int]:
 OF_METHODS: Mapping[str, Check] = {
     "classifier": _classifier,
     "coupled": flag,
-    "c": probability("0.01"),
-    "restarts": partial(whole, allowed=" of restarts, 1 or more"),
+    "c": probability_check("0.01"),
+    "restarts": partial(read_whole_number, allowed=" of restarts, 1 or more"),
     "canaries": _canaries,
     "score": function(
         "of an output and a canary that returns a number, the larger the more it looks as if the "
         "canary was in"
     ),
     "guesses": _guesses,
-    "runs": partial(whole, allowed=" of trainings, 1 or more"),
+    "runs": partial(read_whole_number, allowed=" of trainings, 1 or more"),
 }
 """What may be said of methods, each by itself."""

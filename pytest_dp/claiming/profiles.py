@@ -80,7 +80,7 @@ def register_profile(name: str, parent: str | None = None, **settings: Any) -> N
     """
     if not isinstance(name, str) or not name.strip():
         raise invalid("name", name, "Allowed: a name, such as 'release'.")
-    values = dict(profile(parent).values) if parent is not None else {}
+    values = dict(find_profile(parent).values) if parent is not None else {}
     for setting, value in settings.items():
         if setting not in FIELDS:
             raise unknown(setting, tuple(FIELDS), "A profile has no setting", "Valid settings")
@@ -99,10 +99,10 @@ def load_profile(name: str) -> None:
     ClaimError
         If there is none of this name.
     """
-    _loaded[:] = [profile(name).name]
+    _loaded[:] = [find_profile(name).name]
 
 
-def profile(name: str) -> Profile:
+def find_profile(name: str) -> Profile:
     """The profile of a name.
 
     Raises
@@ -122,7 +122,7 @@ def profile(name: str) -> Profile:
 def choose_profile(option: str | None, ini: str | None) -> Profile:
     """Choose the profile of a run: command line, `load_profile`, ini file, or CI, in this order."""
     by_environment = "ci" if in_ci() else "default"
-    return profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)
+    return find_profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)
 
 
 def of_ci(option: str | None, ini: str | None) -> Profile:
@@ -131,7 +131,7 @@ def of_ci(option: str | None, ini: str | None) -> Profile:
     What `load_profile` chose counts in CI only, as it often depends on where it is called.
     """
     there = _loaded[0] if _loaded and in_ci() else None
-    return profile(option or there or ini or "ci")
+    return find_profile(option or there or ini or "ci")
 
 
 def in_use() -> tuple[dict[str, Profile], list[str]]:
@@ -139,7 +139,7 @@ def in_use() -> tuple[dict[str, Profile], list[str]]:
     return dict(_PROFILES), list(_loaded)
 
 
-def forget(before: tuple[Mapping[str, Profile], Sequence[str]] | None = None) -> None:
+def restore_profiles(before: tuple[Mapping[str, Profile], Sequence[str]] | None = None) -> None:
     """Restore what `in_use` gave before a run of pytest, or what pytest-dp itself registers."""
     profiles, loaded = before or (_OWN, ())
     _PROFILES.clear()

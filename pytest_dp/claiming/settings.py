@@ -10,7 +10,15 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.claiming.checks import Check, between, choice, flag, function, probability, whole
+from pytest_dp.claiming.checks import (
+    Check,
+    flag,
+    function,
+    number_between,
+    probability_check,
+    read_choice,
+    read_whole_number,
+)
 from pytest_dp.claiming.method_settings import METHODS, SEQUENTIAL, Membership, Method, read_method
 from pytest_dp.claiming.setting_fields import FIELDS, SEARCHES
 
@@ -116,7 +124,9 @@ def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
 def _seed(name: str, value: Any) -> Any:
     if value == "random":
         return value
-    return whole(name, value, ", 0 or more, or 'random'; in options hexadecimal, as 8f2c", 0)
+    return read_whole_number(
+        name, value, ", 0 or more, or 'random'; in options hexadecimal, as 8f2c", 0
+    )
 
 
 def _search(name: str, value: Any) -> tuple[Any, ...]:
@@ -130,7 +140,7 @@ def _search(name: str, value: Any) -> tuple[Any, ...]:
         raise invalid(name, value, allowed)
     for proposer in asked:
         if isinstance(proposer, str):
-            choice(name, proposer, names)
+            read_choice(name, proposer, names)
             if proposer == "symbolic" and find_spec("z3") is None:
                 raise ClaimError(
                     "search='symbolic' needs z3, which is not installed. Run: "
@@ -168,7 +178,7 @@ def _hexadecimal(text: str) -> int | str | None:
         return text
 
 
-class Kind(NamedTuple):
+class FieldKind(NamedTuple):
     """A kind of values of fields."""
 
     check: Check
@@ -177,29 +187,37 @@ class Kind(NamedTuple):
     """The value that None stands for, and in options ``none``; None leaves the choice open."""
 
 
-KINDS: Mapping[str, Kind] = {
-    "probability": Kind(probability("1e-6"), _number),
-    "samples": Kind(partial(whole, allowed=" above 0, such as 400_000"), _whole_number),
-    "seconds": Kind(
-        between(0, math.inf, "a number of seconds above 0, such as 60, or None for no limit"),
+KINDS: Mapping[str, FieldKind] = {
+    "probability": FieldKind(probability_check("1e-6"), _number),
+    "samples": FieldKind(
+        partial(read_whole_number, allowed=" above 0, such as 400_000"), _whole_number
+    ),
+    "seconds": FieldKind(
+        number_between(
+            0, math.inf, "a number of seconds above 0, such as 60, or None for no limit"
+        ),
         _number,
         NO_LIMIT,
     ),
-    "margin": Kind(
-        between(1, math.inf, "a number above 1, such as 1.25, or None to use all of the effort"),
+    "margin": FieldKind(
+        number_between(
+            1, math.inf, "a number above 1, such as 1.25, or None to use all of the effort"
+        ),
         _number,
         NO_MARGIN,
     ),
-    "method": Kind(read_method),
-    "features": Kind(
+    "method": FieldKind(read_method),
+    "features": FieldKind(
         function(
             "of an output that returns a number or a sequence of numbers, such as "
             "lambda output: [min(output), max(output)]"
         )
     ),
-    "search": Kind(_search),
-    "flag": Kind(flag, _truth),
-    "choice": Kind(lambda name, value: choice(name, value, FIELDS[name].choices)),
-    "processes": Kind(partial(whole, allowed=" of processes, 1 or more"), _whole_number),
-    "seed": Kind(_seed, _hexadecimal),
+    "search": FieldKind(_search),
+    "flag": FieldKind(flag, _truth),
+    "choice": FieldKind(lambda name, value: read_choice(name, value, FIELDS[name].choices)),
+    "processes": FieldKind(
+        partial(read_whole_number, allowed=" of processes, 1 or more"), _whole_number
+    ),
+    "seed": FieldKind(_seed, _hexadecimal),
 }

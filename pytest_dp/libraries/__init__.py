@@ -36,7 +36,7 @@ def profile(curve: Callable[[float], float], name: str) -> PrivacyProfile:
     Bounds that are not tight may be less at one eps than what those at others imply.
     """
     from pytest_dp.privacy import PrivacyProfile
-    from pytest_dp.privacy.profiles import Region, sampled_profile
+    from pytest_dp.privacy.regions import Region, sampled_profile
 
     implied = Region.of_sticks(*sampled_profile(curve))
     return PrivacyProfile(implied.delta_at, name=name)

@@ -21,7 +21,7 @@ from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
-from pytest_dp.privacy.profiles import LARGEST
+from pytest_dp.privacy.regions import LARGEST
 from pytest_dp.results.outcome import Mode
 from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.statistics.assumptions import log_e_value

@@ -80,9 +80,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Outcomes(config), "dp_outcomes")
     if claims_on_record(config):
-        from pytest_dp.plugin.claims_file import register
+        from pytest_dp.plugin.claims_file import register_claims_file
 
-        register(config)
+        register_claims_file(config)
 
 
 def claims_on_record(config: pytest.Config) -> bool:
@@ -246,9 +246,10 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave no worker process running, and no profile that this run registered or loaded."""
     if "pytest_dp.claiming.profiles" in sys.modules:
-        sys.modules["pytest_dp.claiming.profiles"].forget(claim_session_of(config).profiles)
+        profiles = sys.modules["pytest_dp.claiming.profiles"]
+        profiles.restore_profiles(claim_session_of(config).profiles)
     if "pytest_dp.records.identity" in sys.modules:
-        sys.modules["pytest_dp.records.identity"].forget()
+        sys.modules["pytest_dp.records.identity"].forget_digests()
     for name in ("workers", "interpreters"):
         if f"pytest_dp.running.{name}" in sys.modules:
             sys.modules[f"pytest_dp.running.{name}"].stop()

@@ -46,16 +46,16 @@ def audit_or_look_up(
     __tracebackhide__ = True
     looked = None
     if only_changed(item.config):
-        from pytest_dp.plugin.unchanged import Looked
+        from pytest_dp.plugin.unchanged import PassLookup
 
-        looked = Looked(item, mechanism, claim, place(item))
+        looked = PassLookup(item, mechanism, claim, place(item))
     if looked is not None and looked.record is not None:
         audits = audits_of(item)
         audits.made.append((1, mechanism, claim, looked.result))
         audits.records.append((looked.record, looked.result))
         item.user_properties += properties(looked.record)
         return
-    conclude(item, run_audit(item, mechanism, claim, keywords))
+    conclude_audit(item, run_audit(item, mechanism, claim, keywords))
     if looked is not None:
         ((record, _),) = audits_of(item).records
         looked.keep(record)
@@ -96,7 +96,7 @@ def run_audit(
     return result
 
 
-def conclude(item: pytest.Item, result: AuditResult) -> None:
+def conclude_audit(item: pytest.Item, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
     from pytest_dp.auditors.result import InconclusiveAudit, PrivacyViolation
@@ -173,7 +173,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
             written = _merge_keywords(keywords, overrides)
             audits.claim = _one_claim(written)
             result = run_audit(item, mechanism, audits.claim, written, audits.calls)
-            conclude(item, result)
+            conclude_audit(item, result)
         except PytestDPError as error:
             raise error.with_traceback(None) from None
         return result

@@ -41,7 +41,7 @@ def _mode(config: pytest.Config, worker: bool) -> str:
     return mode
 
 
-def register(config: pytest.Config) -> None:
+def register_claims_file(config: pytest.Config) -> None:
     """Compare claims with those on record, if there are any, or write them."""
     mode = _mode(config, hasattr(config, "workerinput"))
     if mode == "update" and config.option.collectonly:
@@ -85,12 +85,12 @@ class ClaimsFile(ClaimsOfRun):
         """Send along what was audited; fail a test whose claim is less than on record."""
         report = yield
         if call.when == "call" and audits_of(item).made:
-            from pytest_dp.plugin.claims_judged import compare, entries_of
+            from pytest_dp.plugin.claims_judged import compare_with_record, entries_of
 
             entries = entries_of(self, item, call, report)
             report.__dict__["dp_audited"] = entries
             if report.passed and not hasattr(report, "wasxfail") and not self.update:
-                compare(self, item, report, entries)
+                compare_with_record(self, item, report, entries)
         return report
 
     @pytest.hookimpl(optionalhook=True)
@@ -137,9 +137,9 @@ class ClaimsFile(ClaimsOfRun):
             self.uncollected = True
         self.stopped = bool(self.stopped or session.shouldstop or session.shouldfail)
         if self.update or not self._about_none():
-            from pytest_dp.plugin.claims_judged import conclude
+            from pytest_dp.plugin.claims_judged import conclude_claims
 
-            conclude(self, session)
+            conclude_claims(self, session)
 
     def _about_none(self) -> bool:
         """Return whether this run had no claims at all, so that nothing needs to be loaded."""

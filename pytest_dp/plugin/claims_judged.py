@@ -32,8 +32,8 @@ from pytest_dp.records.judging import (
     test_of,
     update_entries,
 )
-from pytest_dp.records.storing import alone, load
-from pytest_dp.records.storing import write as store
+from pytest_dp.records.storing import alone, load_entries
+from pytest_dp.records.storing import write_entries as store
 from pytest_dp.report.record import Record
 
 _GROUP = re.compile(r"@[^\]@]*$")
@@ -82,7 +82,7 @@ def entries_of(
     return entries
 
 
-def compare(
+def compare_with_record(
     seen: ClaimsOfRun, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
     """Let a test that passed fail for the first of its claims that is less than on record."""
@@ -128,7 +128,7 @@ def _on_record(seen: ClaimsOfRun, name: str, of_claim: Entry) -> str:
     return counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
 
 
-def conclude(seen: ClaimsOfRun, session: pytest.Session) -> None:
+def conclude_claims(seen: ClaimsOfRun, session: pytest.Session) -> None:
     """Compare with what is on record, or write it; fail the run for what no test failed with."""
     try:
         (_write if seen.update else _compare)(seen)
@@ -150,7 +150,7 @@ def _compare(seen: ClaimsOfRun) -> None:
             f"There is no {seen.file.name} in {seen.file.parent}. Write it with pytest "
             "--dp-claims=update, and commit it."
         )
-    recorded = load(seen.file)
+    recorded = load_entries(seen.file)
     told = judge(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
     failed = {seen.tests[test]["id"] for test in seen.failed if test in seen.tests}
     for judgement in told:
@@ -166,7 +166,7 @@ def _compare(seen: ClaimsOfRun) -> None:
 def _write(seen: ClaimsOfRun) -> None:
     """Put on record what this run has found; what it was not about stays as it was."""
     with alone(seen.file):
-        recorded = load(seen.file)
+        recorded = load_entries(seen.file)
         entries = update_entries(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
         changed = store(seen.file, entries)
     count = f"{plural(len(entries), 'claim')} on record"

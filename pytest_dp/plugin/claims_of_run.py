@@ -52,8 +52,8 @@ class ClaimsOfRun:
     @cached_property
     def recorded(self) -> dict[str, Any] | None:
         """The entries on record; None where there are none, which is told as the run ends."""
-        from pytest_dp.records.storing import load
+        from pytest_dp.records.storing import load_entries
 
         with suppress(ClaimsFileError):
-            return load(self.file) if self.file.exists() else None
+            return load_entries(self.file) if self.file.exists() else None
         return None

@@ -26,7 +26,7 @@ from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import Pair
 from pytest_dp.plugin.failure import reason, warn_without_failing
 from pytest_dp.plugin.options import accumulates
-from pytest_dp.records.evidence import Run, Store, at_most
+from pytest_dp.records.evidence_store import Run, Store, at_most
 from pytest_dp.records.identity import identity, is_outside, project_digest
 from pytest_dp.report import numbers
 from pytest_dp.results.evidence import Evidence, e_value
@@ -150,9 +150,11 @@ def _version_line(runs: list[Run]) -> str:
     alpha = min(run.alpha for run in runs)
     days = sorted({run.started[:10] for run in runs})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    said = "refuted" if evidence.refutes(alpha) else f"refutes at {numbers.e_value(1 / alpha)}"
-    value = numbers.e_value(e_value(evidence.log_e_value))
+    said = (
+        "refuted" if evidence.refutes(alpha) else f"refutes at {numbers.format_e_value(1 / alpha)}"
+    )
+    value = numbers.format_e_value(e_value(evidence.log_e_value))
     return (
         f"{runs[0].identity}: e-value {value} of {plural(len(runs), 'run')}, "
-        f"{numbers.count(evidence.samples)} samples, {when}; {said}"
+        f"{numbers.format_count(evidence.samples)} samples, {when}; {said}"
     )

@@ -44,9 +44,9 @@ class Outcomes:
     def pytest_collection(self) -> None:
         """Take reports of earlier runs away: should this one be killed, they are not its own."""
         if self.files:
-            from pytest_dp.plugin.summary import remove
+            from pytest_dp.plugin.summary import remove_reports
 
-            remove(self.files)
+            remove_reports(self.files)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note whose claims are tests."""
@@ -78,17 +78,17 @@ class Outcomes:
         if not self.reports and not self.files:
             return
         from pytest_dp.plugin.failure import reason
-        from pytest_dp.plugin.summary import records_of
+        from pytest_dp.plugin.summary import report_records
 
-        records = records_of(self.reports.values())
+        records = report_records(self.reports.values())
         try:
             session.config.hook.pytest_dp_report(records=records, config=session.config)
         except Exception as error:  # of others; what was found is told in any case
             self.problems.append(f"pytest_dp_report of another plugin failed: {reason(error)}")
         if self.files:
-            from pytest_dp.plugin.summary import write
+            from pytest_dp.plugin.summary import write_reports
 
-            self.problems += write(self.files, records, session.config)
+            self.problems += write_reports(self.files, records, session.config)
         self.session = session
         if self.problems:
             self.fail(session)
@@ -101,9 +101,9 @@ class Outcomes:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table of claims; on GitHub, annotations and the job summary as well."""
         if self.reports:
-            from pytest_dp.plugin.summary import records_of, show
+            from pytest_dp.plugin.summary import report_records, show_table
 
-            failed = show(terminalreporter, records_of(self.reports.values()))
+            failed = show_table(terminalreporter, report_records(self.reports.values()))
             self.problems += failed
             if failed and self.session is not None:
                 self.fail(self.session)

@@ -13,7 +13,7 @@ import pytest
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.basics.writing import write_whole
 from pytest_dp.plugin.failure import reason, warn_without_failing
-from pytest_dp.records.evidence import FOLDER, Store
+from pytest_dp.records.evidence_store import FOLDER, Store
 from pytest_dp.report.as_test import NoTest, as_test
 from pytest_dp.report.pair import as_source_lines
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tomllib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,18 +17,18 @@ import pytest
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.writing import write_whole
-from pytest_dp.plugin.about_run import about_run
 from pytest_dp.plugin.failure import reason, relative
 from pytest_dp.plugin.names import reports
+from pytest_dp.plugin.options import profile_of
 from pytest_dp.report import github
 from pytest_dp.report.files import FORMATS, Run, format_suffix, is_report
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
-from pytest_dp.report.table import table, total
+from pytest_dp.report.summary_table import table, total
 from pytest_dp.report.text import verbose
 
 
-def records_of(reports: Iterable[pytest.TestReport]) -> list[Record]:
+def report_records(reports: Iterable[pytest.TestReport]) -> list[Record]:
     """Return the records of reports, in the order in which the claims are written."""
     return sorted(
         (Record.from_dict(fields) for report in reports for fields in report.dp_records),
@@ -34,7 +36,7 @@ def records_of(reports: Iterable[pytest.TestReport]) -> list[Record]:
     )
 
 
-def show(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
+def show_table(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
     """Print the table; on GitHub, annotate the claims and write the summary of the job.
 
     It returns what went wrong with that, which keeps nothing else from being shown.
@@ -96,7 +98,7 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         try:
-            github.append(summary, github.summary(records))
+            github.append(summary, github.job_summary(records))
         except OSError as error:
             reporter.write_line(f"pytest-dp could not write the job summary: {error}", yellow=True)
 
@@ -125,7 +127,7 @@ def report_files(config: pytest.Config) -> list[Path]:
     return list(files)
 
 
-def remove(files: Iterable[Path]) -> None:
+def remove_reports(files: Iterable[Path]) -> None:
     """Take the reports of an earlier run away; where that fails, writing will say why."""
     for file in files:
         with suppress(OSError):
@@ -133,7 +135,9 @@ def remove(files: Iterable[Path]) -> None:
                 file.unlink()
 
 
-def write(files: Iterable[Path], records: Sequence[Record], config: pytest.Config) -> list[str]:
+def write_reports(
+    files: Iterable[Path], records: Sequence[Record], config: pytest.Config
+) -> list[str]:
     """Write each file whole or not at all; what was written, or went wrong, a line each.
 
     A report that cannot be written does not keep the others from being written.
@@ -165,3 +169,45 @@ def _workspace(config: pytest.Config) -> Path:
     """The root of the repository, on GitHub or GitLab."""
     roots = map(os.environ.get, ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"))
     return Path(next(filter(None, roots), config.rootpath))
+
+
+def about_run(config: pytest.Config) -> dict[str, str]:
+    """Project, commit, branch and profile, as far as they are known."""
+    root = config.rootpath
+    known = {"project": _project(root), **_code(root), "profile": profile_of(config).name}
+    return {name: said for name, said in known.items() if said}
+
+
+def _project(root: Path) -> str:
+    """The name by which a project is published, or that of its folder."""
+    try:
+        read = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+        return str(read["project"]["name"])
+    except (OSError, ValueError, KeyError, TypeError):  # none, or one that says nothing of it
+        return root.name
+
+
+def _code(root: Path) -> dict[str, str]:
+    """Commit and branch by git; what it does not know, by the variables of GitHub and GitLab."""
+    commit, branch = _of_variables("GITHUB_SHA", "CI_COMMIT_SHA"), ""
+    command = ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    try:
+        done = subprocess.run(
+            command, cwd=root, capture_output=True, timeout=10, check=True, encoding="utf-8"
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):  # no git, or no repository
+        lines = []
+    else:
+        lines = done.stdout.splitlines()
+    told = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))
+    if told.get("branch.oid", "(initial)") != "(initial)":
+        changed = any(not line.startswith("#") for line in lines)
+        commit = told["branch.oid"] + (" with changes" if changed else "")
+    if told.get("branch.head", "(detached)") != "(detached)":
+        branch = told["branch.head"]
+    of_ci = _of_variables("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
+    return {"commit": commit, "branch": branch or of_ci}
+
+
+def _of_variables(*names: str) -> str:
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")

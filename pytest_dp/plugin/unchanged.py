@@ -20,7 +20,7 @@ from pytest_dp.claiming.settings import NAMES
 from pytest_dp.pairs import resolved
 from pytest_dp.plugin.failure import warn_without_failing
 from pytest_dp.plugin.options import settings_of
-from pytest_dp.records.evidence import Store
+from pytest_dp.records.evidence_store import Store
 from pytest_dp.records.identity import identity, is_outside, project_digest
 from pytest_dp.records.texts import text_of
 from pytest_dp.report.record import Record
@@ -34,7 +34,7 @@ class Unchanged:
     violated: bool = False
 
 
-class Looked:
+class PassLookup:
     """A look for an earlier pass of a claim.
 
     `record` if it passed, and nothing has changed since.

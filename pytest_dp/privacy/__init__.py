@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_dp.privacy.approximate import ApproximateDP
+from pytest_dp.privacy.attack_auc import AttackAUC
 from pytest_dp.privacy.composition import compose_profile, smallest
 from pytest_dp.privacy.concentrated import (
     GaussianDP,
@@ -29,8 +30,7 @@ from pytest_dp.privacy.conversions import (
 )
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, HockeyStick, Renyi
-from pytest_dp.privacy.membership import AttackAUC
-from pytest_dp.privacy.reading import NOTIONS, STATED, guarantee, of_group
+from pytest_dp.privacy.stated import NOTIONS, STATED, of_group, read_guarantee
 
 __all__ = [
     "LARGEST_EPS",
@@ -52,7 +52,6 @@ __all__ = [
     "gdp_to_eps",
     "gdp_to_rdp",
     "gdp_to_zcdp",
-    "guarantee",
     "of_group",
     "profile_to_rdp",
     "profile_to_tradeoff",
@@ -61,6 +60,7 @@ __all__ = [
     "pure_to_zcdp",
     "rdp_to_delta",
     "rdp_to_eps",
+    "read_guarantee",
     "renyi_to_delta",
     "smallest",
     "tradeoff_to_profile",

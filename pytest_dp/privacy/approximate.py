@@ -20,7 +20,7 @@ from pytest_dp.privacy.guarantees import (
 
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Floats
-    from pytest_dp.privacy.profiles import Region
+    from pytest_dp.privacy.regions import Region
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ApproximateDP(Guarantee):
     def region(self) -> Region:
         import numpy as np
 
-        from pytest_dp.privacy.profiles import Region
+        from pytest_dp.privacy.regions import Region
 
         return Region.of_sticks(np.array([self.eps]), np.array([self.delta]))
 

@@ -80,7 +80,7 @@ def _smallest(function: Callable[[Floats], Floats], low: Floats, high: Floats) -
     return np.asarray(np.take_along_axis(grid, best, axis=0)[0])
 
 
-def largest(q: Floats, order: Floats, bound: Floats) -> Floats:
+def largest_coin(q: Floats, order: Floats, bound: Floats) -> Floats:
     """The largest p with D_order(Bern(p) || Bern(q)) <= bound, rounded up; for orders above 1.
 
     The moment is convex in p: Newton's method comes down from above the root and stays above it.
@@ -110,7 +110,7 @@ def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
     which is a hockey stick with eps = ln(slope). Lines that say nothing are left out.
     """
     q, order, bound = (values.ravel() for values in np.broadcast_arrays(q, order, bound))
-    p = largest(q, order, bound)
+    p = largest_coin(q, order, bound)
     a, b = _log_ratio(p, q), _log_ratio(1 - p, 1 - q)
     with np.errstate(all="ignore"):
         logs = np.log(-np.expm1(order * (b - a))) - np.log(-np.expm1((order - 1) * (b - a)))
@@ -142,7 +142,7 @@ def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
 
     def log_largest(logs: Floats) -> Floats:
         order = np.maximum(np.exp(logs), 1 + MIN_ABOVE_ONE)
-        return np.log(largest(coarse, order, order * rho))
+        return np.log(largest_coin(coarse, order, order * rho))
 
     best = _smallest(log_largest, np.zeros_like(widest), widest)
     q = probabilities()

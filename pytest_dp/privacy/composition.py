@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 from pytest_dp.basics.bisection import bracket
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.approximate import ApproximateDP
+from pytest_dp.privacy.attack_auc import AttackAUC
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.conversions import pure_to_gdp
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
-from pytest_dp.privacy.membership import AttackAUC
 
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Floats
     from pytest_dp.privacy.losses import Losses
-    from pytest_dp.privacy.profiles import Region
+    from pytest_dp.privacy.regions import Region
 
 ROUNDING = 1e-12
 """Relative error of a conversion. Larger: what is claimed too small passes; smaller: rounding

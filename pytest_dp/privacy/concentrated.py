@@ -24,7 +24,7 @@ from pytest_dp.privacy.guarantees import (
 
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Floats
-    from pytest_dp.privacy.profiles import Region
+    from pytest_dp.privacy.regions import Region
 
 FLOAT_ERROR = 2.0**-50
 """Relative error of one operation or two. Smaller: rounding may make a bound too small."""
@@ -55,7 +55,7 @@ class ZeroConcentratedDP(Curve):
     @cached_property
     def region(self) -> Region:
         from pytest_dp.privacy.bernoulli import concentrated_tangents
-        from pytest_dp.privacy.profiles import Region
+        from pytest_dp.privacy.regions import Region
 
         slopes, intercepts = concentrated_tangents(self.rho)
         return Region.below(slopes, self._beside(intercepts) if self.delta else intercepts)
@@ -147,7 +147,7 @@ class GaussianDP(WithoutEps):
     def region(self) -> Region:
         import numpy as np
 
-        from pytest_dp.privacy.profiles import Region
+        from pytest_dp.privacy.regions import Region
 
         losses = self.mu * self.mu / 2 + self.mu * np.linspace(-12, 20, 1200)
         eps = np.concatenate([[0.0], losses[(losses > 0) & (losses < 2 * LARGEST_EPS)]])
@@ -181,9 +181,9 @@ class GaussianDP(WithoutEps):
         import numpy as np
         from scipy.special import ndtr, ndtri
 
-        from pytest_dp.privacy.profiles import rounded_up
+        from pytest_dp.privacy.regions import round_up_probabilities
 
-        return as_given(q, rounded_up(ndtr(ndtri(np.asarray(q, float)) + self.mu)))
+        return as_given(q, round_up_probabilities(ndtr(ndtri(np.asarray(q, float)) + self.mu)))
 
     def _shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
@@ -255,7 +255,7 @@ class RenyiDP(Curve):
     @cached_property
     def region(self) -> Region:
         from pytest_dp.privacy.bernoulli import renyi_tangents
-        from pytest_dp.privacy.profiles import Region
+        from pytest_dp.privacy.regions import Region
 
         return Region.below(*renyi_tangents(self.bounds))
 

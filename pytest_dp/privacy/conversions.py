@@ -14,7 +14,7 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS
-from pytest_dp.privacy.reading import guarantee
+from pytest_dp.privacy.stated import read_guarantee
 
 
 def zcdp_to_delta(rho: float, eps: float) -> float:
@@ -37,12 +37,12 @@ def zcdp_to_delta(rho: float, eps: float) -> float:
     float
         Rounded up, by at most 0.1 % while it is above 1e-20.
     """
-    return guarantee({"rho": rho}).delta_at(_checked_eps(eps))
+    return read_guarantee({"rho": rho}).delta_at(_checked_eps(eps))
 
 
 def zcdp_to_eps(rho: float, delta: float) -> float:
     """The eps beside delta that follows from rho-zCDP: the inverse of `zcdp_to_delta`."""
-    return guarantee({"rho": rho}).eps_at(_checked_delta(delta))
+    return read_guarantee({"rho": rho}).eps_at(_checked_delta(delta))
 
 
 def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
@@ -59,12 +59,12 @@ def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
     eps : float
         At least 0.
     """
-    return guarantee({"guarantee": RenyiDP(orders)}).delta_at(_checked_eps(eps))
+    return read_guarantee({"guarantee": RenyiDP(orders)}).delta_at(_checked_eps(eps))
 
 
 def rdp_to_eps(orders: Mapping[float, float], delta: float) -> float:
     """The eps beside delta that follows from Rényi privacy: the inverse of `rdp_to_delta`."""
-    return guarantee({"guarantee": RenyiDP(orders)}).eps_at(_checked_delta(delta))
+    return read_guarantee({"guarantee": RenyiDP(orders)}).eps_at(_checked_delta(delta))
 
 
 def gdp_to_delta(mu: float, eps: float) -> float:
@@ -73,22 +73,22 @@ def gdp_to_delta(mu: float, eps: float) -> float:
     Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018, Theorem 5.
     The Gaussian mechanism has ``mu = sensitivity / sigma``.
     """
-    return guarantee({"mu": mu}).delta_at(_checked_eps(eps))
+    return read_guarantee({"mu": mu}).delta_at(_checked_eps(eps))
 
 
 def gdp_to_eps(mu: float, delta: float) -> float:
     """The eps beside delta that follows from mu-Gaussian privacy: the inverse of `gdp_to_delta`."""
-    return guarantee({"mu": mu}).eps_at(_checked_delta(delta))
+    return read_guarantee({"mu": mu}).eps_at(_checked_delta(delta))
 
 
 def gdp_to_zcdp(mu: float) -> float:
     """The rho that follows from mu-Gaussian privacy: ``mu**2 / 2`` (Bun, Steinke, TCC 2016)."""
-    return guarantee({"mu": mu}).renyi_at(1.0)
+    return read_guarantee({"mu": mu}).renyi_at(1.0)
 
 
 def gdp_to_rdp(mu: float, order: float) -> float:
     """The Rényi divergence that follows from mu-Gaussian privacy: ``order * mu**2 / 2``."""
-    return guarantee({"mu": mu}).renyi_at(_checked_order(order))
+    return read_guarantee({"mu": mu}).renyi_at(_checked_order(order))
 
 
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -115,7 +115,7 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
         )
     if not 0 < sensitivity < math.inf:
         raise ClaimError(f"Invalid sensitivity={sensitivity!r}. Allowed: finite, and above 0.")
-    guarantee({"eps": eps, "delta": delta})
+    read_guarantee({"eps": eps, "delta": delta})
 
     def is_too_large(mu: float) -> bool:
         return GaussianDP(mu).delta_at(eps) > delta
@@ -134,7 +134,7 @@ def pure_to_rdp(eps: float, order: float) -> float:
     (Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015), so it is
     exact.
     """
-    return guarantee({"eps": eps}).renyi_at(_checked_order(order))
+    return read_guarantee({"eps": eps}).renyi_at(_checked_order(order))
 
 
 def pure_to_zcdp(eps: float) -> float:
@@ -143,7 +143,7 @@ def pure_to_zcdp(eps: float) -> float:
     It is the rho of randomised response, with its largest divergence per order at order 1. It is
     below the ``eps**2 / 2`` of Bun, Steinke, TCC 2016 (Proposition 3.3).
     """
-    return guarantee({"eps": eps}).renyi_at(1.0)
+    return read_guarantee({"eps": eps}).renyi_at(1.0)
 
 
 def pure_to_gdp(eps: float) -> float:
@@ -154,7 +154,7 @@ def pure_to_gdp(eps: float) -> float:
     """
     from statistics import NormalDist
 
-    guarantee({"eps": eps})
+    read_guarantee({"eps": eps})
     rare = math.exp(-eps) / (1 + math.exp(-eps))
     return -2 * NormalDist().inv_cdf(rare) * (1 + 1e-14) + 1e-15
 
@@ -166,7 +166,7 @@ def profile_to_rdp(profile: Callable[[float], float], order: float) -> float:
     profile, which has to hold in both directions. It is exact where both directions attain the
     profile. Infinite unless the profile falls to 0.
     """
-    return guarantee({"guarantee": PrivacyProfile(profile)}).renyi_at(_checked_order(order))
+    return read_guarantee({"guarantee": PrivacyProfile(profile)}).renyi_at(_checked_order(order))
 
 
 def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], float]:
@@ -174,7 +174,7 @@ def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], 
 
     Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
     """
-    read = guarantee({"guarantee": PrivacyProfile(profile)})
+    read = read_guarantee({"guarantee": PrivacyProfile(profile)})
     return lambda x: 1 - read.largest_probability(float(x))
 
 
@@ -183,7 +183,7 @@ def tradeoff_to_profile(tradeoff: Callable[[float], float]) -> Callable[[float],
 
     Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
     """
-    return guarantee({"guarantee": TradeOff(tradeoff)}).delta_at
+    return read_guarantee({"guarantee": TradeOff(tradeoff)}).delta_at
 
 
 def _checked_eps(eps: float) -> float:

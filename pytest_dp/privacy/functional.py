@@ -13,7 +13,7 @@ from pytest_dp.privacy.guarantees import Curve, Renyi, name_argument
 
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Bools, Floats
-    from pytest_dp.privacy.profiles import Region
+    from pytest_dp.privacy.regions import Region
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +37,7 @@ class _Functional(Curve):
     def _region_at(self, scale: float) -> Region:
         import numpy as np
 
-        from pytest_dp.privacy.profiles import Region
+        from pytest_dp.privacy.regions import Region
 
         eps, delta = self.sticks
         keep = eps * scale < 700
@@ -47,7 +47,7 @@ class _Functional(Curve):
         return self.renyi_between(order)[1]
 
     def renyi_between(self, order: float) -> tuple[float, float]:
-        from pytest_dp.privacy.profiles import renyi_between
+        from pytest_dp.privacy.regions import renyi_between
 
         return renyi_between(*self.region.sticks(), order)
 
@@ -154,7 +154,7 @@ class PrivacyProfile(_Functional):
 
     @cached_property
     def sticks(self) -> tuple[Floats, Floats]:
-        from pytest_dp.privacy.profiles import sampled_profile
+        from pytest_dp.privacy.regions import sampled_profile
 
         return sampled_profile(self.function)
 
@@ -163,7 +163,7 @@ class PrivacyProfile(_Functional):
         return min(value, self.region.delta_at(eps), 1.0)
 
     def renyi_between(self, order: float) -> tuple[float, float]:
-        from pytest_dp.privacy.profiles import refine_profile, renyi_between
+        from pytest_dp.privacy.regions import refine_profile, renyi_between
 
         sticks = refine_profile(self.delta_at, *self.region.sticks(), order)
         return renyi_between(*sticks, order)
@@ -192,7 +192,7 @@ class TradeOff(_Functional):
     def sticks(self) -> tuple[Floats, Floats]:
         import numpy as np
 
-        from pytest_dp.privacy.profiles import Region, lines_above, quantiles
+        from pytest_dp.privacy.regions import Region, lines_above, quantiles
 
         q = quantiles()
         p = np.array([1 - float(self.function(x)) for x in q])

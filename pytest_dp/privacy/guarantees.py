@@ -18,7 +18,7 @@ from pytest_dp.basics.bisection import bracket
 
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Floats
-    from pytest_dp.privacy.profiles import Region
+    from pytest_dp.privacy.regions import Region
 
 Number = TypeVar("Number", float, "Floats")
 LARGEST_EPS = 300.0

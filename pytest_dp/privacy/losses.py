@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.privacy.profiles import LARGEST, Region
+from pytest_dp.privacy.regions import LARGEST, Region
 
 NEGLIGIBLE_TAIL = 1e-30
 """Probability of losses that are left out where losses are added up. Larger: deltas that small are

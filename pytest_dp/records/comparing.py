@@ -33,7 +33,7 @@ _OBJECTS: tuple[Any, ...] = (*(method() for method in METHODS.values()), Setting
 _USUAL = {name: getattr(usual, name) for usual in _OBJECTS for name in usual.__match_args__}
 
 
-class Change(NamedTuple):
+class FieldChange(NamedTuple):
     """A difference between two entries of a claim."""
 
     what: str
@@ -52,7 +52,7 @@ class Change(NamedTuple):
         return f"{self.what} {self.before} -> {self.after}"
 
 
-def changes(old: Entry, new: Entry) -> list[Change]:
+def claim_changes(old: Entry, new: Entry) -> list[FieldChange]:
     """The differences between two entries of a claim, but for its source.
 
     Raises ClaimError if the old entry is none.
@@ -75,13 +75,13 @@ def _fields(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _compare_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _compare_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[FieldChange]:
     """Compare what is said under each name, by its order; most have none."""
     for name in dict.fromkeys((*old, *new)):
         before, after = (said.get(name, _USUAL.get(name)) for said in (old, new))
         verdict = _ORDERS.get(name, _no_order)(before, after) if before != after else ""
         if verdict:
-            yield Change(name, _text(name, before, after), _text(name, after, before), verdict)
+            yield FieldChange(name, _text(name, before, after), _text(name, after, before), verdict)
 
 
 def _text(name: str, value: Any, other: Any) -> str:

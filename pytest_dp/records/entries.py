@@ -22,7 +22,7 @@ from pytest_dp.privacy import (
     Guarantee,
     RenyiDP,
     ZeroConcentratedDP,
-    guarantee,
+    read_guarantee,
 )
 from pytest_dp.records.texts import brief, digest, text_of
 
@@ -83,7 +83,7 @@ def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
         return None
     try:
         orders = promise.get("RenyiDP")
-        return guarantee(promise if orders is None else {"guarantee": RenyiDP(dict(orders))})
+        return read_guarantee(promise if orders is None else {"guarantee": RenyiDP(dict(orders))})
     except (TypeError, ValueError) as error:
         raise ClaimError(f"{dict(promise)!r} is not a promise: {error}") from None
 

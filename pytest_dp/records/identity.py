@@ -53,7 +53,7 @@ def is_outside(*roots: Any) -> bool:
 def project_digest(root: Path) -> str:
     """Return a digest of a project's files, of the installed versions, and of Python's version.
 
-    It is kept until `forget` is called, as runs may write files.
+    It is kept until `forget_digests` is called, as runs may write files.
     """
     root = root.resolve()
     files = {name: root / name for name in files_of(root)}
@@ -64,7 +64,7 @@ def project_digest(root: Path) -> str:
     return digest(repr((contents, sorted(_installed_versions()), sys.version, sys.platform)))
 
 
-def forget() -> None:
+def forget_digests() -> None:
     """Read all files anew the next time."""
     project_digest.cache_clear()
 

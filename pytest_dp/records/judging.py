@@ -12,7 +12,7 @@ from typing import Any
 from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.claiming.keywords import PRIVACY
 from pytest_dp.claiming.method_settings import OF_METHODS
-from pytest_dp.records.comparing import WEAKER, Change, changes
+from pytest_dp.records.comparing import WEAKER, FieldChange, claim_changes
 from pytest_dp.records.entries import Entry, promise_text
 
 KEPT, STRONGER = "as on record", "stronger"
@@ -53,14 +53,14 @@ class Judgement:
     id: str
     """As on record, or else as found."""
     collected: Collected | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
 
     @property
     def fails(self) -> bool:
         return self.kind in _FAILING
 
     @property
-    def lost(self) -> list[Change]:
+    def lost(self) -> list[FieldChange]:
         """Changes that fail a claim: first weaker ones, then those that cannot be compared."""
         lost = [change for change in self.changes if change.loses]
         return sorted(lost, key=lambda change: change.verdict != WEAKER)
@@ -122,7 +122,7 @@ def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | 
     if not name:
         return None if new is None else Judgement(NEW, claim.id, claim)
     old = recorded[name]
-    compared = () if new is None else tuple(changes(old, _fill_from_old(new, old)))
+    compared = () if new is None else tuple(claim_changes(old, _fill_from_old(new, old)))
     if claim.hidden and claim.hidden.partition(":")[0] != old.get("hidden"):
         return Judgement(HIDDEN, name, claim, compared)
     if any(change.loses for change in compared):
@@ -211,13 +211,13 @@ def _headline(judgement: Judgement, file: str) -> str:
     return f"{_short_text(lost[0])}{more} {is_less} {file} has on record"
 
 
-def _short_text(change: Change) -> str:
+def _short_text(change: FieldChange) -> str:
     if change.what == "promise":
         return f"{change.before} -> {change.after}"
     return str(change)
 
 
-def _table(changed: Sequence[Change]) -> list[str]:
+def _table(changed: Sequence[FieldChange]) -> list[str]:
     width = max((len(change.what) for change in changed), default=0)
     lines = []
     for change in changed:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, ClaimsFileError
 from pytest_dp.basics.writing import write_whole
-from pytest_dp.records.comparing import changes
+from pytest_dp.records.comparing import claim_changes
 from pytest_dp.records.entries import Entry
 
 VERSION = 1
@@ -27,7 +27,7 @@ _PLAIN: Entry = {
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)
 
 
-def load(file: Path) -> dict[str, Entry]:
+def load_entries(file: Path) -> dict[str, Entry]:
     """The entries of a file by their ids; none if there is no such file.
 
     Raises ClaimsFileError if it cannot be read, or is damaged, or of a newer version.
@@ -89,7 +89,7 @@ def _entries(content: Any, file: Path) -> dict[str, Entry]:
                 f"{_remedy(file)}"
             )
         try:
-            changes(entry, _PLAIN)
+            claim_changes(entry, _PLAIN)
         except (ClaimError, TypeError, ValueError, KeyError, AttributeError) as error:  # edited
             raise ClaimsFileError(
                 f"{file.name} cannot be compared with: {error} {_remedy(file)}"
@@ -104,7 +104,7 @@ def _remedy(file: Path) -> str:
     )
 
 
-def text(entries: Mapping[str, Entry]) -> str:
+def entries_text(entries: Mapping[str, Entry]) -> str:
     """The content of a file: sorted, a block for each claim, a line for each thing it says."""
     blocks = [
         f"    {json.dumps(name, ensure_ascii=False)}: {_block(entries[name])}"
@@ -127,12 +127,12 @@ def _value(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2).replace("\n", "\n      ")
 
 
-def write(file: Path, entries: Mapping[str, Entry]) -> bool:
+def write_entries(file: Path, entries: Mapping[str, Entry]) -> bool:
     """Write the file, whole or not at all; False if it said the same already.
 
     Called with others held off, as by `alone`. Raises ClaimsFileError if that is not possible.
     """
-    content = text(entries).encode("utf-8")
+    content = entries_text(entries).encode("utf-8")
     try:
         if file.exists() and file.read_bytes() == content:
             return False

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_dp.report.record import Record
-from pytest_dp.report.statuses import ALARMS, Alarm
+from pytest_dp.report.statuses import ALARMS, AlarmEntry
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -64,7 +64,7 @@ def alarm_fingerprint(record: Record) -> str:
     return hashlib.sha256(said).hexdigest()[:32]
 
 
-def _rule(alarm: Alarm) -> dict[str, Any]:
+def _rule(alarm: AlarmEntry) -> dict[str, Any]:
     return {
         "id": alarm.rule,
         "shortDescription": {"text": alarm.title},

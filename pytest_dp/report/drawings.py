@@ -133,7 +133,7 @@ def _upright_bars(
             parts.append(_text(middle, base + 15, next(marks, ""), "dp-middle"))
         elif at % math.ceil(len(bars) / 5) == 1 and entry.low is not None:
             x = middle if entry.low == entry.high else LEFT + at * step
-            parts.append(_text(x, base + 15, number(entry.low), "dp-middle"))
+            parts.append(_text(x, base + 15, tick_text(entry.low), "dp-middle"))
     parts.append(_text((LEFT + RIGHT) / 2, base + 30, of, "dp-middle"))
     return _svg(base + 36, title, parts)
 
@@ -159,10 +159,10 @@ def _bar_name(entry: Bar, of: str) -> str:
     if entry.label:
         return entry.label
     if entry.low is None:
-        return f"{of} < {number(entry.high or 0.0)}"
+        return f"{of} < {tick_text(entry.high or 0.0)}"
     if entry.high is None:
-        return f"{of} >= {number(entry.low)}"
-    return f"{number(entry.low)} to {number(entry.high)}"
+        return f"{of} >= {tick_text(entry.low)}"
+    return f"{tick_text(entry.low)} to {tick_text(entry.high)}"
 
 
 # --- error rates ---
@@ -171,7 +171,10 @@ def _bar_name(entry: Bar, of: str) -> str:
 def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
     """Draw false positives against false negatives, with what the claim does not allow."""
     window = _window(pictures)
-    x, y = Axis(window[0], window[1], 60.0, RIGHT), Axis(window[2], window[3], 230.0, 12.0)
+    x, y = (
+        PictureAxis(window[0], window[1], 60.0, RIGHT),
+        PictureAxis(window[2], window[3], 230.0, 12.0),
+    )
     curve = [(x(a), y(b)) for a, b in _sample_curve(pictures.allowed, window)]
     corners = (x.start, y.start), (x.end, y.start)
     parts = [line([corners[0], *curve, corners[1]], "dp-forbidden").replace('"/>', 'Z"/>')]
@@ -229,7 +232,7 @@ def _sample_curve(points: Points, window: tuple[float, ...]) -> Points:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class PictureAxis:
     """A map from values to places on the page; values beyond the ends are drawn at the end."""
 
     low: float
@@ -278,29 +281,29 @@ def _text(x: float, y: float, said: str, kind: str = "", turned: str = "") -> st
     return f'<text{classes} x="{_n(x)}" y="{_n(y)}"{turned}>{escape(said)}</text>'
 
 
-def _across(axis: Axis, y: float, label: str) -> list[str]:
+def _across(axis: PictureAxis, y: float, label: str) -> list[str]:
     """Draw the horizontal axis at the height y."""
     ticks = axis.ticks()
     marks = "".join(f"M{_n(axis(tick))} {_n(y)}V{_n(y + 4)}" for tick in ticks)
     return [
         f'<path class="dp-axis" d="M{_n(axis.start)} {_n(y)}H{_n(axis.end)}{marks}"/>',
-        *(_text(axis(tick), y + 15, number(tick), "dp-middle") for tick in ticks),
+        *(_text(axis(tick), y + 15, tick_text(tick), "dp-middle") for tick in ticks),
         _text((axis.start + axis.end) / 2, y + 30, label, "dp-middle"),
     ]
 
 
-def _upwards(axis: Axis, x: float, label: str) -> list[str]:
+def _upwards(axis: PictureAxis, x: float, label: str) -> list[str]:
     """Draw the vertical axis at x."""
     ticks, middle = axis.ticks(), _n((axis.start + axis.end) / 2)
     marks = "".join(f"M{_n(x)} {_n(axis(tick))}H{_n(x - 4)}" for tick in ticks)
     return [
         f'<path class="dp-axis" d="M{_n(x)} {_n(axis.start)}V{_n(axis.end)}{marks}"/>',
-        *(_text(x - 6, axis(tick) + 4, number(tick), "dp-end") for tick in ticks),
+        *(_text(x - 6, axis(tick) + 4, tick_text(tick), "dp-end") for tick in ticks),
         _text(11, float(middle), label, "dp-middle", f' transform="rotate(-90 11 {middle})"'),
     ]
 
 
-def number(value: float) -> str:
+def tick_text(value: float) -> str:
     """Format a number at a tick: ``1,000``, ``0.05``, ``10⁻⁶``."""
     if value != 0 and not 1e-3 <= abs(value) < 1e7:  # too long below an axis
         digits, _, exponent = f"{value:.2e}".partition("e")

@@ -45,6 +45,9 @@ def risk_sentence(risk: Risk) -> str:
     if risk.last < risk.pairs:
         pairs = f"the last {risk.last:,} of {pairs}"
     by = f", mostly by {risk.told_by}" if risk.told_by else ""
-    between = f"{numbers.probability(low, 'down')} to {numbers.probability(high, 'up')}"
-    said = f"AUC {numbers.probability(risk.auc)} in {pairs} of runs (95 % interval {between}){by}"
-    return f"{said}; p-value {numbers.p_value(risk.p_value)}"
+    between = (
+        f"{numbers.format_probability(low, 'down')} to {numbers.format_probability(high, 'up')}"
+    )
+    area = numbers.format_probability(risk.auc)
+    said = f"AUC {area} in {pairs} of runs (95 % interval {between}){by}"
+    return f"{said}; p-value {numbers.format_p_value(risk.p_value)}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ALARMS, ORDER, STATUSES
-from pytest_dp.report.table import HEADS, POOR, cells, legend, total, verdict
+from pytest_dp.report.summary_table import HEADS, POOR, legend, row_cells, total, verdict
 
 LIMIT = 900_000
 """Given by GitHub, which drops a summary above 1 MiB; counterexamples are left out before that."""
@@ -26,7 +26,7 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
     kind = "error" if ALARMS[record.status].level == "error" else "warning"
     title = f"Privacy claim {STATUSES[record.status].words}: {record.name}"
     body = "\n\n".join(record.told)
-    return command(kind, workspace_relative_path, record.line, title, body)
+    return workflow_command(kind, workspace_relative_path, record.line, title, body)
 
 
 def blame_commands(record: Record, located: Callable[[str], str]) -> list[str]:
@@ -35,17 +35,19 @@ def blame_commands(record: Record, located: Callable[[str], str]) -> list[str]:
     `located` leads from a path relative to the root directory to one relative to the workspace.
     """
     title = f"Privacy leaks here: {record.name}"
-    return [command("warning", located(b.file), b.line, title, b.message) for b in record.blame]
+    return [
+        workflow_command("warning", located(b.file), b.line, title, b.message) for b in record.blame
+    ]
 
 
-def command(kind: str, path: str, line: int | None, title: str, body: str) -> str:
+def workflow_command(kind: str, path: str, line: int | None, title: str, body: str) -> str:
     """A workflow command that marks a line: of kind "error", "warning" or "notice"."""
     fields = {"file": path.replace(os.sep, "/"), "line": str(line or ""), "title": title}
     properties = ",".join(f"{key}={_property(value)}" for key, value in fields.items() if value)
     return f"::{kind} {properties}::{_message(body)}"
 
 
-def summary(records: Sequence[Record]) -> str:
+def job_summary(records: Sequence[Record]) -> str:
     """Markdown for ``$GITHUB_STEP_SUMMARY``: verdict, failures, then the table of all claims."""
     if not records:
         return ""
@@ -123,7 +125,7 @@ def _table(records: Sequence[Record]) -> str:
     for record in records:
         status = "inconclusive" if record.strength in POOR else record.status
         told = f"{STATUSES[status].emoji} {_text(verdict(record))}"
-        columns = [told, _code(record.nodeid), *cells(record)]
+        columns = [told, _code(record.nodeid), *row_cells(record)]
         lines.append(f"| {' | '.join(_cell(cell) for cell in columns)} |")
     return "\n".join(lines)
 

@@ -23,7 +23,8 @@ def headline(result: Result) -> str:
     claim = claim_text(guarantee)
     beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
     if result.verdict == "inconclusive":
-        effort = f"{numbers.count(result.samples)} samples in {numbers.seconds(result.seconds)}"
+        samples = numbers.format_count(result.samples)
+        effort = f"{samples} samples in {numbers.format_seconds(result.seconds)}"
         why = " (blind): no event distinguishes the inputs, in" if result.blind else ""
         return f"inconclusive{why or f': could not test {claim} with'} {effort}{beyond}"
     found = f"no violation of {claim}"
@@ -31,12 +32,15 @@ def headline(result: Result) -> str:
         return f"{found}: {result.worth} ({result.strength}){beyond}"
     now = numbers.not_ruled_out(result.may_lose, guarantee.parameter) if result.over_now else ""
     if result.far_below is not None:
-        lost, claimed = numbers.upper(result.far_below), numbers.claimed_number(result.claimed)
+        lost, claimed = (
+            numbers.format_upper(result.far_below),
+            numbers.claimed_number(result.claimed),
+        )
         seen = f"the strongest attack loses at most {lost} of {claimed}"
         return f"{found} found; {seen} ({result.strength}){beyond}"
     if not math.isfinite(result.resolution):
         return f"{found} found, but {now or 'this run could have caught nothing'}{beyond}"
-    caught = guarantee.true(numbers.upper(result.resolution))
+    caught = guarantee.true(numbers.format_upper(result.resolution))
     if guarantee.largest_ratio is None and not result.risks:
         too_small = 100 * (1 - 1 / max(guarantee.noise_below(result.resolution), 1.0))
         caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
@@ -60,11 +64,8 @@ def _on_one_side(example: Counterexample) -> str:
     counts, runs = example.counts, example.runs
     if not counts[0] and example.bet_counts is not None and example.bet_runs is not None:
         counts, runs = example.bet_counts, example.bet_runs
-    (c1, _), (n1, n2) = counts, runs
-    return (
-        f"S comes in {numbers.count(c1)} of {numbers.count(n1)} runs on D and in none of "
-        f"{numbers.count(n2)} on D'"
-    )
+    on_d, runs_on_d, others = map(numbers.format_count, (counts[0], *runs))
+    return f"S comes in {on_d} of {runs_on_d} runs on D and in none of {others} on D'"
 
 
 def claim_text(guarantee: Guarantee) -> str:

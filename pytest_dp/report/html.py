@@ -21,7 +21,15 @@ from pytest_dp.basics import clocks
 from pytest_dp.report.drawings import Drawing, drawings
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
-from pytest_dp.report.table import HEADS, POOR, cells, legend, short_finding, total, verdict
+from pytest_dp.report.summary_table import (
+    HEADS,
+    POOR,
+    legend,
+    row_cells,
+    short_finding,
+    total,
+    verdict,
+)
 from pytest_dp.report.text import facts
 
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -144,7 +152,7 @@ def _row(number: int, record: Record) -> str:
     figures = "".join(
         f'<td class="{_column(head)}" data-label="{head}" data-value="{Decimal(value or 0):.6g}">'
         f"{_text(cell)}</td>"
-        for head, value, cell in zip(HEADS, values, cells(record), strict=True)
+        for head, value, cell in zip(HEADS, values, row_cells(record), strict=True)
     )
     return (
         f'<tr data-status="{record.status}" data-claim="claim-{number}">'

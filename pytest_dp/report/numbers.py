@@ -1,8 +1,8 @@
 """How numbers are written, the same everywhere.
 
-A bound is never rounded to the side that would promise more than was shown: `lower` and
-``probability(…, "down")`` round down, `upper` and ``probability(…, "up")`` round up. Rounding acts
-on the shortest decimal that denotes the float, so that 1.89 stays 1.89.
+A bound is never rounded to the side that would promise more than was shown: `format_lower` and
+``format_probability(…, "down")`` round down, `format_upper` and ``format_probability(…, "up")``
+round up. Rounding acts on the shortest decimal that denotes the float, so that 1.89 stays 1.89.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _of_any(write: Callable[Concatenate[float, P], str]) -> Callable[Concatenate
 _MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 
 
-def count(n: int) -> str:
+def format_count(n: int) -> str:
     """``10,012``."""
     return f"{int(n):,}"
 
@@ -47,7 +47,7 @@ def short_count(n: int) -> str:
 
 
 @_of_any
-def probability(p: float, rounding: Rounding = "nearest") -> str:
+def format_probability(p: float, rounding: Rounding = "nearest") -> str:
     """``0.501``; ``1.2e-05`` when small. Only 0 is written "0", and only 1 is written "1"."""
     value = _decimal(p)
     if value <= 0:
@@ -73,7 +73,7 @@ def claimed_number(eps: float, digits: int = 6) -> str:
 
 
 @_of_any
-def lower(eps: float, above: float | None = None) -> str:
+def format_lower(eps: float, above: float | None = None) -> str:
     """A lower bound on ε, rounded down; with digits enough to read as more than `above`."""
     if math.isinf(eps):
         return "infinity"
@@ -88,7 +88,7 @@ def lower(eps: float, above: float | None = None) -> str:
 
 
 @_of_any
-def upper(eps: float) -> str:
+def format_upper(eps: float) -> str:
     """A smallest detectable ε, rounded up."""
     if math.isinf(eps):
         return "infinity"
@@ -99,7 +99,7 @@ def upper(eps: float) -> str:
 def claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
     """A claimed ε and a lower bound above it, so that the second also reads as the larger one."""
     shown = claimed_number(eps)
-    text = lower(bound, above=max(eps, float(shown)))
+    text = format_lower(bound, above=max(eps, float(shown)))
     if _value(text) > float(shown):
         return shown, text
     return repr(float(eps)), repr(float(bound))
@@ -137,7 +137,7 @@ def ratio_of(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str
     if math.isinf(eps):
         return ratio(eps)
     if eps > 50:
-        text = lower(eps) if rounding == "down" else claimed_number(eps)
+        text = format_lower(eps) if rounding == "down" else claimed_number(eps)
         return f"e^{text}"
     return ratio(math.exp(eps), rounding, digits)
 
@@ -153,7 +153,7 @@ def confidence(alpha: float) -> str:
 
 
 @_of_any
-def p_value(p: float) -> str:
+def format_p_value(p: float) -> str:
     """``3e-212``, rounded up; ``< 1e-300`` when it is too small for a float."""
     if p < 1e-300:
         return "< 1e-300"
@@ -166,7 +166,7 @@ def p_value(p: float) -> str:
 
 
 @_of_any
-def e_value(e: float) -> str:
+def format_e_value(e: float) -> str:
     """``4e9``, rounded down; ``> 1e300`` when it is too large for a float."""
     if e > 1e300:
         return "> 1e300"
@@ -175,7 +175,7 @@ def e_value(e: float) -> str:
 
 
 @_of_any
-def seconds(value: float, compact: bool = False) -> str:
+def format_seconds(value: float, compact: bool = False) -> str:
     """``0.8 s``, ``2 min 5 s``; `compact` keeps to seconds, for tables."""
     if math.isinf(value):
         return "infinity"
@@ -223,14 +223,17 @@ def _significant(value: Decimal, digits: int, rounding: Rounding) -> str:
             scaled, exponent = _places(scaled / 10, digits - 1, rounding), exponent + 1
         sign = f"-{-exponent:02d}" if exponent < 0 else str(exponent)
         return f"{scaled:f}e{sign}"
-    return _plain(_places(value, max(digits - 1 - exponent, 0), rounding))
+    rounded = _places(value, max(digits - 1 - exponent, 0), rounding)
+    if rounded.adjusted() > exponent:  # 0.9996 is 1.00 to three digits
+        rounded = _places(rounded, max(digits - 2 - exponent, 0), rounding)
+    return _plain(rounded)
 
 
 def seldom(p: float) -> str:
     """How seldom something comes of at least this probability: 1 in ``4,100``, two digits of it."""
     often = math.floor(1 / max(p, 1e-15))
     unit = 10 ** max(len(str(often)) - 2, 0)
-    return count(often // unit * unit)
+    return format_count(often // unit * unit)
 
 
 def known_number(value: float, error: float) -> str:
@@ -252,4 +255,6 @@ def not_ruled_out(largest: float | None, parameter: str) -> str:
     if largest is None or math.isinf(largest):
         anything = "multiple of the claim" if parameter == "scale" else parameter
         return f"it may lose any {anything} now"
-    return f"it may lose up to {value(parameter, upper(largest)).removeprefix('loss = ')} now"
+    return (
+        f"it may lose up to {value(parameter, format_upper(largest)).removeprefix('loss = ')} now"
+    )

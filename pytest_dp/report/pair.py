@@ -259,7 +259,10 @@ def field(label: str, text: str, width: int) -> list[str]:
     ]
     if len(lines) > MAX_PARAM_LINES:
         left_out = sum(len(line) for line in lines[MAX_PARAM_LINES - 1 :])
-        lines = [*lines[: MAX_PARAM_LINES - 1], f"... ({numbers.count(left_out)} more characters)"]
+        lines = [
+            *lines[: MAX_PARAM_LINES - 1],
+            f"... ({numbers.format_count(left_out)} more characters)",
+        ]
     return [
         f"{label if i == 0 else ' ' * len(label)}{line}".rstrip() for i, line in enumerate(lines)
     ]

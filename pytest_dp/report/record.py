@@ -17,8 +17,8 @@ from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.report import numbers
 from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.headline import headline
-from pytest_dp.report.reproducing import command
-from pytest_dp.report.violation import counterexample, remedy_sentence, violation
+from pytest_dp.report.reproducing import replay_command
+from pytest_dp.report.violation import counterexample_lines, remedy_sentence, violation
 from pytest_dp.results.outcome import Estimate, Outcome, Strength
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import finite, from_plain, plain
@@ -41,7 +41,7 @@ Status = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class ShownCounterexample:
     """The counterexample of a record, as a person would write it."""
 
     d1: str
@@ -94,8 +94,8 @@ class Witness:
             lower=_bound(example.lower),
             p_value=_probability(example.p_value, 1.0),
             diagnosis=tuple(example.diagnosis),
-            text="\n".join(counterexample(result, example, LINE_WIDTH)),
-            brief="\n".join(counterexample(result, example, LINE_WIDTH, brief_inputs)),
+            text="\n".join(counterexample_lines(result, example, LINE_WIDTH)),
+            brief="\n".join(counterexample_lines(result, example, LINE_WIDTH, brief_inputs)),
         )
 
 
@@ -136,7 +136,7 @@ class Record(Outcome):
     """The full message of the violation or the error."""
     remedy: str = ""
     """A possible fix of a violation; empty without one, or if only ``details`` name it."""
-    witness: Witness | None = None
+    witness: ShownCounterexample | None = None
     """The counterexample: two neighbouring inputs, an event, how often each side hits it."""
     strength: Strength = ""
     """The grade of a pass: exact if the loss on all pairs of the claim is known by all outcomes,
@@ -222,7 +222,7 @@ class Record(Outcome):
             "headline": headline(result),
             "details": violation(result) if result.violated else "",
             "remedy": remedy_sentence(result) if result.violated else "",
-            "witness": None if example is None else Witness.of(result, example),
+            "witness": None if example is None else ShownCounterexample.of(result, example),
             "lower": _bound(result.lower),
             "seconds": finite(result.seconds) or 0.0,
             "log10_e_value": math.log10(e_value) if e_value else None,
@@ -232,7 +232,7 @@ class Record(Outcome):
             "pairs_tried": int(result.pairs[0]),
             "pairs_available": int(result.pairs[1]),
             "pairs_proposed": int(result.proposed),
-            "reproduce": command(result),
+            "reproduce": replay_command(result),
             "pictures": drawn,
             "beyond": beyond,
         }

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def reproduce(result: Result) -> list[str]:
     """How to run this audit again; the command is never broken, so that it can be pasted."""
     label = "Reproduce:" if result.replayable else "Run again:"
-    line = f"{label}  {command(result)}"
-    return [line] if len(line) <= LINE_WIDTH else [label, f"  {command(result)}"]
+    line = f"{label}  {replay_command(result)}"
+    return [line] if len(line) <= LINE_WIDTH else [label, f"  {replay_command(result)}"]
 
 
-def command(result: Result) -> str:
+def replay_command(result: Result) -> str:
     """Return the command that runs this audit again; with the seed where that repeats it."""
     seed = numbers.seed(result.seed)
     if "::" in result.name:

@@ -22,12 +22,12 @@ class Shown:
     """The class of a page's style sheet: ``"bad"``, ``"warn"`` or ``"good"``."""
     colour: dict[str, Any]
     """In a terminal."""
-    alarm: Alarm | None = None
+    alarm: AlarmEntry | None = None
     """None where nothing is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class AlarmEntry:
     """The entry of a status in code scanning."""
 
     rule: str
@@ -44,7 +44,7 @@ _BAD: dict[str, Any] = {"red": True, "bold": True}
 STATUSES = {
     "violated": Shown(
         *("violated", "Violated", "✗", "❌", "bad", _BAD),
-        Alarm(
+        AlarmEntry(
             "dp-claim-violated",
             "A differential privacy claim is violated",
             "Two neighbouring inputs and an event show that the mechanism loses more privacy than "
@@ -54,7 +54,7 @@ STATUSES = {
     ),
     "weakened": Shown(
         *("not as on record", "Not as on record", "✗", "❌", "bad", _BAD),
-        Alarm(
+        AlarmEntry(
             "dp-claim-weakened",
             "A differential privacy claim is not as on record",
             "The claim is less than dp-claims.json has on record, hidden, gone, or not on record. "
@@ -64,7 +64,7 @@ STATUSES = {
     ),
     "error": Shown(
         *("not audited", "Not audited", "✗", "❌", "bad", _BAD),
-        Alarm(
+        AlarmEntry(
             "dp-claim-not-audited",
             "A differential privacy claim could not be audited",
             "The claim or the mechanism raised an error, so nothing is known about it.",
@@ -73,7 +73,7 @@ STATUSES = {
     ),
     "inconclusive": Shown(
         *("inconclusive", "Inconclusive", "?", "⚠️", "warn", {"yellow": True}),
-        Alarm(
+        AlarmEntry(
             "dp-claim-inconclusive",
             "An audit of a differential privacy claim could tell nothing",
             "The message says why, and what to do.",
@@ -87,7 +87,7 @@ STATUSES = {
     "beyond": Shown(
         *("broken outside the declared inputs", "Outside the declared inputs", "!", "⚠️", "warn"),
         {"yellow": True},
-        Alarm(
+        AlarmEntry(
             "dp-claim-broken-beyond-examples",
             "A differential privacy claim is broken outside the declared inputs",
             "If the mechanism takes such data, add it to the claim's inputs and fix the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from textwrap import wrap
 
-from pytest_dp.basics.reprs import LINE_WIDTH
+from pytest_dp.basics.reprs import LINE_WIDTH, plural
 from pytest_dp.report import numbers
 from pytest_dp.report.games import risk_sentence
 from pytest_dp.report.pair import field
@@ -40,7 +40,7 @@ def estimate_text(record: Record) -> str:
         return ""
     where = "these pairs"
     if known.pairs < record.pairs_available:
-        where = f"{numbers.count(known.pairs)} of {numbers.count(record.pairs_available)} pairs"
+        where = f"{_share(known.pairs, record.pairs_available)} pairs"
     beside = f" at delta = {numbers.claimed_number(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
     if known.mode == "aligned":
@@ -53,13 +53,13 @@ def _alignment_text(record: Record, known: Estimate, beside: str) -> str:
     """Return the upper bound by alignment, and the number of pairs and replays behind it."""
     value = numbers.known_number(known.value, known.error)
     name = "loss" if record.parameter in ("eps", "scale") else record.parameter
-    over = f"{numbers.count(known.pairs)} pair{'s' * (known.pairs != 1)}"
+    over = f"{numbers.format_count(known.pairs)} pair{'s' * (known.pairs != 1)}"
     if record.screened:
-        over += f" of {numbers.count(record.screened)} screened"
+        over += f" of {numbers.format_count(record.screened)} screened"
     said = f"{name} at most {value}{beside}, by alignment ({over}; {known.basis})"
     if not known.unseen:
         return said
-    seldom = numbers.count(int(1 / known.unseen))
+    seldom = numbers.format_count(int(1 / known.unseen))
     return f"{said}; what differs in fewer than 1 of {seldom} replays may go unseen"
 
 
@@ -67,7 +67,7 @@ def _borne(known: Estimate) -> str:
     """How many runs bear it out, and what they would not have shown if they are few."""
     if not known.runs:
         return ""
-    said = f", checked against {numbers.count(known.runs)} runs"
+    said = f", checked against {numbers.format_count(known.runs)} runs"
     if known.runs >= MANY_RUNS or not known.unseen:
         return said
     return f"{said}; what happens in less than 1 of {int(1 / known.unseen)} runs may go unseen"
@@ -98,16 +98,20 @@ def facts(record: Record) -> list[tuple[str, str]]:
 def _pairs(record: Record) -> str:
     if not record.pairs_available:
         return ""
-    said = f"{numbers.count(record.pairs_tried)} of {numbers.count(record.pairs_available)}"
+    said = _share(record.pairs_tried, record.pairs_available)
     more = record.pairs_proposed
-    return f"{said}, and {numbers.count(more)} more that a search proposed" if more else said
+    return f"{said}, and {numbers.format_count(more)} more that a search proposed" if more else said
+
+
+def _share(some: int, of: int) -> str:
+    return f"{numbers.format_count(some)} of {numbers.format_count(of)}"
 
 
 def _screening_text(record: Record) -> str:
     """Return on how many pairs a mechanism ran without noise, and where its answer moves most."""
     if not record.screened:
         return ""
-    said = f"{numbers.count(record.screened)} pairs, by runs without noise"
+    said = f"{plural(record.screened, 'pair')}, by runs without noise"
     if not record.largest_pair:
         return said
     if record.largest_movement is None or math.isinf(record.largest_movement):
@@ -119,13 +123,17 @@ def _screening_text(record: Record) -> str:
 def _e_value(record: Record) -> str:
     if record.e_value is None or not record.bet_samples:
         return ""
-    samples = numbers.count(record.bet_samples)
-    return f"{numbers.e_value(record.e_value)} after {samples} samples"
+    samples = numbers.format_count(record.bet_samples)
+    return f"{numbers.format_e_value(record.e_value)} after {samples} samples"
 
 
 def _samples(record: Record) -> str:
     taken = record.samples
-    return f"{numbers.count(taken)} in {numbers.seconds(record.seconds)}" if taken else ""
+    return (
+        f"{numbers.format_count(taken)} in {numbers.format_seconds(record.seconds)}"
+        if taken
+        else ""
+    )
 
 
 def _grade(record: Record) -> str:
@@ -164,7 +172,7 @@ def _p_value(record: Record) -> str:
     counted = record.method in ("dpsniper", "dpfinder")
     floor = counted and record.p_value <= 0.011 * (record.alpha or 0.0)
     whose = "" if record.e_value is None else ", by the bets"
-    return ("<= " if floor else "") + numbers.p_value(record.p_value) + whose
+    return ("<= " if floor else "") + numbers.format_p_value(record.p_value) + whose
 
 
 def _spent_text(record: Record) -> str:
@@ -174,7 +182,7 @@ def _spent_text(record: Record) -> str:
         lower = max(lower, known.value - known.error)
     if not record.strength or lower <= 0 or record.claimed is None:
         return ""
-    spent, claimed = numbers.lower(lower), numbers.claimed_number(record.claimed)
+    spent, claimed = numbers.format_lower(lower), numbers.claimed_number(record.claimed)
     if record.parameter == "scale":
         return numbers.value("scale", spent, ">=")
     what = "loss" if record.parameter == "eps" else record.parameter

@@ -49,7 +49,11 @@ def violation(result: Result) -> str:
             *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE_WIDTH - 2)),
         ]
     example = result.counterexample
-    block = _unseen(result) if example is None else counterexample(result, example, LINE_WIDTH - 2)
+    block = (
+        _unseen(result)
+        if example is None
+        else counterexample_lines(result, example, LINE_WIDTH - 2)
+    )
     block = games(result, LINE_WIDTH - 2) if result.risks else block
     lines += [*_blame_lines(result), "", *(f"  {line}".rstrip() for line in block), ""]
     said = [*_leak(result, example), *(example.diagnosis if example else ())]
@@ -103,12 +107,12 @@ def _leak(result: Result, example: Counterexample | None) -> list[str]:
         return []
     return [
         f"With eps = {numbers.claimed_number(claim.eps)}, delta is at least "
-        f"{numbers.probability(shown, 'down')}; with delta = {claim.delta:g}, "
-        f"{claim.at_least(numbers.lower(result.lower))}."
+        f"{numbers.format_probability(shown, 'down')}; with delta = {claim.delta:g}, "
+        f"{claim.at_least(numbers.format_lower(result.lower))}."
     ]
 
 
-def counterexample(
+def counterexample_lines(
     result: Result,
     example: Counterexample,
     width: int,
@@ -141,11 +145,13 @@ def _by_bets(result: Result, example: Counterexample) -> bool:
 def _often(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -> str:
     """Say how often outputs in S come on D and D', and may come."""
     claim, (c1, c2), (n1, n2) = result.claim.promise.guarantee, counts, runs
-    here, there = (f"{numbers.count(c)} of {numbers.count(n)}" for c, n in ((c1, n1), (c2, n2)))
-    there = there if c2 else f"none of {numbers.count(n2)}"
+    here, there = (
+        f"{numbers.format_count(c)} of {numbers.format_count(n)}" for c, n in ((c1, n1), (c2, n2))
+    )
+    there = there if c2 else f"none of {numbers.format_count(n2)}"
     rest = f"in {here} runs on D, and in {there} on D'"
     if claim.largest_ratio is None:
-        most = numbers.probability(claim.largest_probability(c2 / n2), "up")
+        most = numbers.format_probability(claim.largest_probability(c2 / n2), "up")
         return f"{rest}; {claim_text(claim)} allows a share of {most} on D"
     if c2:
         rest = f"{numbers.ratio(c1 * n2 / (n1 * c2))} times as often on D as on D'"
@@ -157,7 +163,7 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     claim = result.claim.promise.guarantee
     proof = (
         f"Bets against {claim_text(claim)}, each made before the runs that decided it, "
-        f"multiplied their stake by {numbers.e_value(result.e_value or 0.0)}."
+        f"multiplied their stake by {numbers.format_e_value(result.e_value or 0.0)}."
     )
     if example.bet_counts is None or example.bet_runs is None:
         return proof
@@ -165,7 +171,7 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(max(c2, 1) / n2):
         return proof  # S alone does not explain it, or would not with one run more
     often = _often(result, (c1, c2), (n1, n2))
-    return f"In {numbers.count(n1 + n2)} runs, outputs in S came {often}. {proof}"
+    return f"In {numbers.format_count(n1 + n2)} runs, outputs in S came {often}. {proof}"
 
 
 def _stronger(result: Result, example: Counterexample) -> str:
@@ -178,19 +184,19 @@ def _stronger(result: Result, example: Counterexample) -> str:
 def _counts(result: Result, example: Counterexample) -> list[str]:
     """How many fresh runs were in S, and what follows."""
     counts = [
-        f"{numbers.count(c)}/{numbers.count(n)}"
+        f"{numbers.format_count(c)}/{numbers.format_count(n)}"
         for c, n in zip(example.counts, example.runs, strict=True)
     ]
     widest = max(map(len, counts))
     p1, p2 = (c / n for c, n in zip(example.counts, example.runs, strict=True))
     shown = [
-        f"at least {numbers.probability(example.intervals[0][0], 'down')}",
-        f"at most  {numbers.probability(example.intervals[1][1], 'up')}",
+        f"at least {numbers.format_probability(example.intervals[0][0], 'down')}",
+        f"at most  {numbers.format_probability(example.intervals[1][1], 'up')}",
     ]
     by_bets = _by_bets(result, example)  # then bounds that fall short seem to take the claim back
     table = [
-        (f"Pr[M(D)  in S]  {counts[0]:>{widest}} =", numbers.probability(p1), shown[0]),
-        (f"Pr[M(D') in S]  {counts[1]:>{widest}} =", numbers.probability(p2), shown[1]),
+        (f"Pr[M(D)  in S]  {counts[0]:>{widest}} =", numbers.format_probability(p1), shown[0]),
+        (f"Pr[M(D') in S]  {counts[1]:>{widest}} =", numbers.format_probability(p2), shown[1]),
         *_ratio_or_most(result, example, p1, p2),
     ]
     left, middle = (max(len(row[i]) for row in table) for i in (0, 1))
@@ -204,7 +210,10 @@ def _ratio_or_most(
     claim = result.claim.promise.guarantee
     if claim.largest_ratio is None:
         most = claim.largest_probability(p2), claim.largest_probability(example.intervals[1][1])
-        nearest, surely = numbers.probability(most[0]), numbers.probability(most[1], "up")
+        nearest, surely = (
+            numbers.format_probability(most[0]),
+            numbers.format_probability(most[1], "up"),
+        )
         by = claim_text(claim) if len(claim_text(claim)) <= len("eps = 1.0") + 2 else "the claim"
         return [(f"allowed on D by {by}", nearest, f"at most  {surely}")]
     bound = example.lower
@@ -241,15 +250,15 @@ def _shorten_output(output: Any) -> str:
 
 def _evidence(result: Result, example: Counterexample | None) -> list[str]:
     """The statistics in one line, for those who read them; ``-v`` tells more."""
-    samples = numbers.count(result.bet_samples or result.samples)
-    parts = [f"{numbers.count(result.samples)} samples"]
+    samples = numbers.format_count(result.bet_samples or result.samples)
+    parts = [f"{numbers.format_count(result.samples)} samples"]
     if result.e_value is not None:
-        parts = [f"e-value {numbers.e_value(result.e_value)} ({samples} samples)"]
+        parts = [f"e-value {numbers.format_e_value(result.e_value)} ({samples} samples)"]
     if example is not None and not _by_bets(result, example):
         parts.append(_p_value(result, example))
         if result.eps_lower is not None:
             bound = example.eps_clopper_pearson
-            parts.append(f"DP-Sniper bound {numbers.lower(bound) if bound > 0 else 'none'}")
+            parts.append(f"DP-Sniper bound {numbers.format_lower(bound) if bound > 0 else 'none'}")
     return wrap_lines(f"Evidence: {', '.join(parts)}")
 
 
@@ -258,18 +267,18 @@ def _p_value(result: Result, example: Counterexample) -> str:
     whose = "p-value" if example.both is None else "paired p-value"
     is_exact = example.both is None and result.claim.promise.guarantee.largest_ratio is not None
     if is_exact or example.p_value >= LEAST_SHOWN:
-        return f"{whose} {numbers.p_value(example.p_value)}"
-    return f"{whose} < {numbers.p_value(LEAST_SHOWN)}"
+        return f"{whose} {numbers.format_p_value(example.p_value)}"
+    return f"{whose} < {numbers.format_p_value(LEAST_SHOWN)}"
 
 
 def _divergence_text(result: Result, distance: Distance) -> str:
     """Say what is broken by the outputs as a whole, and not by any single event."""
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
-    more = result.claim.promise.guarantee.at_least(numbers.lower(distance.lower))
-    allowed, least = numbers.upper(distance.allowed.bound), numbers.lower(value)
+    more = result.claim.promise.guarantee.at_least(numbers.format_lower(distance.lower))
+    allowed, least = numbers.format_upper(distance.allowed.bound), numbers.format_lower(value)
     times = result.claim.promise.guarantee.noise_below(distance.lower)
-    share = numbers.probability(1 / times, "up")
+    share = numbers.format_probability(1 / times, "up")
     return (
         f"As a whole, outputs on D and D' differ by a {kind} of at least {least}, and the claim "
         f"allows {allowed}: {more}. If the noise is Gaussian, it is at most {share} of the noise "

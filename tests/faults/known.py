@@ -76,7 +76,7 @@ FAULTS = (
     ),
     Fault(
         "divergence-of-a-profile",
-        "privacy/profiles.py",
+        "privacy/regions.py",
         "factor = math.log(order * (order - 1))",
         "factor = math.log(order)",
         "The divergence that follows from a profile has a wrong factor.",
@@ -84,7 +84,7 @@ FAULTS = (
     ),
     Fault(
         "one-direction-only",
-        "privacy/profiles.py",
+        "privacy/regions.py",
         "mirrored = 1 - (1 - intercepts) / slopes + 4e-16",
         "mirrored = 1 + 0 * slopes",
         "A guarantee is taken to hold in one order of the two inputs.",

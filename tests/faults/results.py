@@ -52,7 +52,7 @@ FAULTS = (
     ),
     Fault(
         "pass-of-other-code",
-        "records/evidence.py",
+        "records/evidence_store.py",
         "if known == (VERSION, claim, identity)",
         "if known[:2] == (VERSION, claim)",
         "A claim whose code has changed is told to be unchanged.",
@@ -92,7 +92,7 @@ FAULTS = (
     ),
     Fault(
         "seed-counts-twice",
-        "records/evidence.py",
+        "records/evidence_store.py",
         "total_evidence(run for run in runs if run.seed != seed)",
         "total_evidence(runs)",
         "Evidence of one run multiplies with itself.",
@@ -108,7 +108,7 @@ FAULTS = (
     ),
     Fault(
         "refuted-and-forgotten",
-        "records/evidence.py",
+        "records/evidence_store.py",
         "        if everything.refutes(alpha):\n            return everything\n",
         "",
         "A later run takes back what an earlier one has refuted.",

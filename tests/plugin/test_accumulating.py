@@ -8,7 +8,7 @@ import sys
 import pytest
 from projects import QUICK, laplace
 
-from pytest_dp.records.evidence import Store
+from pytest_dp.records.evidence_store import Store
 from pytest_dp.results.evidence import Evidence
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]

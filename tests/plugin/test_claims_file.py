@@ -25,7 +25,7 @@ from recorded import (
 
 from pytest_dp.basics.errors import ClaimsFileError
 from pytest_dp.plugin.claims_judged import id_of
-from pytest_dp.records.storing import load
+from pytest_dp.records.storing import load_entries
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
@@ -293,7 +293,7 @@ def test_a_damaged_file_says_what_is_wrong_and_what_to_do(tmp_path, name):
     file = tmp_path / "dp-claims.json"
     file.write_text(text, errors="surrogateescape")
     with pytest.raises(ClaimsFileError) as error:
-        load(file)
+        load_entries(file)
     assert message in str(error.value)
     assert any(word in str(error.value) for word in ("git checkout", "Install", "both", "update"))
 

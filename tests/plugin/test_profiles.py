@@ -9,7 +9,7 @@ import pytest
 from pytest_dp import ClaimError, DPSniper, dp_claim
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import KEYWORDS
-from pytest_dp.claiming.profiles import profile, register_profile
+from pytest_dp.claiming.profiles import find_profile, register_profile
 from pytest_dp.claiming.settings import NAMES, Settings
 
 DEFAULT = [1.25, 60.0, None, "inconclusive", False, None]
@@ -117,7 +117,9 @@ def test_a_default_that_a_claim_writes_beats_the_profile_and_what_it_leaves_open
     for decorator, expected in ((written, usual), (left, PROFILED[name])):
         [declaration] = decorator(lambda data: data).__dp_claims__
         [claim] = expand(declaration.keywords)
-        assert getattr(Settings().over(profile("test").settings, claim.effort), name) == expected
+        assert (
+            getattr(Settings().over(find_profile("test").settings, claim.effort), name) == expected
+        )
 
 
 def test_every_setting_of_a_claim_is_tried_above():
@@ -183,14 +185,14 @@ def test_a_bad_profile_says_what_is_allowed(project, given, message):
     with pytest.raises(ClaimError, match=re.escape(message)):
         register_profile("bad", **given)
     with pytest.raises(ClaimError, match="no profile 'bad'"):
-        profile("bad")
+        find_profile("bad")
 
 
 def test_none_leaves_a_setting_open_again(project):
     register_profile("child", parent="dev", changed=None)
-    assert profile("child").values == {"margin": 1.5, "max_seconds": 20}
+    assert find_profile("child").values == {"margin": 1.5, "max_seconds": 20}
 
 
 def test_none_is_no_limit_of_time(project):
     register_profile("patient", parent="dev", max_seconds=None)
-    assert profile("patient").values["max_seconds"] >= 1e9
+    assert find_profile("patient").values["max_seconds"] >= 1e9

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import DPSniper, PrivacyProfile, RenyiDP, audit
-from pytest_dp.privacy import GaussianDP, guarantee
+from pytest_dp.privacy import GaussianDP, read_guarantee
 
 
 def of_noise(sigma):
@@ -26,7 +26,7 @@ def of_noise(sigma):
 
 
 SIGMA = 1.25
-KEPT = {name: guarantee(keywords) for name, keywords in of_noise(SIGMA).items()}
+KEPT = {name: read_guarantee(keywords) for name, keywords in of_noise(SIGMA).items()}
 
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
@@ -73,7 +73,7 @@ def test_half_of_the_noise_is_caught_and_all_of_it_passes(name, how):
     broken = audited(mechanism(SIGMA / 2), keywords, seed=1, **how)
     assert broken.violated
     assert broken.p_value <= broken.alpha
-    truth = guarantee(of_noise(SIGMA / 2)[name])
+    truth = read_guarantee(of_noise(SIGMA / 2)[name])
     if name in ("mu", "rho", "rdp"):
         assert claim.claimed < broken.lower < truth.claimed
     example = broken.counterexample

@@ -20,7 +20,7 @@ from pytest_dp.claiming.claim import Arguments, Promise, expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import AddRemoveOne
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.records.evidence import Store
+from pytest_dp.records.evidence_store import Store
 from pytest_dp.records.identity import identity
 from pytest_dp.results.evidence import Evidence
 from pytest_dp.statistics.ledger import RUNGS, Ledger
@@ -176,7 +176,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_dp.records.evidence import Store
+from pytest_dp.records.evidence_store import Store
 from pytest_dp.results.evidence import Evidence
 store = Store(Path(sys.argv[1]))
 print("ready", flush=True)

@@ -13,12 +13,12 @@ import pytest
 import pytest_dp
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming import keywords
-from pytest_dp.claiming.checks import whole
+from pytest_dp.claiming.checks import read_whole_number
 from pytest_dp.data.neighbours import Pair, Relation
 from pytest_dp.data.relations import RELATIONS
 from pytest_dp.declaration import Neighbors, Queries
 from pytest_dp.privacy.guarantees import HockeyStick, WithoutEps
-from pytest_dp.privacy.profiles import Region
+from pytest_dp.privacy.regions import Region
 
 
 class OnePair(Relation):
@@ -156,7 +156,7 @@ def test_a_relation_with_more_to_say(monkeypatch):
     claim = {"eps": 1.0, "neighbors": Neighbors("moved", by=3, places=2)}
     monkeypatch.setitem(RELATIONS, Moved.name, Moved)
     for name in ("by", "places"):
-        monkeypatch.setitem(keywords._OF_RELATIONS, name, whole)
+        monkeypatch.setitem(keywords._OF_RELATIONS, name, read_whole_number)
     assert audited(6.0, **claim).verdict == "no violation"
     result = audited(3.0, **claim)  # enough if one of them moves
     assert result.violated

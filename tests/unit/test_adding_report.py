@@ -13,7 +13,7 @@ from results import BROKEN, PASSED
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.plugin import pytest_addoption
-from pytest_dp.plugin.summary import write
+from pytest_dp.plugin.summary import write_reports
 from pytest_dp.report.files import FORMATS, format_suffix
 from pytest_dp.report.record import Record
 
@@ -31,7 +31,7 @@ def as_csv(records, run):
 def test_records_become_lines(pytestconfig, tmp_path, monkeypatch):
     monkeypatch.setitem(FORMATS, ".csv", as_csv)
     file = tmp_path / "out/claims.CSV"
-    assert write([file], RECORDS, pytestconfig) == []
+    assert write_reports([file], RECORDS, pytestconfig) == []
     broken, passed = csv.DictReader(file.read_text().splitlines())
     assert broken["name"] == "noisy_count[eps=1.0]"
     assert broken["file"].endswith("/shop/stats.py")

@@ -23,11 +23,11 @@ from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.claiming.claim import distinct_labels, expand
 from pytest_dp.claiming.keywords import KEYWORDS
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.records.comparing import changes
+from pytest_dp.records.comparing import claim_changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judge_claim
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import short_finding
+from pytest_dp.report.summary_table import short_finding
 
 EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
 PAIRS = {"pairs": [([1], [])]}
@@ -147,7 +147,7 @@ def of(**keywords):
     ],
 )
 def test_what_is_on_record_is_told_as_it_is_written(old, new, told, keyword):
-    assert [str(change) for change in changes(of(**old), of(**new))] == [told]
+    assert [str(change) for change in claim_changes(of(**old), of(**new))] == [told]
     told = judge_claim({"f": of(**old)}, Collected("f", of(**new), on_record="f"))
     assert keyword in told.keywords
 
@@ -155,7 +155,7 @@ def test_what_is_on_record_is_told_as_it_is_written(old, new, told, keyword):
 def test_a_record_of_old_keywords_says_what_it_is():
     old = of(eps=1.0, neighbors="replace_one") | {"promise": {"rdp": [[8.0, 0.5]]}}
     with pytest.raises(ClaimError, match=r"\{'rdp': \[\[8.0, 0.5\]\]\} is not a promise"):
-        changes(old, of(eps=1.0, neighbors="replace_one"))
+        claim_changes(old, of(eps=1.0, neighbors="replace_one"))
 
 
 def test_what_always_raises_is_told_with_each_kind_of_exception():

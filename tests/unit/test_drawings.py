@@ -14,7 +14,7 @@ from results import BY_RANGE, COUNTS, PICTURES, RANGES, rows
 
 from pytest_dp.report.drawings import (
     WIDTH,
-    Axis,
+    PictureAxis,
     drawings,
     outputs,
     trade_off,
@@ -194,7 +194,7 @@ def inside(point, polygon) -> bool:
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(3, 8))
 def test_ticks_are_a_few_round_values_on_the_axis(low, span, about):
-    axis = Axis(low, low + span, 0, 100)
+    axis = PictureAxis(low, low + span, 0, 100)
     if axis.high - axis.low < 1e-9 * max(abs(low), 1):
         return
     ticks = axis.ticks(about)
@@ -205,7 +205,7 @@ def test_ticks_are_a_few_round_values_on_the_axis(low, span, about):
 
 def test_a_curve_is_drawn_where_it_is():
     root = read(trade_off(PICTURES, violated=True).svg)
-    x, y = Axis(0, 1, 60, 350), Axis(0, 1, 230, 12)
+    x, y = PictureAxis(0, 1, 60, 350), PictureAxis(0, 1, 230, 12)
     (attack,) = of_class(root, "dp-attack")
     drawn = np.array(ends(attack))
     at, rates = zip(*PICTURES.attack, strict=True)

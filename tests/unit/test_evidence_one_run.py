@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse, stats
 
-from pytest_dp.privacy import guarantee
+from pytest_dp.privacy import read_guarantee
 from pytest_dp.privacy.guarantees import HockeyStick
 from pytest_dp.statistics import one_run
 
@@ -99,7 +99,7 @@ def test_chances_are_below_those_that_were_published_where_much_is_right(guesses
 
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 0.0), (1.0, 1e-4), (3.0, 1e-6)])
 def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
-    claim = guarantee({"eps": eps, "delta": delta})
+    claim = read_guarantee({"eps": eps, "delta": delta})
     right = one_run.to_refute(100, 200, stick(eps, delta), 0.01)
     bounds = [one_run.lower(right + step, 100, 200, claim, 0.01) for step in (-1, 0)]
     assert bounds[0] < eps <= bounds[1] * 1.001
@@ -111,7 +111,7 @@ def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
     """Of randomised response, which attains the bound: by all outcomes, without a sample."""
     eps, r = 1.3, 80
     chances = stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
-    claim = guarantee({"eps": 1.0})
+    claim = read_guarantee({"eps": 1.0})
     above = [one_run.lower(v, r, r, claim, 0.05) > eps for v in range(r + 1)]
     wrong = float(np.sum(chances[above]))
     assert 0.02 < wrong <= 0.05
@@ -173,7 +173,7 @@ def test_bets_win_where_more_is_lost_and_lose_where_less_is():
 def test_a_bound_from_several_runs_is_below_the_truth_and_near_it():
     rng, m, truth = np.random.default_rng(2), 200, 2.0
     right = guessed(rng, one_run.bets(m), truth, 20)
-    assert 1.5 < one_run.lower_of_runs(right, m, guarantee({"eps": 1.0}), 1e-3) < truth
+    assert 1.5 < one_run.lower_of_runs(right, m, read_guarantee({"eps": 1.0}), 1e-3) < truth
 
 
 @pytest.mark.parametrize(("eps", "delta", "alpha"), [(1.0, 0.0, 1e-6), (2.0, 1e-6, 0.05)])

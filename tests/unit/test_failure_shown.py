@@ -13,9 +13,9 @@ from pytest_dp.auditors.result import PrivacyViolation
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.plugin.check import _too_little
 from pytest_dp.plugin.failure import represent
-from pytest_dp.privacy import guarantee
+from pytest_dp.privacy import read_guarantee
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import total
+from pytest_dp.report.summary_table import total
 from pytest_dp.report.violation import violation
 
 
@@ -31,7 +31,7 @@ from pytest_dp.report.violation import violation
     ],
 )
 def test_the_last_line_has_all_but_the_confidence(claim, last, tmp_path):
-    result = replace(BROKEN, claim=Claim(Promise(guarantee(claim))))
+    result = replace(BROKEN, claim=Claim(Promise(read_guarantee(claim))))
     error = PrivacyViolation(violation(result), result)
     shown = represent(error, SimpleNamespace(rootpath=tmp_path), tmp_path / "stats.py", 5)
     place = shown.reprtraceback.reprentries[0].reprfileloc

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from pytest_dp.records import identity
-from pytest_dp.records.identity import files_of, forget, project_digest
+from pytest_dp.records.identity import files_of, forget_digests, project_digest
 
 FILES = {
     "pkg/__init__.py": "",
@@ -25,9 +25,9 @@ SOURCES = sorted(set(FILES) - {"README.md"})
 
 @pytest.fixture(autouse=True)
 def _anew():
-    forget()
+    forget_digests()
     yield
-    forget()
+    forget_digests()
 
 
 @pytest.fixture(params=["repository", "folder"])
@@ -51,7 +51,7 @@ def git(root, *arguments):
 
 
 def digest(root):
-    forget()
+    forget_digests()
     return project_digest(root)
 
 

@@ -21,8 +21,8 @@ from pytest_dp.privacy import (
     RenyiDP,
     TradeOff,
     ZeroConcentratedDP,
-    guarantee,
     of_group,
+    read_guarantee,
 )
 
 GAUSSIAN = GaussianDP(0.8)
@@ -344,7 +344,7 @@ def test_group_of_approximate_privacy():
 @pytest.mark.parametrize(("keywords", "k"), [({"rho": 100.0}, 2), ({"mu": 10.0}, 3)])
 def test_groups_that_are_promised_nothing(keywords, k):
     with pytest.raises(ClaimError, match=r"group=.* promises nothing"):
-        of_group(guarantee(keywords), k)
+        of_group(read_guarantee(keywords), k)
 
 
 def test_of_eps_0_noise_scales_the_price():
@@ -384,7 +384,7 @@ def test_of_eps_0_noise_scales_the_price():
     ],
 )
 def test_keywords(keywords, claim, label):
-    assert guarantee(keywords) == claim
+    assert read_guarantee(keywords) == claim
     assert claim.label == label
 
 
@@ -454,7 +454,7 @@ def test_words():
 )
 def test_what_is_not_allowed(keywords, message):
     with pytest.raises(ClaimError, match=f"(?s){message}"):
-        guarantee(keywords)
+        read_guarantee(keywords)
 
 
 @pytest.mark.parametrize(
@@ -469,7 +469,7 @@ def test_what_is_not_allowed(keywords, message):
     ],
 )
 def test_profiles_of_mechanisms_are_allowed(profile):
-    claim = guarantee({"guarantee": PrivacyProfile(profile)})
+    claim = read_guarantee({"guarantee": PrivacyProfile(profile)})
     for eps in (0.0, 0.3, 1.0, 3.0):
         assert claim.delta_at(eps) == pytest.approx(profile(eps), rel=5e-3, abs=1e-12)
 

@@ -21,7 +21,7 @@ from pytest_dp.privacy import (
     ZeroConcentratedDP,
 )
 from pytest_dp.privacy.bernoulli import concentration, renyi
-from pytest_dp.privacy.profiles import Region
+from pytest_dp.privacy.regions import Region
 
 pytestmark = pytest.mark.slow
 
@@ -316,7 +316,7 @@ class TestAgainstDpAccounting:
         from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
 
         theirs = from_laplace_mechanism(2.0).self_compose(4)
-        claim = privacy.guarantee({"guarantee": PrivacyProfile(theirs.get_delta_for_epsilon)})
+        claim = privacy.read_guarantee({"guarantee": PrivacyProfile(theirs.get_delta_for_epsilon)})
         for eps, delta in claim.hockey_sticks:
             exact = theirs.get_delta_for_epsilon(eps)
             assert exact * (1 - 1e-9) <= delta <= exact * (1 + 1e-2) + 1e-12

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import PrivacyProfile, RenyiDP, TradeOff
-from pytest_dp.privacy import guarantee
+from pytest_dp.privacy import read_guarantee
 from pytest_dp.privacy.composition import implies
 
 GIVEN = [
@@ -21,7 +21,7 @@ GIVEN = [
     {"guarantee": PrivacyProfile(lambda eps: max(0.0, 0.2 - 0.1 * (math.exp(eps) - 1)))},
     {"guarantee": TradeOff(lambda x: max(0.0, 0.9 - x))},
 ]
-GUARANTEES = [guarantee(keywords) for keywords in GIVEN]
+GUARANTEES = [read_guarantee(keywords) for keywords in GIVEN]
 QUANTILES = np.concatenate([np.geomspace(1e-12, 0.5, 60), 1 - np.geomspace(1e-12, 0.5, 60)])
 
 
@@ -76,7 +76,7 @@ def test_of_one_notion_the_parameter_decides(given):
     ],
 )
 def test_between_notions(given, asked, follows):
-    assert implies(guarantee(given), guarantee(asked)) == follows
+    assert implies(read_guarantee(given), read_guarantee(asked)) == follows
 
 
 def test_what_nearly_follows_does_not():
@@ -85,6 +85,6 @@ def test_what_nearly_follows_does_not():
     def pure(eps):
         return TradeOff(lambda x: max(0.0, 1 - math.exp(eps) * x, math.exp(-eps) * (1 - x)))
 
-    asked = guarantee({"eps": 1.0, "delta": 1e-5})
+    asked = read_guarantee({"eps": 1.0, "delta": 1e-5})
     assert implies(pure(1.0), asked)
     assert not implies(pure(1.002), asked)

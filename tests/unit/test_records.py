@@ -31,7 +31,7 @@ from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.declaration import queries, replace_special, values
 from pytest_dp.records import storing
-from pytest_dp.records.comparing import OTHER, STRONGER, WEAKER, changes
+from pytest_dp.records.comparing import OTHER, STRONGER, WEAKER, claim_changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import (
     GONE,
@@ -214,7 +214,7 @@ COMPARED = [
 
 @pytest.mark.parametrize(("old", "new", "verdicts"), COMPARED)
 def test_what_has_changed(old, new, verdicts):
-    found = changes(of(**old), of(**new))
+    found = claim_changes(of(**old), of(**new))
     assert [
         change.verdict for change in found if change.what != "promise" or "group=" not in str(old)
     ] == verdicts
@@ -236,7 +236,7 @@ ABOUT_RECORDS = {"auc": 0.6, "data": "tests.data:patients"}
     ],
 )
 def test_what_has_changed_of_claims_about_membership(old, new, said):
-    (change,) = changes(*(of(**{**ABOUT_RECORDS, **one}) for one in (old, new)))
+    (change,) = claim_changes(*(of(**{**ABOUT_RECORDS, **one}) for one in (old, new)))
     assert str(change).startswith(said)
     keyword = {"inputs": "data"}.get(change.what, change.what)
     assert keyword in Judgement(WEAKENED, "", changes=(change,)).keywords
@@ -245,7 +245,7 @@ def test_what_has_changed_of_claims_about_membership(old, new, said):
 def test_one_rule_of_groups_is_no_change():
     """What holds for one unit and follows for two says nothing new of two."""
     old, new = of(eps=1.0, **NEIGHBOURS), of(eps=1.0, **group(2, 1))
-    assert [change.what for change in changes(old, new)] == ["group"]
+    assert [change.what for change in claim_changes(old, new)] == ["group"]
 
 
 def kinds(recorded, now, known=()):
@@ -357,9 +357,9 @@ def test_an_entry_that_is_written_is_read_again(tmp_path):
             neighbors="replace_one",
         ),
     }
-    assert storing.write(file, given)
-    assert not storing.write(file, dict(reversed(given.items())))
-    assert storing.load(file) == given
+    assert storing.write_entries(file, given)
+    assert not storing.write_entries(file, dict(reversed(given.items())))
+    assert storing.load_entries(file) == given
     assert max(map(len, file.read_text().splitlines())) < 110
 
 
@@ -373,18 +373,19 @@ def test_a_read_only_directory_is_said(tmp_path, monkeypatch):
     with pytest.raises(
         ClaimsFileError, match=r"claims.json could not be written: .*denied.* Make "
     ):
-        storing.write(file, {})
+        storing.write_entries(file, {})
 
 
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_dp.records.storing import alone, load, write
+from pytest_dp.records.storing import alone, load_entries, write_entries
 file, name = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):
     with alone(file):
-        write(file, load(file) | {f"{name}.py::f{number}": {"promise": {"eps": 1.0 + number}}})
+        entry = {"promise": {"eps": 1.0 + number}}
+        write_entries(file, load_entries(file) | {f"{name}.py::f{number}": entry})
 """
 
 
@@ -398,20 +399,20 @@ def test_two_that_write_at_once_lose_nothing(tmp_path):
     file = tmp_path / "claims.json"
     both = [writer(file, name, 40) for name in "ab"]
     assert [process.wait(60) for process in both] == [0, 0]
-    assert len(storing.load(file)) == 80
+    assert len(storing.load_entries(file)) == 80
 
 
 @pytest.mark.slow
 def test_whoever_is_killed_leaves_a_whole_file(tmp_path):
     file = tmp_path / "claims.json"
-    storing.write(file, {"first.py::f": {"promise": {"eps": 1.0}}})
+    storing.write_entries(file, {"first.py::f": {"promise": {"eps": 1.0}}})
     for _ in range(5):
         process = writer(file, "a", 10_000)
         process.stdout.readline()
         time.sleep(0.02)
         process.kill()
         process.wait(60)
-        assert "first.py::f" in storing.load(file)
+        assert "first.py::f" in storing.load_entries(file)
     with storing.alone(file):
-        storing.write(file, {})
+        storing.write_entries(file, {})
     assert [left.name for left in tmp_path.iterdir()] == [file.name]

@@ -20,11 +20,11 @@ from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
 from pytest_dp.report.alarms import code_quality, properties, sarif
 from pytest_dp.report.files import as_json, read_records
-from pytest_dp.report.github import annotation, summary
+from pytest_dp.report.github import annotation, job_summary
 from pytest_dp.report.github import blame_commands as blamed_on_github
 from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import short_finding, table
+from pytest_dp.report.summary_table import short_finding, table
 from pytest_dp.report.text import verbose
 from pytest_dp.results.outcome import Blame, Estimate
 from pytest_dp.results.pictures import Bar, Histogram, Pictures
@@ -284,7 +284,7 @@ def test_every_report_can_be_written(result, name):
     VALID.validate(json.loads(as_json(records, NOON)))
     assert len(results_of(records)) == len(json.loads(code_quality(records)))
     assert page(records, {"python": "3"}).count("<details") >= 4
-    shown = [summary(records), *(text for text, _ in table(records))]
+    shown = [job_summary(records), *(text for text, _ in table(records))]
     for record in records:
         shown += [annotation(record, name), *blamed_on_github(record, str), *verbose(record)]
         shown += [fragment(record), *(str(value) for _, value in properties(record))]
@@ -292,7 +292,7 @@ def test_every_report_can_be_written(result, name):
 
 
 def test_no_letter_keeps_the_summary_of_a_job_from_being_made():
-    assert "\ud800" in summary([Record.of_error("a.py::f", "a.py", 1, "\ud800")])
+    assert "\ud800" in job_summary([Record.of_error("a.py::f", "a.py", 1, "\ud800")])
 
 
 def test_an_infinite_bound_is_told_as_infinite():

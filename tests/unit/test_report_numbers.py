@@ -17,7 +17,7 @@ from pytest_dp.report.record import Record
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (numbers.count(10_012), "10,012"),
+        (numbers.format_count(10_012), "10,012"),
         (numbers.short_count(999), "999"),
         (numbers.short_count(1_840), "1.8k"),
         (numbers.short_count(9_960), "10k"),
@@ -34,35 +34,35 @@ from pytest_dp.report.record import Record
         (numbers.confidence(0.5), "50 %"),
         (numbers.confidence(1.234e-3), "99.87 %"),
         (numbers.confidence(1e-20), "> 99.9999999 %"),
-        (numbers.seconds(0.012), "12 ms"),
-        (numbers.seconds(0.83), "0.8 s"),
-        (numbers.seconds(59.94), "59.9 s"),
-        (numbers.seconds(59.97), "1 min"),
-        (numbers.seconds(125.3), "2 min 5 s"),
-        (numbers.seconds(3_725), "1 h 2 min"),
-        (numbers.seconds(125.3, compact=True), "125 s"),
-        (numbers.p_value(2.7e-212), "3e-212"),
-        (numbers.p_value(0.0), "< 1e-300"),
-        (numbers.p_value(9.1e-7), "1e-06"),
-        (numbers.p_value(0.0499), "0.05"),
-        (numbers.p_value(0.31), "0.31"),
-        (numbers.p_value(1.0), "1"),
-        (numbers.e_value(4.29e9), "4e9"),
-        (numbers.e_value(7_450_000.0), "7e6"),
-        (numbers.e_value(508.9), "508"),
-        (numbers.e_value(0.654), "0.65"),
-        (numbers.e_value(2.39e-7), "2.3e-07"),
-        (numbers.e_value(0.0), "0"),
-        (numbers.e_value(9.9e299), "9e299"),
-        (numbers.e_value(math.exp(700)), "> 1e300"),
-        (numbers.e_value(math.inf), "> 1e300"),
+        (numbers.format_seconds(0.012), "12 ms"),
+        (numbers.format_seconds(0.83), "0.8 s"),
+        (numbers.format_seconds(59.94), "59.9 s"),
+        (numbers.format_seconds(59.97), "1 min"),
+        (numbers.format_seconds(125.3), "2 min 5 s"),
+        (numbers.format_seconds(3_725), "1 h 2 min"),
+        (numbers.format_seconds(125.3, compact=True), "125 s"),
+        (numbers.format_p_value(2.7e-212), "3e-212"),
+        (numbers.format_p_value(0.0), "< 1e-300"),
+        (numbers.format_p_value(9.1e-7), "1e-06"),
+        (numbers.format_p_value(0.0499), "0.05"),
+        (numbers.format_p_value(0.31), "0.31"),
+        (numbers.format_p_value(1.0), "1"),
+        (numbers.format_e_value(4.29e9), "4e9"),
+        (numbers.format_e_value(7_450_000.0), "7e6"),
+        (numbers.format_e_value(508.9), "508"),
+        (numbers.format_e_value(0.654), "0.65"),
+        (numbers.format_e_value(2.39e-7), "2.3e-07"),
+        (numbers.format_e_value(0.0), "0"),
+        (numbers.format_e_value(9.9e299), "9e299"),
+        (numbers.format_e_value(math.exp(700)), "> 1e300"),
+        (numbers.format_e_value(math.inf), "> 1e300"),
         (numbers.seed(0x8F2C), "8f2c"),
         (numbers.ratio(math.inf), "infinite"),
         (numbers.ratio_of(0.001), "1.0010"),
         (numbers.ratio_of(20), "4.85e8"),
         (numbers.ratio_of(800.0), "e^800.0"),
-        (numbers.lower(math.inf), "infinity"),
-        (numbers.upper(math.inf), "infinity"),
+        (numbers.format_lower(math.inf), "infinity"),
+        (numbers.format_upper(math.inf), "infinity"),
     ],
 )
 def test_numbers(text, expected):
@@ -84,7 +84,7 @@ def test_numbers(text, expected):
     ],
 )
 def test_probabilities_round_to_the_honest_side(p, nearest, down, up):
-    shown = [numbers.probability(p, side) for side in ("nearest", "down", "up")]
+    shown = [numbers.format_probability(p, side) for side in ("nearest", "down", "up")]
     assert shown == [nearest, down, up]
 
 
@@ -102,7 +102,7 @@ def test_probabilities_round_to_the_honest_side(p, nearest, down, up):
     ],
 )
 def test_bounds_on_eps_round_to_the_honest_side(eps, down, up):
-    assert (numbers.lower(eps), numbers.upper(eps)) == (down, up)
+    assert (numbers.format_lower(eps), numbers.format_upper(eps)) == (down, up)
 
 
 @pytest.mark.parametrize("eps", [1e-5, 1e-3, 0.1234567890123, math.log(2), 1.0, 20.0, 1234.5])
@@ -123,7 +123,7 @@ def test_the_proven_ratio_reads_above_the_allowed_one(eps, excess):
 
 def test_numpy_scalars_look_like_floats():
     np = pytest.importorskip("numpy")
-    assert numbers.lower(np.float64(1.8999)) == "1.89"
+    assert numbers.format_lower(np.float64(1.8999)) == "1.89"
     assert numbers.claimed_number(np.float64(1.0)) == "1.0"
     odd = replace(BROKEN, lower=np.float64(1.8909), samples=np.int64(5), p_value=np.float64(0))
     json.dumps(Record.of(odd, COUNT, "", 1).as_dict(), allow_nan=False)

@@ -18,7 +18,7 @@ from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import cells, legend, short_finding, table, total, verdict
+from pytest_dp.report.summary_table import legend, row_cells, short_finding, table, total, verdict
 from pytest_dp.report.text import estimate_text, facts, verbose
 from pytest_dp.results.outcome import Estimate
 
@@ -151,8 +151,8 @@ def test_a_promise_that_is_long_has_a_line_of_its_own():
 
 @pytest.mark.parametrize(("seconds", "said"), [(0.05, "-"), (0.1, "-"), (5.0, "5.0 s")])
 def test_time_without_runs_is_told_where_somebody_waited(seconds, said):
-    assert cells(replace(rows()[4], seconds=seconds))[-2:] == ("-", said)
-    assert cells(replace(rows()[1], seconds=seconds))[-1] != "-"
+    assert row_cells(replace(rows()[4], seconds=seconds))[-2:] == ("-", said)
+    assert row_cells(replace(rows()[1], seconds=seconds))[-1] != "-"
 
 
 def test_the_legend_explains_only_what_there_is():
@@ -163,9 +163,9 @@ def test_the_legend_explains_only_what_there_is():
 
 def test_a_computed_claim_takes_three_digits_unless_a_bound_is_closer():
     log3 = replace(rows()[0], claim="eps=1.0986122886681098", claimed=math.log(3), lower=1.0995)
-    assert cells(log3)[0] == "eps 1.09861"
+    assert row_cells(log3)[0] == "eps 1.09861"
     assert short_finding(log3) == "eps >= 1.099"
-    assert cells(replace(log3, lower=1.2))[0] == "eps 1.10"
+    assert row_cells(replace(log3, lower=1.2))[0] == "eps 1.10"
 
 
 def test_a_violation_beyond_the_examples_is_told_as_such():
@@ -203,14 +203,14 @@ def test_the_strength_of_a_pass(resolution, strength, eps):
     told, sign = ("weak", "⚠️") if strength == "weak" else ("pass", "✅")
     assert (passed.strength, verdict(row)) == (strength, told)
     assert any(f"  {told}  " in line for line, _ in table([row]))
-    assert f"| {sign} {told} |" in github.summary([row])
+    assert f"| {sign} {told} |" in github.job_summary([row])
     for other in ("violated", "inconclusive"):
         assert replace(passed, verdict=other).strength == ""
 
 
 def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
     row = Record.of(replace(PASSED, lower=0.99), COUNT, "shop/stats.py", 8)
-    assert "0.99" not in "".join(line for line, _ in table([row])) + github.summary([row])
+    assert "0.99" not in "".join(line for line, _ in table([row])) + github.job_summary([row])
     assert "  spent        loss at least 0.990 of 1.0" in verbose(row)
 
 
@@ -340,8 +340,8 @@ def cells_of(markdown):
 
 
 def test_summary():
-    assert github.summary([]) == ""
-    text = github.summary(rows())
+    assert github.job_summary([]) == ""
+    text = github.job_summary(rows())
     first, *_ = text.splitlines()
     assert first == "## ❌ Privacy: 5 claims, 1 violated, 1 not audited, 1 inconclusive"
     order = ["### ❌ `noisy_count", "### ❌ `mean", "### ⚠️ `sparse", "| verdict |"]
@@ -372,7 +372,7 @@ def test_summary():
     ],
 )
 def test_summary_heading(chosen, heading):
-    text = github.summary([rows()[i] for i in chosen])
+    text = github.job_summary([rows()[i] for i in chosen])
     assert text.splitlines()[0] == heading
     assert "No test can prove privacy." in text
 
@@ -398,7 +398,7 @@ def test_summary_survives_hostile_text():
         details="````\n</details>\n\x1b[31mred\x1b[0m\n```",
         witness=replace(rows()[0].witness, text="S  = {output == '```'}"),
     )
-    text = github.summary([row])
+    text = github.job_summary([row])
     assert {len(line) for line in cells_of(text)} == {6}
     assert "| ```f" not in text
     assert "```a.py::f[a\\|b`c``d <img src=x>]```" in text
@@ -410,7 +410,7 @@ def test_summary_survives_hostile_text():
 
 def test_summary_stays_below_the_limit_of_github():
     large = replace(rows()[0], details="x" * 200_000)
-    text = github.summary([large] * 10)
+    text = github.job_summary([large] * 10)
     assert len(text.encode()) < 1024**2
     assert "6 more did not fit here" in text
     assert len(cells_of(text)) == 12
@@ -436,7 +436,7 @@ def test_append_takes_back_half_a_block(tmp_path, monkeypatch):
 
 def test_reports_load_neither_pytest_nor_numpy():
     code = (
-        "import sys, pytest_dp.report.github, pytest_dp.report.table; "
+        "import sys, pytest_dp.report.github, pytest_dp.report.summary_table; "
         "print({'pytest', 'numpy', 'scipy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -15,7 +15,7 @@ from pytest_dp.outputs.feature import leaf
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
-from pytest_dp.report.table import short_finding, table
+from pytest_dp.report.summary_table import short_finding, table
 from pytest_dp.report.text import verbose
 from pytest_dp.report.violation import violation
 from pytest_dp.results.outcome import Blame, Risk

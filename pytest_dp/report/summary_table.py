@@ -17,21 +17,21 @@ _STOOD = ("no violation", "unchanged")
 _LOUD = ("violated", "error")
 POOR = ("blind", "weak")
 HEADS = ("promised", "result", "runs", "time")
-"""The headings of `cells`."""
+"""The headings of `row_cells`."""
 MIN_NAME = 16
 """Columns that a claim's name keeps; fewer would not tell claims apart."""
 WIDE = 100
 """Columns from which the table says over how many pairs a loss was computed."""
 
 
-def cells(record: Record) -> tuple[str, str, str, str]:
+def row_cells(record: Record) -> tuple[str, str, str, str]:
     """Return what is promised, what was found, runs and time."""
     ran, seconds = record.samples > 0, record.seconds
     return (
         _short_claim(record) or "-",
         short_finding(record),
         numbers.short_count(record.samples) if ran else "-",
-        numbers.seconds(seconds, compact=True) if ran or seconds > 0.1 else "-",
+        numbers.format_seconds(seconds, compact=True) if ran or seconds > 0.1 else "-",
     )
 
 
@@ -70,12 +70,12 @@ def _worth(record: Record) -> str:
     if record.over_now:
         if record.may_lose is None or math.isinf(record.may_lose):
             return "nothing ruled out"
-        return f"up to {numbers.upper(record.may_lose)} not ruled out"
+        return f"up to {numbers.format_upper(record.may_lose)} not ruled out"
     if record.far_below is not None:
-        return f"strongest attack {numbers.upper(record.far_below)}"
+        return f"strongest attack {numbers.format_upper(record.far_below)}"
     if record.resolution is None:
         return "detects nothing"
-    limit = numbers.upper(record.resolution)
+    limit = numbers.format_upper(record.resolution)
     if _known_mode(record) == "exact":
         return f"{_value(record, limit, name='loss')}, computed"
     if _known_mode(record) == "aligned":
@@ -164,7 +164,7 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
         return []
     rows, promises = [], []
     for record in records:
-        promise, found, runs, time = cells(record)
+        promise, found, runs, time = row_cells(record)
         is_long = len(promise) > width // 3
         promises.append(f"promised: {promise}" if is_long else "")
         rows.append(["below" if is_long else promise, _result(record, found, width), runs, time])
@@ -217,7 +217,7 @@ def _result(record: Record, found: str, width: int) -> str:
     said = verdict(record)
     said = said.upper() if record.status in _LOUD else said
     if width >= WIDE and _known_mode(record) and record.screened:
-        found += f" ({numbers.count(record.screened)} pairs)"
+        found += f" ({plural(record.screened, 'pair')})"
     return f"{said:4}  {found}".rstrip()
 
 

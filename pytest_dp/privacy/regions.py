@@ -66,7 +66,7 @@ class Region:
         falls, widths = -np.diff(self.intercepts), np.diff(self.slopes)
         corners = (falls / widths)[::-1]
         line = len(corners) - np.searchsorted(corners, q, side="right")
-        return rounded_up(self.intercepts[line] + self.slopes[line] * q)
+        return round_up_probabilities(self.intercepts[line] + self.slopes[line] * q)
 
     def delta_at(self, eps: float) -> float:
         """The smallest delta that holds at eps, rounded up."""
@@ -92,7 +92,7 @@ class Region:
         return renyi_between(*self.sticks(), order)[1]
 
 
-def rounded_up(p: Floats) -> Floats:
+def round_up_probabilities(p: Floats) -> Floats:
     """Probabilities that are a little larger, seen from 0 as from 1."""
     return np.minimum(p + 1e-12 * np.minimum(p, 1 - p) + 1e-15 * p, 1.0)
 

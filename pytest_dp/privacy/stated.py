@@ -11,10 +11,10 @@ from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.privacy.approximate import ApproximateDP
+from pytest_dp.privacy.attack_auc import AttackAUC
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
-from pytest_dp.privacy.membership import AttackAUC
 
 TOLERANCE = 1e-9
 """Error of a user's function, in its own unit. Larger: functions that no mechanism has pass;
@@ -30,7 +30,7 @@ _PROMISES_NOTHING = "a larger one promises nothing"
 """Why a parameter is refused that is larger still."""
 
 
-def guarantee(keywords: Mapping[str, Any]) -> Guarantee:
+def read_guarantee(keywords: Mapping[str, Any]) -> Guarantee:
     """The guarantee that keywords state.
 
     Keywords of no notion, and those that are None, are passed over. Raises ClaimError if they state
@@ -174,7 +174,7 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
     Function", AISTATS 2022, for one direction). There is some room for rounded numbers.
     """
     _check_callable(profile, "of eps that returns delta, such as lambda eps: ...")
-    from pytest_dp.privacy.profiles import Region
+    from pytest_dp.privacy.regions import Region
 
     eps, delta = _call_user_function(profile, lambda: profile.sticks)
     points = list(zip(eps.tolist(), delta.tolist(), strict=True))
@@ -201,7 +201,7 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
 
 def _tradeoff(tradeoff: TradeOff) -> Guarantee:
     _check_callable(tradeoff, "of x, the type I error, such as lambda x: 0.9 - x")
-    from pytest_dp.privacy.profiles import quantiles
+    from pytest_dp.privacy.regions import quantiles
 
     asked = quantiles()
     values = _call_user_function(tradeoff, lambda: [float(tradeoff.function(x)) for x in asked])

@@ -13,7 +13,7 @@ from pytest_dp.privacy.guarantees import HockeyStick, Number, Renyi, WithoutEps
 
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Floats
-    from pytest_dp.privacy.profiles import Region
+    from pytest_dp.privacy.regions import Region
 
 _NORMAL = NormalDist()
 
