@@ -7,6 +7,7 @@ from pytest_dp.data.conversion import kind_of, rebuilt, records_of
 from pytest_dp.data.describing import describe, describe_record
 from pytest_dp.data.equality import key
 from pytest_dp.data.libraries import (
+    ArrowTable,
     DataFrame,
     NumpyArray,
     PolarsFrame,
@@ -28,4 +29,4 @@ __all__ = [
 ]
 
 register(List(), Tuple(), Set(), FrozenSet(), String(), Columns())
-register(NumpyArray(), DataFrame(), Series(), PolarsFrame(), PolarsSeries())
+register(NumpyArray(), DataFrame(), Series(), PolarsFrame(), PolarsSeries(), ArrowTable())

@@ -138,5 +138,8 @@ def _unfit(example: Any, records: list[Any]) -> ClaimError:
     )
 
 
-ALLOWED = "lists, tuples, sets, arrays, strings, dicts of columns, or data frames (pandas, polars)"
+ALLOWED = (
+    "lists, tuples, sets, arrays, strings, dicts of columns, data frames (pandas, polars) or "
+    "PyArrow tables"
+)
 """What datasets there are."""

@@ -1,4 +1,4 @@
-"""Datasets of numpy, pandas and polars.
+"""Datasets of numpy, pandas, polars and PyArrow.
 
 The first axis of an array is that of its records; those of structured arrays are tuples. The index
 of pandas is no data: what is made has a new one.
@@ -313,3 +313,56 @@ class PolarsSeries(_Series, _Polars):
     def source(self, value: Any, writer: Writer) -> str:
         cells, kind = writer.text(value.to_list()), self._kind(value.dtype, writer)
         return f"{writer.of('polars')}.Series({value.name!r}, {cells}, dtype={kind})"
+
+
+class ArrowTable(_Table):
+    """A table of PyArrow."""
+
+    library, class_name = "pyarrow", "Table"
+    name, brackets, title = "pa.Table", ("pa.table(", ")"), "a PyArrow table"
+    position = ".slice({}, 1)"
+
+    def content(self, value: Any) -> str:
+        return str(value.schema.remove_metadata())
+
+    def columns(self, value: Any) -> list[Any]:
+        return list(value.column_names)
+
+    def records(self, value: Any) -> list[Any]:
+        return list(zip(*(column.to_pylist() for column in value.columns), strict=True))
+
+    def joined(self, datasets: Sequence[Any]) -> Any:
+        return self.module.concat_tables(datasets)
+
+    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+        return rows.take(self.module.array(positions, type=self.module.int64()))
+
+    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return self.module.concat_tables([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
+
+    def by_column(self, value: Any) -> Iterator[Any]:
+        return (column.to_numpy() for column in value.columns)
+
+    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+        columns = []
+        for at, field in enumerate(example.schema):
+            cells = [record[at] for record in records]
+            if None in cells and not field.nullable:
+                raise ValueError(field)
+            columns.append(self.module.array(cells, type=field.type))
+        return self.module.Table.from_arrays(columns, schema=example.schema)
+
+    def missing(self, example: Any) -> Any:
+        full = [field.name for field in example.schema if not field.nullable]
+        if full:
+            raise TypeError(f"the column {full[0]!r} has none")
+        return (None,) * example.num_columns
+
+    def source(self, value: Any, writer: Writer) -> str:
+        arrow = writer.of("pyarrow")
+        kinds = ", ".join(
+            f"{arrow}.field({field.name!r}, {arrow}.type_for_alias({str(field.type)!r}), "
+            f"{field.nullable})"
+            for field in value.schema
+        )
+        return f"{arrow}.table({writer.text(value.to_pydict())}, schema={arrow}.schema([{kinds}]))"

@@ -26,7 +26,7 @@ from pytest_dp.data.types import DataType
 from pytest_dp.data.visiting import PLAIN, Visitor
 from pytest_dp.declaration import Neighbors
 
-SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl"}
+SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
 """As their documentation has them."""
 
 

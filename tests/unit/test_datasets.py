@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from pytest_dp import ClaimError
@@ -59,6 +60,15 @@ EXAMPLES += [
         }
     ),
     pl.Series("age", [1, None], dtype=pl.Int8),
+    pa.table(
+        {
+            "n": pa.array([1, None], type=pa.uint8()),
+            "sex": pa.array(["f", "m"]).dictionary_encode(),
+            "at": pa.array([NOON, None], type=pa.timestamp("us", MADRID)),
+            "name": pa.array(["ann", None], type=pa.large_string()),
+            "visits": [[1, 2], None],
+        }
+    ),
 ]
 IDS = [describe(example) for example in EXAMPLES]
 
@@ -86,7 +96,7 @@ def same_types(one, other):
     elif isinstance(other, pd.Series):
         assert one.dtype == other.dtype
         assert one.name == other.name
-    elif isinstance(other, pl.DataFrame):
+    elif isinstance(other, pl.DataFrame | pa.Table):
         assert one.schema == other.schema
     elif isinstance(other, pl.Series):
         assert (one.name, one.dtype) == (other.name, other.dtype)
@@ -121,6 +131,8 @@ def same_types(one, other):
         (pl.DataFrame({"a": pl.Series([1], dtype=pl.Int8)}), (300,)),
         (pl.DataFrame({"a": pl.Series(["f"], dtype=pl.Enum(["f"]))}), ("m",)),
         (pl.Series([1]), "a"),
+        (pa.table({"a": [1]}), (0.5,)),
+        (pa.table([[1]], schema=pa.schema([pa.field("a", pa.int8(), nullable=False)])), (None,)),
     ],
 )
 def test_records_that_do_not_fit_are_refused(example, record):
@@ -172,6 +184,7 @@ def test_what_is_no_dataset(value):
             "pl.DataFrame(a: (0,), (1,), ... (999999,)) (1,000,000 records)",
         ),
         (pl.Series([1, 2]), "pl.Series([1, 2])"),
+        (pa.table({"a": [1, None]}), "pa.table({'a': [1, None]})"),
     ],
 )
 def test_each_is_described_on_one_line(value, text):

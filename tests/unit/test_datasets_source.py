@@ -165,6 +165,15 @@ def test_the_same_value_again(name: str, lines: bool) -> None:
         pd.testing.assert_frame_equal(again, value, check_index_type=False, check_column_type=False)
 
 
+def test_a_table_of_arrow() -> None:
+    pa = pytest.importorskip("pyarrow")
+    schema = pa.schema(
+        [pa.field("a", pa.int8(), False), ("t", pa.timestamp("us")), ("s", "string")]
+    )
+    table = pa.table({"a": [1, 2], "t": [NOON, None], "s": ["x", None]}, schema=schema)
+    assert evaluated(table).equals(table)
+
+
 def test_long_values_are_written_in_lines() -> None:
     code = source_of({"numbers": list(range(1000)), "text": ["a\n"] * 40}, lines=True)
     assert code is not None

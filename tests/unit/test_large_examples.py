@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from neighbours import source
 
@@ -39,6 +40,7 @@ DATASETS = {
     "columns": {"x": np.column_stack([AGES, INCOMES]), "y": AGES.tolist()},
     "polars": pl.from_pandas(FRAME),
     "polars-series": pl.Series(AGES),
+    "table": pa.Table.from_pandas(FRAME),
     "set": {int(at) for at in range(ROWS)},
     "text": "".join(REGIONS),
 }
@@ -105,7 +107,7 @@ def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
         assert added == read[0] or pool.same[added] == pool.same[read[0]]
 
 
-@pytest.mark.parametrize("name", ["frame", "polars", "array", "structured"])
+@pytest.mark.parametrize("name", ["frame", "polars", "table", "array", "structured"])
 def test_few_records_are_made_of_a_large_example(name, monkeypatch):
     data, made = DATASETS[name], Counter()
     kind = type(types.type_of(data))
@@ -167,6 +169,19 @@ def test_a_leak_of_large_data_alone_is_red():
 
     result = audit(count, eps=1.0, inputs=[DATASETS["dicts"]], neighbors="add_remove_one", seed=1)
     assert result.violated
+
+
+def test_the_start_of_a_long_list_is_shown_without_its_end():
+    class Record:
+        shown = 0
+
+        def __repr__(self):
+            Record.shown += 1
+            return "record"
+
+    text = on_one_line([[Record() for _ in range(100_000)]])
+    assert text == "[[record, record, record, record, record, record, record, ..."[:57] + "..."
+    assert Record.shown < 1_000
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +46,7 @@ MAKERS = {
     "dicts": (lambda records: [{"user": u, "v": v} for u, v in records], "user"),
     "frame": (frame, "user"),
     "polars": (lambda records: pl.from_pandas(frame(records)), "user"),
+    "arrow": (lambda records: pa.Table.from_pandas(frame(records)), "user"),
     "structured": (structured, "user"),
     "columns": (lambda r: {"user": [u for u, _ in r], "v": [v for _, v in r]}, "user"),
 }
@@ -214,6 +216,7 @@ def multiset(records):
         (pd.DataFrame({"a": pd.array([1], dtype="Int64")}), (pd.NA,)),
         (pd.DataFrame({"a": pd.Categorical(["x"])}), (math.nan,)),
         (pl.DataFrame({"a": [1], "b": ["x"]}), (None, None)),
+        (pa.table({"a": [1]}), (None,)),
         ({"a": np.array([1.0]), "b": ["x"]}, (math.nan, None)),
     ],
     ids=str,
@@ -233,6 +236,7 @@ def test_missing_values_are_null(dataset, null):
         (pd.DataFrame({"a": [1], "b": [2]}), "replace_special({'a': 0, 'b': 0})"),
         (pd.Series([True]), "the dtype bool has none"),
         ("abc", "replace_special('-')"),
+        (pa.table([[1]], pa.schema([pa.field("a", pa.int8(), False)])), "the column 'a' has none"),
     ],
     ids=str,
 )
