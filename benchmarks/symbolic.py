@@ -36,7 +36,7 @@ from pytest_dp.proposers.proposing import Explorer, Found
 from pytest_dp.running.calling import Call, prepare
 from pytest_dp.running.copies import Pristine
 
-OLD = ("patterns", "constants", "mutation")
+OLD = ("guided",)
 MOST = 200
 """Pairs that are looked at; no audit has samples for more."""
 
@@ -122,7 +122,7 @@ def gates(only: list[str]) -> None:
             rows.append([twins.name, *shown, f"{seconds:.1f}"])
             progress(str(rows[-1]))
     rows.append(["all", *totals.tolist(), ""])
-    header = ["gate", "symbolic", "constants, mutation", "Hypothesis 200", "2,000", "all", "CPU s"]
+    header = ["gate", "symbolic", "guided", "Hypothesis 200", "2,000", "all", "CPU s"]
     print(table(header, rows))
 
 

@@ -1,6 +1,6 @@
 """How often a mechanism exactly at its claim is rejected, with all that searches for pairs at work.
 
-Both mechanisms have gates, behind which they lose just as much: constants, corner cases, mutations
+Both mechanisms have gates, behind which they lose just as much: constants, comparisons
 and bisection propose pairs there, and each is bet on.
 
 Run with ``python -m benchmarks.type_one_searched [--audits 1000] [--jobs 1]``.

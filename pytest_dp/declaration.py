@@ -365,11 +365,11 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         ``features(output)`` gives the number, or the sequence of numbers of constant length, that
         the classifier sees of an output. By default it follows from the outputs. Not for StatDP.
     search : optional
-        Searches that propose further pairs beside ``inputs``. By default: ``"patterns"`` (ordinary
-        corner cases), ``"constants"`` (numbers and strings in the code) and ``"mutation"`` (of
-        inputs that take new branches, or look promising). On request: ``"symbolic"`` (inputs that
-        z3 finds for the branches of the code; the extra ``z3``), ``"gradient"`` (numbers moved
-        along the gradient of the loss), objects with ``propose(past)``. A list takes several;
+        Searches that propose further pairs beside ``inputs``. By default: ``"guided"`` (inputs that
+        take another branch of the code, by the distances of comparisons, with constants of the code
+        and texts that its regular expressions match). On request: ``"symbolic"`` (inputs that z3
+        finds for the branches of the code; the extra ``z3``), ``"gradient"`` (numbers moved along
+        the gradient of the loss), objects with ``propose(past)``. A list takes several;
         ``()`` none. No pairs are added to ``pairs``. For the sequential auditor.
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.

@@ -14,7 +14,7 @@ GRADES = ("inconclusive", "weak", "fair", "strong", "aligned", "exact")
 """What an audit that finds no violation may be worth, in a rising order."""
 BEYOND = ("off", "tell", "fail")
 """What may become of violations beyond what a claim gives, in a rising order."""
-SEARCHES = ("patterns", "constants", "mutation")
+SEARCHES = ("guided",)
 """What searches for further pairs of inputs by default."""
 _ALL = ("sequential", "statdp", "dpsniper", "dpfinder", "one_run", "membership")
 

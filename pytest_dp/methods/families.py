@@ -18,7 +18,7 @@ from pytest_dp.data.fields import fields_of, with_known
 from pytest_dp.data.relations import AddRemoveOne, OneQuery, Pair, Relation, ReplaceOne
 from pytest_dp.declaration import Queries
 from pytest_dp.oracles.deferred import is_draw, of_draws
-from pytest_dp.proposers.columns import LARGEST_NUMBER, choice
+from pytest_dp.proposers.odd_values import LARGEST_NUMBER
 
 MAX_SLOTS = 24
 """Numbers of an input that are moved along a gradient. More take longer; fewer leave some as they
@@ -83,7 +83,7 @@ def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator],
     inputs, relation = promise.inputs, promise.relation
     if isinstance(inputs, Queries) and relation is not None:
         lengths = [int(length) for length in inputs.lengths]
-        return lambda rng: of_queries(choice(lengths, rng), relation, rng)
+        return lambda rng: of_queries(lengths[int(rng.integers(len(lengths)))], relation, rng)
     listed = isinstance(inputs, list | tuple)
     examples = [example for example in inputs if kind_of(example)] if listed else []
     records = isinstance(relation, AddRemoveOne | ReplaceOne) and relation.unit is None
@@ -136,15 +136,16 @@ def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Gener
     """
     ranges = _ranges(examples)
     held = [example for example in examples if _slots(records_of(example), ranges)]
-    example = choice(held, rng)
+    example = held[int(rng.integers(len(held)))]
     records = records_of(example)
     slots = _slots(records, ranges)
     chosen = rng.permutation(len(slots))[: max(MAX_SLOTS - len(ranges), 1)]
     slots = [slots[at] for at in sorted(chosen.tolist())]
-    template = records[choice(slots, rng)[0]]
+    template = records[slots[int(rng.integers(len(slots)))][0]]
     at = len(records)
     if isinstance(relation, ReplaceOne):
-        at = int(choice(sorted({position for position, _ in slots}), rng))
+        places = sorted({position for position, _ in slots})
+        at = int(places[int(rng.integers(len(places)))])
     kept = [slot for slot in slots if slot[0] != at]
     own = [slot for slot in slots if slot[0] == at]
     new = [(at, name) for name in fields_of(template) if name in ranges]

@@ -28,8 +28,8 @@ from pytest_dp.methods.smooth import HARD, STEEPNESS, Smoothing
 from pytest_dp.methods.smoothed import Key, Output, Smoothed, outputs_of
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import Tried
+from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.observing import Clock
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime

@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.data import kind_of
-from pytest_dp.data.relations import OfRecords, Relation
+from pytest_dp.data.relations import Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.pairs.sources import PairSource, Proposer, checked, marked, sieved
 from pytest_dp.proposers.by_movement import ByMovement
 from pytest_dp.proposers.by_symbols import BySymbols
+from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.exploring import Explorer, Sieve, values_in_turn
-from pytest_dp.proposers.novelty import Screen
-from pytest_dp.proposers.observing import Clock
 from pytest_dp.proposers.shrinking import counts, shrunk
-from pytest_dp.proposers.space import Space
 from pytest_dp.registry import load
 from pytest_dp.running.calling import Call
 
 SEARCH_TIME = 0.1
 """Share of the time for looking for inputs. Larger: bets have less; smaller: fewer inputs are
 tried."""
+MAX_FURTHER, MAX_UNSCREENED = 4, 60
+"""Pairs that follow from the inputs and are proposed as they come: where the answer was seen to
+move no farther on them, and where movements cannot be computed. More take samples from the others;
+fewer miss leaks that do not move the answer."""
 
 __all__ = ["compared_values", "shrunk", "widened"]
-
-SOLVED = ("symbolic", "gradient")
-"""Searches that say of each pair how it was found, inside of the claim too."""
 
 
 def compared_values(call: Call, promise: Promise, settings: Settings) -> list[Any]:
     """Return values that the mechanism's code compares with, to make inputs of."""
-    if not settings.search:
+    if not settings.search or promise.inputs is None or isinstance(promise.inputs, Values):
         return []
-    found = [constant.value for constant in constants_of(call.mechanism, call.params)]
-    if is_strategy(promise.inputs):
-        from pytest_dp.proposers.matching import matching_texts  # loads Hypothesis
+    from pytest_dp.proposers.matching import matching_texts  # loads Hypothesis
 
-        found += matching_texts(call.mechanism, call.params, settings.seed or 0)
-    return found
+    found = [constant.value for constant in constants_of(call.mechanism, call.params)]
+    return found + matching_texts(call.mechanism, call.params, settings.seed or 0)
 
 
 def widened(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
@@ -60,44 +54,35 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     names = [option for option in settings.search if isinstance(option, str)]
     users = [sieved(own, neighbours) for own in settings.search if not isinstance(own, str)]
     clock = Clock(SEARCH_TIME * settings.max_seconds)
-    seed = settings.seed or 0
-    by_movement = ByMovement(source, promise, call, clock, settings)
+    constants = partial(compared_values, call, promise, settings)
+    by_movement = ByMovement(source, promise, call, clock, settings, constants)
     if not names or any(pair.is_large for pair in source.given):
         proposers = [*users, *source.proposers]
         return PairSource(source.given, proposers, source.generated, bounds, screener=by_movement)
-    allows, is_sample = inside or (lambda *_: True), bounds.is_sample
-    screen = Screen(call, source.given, bounds.holds, clock, seed, allows, is_sample=is_sample)
-    by_movement.steps = lambda: screen.steps
-    found: dict[str, Proposer] = {}
-    notes: list[Callable[[], list[str]]] = []
-    if source.generated is not None or relation is None:
-        pass  # of strategies, movement proposes pairs around new ways at comparisons
-    elif isinstance(promise.inputs, Values):
-        found["patterns"] = values_in_turn(promise.inputs.options, relation, screen)
-    elif space := _space(promise, relation, source):
-        explorer = Explorer(space, relation, screen)
-        found, notes = explorer.proposers, [explorer.notes]
-    own_clock = Clock(SEARCH_TIME * settings.max_seconds / 2)
-    by_symbols = BySymbols(call, source.given, relation, source.generated, own_clock)
-    if "symbolic" in names and not isinstance(promise.inputs, Values):
-        found = {"symbolic": by_symbols.proposing, **found}
-    notes.insert(0, by_symbols.notes)
-    if "gradient" in names:
-        found["gradient"] = by_gradients = load("search", "gradient")(promise, call, clock, seed)
-        notes.append(by_gradients.notes)
     wanted = settings.beyond != "off"
-    timed = [
-        *(
-            sieved(found[name], neighbours, told, clock.timed)
-            for name in found
-            if name in names
-            for told in [partial(marked, bounds=bounds, wanted=wanted, told=name in SOLVED)]
-        ),
-        *(sieved(proposer, Sieve(screen), clock.timed) for proposer in source.proposers),
-    ]
+    solving: list[Proposer] = []
+    notes: list[Callable[[], list[str]]] = []
+    if "symbolic" in names and not isinstance(promise.inputs, Values):
+        own_clock = Clock(SEARCH_TIME * settings.max_seconds / 2)
+        by_symbols = BySymbols(call, source.given, relation, source.generated, own_clock)
+        solving.append(by_symbols.proposing)
+        notes.append(by_symbols.notes)
+    if "gradient" in names:
+        by_gradients = load("search", "gradient")(promise, call, clock, settings.seed or 0)
+        solving.append(by_gradients)
+        notes.append(by_gradients.notes)
+    solved = partial(marked, bounds=bounds, wanted=wanted, told=True)
     return PairSource(
         source.given,
-        [*users, sieved(by_movement, neighbours), *timed],
+        [
+            *users,
+            sieved(by_movement, neighbours),
+            *(sieved(proposer, neighbours, solved, clock.timed) for proposer in solving),
+            *(
+                sieved(proposer, _FirstFew(by_movement), clock.timed)
+                for proposer in source.proposers
+            ),
+        ],
         source.generated,
         bounds,
         lambda: [note for of in notes for note in of()],
@@ -105,14 +90,17 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     )
 
 
-def _space(promise: Promise, relation: Relation, source: PairSource) -> Space | None:
-    """The inputs to search; None where the claim does not say what they are."""
-    inputs = promise.inputs
-    if any(pair.params for pair in source.given):
-        return None
-    if isinstance(inputs, Queries):
-        inputs = [data for pair in source.given for data in (pair.d1, pair.d2)]
-    elif not (isinstance(inputs, list | tuple) and isinstance(relation, OfRecords)):
-        return None
-    is_one_kind = len({kind_of(example)[:1] for example in inputs}) == 1
-    return Space(inputs, relation) if is_one_kind else None
+class _FirstFew:
+    """Lets the first pairs pass: fewer where others were screened."""
+
+    def __init__(self, by_movement: ByMovement) -> None:
+        self._by_movement, self._passed = by_movement, 0
+
+    def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yield pairs until there were enough."""
+        is_screened = not self._by_movement.screen().note
+        for pair in pairs:
+            if self._passed >= (MAX_FURTHER if is_screened else MAX_UNSCREENED):
+                return
+            self._passed += 1
+            yield pair

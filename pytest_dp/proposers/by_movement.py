@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import length
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import AnyTwo, Pair
-from pytest_dp.declaration import Queries
 from pytest_dp.pairs.pairs import any_two, can_take_parts, parts_of
 from pytest_dp.pairs.screening import Screening, ranked
 from pytest_dp.pairs.sources import PairSource, Screener, Tried, marked
 from pytest_dp.pairs.unreached import Place, Step
-from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.observing import Clock
+from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.odd_values import (
     far_values,
     missing_values,
     odd_pairs,
     very_far_values,
 )
+from pytest_dp.proposers.turns import pairs_around_turns
 from pytest_dp.results.screened import Moved, Screened, wanted_pairs
 from pytest_dp.running.calling import Call
+from pytest_dp.running.deadline import OutOfTime
 
 if TYPE_CHECKING:  # with Hypothesis, which not all claims load
     from pytest_dp.pairs.generated import Generated
@@ -39,7 +40,7 @@ if TYPE_CHECKING:  # with Hypothesis, which not all claims load
 MAX_PROPOSED = 6
 """Pairs inside the claim that are proposed. More take samples from all others; fewer leave out
 pairs that move in another way than the largest."""
-MAX_OPENED = 500
+MAX_OPENED = 1_000
 """Pairs around inputs that take new ways, which are screened. More matter where code has many
 comparisons."""
 MAX_OUTSIDE = 400
@@ -74,12 +75,12 @@ class ByMovement(Screener):
         call: Call,
         clock: Clock,
         settings: Settings,
+        constants: Callable[[], Sequence[Any]] = list,
     ) -> None:
         seed, self._beyond = settings.seed or 0, settings.beyond != "off"
         self._source, self._promise, self._clock = source, promise, clock
-        self._call = call
-        self.steps: Callable[[], set[Step]] = set
-        """Gives the instructions that runs of other searches have executed."""
+        self._call, self._constants = call, constants
+        self._is_guided = any(isinstance(option, str) for option in settings.search)
         self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         self._screening = Screening(call, clock.remaining, raising=source.generated is not None)
         self._screening_outside = self._screening
@@ -89,6 +90,7 @@ class ByMovement(Screener):
         self._screened: Screened | None = None
         self._proposed: list[Moved] = []
         self._outside: list[Moved] = []
+        self._not_screened: list[Pair] = []
 
     def screen(self) -> Screened:
         """Return what the screening shows, which is made by the first call."""
@@ -98,18 +100,19 @@ class ByMovement(Screener):
         return self._screened
 
     def unreached(self) -> list[Place]:
-        """Return code that no input reached which was run, here or by other searches."""
+        """Return code that no input reached which was run."""
         given = self._source.given
         inputs = [data for pair in given[:MAX_PROPOSED] for data in pair.inputs]
         fixed = {*self._call.params, self._call.size or ""} - given[0].params.keys()
-        return self._screening.unreached(inputs, self.steps() | self._steps_of_wholes, fixed)
+        return self._screening.unreached(inputs, self._steps_of_wholes, fixed)
 
     def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:  # noqa: ARG002
         """Return the pairs of largest movement, where the claim gives none that moves as far."""
         self.screen()
         moved, self._proposed, self._outside = [*self._proposed, *self._outside], [], []
         urgent_first = sorted(moved, key=lambda one: not self._is_urgent(one))
-        proposed = [one.pair for one in urgent_first]
+        proposed = [*(one.pair for one in urgent_first), *self._not_screened]
+        self._not_screened = []
         return marked(proposed, self._source.bounds, wanted=self._beyond)
 
     def _is_urgent(self, moved: Moved) -> bool:
@@ -130,11 +133,10 @@ class ByMovement(Screener):
         if not self._screening.note:
             whole, farthest_of_whole = self._screen_wholes()
             more, found = more + whole, ranked([*found, *farthest_of_whole])
-        if source.generated is not None:
-            opened, closest = self._screening.screen(
-                self._pairs_around_turns(), MAX_OPENED, twice=True
-            )
-            more, found = more + opened, ranked([*found, *closest])
+        turns = [(pair, source.bounds.beyond(pair)) for pair in self._turns()]
+        within = [pair for pair, beyond in turns if not beyond]
+        opened, closest = self._screening.screen(within, MAX_OPENED, twice=True)
+        more, found = more + opened, ranked([*found, *closest])
         farthest = known[0].movement.order if known else (0.0, 0.0)
         kinds = {moved.movement.kind for moved in known}
         inside = []
@@ -143,31 +145,41 @@ class ByMovement(Screener):
             if len(self._proposed) < MAX_PROPOSED and (is_new or _exceeds(moved, farthest)):
                 self._proposed.append(moved)
             inside.append(moved)
+            if moved.movement.kind == "raised":  # an input that it refuses is told
+                self._not_screened = [moved.pair]
         largest = tuple(ranked([*known, *inside]))
-        self._look_outside(largest)
+        if self._beyond:
+            self._look_outside(largest, [pair for pair, beyond in turns if beyond])
         first = ranked([*known, *self._proposed]) + self._outside
         urgent = tuple(moved.pair for moved in first if self._is_urgent(moved))
         return Screened(done + more, is_all, largest, wanted, urgent, self._screening.note)
 
-    def _look_outside(self, inside: Sequence[Moved]) -> None:
-        """Propose pairs that the claim does not give, if the answer moves farther on them."""
-        promise = self._promise
-        if promise.relation is None or any(p.params for p in self._source.given):
-            return
+    def _look_outside(self, inside: Sequence[Moved], turns: Sequence[Pair]) -> None:
+        """Propose pairs that the claim does not give, if the answer moves farther on them.
+
+        Where it cannot be screened, a few with odd values are proposed as they are.
+        """
+        inputs, relation = self._promise.inputs, self._promise.relation
         farthest = inside[0].movement.loss if inside else 0.0
-        inputs, relation = promise.inputs, promise.relation
-        is_whole = any(pair.is_large for pair in self._source.given)
-        if math.isinf(farthest) or is_whole:  # to change and read the whole of each takes long
+        if math.isinf(farthest):
             return
-        if isinstance(inputs, Queries):
-            self._take_farther(self._pairs_around_turns(), farthest, twice=True)
-        elif isinstance(inputs, list | tuple) and inputs and isinstance(relation, OfRecords):
-            # Missing values break most code that was not written for them: what numbers break says
-            # more, and comes first.
-            self._take_farther(odd_pairs(inputs, relation, far_values), farthest)
-            if not any(map(self._is_urgent, [*inside, *self._outside])):
-                self._take_farther(odd_pairs(inputs, relation, very_far_values), farthest)
-            self._take_farther(odd_pairs(inputs, relation, missing_values), farthest)
+        self._take_farther(turns, farthest, twice=True)
+        given = self._source.given
+        if not (isinstance(inputs, list | tuple) and inputs and isinstance(relation, OfRecords)):
+            return
+        if any(pair.params or pair.is_large for pair in given):  # to change the whole takes long
+            return
+        # Missing values break most code that was not written for them: what numbers break says
+        # more, and comes first.
+        far = partial(odd_pairs, inputs, relation)
+        if self._screening.note:
+            kinds = (far_values, missing_values)
+            self._not_screened += [p for of in kinds for p in islice(far(of), MAX_PROPOSED)]
+            return
+        self._take_farther(far(far_values), farthest)
+        if not any(map(self._is_urgent, [*inside, *self._outside])):
+            self._take_farther(far(very_far_values), farthest)
+        self._take_farther(far(missing_values), farthest)
 
     def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
         """Propose those of the pairs on which the answer moves clearly farther than that."""
@@ -179,30 +191,22 @@ class ByMovement(Screener):
             for moved in farther[:MAX_PROPOSED]
         ]
 
-    def _pairs_around_turns(self) -> Iterator[Pair]:
-        """Yield pairs around inputs that take new ways at comparisons of the code."""
-        from pytest_dp.pairs.pair_makers import can_edit, edited_pairs
-        from pytest_dp.proposers.guided import Guided, vectors
-
-        inputs, relation = self._promise.inputs, self._promise.relation
-        assert relation is not None
-        if isinstance(inputs, Queries):
-            inputs = vectors(inputs.lengths)
-        elif not (can_edit(relation) and is_strategy(inputs)) or self._source.given[0].params:
-            return
+    def _turns(self) -> list[Pair]:
+        """Return pairs around inputs that take new ways at comparisons of the code."""
+        if self._screening.note or not self._is_guided:
+            return []
         seed = int(self._rng.integers(2**32))
-        guided = Guided(inputs, self._call, seed, self._constants())
-        generated = self._source.generated
-        for made in guided.opened():
-            both = made, guided.random.choice(guided.donors)
-            for found in edited_pairs(inputs, relation, [both], guided.random)[0]:
-                yield found.value if generated is None else generated.keep(found)
-
-    def _constants(self) -> Sequence[Any]:
-        generated = self._source.generated
-        if generated is not None:
-            return generated.constants
-        return [one.value for one in constants_of(self._call.mechanism, self._call.params)]
+        found: list[Pair] = []
+        with suppress(OutOfTime, Exception):  # what the user's own objects raise: it only proposes
+            found.extend(
+                islice(
+                    pairs_around_turns(
+                        self._source, self._promise, self._call, seed, self._constants
+                    ),
+                    MAX_OPENED,
+                )
+            )
+        return found
 
     def _further(self) -> tuple[Iterator[Pair], bool]:
         """Return pairs of the claim beside those that it gives, and whether these are all."""

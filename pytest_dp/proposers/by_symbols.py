@@ -10,7 +10,7 @@ from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.data.relations import Pair, Relation
 from pytest_dp.pairs.sources import Proposing, Tried
-from pytest_dp.proposers.observing import Clock
+from pytest_dp.proposers.clock import Clock
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import OutOfTime

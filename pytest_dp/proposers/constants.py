@@ -41,19 +41,6 @@ class Constant:
 
     value: int | float | str
     origin: str = ""
-    ordinary: bool = False
-    """Whether it is no constant of the code, but a value at which any code may go wrong."""
-    decides: bool = False
-    """Whether it stands in a comparison."""
-
-
-def corner_values() -> list[Constant]:
-    """Numbers at which code that knows nothing of them may still go wrong."""
-    small = (0, 1, -1, 2, 127, 128, 255, 256, 32767, 32768, -128, -129)
-    large = (2**31 - 1, 2**31, -(2**31) - 1, 0.5, 1e-9, 1e6, -1e6, 1e9, -1e9)
-    return [
-        Constant(value, "an ordinary corner value", ordinary=True) for value in (*small, *large)
-    ]
 
 
 def constants_of(mechanism: Any, params: dict[str, Any]) -> list[Constant]:
@@ -146,7 +133,7 @@ def _in_code(code: types.CodeType) -> Iterator[tuple[int, Constant]]:
         for value in _members(step.argval):
             if is_constant(value):
                 place = f"a constant in {file}:{line}"
-                yield 0 if decides else 1, Constant(value, place, decides=decides)
+                yield 0 if decides else 1, Constant(value, place)
 
 
 def _members(value: Any) -> Iterable[Any]:

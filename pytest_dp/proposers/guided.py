@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from random import Random
 from typing import Any
@@ -105,24 +106,26 @@ class Guided:
         self._taken: set[Way] = set()
         self._varying: set[Way] = set()
         self._seen: Counter[Way] = Counter()
-        self.donors: list[Drawn] = []
-        """Values that were drawn."""
 
     @property
     def runs(self) -> int:
         """Runs that were made so far."""
         return self._runner.runs
 
-    def opened(self) -> Iterator[Drawn]:
-        """Yield values that take a way which no value before took; drawn ones first.
+    @cached_property
+    def donors(self) -> list[Drawn]:
+        """Values that were drawn."""
+        drawn = islice(draws(self._strategy, self._seed, self._constants), FIRST_DRAWS)
+        return [one for one in drawn if one is not None and one.choices]
 
-        Raises OutOfTime where runs are slow.
+    def opened(self) -> Iterator[tuple[Drawn, str]]:
+        """Yield values that take a way which no value before took, and where: ``"stats.py:14"``.
+
+        Drawn ones come first. Raises OutOfTime where runs are slow.
         """
         self._until = Deadline(MAX_SECONDS)
         if not self._runner.tells_distances:
             return
-        drawn = islice(draws(self._strategy, self._seed, self._constants), FIRST_DRAWS)
-        self.donors = [one for one in drawn if one is not None and one.choices]
         yield from self._look(self.donors)[0]
         for way, aim in self._aims.items():
             if way not in self._varying and self._seen[way] >= MIN_SEEN:
@@ -135,7 +138,7 @@ class Guided:
                 return
             yield from self._approach(way)
 
-    def _approach(self, way: Way) -> Iterator[Drawn]:
+    def _approach(self, way: Way) -> Iterator[tuple[Drawn, str]]:
         """Take a round of steps towards a way; yield what takes new ways."""
         aim = self._aims[way]
         aim.rounds += 1
@@ -202,8 +205,8 @@ class Guided:
 
     def _look(
         self, values: Sequence[Drawn | None], way: Way | None = None
-    ) -> tuple[list[Drawn], list[float]]:
-        """Return which of the values take new ways, and how far each is from one way."""
+    ) -> tuple[list[tuple[Drawn, str]], list[float]]:
+        """Return which of the values take new ways and where, and how far each is from one way."""
         found: list[dict[Way, float]] = []
         with self._runner.in_place(self._until):
             for drawn in values:
@@ -212,14 +215,19 @@ class Guided:
                     self._runner.run(drawn.value)
                 found.append(self._distances.least)
         both = zip(values, found, strict=True)
-        new = [drawn for drawn, at in both if drawn is not None and self._note(drawn, at)]
+        new = [
+            (drawn, place)
+            for drawn, at in both
+            if drawn is not None and (place := self._note(drawn, at))
+        ]
         return new, [math.inf if way is None else at.get(way, math.inf) for at in found]
 
-    def _note(self, drawn: Drawn, least: dict[Way, float]) -> bool:
-        is_new = False
+    def _note(self, drawn: Drawn, least: dict[Way, float]) -> str:
+        """Learn how far a value is from each way; return where it takes a new one."""
+        place = ""
         for way, distance in least.items():
             if not distance:
-                is_new |= way not in self._taken
+                place = f"{way[0]}:{way[1]}" if way not in self._taken else place
                 self._taken.add(way)
                 self._aims.pop(way, None)
             elif way not in self._taken and math.isfinite(distance):
@@ -237,7 +245,7 @@ class Guided:
                     aim.starts.append((distance, drawn))
                 elif self.random.random() < SIDEWAYS:
                     aim.starts[self.random.randrange(MAX_STARTS)] = distance, drawn
-        return is_new
+        return place
 
 
 def _moved(drawn: Drawn, steps: Mapping[int, float]) -> Choices:

@@ -12,8 +12,10 @@ from pytest_dp.data.conversion import length
 from pytest_dp.data.fields import columns_of, fields_of, with_known
 from pytest_dp.data.ordering import in_turn, representatives
 from pytest_dp.data.relations import Pair, Relation
-from pytest_dp.proposers.columns import LARGEST_NUMBER
 
+LARGEST_NUMBER = 2.0**32
+"""Largest number that is proposed. Beyond, floats are too coarse for the noise of most
+mechanisms."""
 MAX_RECORDS = 4
 """Records of the examples that are changed. With more, a field that only matters in some kinds of
 records is tried in these too."""

@@ -143,13 +143,3 @@ def test_it_is_red_or_not_looked_for_where_the_claim_says_so():
     assert (red.verdict, red.outside) == ("violated", "0 (they have 18 to 90)")
     off = audit(adults, **claim, beyond="off")
     assert (off.verdict, off.beyond) == ("no violation", None)
-
-
-@pytest.mark.nightly
-def test_constants_that_were_not_tried_are_named():
-    def gate(ages, rng):
-        return 0.0 if "root" in ages else len(ages) + rng.laplace()
-
-    notes = audit(gate, eps=1.0, neighbors=ADD, inputs=[[18, 90, 35]], seed=1).notes
-    (note,) = (note for note in notes if "not tried" in note)
-    assert note.startswith("constants of the code that were not tried: 'root' (test_beyond")

@@ -15,7 +15,7 @@ from pytest_dp.claiming.claim import expand
 from pytest_dp.methods.climbing import climb_ratio
 from pytest_dp.methods.families import families_of
 from pytest_dp.methods.gradient import ByGradients, Gradients
-from pytest_dp.proposers.observing import Clock
+from pytest_dp.proposers.clock import Clock
 from pytest_dp.running.deadline import Deadline
 
 NAMED = {algorithm.name: algorithm for algorithm in ALGORITHMS}

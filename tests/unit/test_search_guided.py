@@ -140,10 +140,10 @@ GATES = [
 @pytest.mark.parametrize(("inputs", "is_gate"), GATES)
 def test_gates_are_opened_that_draws_hardly_meet(inputs, is_gate, seed):
     guided = Guided(inputs, prepare(leaking_if(is_gate), Arguments()), seed)
-    opened = [drawn.value for drawn in guided.opened()]
+    opened = [drawn.value for drawn, _ in guided.opened()]
     assert any(map(is_gate, opened))
     again = Guided(inputs, prepare(leaking_if(is_gate), Arguments()), seed)
-    assert [drawn.value for drawn in again.opened()] == opened
+    assert [drawn.value for drawn, _ in again.opened()] == opened
 
 
 def refuses_limits(records, rng, limit):
