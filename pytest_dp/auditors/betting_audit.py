@@ -227,7 +227,10 @@ class BettingAudit:
             in_time = session.budget.deadline_in(seconds)
             return not session.is_report_only(pair) or self.known.is_aligned(pair, in_time)
 
-        pairs = ClaimPairs(queue.source, session.guarantee, (), needs_no_bets, earlier=queue)
+        source, urgent = queue.source, session.screened.urgent
+        pairs = ClaimPairs(
+            source, session.guarantee, (), needs_no_bets, earlier=queue, farthest=urgent
+        )
         known, key = self.known.without_pairs(), Purpose.OUTSIDE
         outside = BettingAudit(session, key, self.share, known, pairs, coupled=self.runs.coupled)
         with suppress(OutOfTime):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from pytest_dp.auditors.pair_state import PairState
@@ -35,6 +35,10 @@ search sees few inputs."""
 MAX_LEFT_OUT = 20
 """Pairs that are left out in a row, until the audit outside of the claim ends. More: it searches in
 vain; fewer: it ends while pairs outside of the claim are yet to come."""
+OUTPUTS_ON_FARTHEST = 1_000
+"""Pairs of outputs that are drawn at least where the answer moves farther than the claim allows.
+More take longer where it moves so by mistake; fewer give up pairs that break the claim by little.
+"""
 
 
 class ClaimPairs(PairQueue[PairState]):
@@ -42,7 +46,8 @@ class ClaimPairs(PairQueue[PairState]):
 
     Those of which `is_apart` holds are left out, and kept in `left_out`. The `urgent` ones, which
     the claim or the search for movement gives, are looked at before all others. The pairs that an
-    `earlier` queue has left out are proposed first, and its inputs keep their numbers.
+    `earlier` queue has left out are proposed first, and its inputs keep their numbers. The
+    `farthest` ones, on which the answer moves farther than the claim allows, are not given up soon.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class ClaimPairs(PairQueue[PairState]):
         is_apart: Callable[[Pair], bool] = lambda _: False,
         urgent: Sequence[Pair] = (),
         earlier: ClaimPairs | None = None,
+        farthest: Iterable[Pair] = (),
     ) -> None:
         self.source = source
         self.pool: Pool = Pool() if earlier is None else earlier.pool
@@ -61,6 +67,7 @@ class ClaimPairs(PairQueue[PairState]):
         self._most_left_out = math.inf if earlier is None else MAX_LEFT_OUT
         on_proposed = 0.0 if earlier is None else PROPOSED_SHARE * earlier.drawn
         self._guarantee, self._is_apart = guarantee, is_apart
+        self._farthest = {pair.content for pair in farthest}
         self._room = max(MIN_ROOM, TOTAL_ROOM // max(len(given), 1))
         places = {id(pair): at for at, pair in enumerate(given)}
         first = [places[id(pair)] for pair in urgent if id(pair) in places]
@@ -88,7 +95,10 @@ class ClaimPairs(PairQueue[PairState]):
 
     def _state_of(self, number: int, pair: Pair) -> PairState:
         input1, input2 = map(self.pool.add, pair.inputs)
-        return PairState(number, pair, PairedOutputs(self._room), input1=input1, input2=input2)
+        state = PairState(number, pair, PairedOutputs(self._room), input1=input1, input2=input2)
+        if pair.content in self._farthest:
+            state.known_edge, state.known_until = NEW_PAIR_EDGE, OUTPUTS_ON_FARTHEST
+        return state
 
     def _propose_urgent(self, most: int) -> Iterator[Pair]:
         """Yield so many pairs at most on which the answer moves farther than the claim allows."""
