@@ -1,0 +1,97 @@
+"""Pairs around inputs that take another branch: of examples, and of answers of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import find
+from hypothesis.errors import NoSuchExample
+
+from pytest_dp import queries
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.data.relations import RELATIONS, Pair
+from pytest_dp.pairs import resolved, source_of
+from pytest_dp.proposers import compared_values
+from pytest_dp.proposers.datasets_like import datasets_like
+from pytest_dp.proposers.turns import pairs_around_turns
+from pytest_dp.running.calling import prepare
+
+ADD, REPLACE = (RELATIONS[name]() for name in ("add_remove_one", "replace_one"))
+ROWS = [("ann", 3), ("bob", 90)]
+
+
+@pytest.mark.parametrize(
+    "is_wanted",
+    [
+        lambda rows: not rows,
+        lambda rows: len(rows) > 100,
+        lambda rows: any(age == 50 for _, age in rows),
+        lambda rows: any(age == 131 for _, age in rows),
+        lambda rows: any(name == "root" for name, _ in rows),
+        lambda rows: len(rows) > len(set(rows)),
+    ],
+    ids=["empty", "long", "between", "constant", "text", "repeated"],
+)
+def test_datasets_like_examples_hold_constants_and_numbers_between(is_wanted):
+    assert find(datasets_like([ROWS], ADD, [131, "root"]), is_wanted) is not None
+
+
+@pytest.mark.parametrize(
+    "is_wanted",
+    [lambda rows: len(rows) != 2, lambda rows: any(not 2 <= age <= 91 for _, age in rows)],
+    ids=["length", "far"],
+)
+def test_datasets_where_records_are_replaced_keep_their_length_and_range(is_wanted):
+    with pytest.raises(NoSuchExample):
+        find(datasets_like([ROWS], REPLACE, []), is_wanted)
+
+
+def test_arrays_keep_their_type():
+    like = datasets_like([np.array([3, 255], dtype=np.uint8)], ADD, [1_000])
+    assert find(like, lambda data: len(data) > 2).dtype == np.uint8
+
+
+def above(ages, rng):
+    return float(len(ages)) if sum(ages) > 777 else len(ages) + rng.laplace()
+
+
+def twice(answers, rng):
+    if answers[0] > 40 and answers[2] == 17:
+        return answers[0]
+    return sum(answers) + rng.laplace()
+
+
+def as_bytes(answers, rng):
+    return sum(np.asarray(answers).astype(np.int8).tolist()) + rng.laplace()
+
+
+def found_for(mechanism, **promise) -> Iterator[Pair]:
+    (claim,) = expand({"eps": 1.0, **promise})
+    claim = replace(claim, promise=resolved(claim.promise))
+    call, settings = prepare(mechanism, claim.arguments), Settings(seed=1)
+    source = source_of(claim, 1, "inputs")
+    known = compared_values(call, claim.promise, settings)
+    return pairs_around_turns(source, claim.promise, call, 1, lambda: known)
+
+
+def test_a_total_that_no_example_has_is_reached():
+    pairs = list(found_for(above, inputs=[[30, 50, 40]], neighbors="add_remove_one"))
+    assert any((sum(pair.d1) > 777) != (sum(pair.d2) > 777) for pair in pairs)
+    assert any("test_search_turns.py:" in pair.origin for pair in pairs)
+
+
+def test_nested_conditions_on_answers_are_met():
+    def is_open(answers):
+        return answers[0] > 40 and answers[2] == 17
+
+    pairs = found_for(twice, inputs=queries(4), neighbors="one_query")
+    assert any(is_open(pair.d1) != is_open(pair.d2) for pair in pairs)
+
+
+def test_answers_at_the_ends_of_small_types_are_tried_without_a_comparison():
+    pairs = found_for(as_bytes, inputs=queries(3), neighbors="one_query")
+    assert any(127 in pair.d1 and 128 in pair.d2 for pair in pairs)
