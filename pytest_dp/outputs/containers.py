@@ -24,12 +24,17 @@ from pytest_dp.outputs.iterators import IteratorElements
 from pytest_dp.outputs.leaves import NUMBERS, type_name
 from pytest_dp.outputs.outcome import Raised
 
+MAX_LISTED = 4_096
+"""Entries of a sparse matrix that are listed in full. More take longer; with fewer, only what is
+not 0 is read."""
+
 Aspect = tuple[str, str, Any]
 """A place, what is observed of it (see `ASPECT_TEXTS`), and what that is."""
 ASPECT_TEXTS = {
     "type": "type({}) is {}",
     "dtype": "{}.dtype == {!r}",
     "index": "type({}.index) is {}",
+    "shape": "{}.shape == {!r}",
     "levels": "tuple(map(tuple, {}.levels)) == {}",
     "order": "list({}) == [{}]",
 }
@@ -250,6 +255,19 @@ def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, An
         yield f"{place}[{i}]", value
 
 
+def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
+    form += [("", "dtype", str(matrix.dtype)), ("", "shape", tuple(matrix.shape))]
+    yield ".nnz", int(matrix.nnz)
+    if math.prod(matrix.shape) <= MAX_LISTED:
+        dense = matrix.toarray()
+        entries = [(index, dense[index]) for index in np.ndindex(dense.shape)]
+    else:
+        stored = matrix.tocoo()
+        entries = sorted(zip(zip(*stored.coords, strict=True), stored.data, strict=True))
+    for index, value in entries:
+        yield f".toarray()[{', '.join(map(str, index))}]", value
+
+
 def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
     head, keys = _head_of(kind_of(mapping), tuple(mapping))
     form += head.form[1:]
@@ -322,6 +340,11 @@ def _is_pandas(kind: Any) -> bool:
     return issubclass(kind, kinds)
 
 
+def _is_sparse(kind: Any) -> bool:
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and issubclass(kind, sparse.spmatrix | sparse.sparray)
+
+
 def _is_array_like(kind: Any) -> bool:
     return hasattr(kind, "__array__") and not issubclass(kind, np.generic)
 
@@ -334,6 +357,7 @@ _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (_of(np.void), _in_structure),
     (_of(dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64), _in_moment),
     (_is_pandas, _opener_of(_in_pandas)),
+    (_is_sparse, _opener_of(_in_sparse)),
     (_of(Mapping), _in_mapping),
     (dataclasses.is_dataclass, _in_dataclass),
     (_of(Sequence), _in_sequence),
