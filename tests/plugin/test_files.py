@@ -128,7 +128,7 @@ def test_a_file_that_is_no_report_is_neither_removed_nor_replaced(project, name,
     project.write("test_it.py", "def test_it(): pass")
     result = project.run(*([f"--dp-report={name}"] if by == "option" else []))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = f"*--dp-report=*{name}: this file is there, and is no report of pytest-dp.*"
+    said = f"*--dp-report=*{name}: this file exists, and is not a report of pytest-dp.*"
     result.stderr.fnmatch_lines([said])
     assert file.read_text() == OTHERS[name]
 
