@@ -219,7 +219,6 @@ TELLING = {
     "zip": lambda r, n, x: zip([r.random(), x], [1, 2], strict=True),
     "endless": lambda r, n, x: itertools.cycle([r.random(), x]),
     "items": lambda r, n, x: {0: r.random(), 1: x}.items(),
-    "in a dict": lambda r, n, x: {"a": map(float, [r.random(), x])},
     "deque": lambda r, n, x: collections.deque([r.random(), x]),
     "range": lambda r, n, x: range(n + int(r.integers(2)) * 10),
     "drawn while read": read_while_drawn,
