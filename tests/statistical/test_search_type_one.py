@@ -31,7 +31,7 @@ def test_searched_pairs_make_no_false_alarms(audits, claims):
     for name in claims:
         found = [trial(name, 1.0, seed, 6_000) for seed in range(audits)]
         red += sum(violated for violated, _ in found)
-        assert sum(proposed for _, proposed in found) > audits
+        assert sum(proposed for _, proposed in found) >= audits
     assert red <= most(audits * len(claims), ALPHA)
 
 

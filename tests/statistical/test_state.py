@@ -93,7 +93,7 @@ def test_what_is_kept_and_then_randomised_again_is_an_error(method):
 
 
 def test_the_reason_and_the_remedy_are_given():
-    with pytest.raises(MechanismError, match=r"lambda.* keeps something .* Claim .* afresh"):
+    with pytest.raises(MechanismError, match=r"lambda.* keeps something .* Claim .* makes a new"):
         audit(cached(), eps=1.0, seed=1, n_jobs=1, **RECORDS)
 
 
