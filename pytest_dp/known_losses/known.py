@@ -60,9 +60,12 @@ runs are slow. With more, slow mechanisms without one have less time for bets.""
 ENOUGH_TIME = 0.1
 """Share of the time after which a pair of a slow mechanism gets the fewest replays. With more, a
 trainer takes longer to pass; with less, audits of other mechanisms end early on a busy machine."""
+MAX_ALIGNED = 64
+"""Pairs of a claim for which alignments are looked for before all bets, as long as there are some.
+With more, claims of many pairs are late to bet; with fewer, an audit spends all its effort on bets
+on such claims though their losses could be known."""
 MAX_PAIRS = 16
-"""Pairs of a claim whose losses are looked for before all bets. With more, claims of many pairs
-are late to bet; with fewer, some of these have bets though their losses could be known."""
+"""The same for outcomes that are enumerated, which takes longer."""
 REPLAY_SHARE = 0.4
 """Share of all runs that replays may take; half of it where rows of calls are checked as well. With
 more, small efforts have too few runs left to show a violation; with less, they know no losses."""
@@ -281,7 +284,7 @@ def _find_alignments(session: Session) -> Known:
     largest = (session.screened.pairs or session.pairs)[:1]
     share = REPLAY_SHARE if session.call.size is None else REPLAY_SHARE / 2
     most = share * session.settings.max_samples
-    given, memory = session.pairs[:MAX_PAIRS], Memory(max_runs=most)
+    given, memory = session.pairs[:MAX_ALIGNED], Memory(max_runs=most)
     of_others = replays_of_each(len(given))
     seconds = session.budget.max_seconds
 
