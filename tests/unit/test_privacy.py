@@ -442,8 +442,14 @@ def test_words():
         ({"guarantee": PrivacyProfile(lambda eps: 1 - eps)}, r"leaves \[0, 1\]"),
         ({"guarantee": PrivacyProfile(lambda eps: math.nan)}, r"leaves \[0, 1\]"),
         ({"guarantee": PrivacyProfile(lambda eps: 1 / 0)}, "raised ZeroDivisionError"),
-        ({"guarantee": PrivacyProfile(lambda eps: 1e-5 if eps >= 1 else 1.0)}, "cannot belong to a mechanism"),
-        ({"guarantee": PrivacyProfile(lambda eps: max(0.0, 0.5 - eps))}, "cannot belong to a mechanism"),
+        (
+            {"guarantee": PrivacyProfile(lambda eps: 1e-5 if eps >= 1 else 1.0)},
+            "cannot belong to a mechanism",
+        ),
+        (
+            {"guarantee": PrivacyProfile(lambda eps: max(0.0, 0.5 - eps))},
+            "cannot belong to a mechanism",
+        ),
         ({"guarantee": TradeOff(3)}, "a function of x"),
         ({"guarantee": TradeOff(lambda x: 1 - x / 2)}, "above 1 - x"),
         ({"guarantee": TradeOff(lambda x: 0.1 + x / 9 if x < 0.5 else 0.0)}, "rises"),
