@@ -22,7 +22,7 @@ something else. Without the removal, a test passes at a desk and fails in CI.
 """
 PREFIXES_OF_CI = ("GITHUB_", "CI_")
 """How names of further variables begin that CI sets: of the job, the branch, the workspace."""
-SPOT = 5
+SPOT = 10
 """Each so many cases of a slow or statistical test, one is run by day. With fewer, `make test`
 takes longer; with more, what fails on a few cases alone is seen by night."""
 
