@@ -1,7 +1,7 @@
 """How often a mechanism exactly at its claim is rejected, with all that searches for pairs at work.
 
-Both mechanisms have gates, behind which they lose just as much: constants, comparisons
-and bisection propose pairs there, and each is bet on.
+The pairs that the claims give lose half of what is claimed. Pairs that lose all of it are left to
+the search, which proposes those on which the answer moves most; each is bet on.
 
 Run with ``python -m benchmarks.type_one_searched [--audits 1000] [--jobs 1]``.
 """
@@ -22,32 +22,44 @@ EPS = 2.0
 ALPHA = 0.01
 
 
-def gated_answers(answers, rng, times=1.0):
+def rising(number: float, bend: int) -> float:
+    """Return a value that rises by a half for each of the first numbers, then by one."""
+    return 0.5 * min(number, bend) + max(number - bend, 0)
+
+
+def noise(rng, times: float) -> float:
+    """Return Laplace noise as a difference of two draws, which no alignment accounts for."""
     scale = 1 / (times * EPS)
-    if answers[0] >= 6 or sum(answers) % 7 == 3:
-        return [one + rng.exponential(scale) - rng.exponential(scale) for one in answers]
-    return [one + rng.laplace(scale=scale) for one in answers]
+    return rng.exponential(scale) - rng.exponential(scale)
+
+
+def gated_answers(answers, rng, times=1.0):
+    return [rising(one, 6) + noise(rng, times) for one in answers]
 
 
 def gated_count(ages, rng, times=1.0):
-    scale = 1 / (times * EPS)
-    if (len(ages) > 4 and max(ages) >= 65) or len(set(ages)) < len(ages):
-        return len(ages) + rng.exponential(scale) - rng.exponential(scale)
-    return len(ages) + rng.laplace(scale=scale)
+    return rising(len(ages), 2) + noise(rng, times)
+
+
+def gated_ages(ages, rng, times=1.0):
+    return rising(sum(40 <= age < 60 for age in ages), 3) + noise(rng, times)
 
 
 CLAIMS = {
     "vectors": (gated_answers, {"inputs": queries(2), "neighbors": "one_query"}),
     "examples": (gated_count, {"inputs": [[20, 71], [33]], "neighbors": "add_remove_one"}),
     "strategy": (
-        gated_count,
+        gated_ages,
         {"inputs": st.lists(st.integers(18, 90), max_size=6), "neighbors": "add_remove_one"},
     ),
 }
 
 
-def trial(name: str, times: float, seed: int, samples: int) -> tuple[bool, int]:
-    """Whether an audit of a mechanism that loses so many times its claim is red; pairs searched."""
+def trial(name: str, times: float, seed: int, samples: int) -> bool:
+    """Return whether an audit refutes a mechanism that loses so many times its claim.
+
+    Inside or outside of the declared inputs.
+    """
     mechanism, inputs = CLAIMS[name]
     result = audit(
         mechanism,
@@ -60,7 +72,7 @@ def trial(name: str, times: float, seed: int, samples: int) -> tuple[bool, int]:
         seed=seed,
         n_jobs=1,
     )
-    return result.violated, result.proposed
+    return result.violated or (result.beyond is not None and result.beyond.violated)
 
 
 def main() -> None:
@@ -76,11 +88,11 @@ def main() -> None:
                 found = parallel(
                     delayed(trial)(name, times, seed, options.max_samples) for seed in range(audits)
                 )
-                red, proposed = (sum(column) for column in zip(*found, strict=True))
+                red = sum(found)
                 rejected += red if times == 1.0 else 0
-                rows.append([name, times, audits, red, f"{proposed / audits:.1f}"])
+                rows.append([name, times, audits, red])
                 progress(f"{rows[-1]}")
-    print(table(["claim", "loss / claim", "audits", "rejected", "pairs searched, mean"], rows))
+    print(table(["claim", "loss / claim", "audits", "rejected"], rows))
     audits = len(CLAIMS) * options.audits
     limit = ALPHA + 2 * math.sqrt(ALPHA * (1 - ALPHA) / audits)
     print(f"\nOf {audits:,} at their claim, {rejected / audits:.2%} are red; allowed: {limit:.2%}.")

@@ -2,7 +2,7 @@
 
 The optional part `oracle` finds and checks them. What is known only proposes: the bets decide.
 """
-# ruff: noqa: ARG002  what knows nothing heeds nothing that it is given
+# ruff: noqa: ARG002  the defaults ignore their arguments
 
 from __future__ import annotations
 

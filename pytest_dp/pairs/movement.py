@@ -129,20 +129,23 @@ class Movements:
             if not moved.any() and not laws:
                 return NOTHING_MOVES
             return Movement(laws, "", answer, kind="not known")
-        bare = (moved != 0) & ~noise.varies | self._is_noisy_once(noise, other)
+        bare = (moved != 0) & ~noise.varies | self._find_one_sided_noise(noise, other)
         if bare.any():
             places = tuple(np.flatnonzero(bare)[:3].tolist())
             what = "a number moves that has no noise"
             return Movement(math.inf, what, answer, kind=("bare", places))
         return self._covered(moved, answer, laws, noise, one, other)
 
-    def _is_noisy_once(self, noise: Noise, other: Looked) -> Bools:
-        """Return which numbers have noise on one input alone: another has drawn other noise."""
+    def _find_one_sided_noise(self, noise: Noise, other: Looked) -> Bools:
+        """Return which numbers have noise on one input and none on the other.
+
+        Where noise decides the form of an output, its few runs do not show which numbers vary.
+        """
         there = self._noise(other)
         if there is None or there.decided or noise.decided:
             return np.zeros(len(noise.varies), bool)
-        noisy_once: Bools = noise.varies != there.varies
-        return noisy_once
+        one_sided: Bools = noise.varies != there.varies
+        return one_sided
 
     def _covered(
         self,

@@ -176,3 +176,13 @@ def test_nothing_is_drawn_outside_of_a_claim_where_an_alignment_bounds_the_loss(
     assert inside.strength == everywhere.strength == "aligned"
     assert inside.samples == everywhere.samples
     assert everywhere.beyond is None
+
+
+def test_many_pairs_of_an_example_are_aligned_before_bets():
+    def clipped_sum(records, rng):
+        return sum(min(max(record, 0), 50) for record in records) + rng.laplace(scale=50)
+
+    given = {"neighbors": "add_remove_one", "inputs": [list(range(40))], "beyond": "off"}
+    result = audit(clipped_sum, eps=1.0, seed=1, n_jobs=1, **given)
+    assert result.strength == "aligned"
+    assert result.samples < 2_000
