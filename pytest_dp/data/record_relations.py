@@ -176,10 +176,10 @@ class OfRecords(Relation):
         offered = tuple(map(pool.add, records))
         d1 = pool.dataset(positions)
         made = self.moves(pool, positions, [offered])
-        known = [pool.content(positions)]
+        known, content = [pool.content(positions)], key(d1)
         for moved, steps in distinct(made, lambda one: pool.content(one[0]), known):
             d2 = pool.dataset(moved)
-            if key(d2) != key(d1):  # a new record may turn into one that is there: 1 into 1.0
+            if key(d2) != content:  # a new record may turn into one that is there: 1 into 1.0
                 yield self.pair_of(d1, d2, steps)
 
     def moves(

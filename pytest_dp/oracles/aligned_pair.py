@@ -22,6 +22,7 @@ from pytest_dp.results.outcome import Mode
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.statistics.assumptions import same_law, two_samples
 
 REPLAYS_OF_LARGEST = 200
 """Replays of a pair on which the answer moves most, in both directions. With fewer, outputs that
@@ -143,17 +144,14 @@ def aligned_pair(
 
 
 def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:
-    from scipy.stats import chi2_contingency, ks_2samp  # loaded where it is of use
-
     (ours, our_columns), (theirs, their_columns) = _read(replayed), _read(real)
     lengths = {*ours, *theirs}
-    if len(lengths) > 1:
-        table = np.array([[ours[length], theirs[length]] for length in lengths], float)
-        yield float(chi2_contingency(table).pvalue)
+    for length in lengths if len(lengths) > 1 else ():
+        yield two_samples((ours[length], theirs[length]), (len(replayed), len(real)))
     for key in list(our_columns)[:MAX_COLUMNS]:
         one, other = np.array(our_columns[key]), np.array(their_columns.get(key, []))
         if len(one) > 1 and len(other) > 1:
-            yield float(ks_2samp(one, other, method="asymp").pvalue)
+            yield same_law(one, other)
     yield 1.0
 
 

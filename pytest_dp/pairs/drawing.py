@@ -159,15 +159,18 @@ class _Fuzzed:
 
 
 def draws(
-    strategy: st.SearchStrategy[Any], number: int, constants: Sequence[Any] = ()
+    strategy: st.SearchStrategy[Any],
+    number: int,
+    constants: Sequence[Any] = (),
+    ends: tuple[Any, ...] | None = None,
 ) -> Iterator[Drawn | None]:
     """Yield values of a strategy, without end; None where it rejects.
 
     They are the same for each `number`. Every second value is one before it with corner cases, or
-    with constants. What the strategy raises is not caught.
+    with constants. `ends` are the smallest and largest numbers that it allows; None looks for them,
+    which takes hundreds of values. What the strategy raises is not caught.
     """
     random, fuzzed, in_vain = Random(number), _Fuzzed(strategy), 0
-    ends: tuple[Any, ...] | None = None
     while True:
         size = BUFFERS[in_vain >= DRAWS_IN_VAIN]
         buffers = [_random_bytes(random, size) for _ in range(BATCH)]

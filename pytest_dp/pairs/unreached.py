@@ -73,8 +73,11 @@ class Tracer:
 
     @contextmanager
     def tracing(self) -> Iterator[None]:
-        """Trace what runs inside, unless somebody else does."""
-        if sys.gettrace() is not None or self._left <= 0:
+        """Trace what runs inside, unless somebody else does, or all code that was entered ran.
+
+        Runs take twice as long while they are traced.
+        """
+        if sys.gettrace() is not None or self._left <= 0 or self._has_all():
             yield
             return
         sys.settrace(self._enter)
@@ -82,6 +85,10 @@ class Tracer:
             yield
         finally:
             sys.settrace(None)
+
+    def _has_all(self) -> bool:
+        """Return whether some functions were entered, and all of their code ran."""
+        return bool(self.codes) and not unreached(self)
 
     def _enter(self, frame: types.FrameType, event: str, _: Any) -> Any:  # noqa: ARG002
         code = frame.f_code

@@ -29,6 +29,8 @@ from pytest_dp.running.deadline import Deadline
 FIRST_DRAWS = 60
 """Drawn inputs on which distances are looked at first. With fewer, ways are searched for that draws
 take by themselves."""
+DRAWS_WITHOUT_AIM = 24
+"""Drawn inputs for code without comparisons, of which nothing else is searched."""
 MAX_RUNS = 2_000
 """Runs in all. With fewer, comparisons of several choices at once are given up too early."""
 MAX_ROUNDS = 32
@@ -97,8 +99,9 @@ class Guided:
         call: Call,
         seed: int,
         constants: Sequence[Any] = (),
+        ends: tuple[Any, ...] | None = None,
     ) -> None:
-        self._strategy, self._constants = strategy, constants
+        self._strategy, self._constants, self._ends = strategy, constants, ends
         self._seed, self.random = seed, Random(seed)
         self._distances = Distances()
         self._runner = Runner(call, self._distances)
@@ -115,7 +118,8 @@ class Guided:
     @cached_property
     def donors(self) -> list[Drawn]:
         """Values that were drawn."""
-        drawn = islice(draws(self._strategy, self._seed, self._constants), FIRST_DRAWS)
+        number = FIRST_DRAWS if self._runner.tells_distances else DRAWS_WITHOUT_AIM
+        drawn = islice(draws(self._strategy, self._seed, self._constants, self._ends), number)
         return [one for one in drawn if one is not None and one.choices]
 
     def opened(self) -> Iterator[tuple[Drawn, str]]:

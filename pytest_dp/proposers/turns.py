@@ -53,6 +53,7 @@ def pairs_around_turns(
     from pytest_dp.proposers.guided import Guided, vectors
 
     known, corners = constants(), list[Drawn]()
+    ends: tuple[Any, ...] | None = None
     if is_strategy(inputs) and can_edit(relation):
         strategy = inputs
     elif isinstance(inputs, Queries):
@@ -60,9 +61,10 @@ def pairs_around_turns(
         corners = [Drawn([end] * n) for n in inputs.lengths for end in ENDS]
     elif _are_datasets(inputs) and isinstance(relation, OfRecords):
         strategy = datasets_like(inputs, relation, known)
+        ends = (0, 1, 2)  # most of its choices are places in lists of values
     else:
         return
-    guided = Guided(strategy, call, seed, known)
+    guided = Guided(strategy, call, seed, known, ends)
     generated = source.generated
     drawn = [] if generated else [*corners, *guided.donors[:MAX_DRAWN]]
     records: list[Any] = []

@@ -4,7 +4,7 @@ Every test here rests on independent runs. A mechanism that shares noise between
 state from run to run, breaks that, and its counts would prove nothing. Checks of that can only
 withhold a verdict, so that they take nothing from its validity.
 
-`scipy.stats` has two of these tests, and would take half a second to load in each audit: they are
+`scipy.stats` has three of these tests, and would take half a second to load in each audit: they are
 written with `scipy.special`, and a test holds them against it.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import bdtrc, chdtrc, gammaln
+from scipy.special import bdtrc, chdtrc, gammaln, kolmogorov
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.statistics.statdp import log_tail
@@ -70,6 +70,20 @@ def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
     """
     first, other = zip(hits, runs, strict=True)
     return min(1.0, 2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first))))
+
+
+def same_law(first: Floats, other: Floats) -> float:
+    """Test that two samples of numbers have the same law, by Kolmogorov and Smirnov; a p-value.
+
+    It is the limit for large samples, which is larger than the exact one for small samples.
+    """
+    ends = np.concatenate([first, other])
+    ours, theirs = (
+        np.searchsorted(np.sort(sample), ends, side="right") / len(sample)
+        for sample in (first, other)
+    )
+    size = len(first) * len(other) / (len(first) + len(other))
+    return float(kolmogorov(math.sqrt(size) * np.abs(ours - theirs).max()))
 
 
 def repeats(values: Ints, groups: Ints) -> float:

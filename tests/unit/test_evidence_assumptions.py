@@ -15,6 +15,7 @@ from pytest_dp.statistics.assumptions import (
     pairs_agree,
     runs_depend,
     same_in_all_chunks,
+    same_law,
     two_samples,
 )
 
@@ -39,6 +40,25 @@ def test_two_samples_are_compared_as_by_fisher(hits):
     table = [[hits[0], runs[0] - hits[0]], [hits[1], runs[1] - hits[1]]]
     tails = [stats.fisher_exact(table, alternative).pvalue for alternative in ("less", "greater")]
     assert two_samples(hits, runs) == pytest.approx(min(1.0, 2 * min(tails)))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.2, 3.0])
+def test_laws_of_samples_are_compared_as_by_scipy(shift):
+    rng = np.random.default_rng(4)
+    first, other = rng.laplace(size=300), np.round(rng.laplace(size=200) + shift, 1)
+    exact = stats.ks_2samp(first, other, method="exact").pvalue
+    assert exact <= same_law(first, other)
+    assert math.log(same_law(first, other)) == pytest.approx(math.log(exact), rel=0.15, abs=0.15)
+
+
+def test_samples_of_one_law_seldom_seem_to_differ():
+    """By the exact law of the largest distance, over all orders of two small samples."""
+    found = []
+    for chosen in itertools.combinations(range(12), 5):
+        first = np.array(chosen, float)
+        found.append(same_law(first, np.setdiff1d(np.arange(12.0), first)))
+    for level in (0.001, 0.01, 0.05, 0.2):
+        assert np.mean(np.array(found) <= level) <= level
 
 
 @pytest.mark.parametrize(("groups", "runs"), [(3, 2), (2, 4), (4, 2)])
