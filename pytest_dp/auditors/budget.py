@@ -20,8 +20,6 @@ from pytest_dp.running.sampler import Sampler
 # Shares of alpha
 COUPLED_SHARE = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
-PAIRED_SHARE = 0.98
-"""Share of alpha for counts in pairs; what is left is for counting again without them."""
 DIVERGENCE_SHARE = 0.5
 """Share of alpha for a divergence, where it is shown beside events. Larger: events need more
 samples; smaller: divergences."""

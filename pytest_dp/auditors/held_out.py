@@ -1,10 +1,6 @@
 """Counts of an event on held-out samples: a readable one, or a learned attack.
 
 Every auditor ends here, with the event that its search, or its bets, came up with.
-
-Where both inputs are run with the same random numbers, pairs of outputs are counted. If a mechanism
-then proves unfit for that, what was counted is dropped, and other samples are counted at the small
-share of alpha that is left.
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.auditors.budget import PAIRED_SHARE, SHARE_OF_FEW, Budget
+from pytest_dp.auditors.budget import SHARE_OF_FEW, Budget
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import Witness
@@ -23,13 +19,12 @@ from pytest_dp.basics.errors import DependentRuns
 from pytest_dp.betting.bars import Bars, bars_of
 from pytest_dp.betting.expected_bounds import first_share
 from pytest_dp.betting.scores import Attack
-from pytest_dp.betting.tally import Hits, Tally
+from pytest_dp.betting.tally import Tally
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Histogram
-from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.per_run import CannotCouple
-from pytest_dp.running.sampler import Draw, Sampler
+from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.sampler import Draw
 from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
@@ -55,10 +50,6 @@ CUT_OFF = (
 LEAST_EVENT_RUNS = 100
 """Runs of an event, or its complement, that have to be expected where shares are uneven. More:
 fewer events are shown; fewer: bounds are chance."""
-
-RESERVED_FOR_RERUNS = 0.06
-"""Share of the runs in pairs that is set aside for those which are run again on a copy, to see that
-random numbers are really shared: at most 5 %, and what is rounded up, from which it is derived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,77 +87,23 @@ def count(
     more: where time ends this, what was counted has a small share of alpha, and a note says so.
     Raises OutOfTime where there is no time for these few.
     """
-    runs = _runs_apart(session.guarantee, witness, total, even=even)
-    tally = _tally(session.budget, witness, drawn=drawn)
-    if witness.coupled:
-        before, pairs = (
-            session.sampler.runs,
-            _pairs_within(session.sampler, pool, witness, total // 2),
-        )
-        try:
-            return _count(session, pool, witness, tally, (pairs, pairs), refuted=refuted)
-        except CannotCouple as reason:
-            session.sampler.note(f"counted again without shared random numbers, as {reason}")
-            left = total - (session.sampler.runs - before)
-            runs = _runs_apart(session.guarantee, witness, left, even=even)
-        witness = replace(witness, coupled=False)
-        tested = _count(session, pool, witness, tally, runs, refuted=refuted)
-        return tested and replace(tested, share=(1 - PAIRED_SHARE) * tested.share)
-    return _count(session, pool, witness, tally, runs, refuted=refuted)
-
-
-def _runs_apart(
-    guarantee: Guarantee, witness: Witness, total: int, *, even: bool
-) -> tuple[int, int]:
-    """Return how many of some independent samples are drawn on either input."""
-    share = 0.5
-    if not even:
-        chances = np.array(witness.p1), np.array(witness.p2)
-        share = float(first_share(*chances, guarantee))
-    if abs(share - 0.5) <= 0.1 or min(share, 1 - share) * total <= LEAST_EVENT_RUNS:
-        return total // 2, total // 2
-    return int(total * share), total - int(total * share)
-
-
-def _pairs_within(sampler: Sampler, pool: Pool, witness: Witness, most: int) -> int:
-    """Return how many pairs of outputs take `most` pairs of runs, with those that check them."""
-    pairs = int((1 - RESERVED_FOR_RERUNS) * most)
-    while pairs > 0:
-        draws = _draws(pool, witness, (pairs, pairs), 0)
-        cost = sum(sampler.cost_of(draw) for draw in draws)
-        if cost <= 2 * most:
-            break
-        pairs = min(pairs - 1, int(pairs * 2 * most / cost))
-    return pairs
-
-
-def _count(
-    session: Session,
-    pool: Pool,
-    witness: Witness,
-    tally: Tally,
-    runs: tuple[int, int],
-    *,
-    refuted: bool,
-) -> Tested | None:
-    """Count in so many samples of either input: pairs, where these share their random numbers."""
+    runs = _runs_on_either(session.guarantee, witness, total, even=even)
     if min(runs) < 1:
         return None
-    ends, both = _ends(runs) if refuted else [runs], 0
+    tally = _tally(session.budget, witness, drawn=drawn)
+    ends = _ends(runs) if refuted else [runs]
     groups: tuple[list[Ints], list[Ints]] = ([], [])
-    drawn, share = (0, 0), (1 - SHARE_OF_FEW if len(ends) > 1 else 1.0)
+    done, share = (0, 0), (1 - SHARE_OF_FEW if len(ends) > 1 else 1.0)
     budget = session.budget
     of_few = budget.counting_deadline(SECONDS_OF_FEW)
     for number, end in enumerate(ends):
-        sizes = end[0] - drawn[0], end[1] - drawn[1]
-        drawn, counted = end, None
+        sizes = end[0] - done[0], end[1] - done[1]
+        done, counted = end, None
         deadline = of_few if number else budget.deadline
         if not number or budget.has_time(deadline, sum(sizes)):
             draws = _draws(pool, witness, sizes, number)
             try:
-                counted = _count_batch(
-                    session.sampler, draws, tally, deadline, coupled=witness.coupled
-                )
+                counted = session.sampler.measure(draws, tally, deadline)
             except OutOfTime as out:
                 if not number or out.stack:
                     raise
@@ -174,27 +111,28 @@ def _count(
             session.sampler.note(CUT_OFF)
             share = SHARE_OF_FEW / (len(ends) - 1)
             break
-        both += counted[1]
-        for group, part in zip(groups, counted[0], strict=True):
+        for group, part in zip(groups, counted, strict=True):
             group += part
     sums = [np.sum(group, axis=0) for group in groups]
     return Tested(
-        _counted(session.seed, witness, sums, both if witness.coupled else None),
+        _counted(session.seed, witness, sums),
         _varying_shares([np.array(group) for group in groups]),
-        share * (PAIRED_SHARE if witness.coupled else 1.0),
+        share,
         tally.histogram(*sums),
     )
 
 
-def _count_batch(
-    sampler: Sampler, draws: list[Draw], tally: Tally, deadline: Deadline, *, coupled: bool
-) -> tuple[list[list[Ints]], int]:
-    """Return the counts of some draws on either input, and of pairs with both outputs in."""
-    if not coupled:
-        return sampler.measure(draws, tally, deadline), 0
-    parts = sampler.measure(draws, Hits(tally), deadline)
-    hits1, hits2 = (np.concatenate([hits for _, hits in part], axis=1) for part in parts)
-    return [[counts for counts, _ in part] for part in parts], int((hits1 & hits2)[0].sum())
+def _runs_on_either(
+    guarantee: Guarantee, witness: Witness, total: int, *, even: bool
+) -> tuple[int, int]:
+    """Return how many samples are drawn on either input."""
+    share = 0.5
+    if not even:
+        chances = np.array(witness.p1), np.array(witness.p2)
+        share = float(first_share(*chances, guarantee))
+    if abs(share - 0.5) <= 0.1 or min(share, 1 - share) * total <= LEAST_EVENT_RUNS:
+        return total // 2, total // 2
+    return int(total * share), total - int(total * share)
 
 
 def _ends(runs: tuple[int, int]) -> list[tuple[int, int]]:
@@ -208,14 +146,10 @@ def _ends(runs: tuple[int, int]) -> list[tuple[int, int]]:
 
 def _draws(pool: Pool, witness: Witness, sizes: tuple[int, int], number: int) -> list[Draw]:
     """Return the draws of a batch of samples on either input."""
-    purpose = Purpose.PAIRED_TEST if witness.coupled else Purpose.TEST
-    keys: list[tuple[int, ...]] = [(purpose, *witness.sides, number)] * 2
-    if not witness.coupled:
-        batch = (number,) * (number > 0)
-        keys = [(purpose, i, side, *batch) for side, i in enumerate(witness.sides)]
+    batch = (number,) * (number > 0)
     return [
-        Draw(pool.inputs[i], size, key, shared=witness.coupled)
-        for i, size, key in zip(witness.sides, sizes, keys, strict=True)
+        Draw(pool.inputs[i], size, (Purpose.TEST, i, side, *batch))
+        for side, (i, size) in enumerate(zip(witness.sides, sizes, strict=True))
     ]
 
 
@@ -232,7 +166,7 @@ def _tally(budget: Budget, witness: Witness, *, drawn: bool) -> Tally:
     return Tally(witness.event, witness.middle, bars)
 
 
-def _counted(seed: int, witness: Witness, sums: list[Ints], both: int | None = None) -> Counts:
+def _counted(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
     """Counts of a witness, by those of a `Tally` on either input.
 
     Each output at the threshold of an attack is included with a probability.
@@ -240,7 +174,7 @@ def _counted(seed: int, witness: Witness, sums: list[Ints], both: int | None = N
     coins = np.random.default_rng(stream(seed, Purpose.TEST, len(sums)))
     tie = witness.event.tie if isinstance(witness.event, Attack) else 0.0
     c1, c2 = (int(s[1]) + int(coins.binomial(int(s[2]), tie)) for s in sums)
-    return Counts(c1, int(sums[0][0]), c2, int(sums[1][0]), both)
+    return Counts(c1, int(sums[0][0]), c2, int(sums[1][0]))
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:

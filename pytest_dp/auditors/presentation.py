@@ -89,7 +89,6 @@ def counterexample(
         diagnosis=(*about, *([moves] if moves else [])),
         attack=event if is_learned else None,
         examples=witness.examples,
-        both=counts.both,
         bet_counts=None if before is None else before.hits,
         bet_runs=None if before is None else before.runs,
     )

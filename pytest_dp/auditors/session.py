@@ -71,9 +71,9 @@ class Session:
         """Return whether what a pair shows is reported beside the verdict, as no part of it."""
         return bool(pair.beyond) and self.settings.beyond == "tell"
 
-    def plan(self, runs: float, *, paired: bool = False) -> PlannedTest:
+    def plan(self, runs: float) -> PlannedTest:
         """Return a test of the claim with so many samples, which may be counted in pairs."""
-        return PlannedTest(self.guarantee, runs, self.budget.alpha, paired)
+        return PlannedTest(self.guarantee, runs, self.budget.alpha)
 
     def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
         """Return a result, with everything filled in that does not depend on the method."""

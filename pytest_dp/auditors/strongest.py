@@ -25,7 +25,6 @@ from pytest_dp.auditors.witness import (
     with_examples,
     witness_of,
 )
-from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.betting.binning import ByScore, Reader
 from pytest_dp.betting.expected_bounds import (
     Choice,
@@ -152,12 +151,6 @@ def _witness_of_refutation(
     return replace(witness, middle=_median_event(state))
 
 
-def lower_bins(joint: Floats) -> Ints:
-    """How many pairs of outputs have the lower of their two bins in each."""
-    both = np.diag(joint[::-1, ::-1].cumsum(0).cumsum(1))[::-1]
-    return -np.diff(both, append=0.0).astype(int)
-
-
 def best_threshold(state: PairState, plan: PlannedTest) -> Choice:
     """Return the threshold of the pair's score with the largest bound to expect of a test."""
     binning, joint = cast("ByScore", state.binnings[0]), state.record.joint[0]
@@ -166,8 +159,7 @@ def best_threshold(state: PairState, plan: PlannedTest) -> Choice:
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
     cuts = cuts_at(binning.cuts, state.learned)
-    lower = lower_bins(joint) if plan.paired and state.coupled else None
-    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, plan, lower=lower)
+    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, plan)
     return clearest.choice if best is None or best.expected == -math.inf else best
 
 

@@ -57,8 +57,6 @@ class Witness:
     """A cautious estimate of its probability on the likelier input."""
     p2: float
     """The same on the other."""
-    coupled: bool = False
-    """Whether to count in outputs with the same random numbers on both inputs."""
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
     """Some outputs inside an attack, and some outside."""
     largest: float = 0.0
@@ -179,13 +177,13 @@ def learned_witness(state: PairState, choice: Choice) -> Witness:
     """Return the learned attack with this threshold."""
     model = cast("ByScore", state.binnings[0]).model
     attack = Attack(model, choice.sign, choice.threshold)
-    return Witness(state, attack, choice.sign, choice.p1, choice.p2, choice.coupled)
+    return Witness(state, attack, choice.sign, choice.p1, choice.p2)
 
 
 def readable_witness(state: PairState, reading: Read) -> Witness:
     """Return the readable event."""
     seen = reading.unseen
-    return Witness(state, reading.event, seen.sign, seen.p1, seen.p2, seen.coupled)
+    return Witness(state, reading.event, seen.sign, seen.p1, seen.p2)
 
 
 def read(
@@ -211,10 +209,7 @@ def read(
     event = _rounded(event, part, sides, by_bound(plan)(runs // 2))
     inside = event.mask(table) & ~known
     c1, c2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
-    both = None
-    if plan.paired and state.outputs.coupled == runs and state.coupled:
-        both = int((inside[:runs] & inside[runs:]).sum())
-    unseen = choice_of(c1, half, c2, half, plan, both)
+    unseen = choice_of(c1, half, c2, half, plan)
     likelier, rarer = (np.array([count]) for count in likelier_first(unseen.sign, c1, c2))
     growth = event_growth(likelier, rarer, half, plan.guarantee.hockey_sticks)[0] * runs / half
     return Read(event, unseen, float(growth))

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.special import ndtri
 
-from pytest_dp.basics.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_test import event_test
 
@@ -40,8 +40,6 @@ class PlannedTest:
     """Samples that are left for it, on both inputs together."""
     alpha: float
     """Level of its bound."""
-    paired: bool = False
-    """Whether outputs that share their random numbers may be counted in pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +56,26 @@ class Choice:
     """The same on the other one."""
     expected: float
     """The lower bound to expect, in the claim's parameter."""
-    coupled: bool = False
-    """Whether it is to be expected of outputs with the same random numbers on both inputs."""
 
 
-def choice_of(
-    c1: int, n1: int, c2: int, n2: int, plan: PlannedTest, both: int | None = None
-) -> Choice:
+def choice_of(c1: int, n1: int, c2: int, n2: int, plan: PlannedTest) -> Choice:
     """The bound to expect of an event, in the better of both directions, by its counts on D and D'.
 
-    Where none is to be expected yet, that is the likelier one. `both` counts pairs with both
-    outputs in it, if outputs were drawn in pairs.
+    Where none is to be expected yet, that is the likelier one.
     """
     counts1, counts2 = np.array([c1]), np.array([c2])
-    together = None if both is None else np.array([both])
-    up = expected_bounds(Searched(counts1, n1, counts2, n2, together), plan)
-    down = expected_bounds(Searched(counts2, n2, counts1, n1, together), plan)
+    up = expected_bounds(Searched(counts1, n1, counts2, n2), plan)
+    down = expected_bounds(Searched(counts2, n2, counts1, n1), plan)
     return best_of(up, down, np.array([math.nan]))
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedBounds:
-    """Bounds to expect of many events, what is behind them, and whether of coupled outputs."""
+    """Bounds to expect of many events, and the probabilities behind them."""
 
     expected: Floats
     p1: Floats
     p2: Floats
-    coupled: Bools
 
 
 def best_of(up: ExpectedBounds, down: ExpectedBounds, at: Floats) -> Choice:
@@ -98,7 +89,7 @@ def best_of(up: ExpectedBounds, down: ExpectedBounds, at: Floats) -> Choice:
         found.append((float(side.expected[k]), float(side.p1[k]), sign, k, side))
     expected, p1, sign, k, side = max(found, key=lambda one: one[:3])
     threshold, p2 = sign * float(at[k]), float(side.p2[k])
-    return Choice(sign, threshold, p1, p2, expected, bool(side.coupled[k]))
+    return Choice(sign, threshold, p1, p2, expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +105,12 @@ class Hints:
 
 
 class Searched(NamedTuple):
-    """Counts of many events among outputs that were searched.
-
-    `both` are pairs of outputs in the event, where outputs were drawn in pairs.
-    """
+    """Counts of many events among outputs that were searched."""
 
     c1: Ints | Floats
     n1: int
     c2: Ints | Floats
     n2: int
-    both: Ints | Floats | None = None
 
 
 def expected_bounds(
@@ -132,14 +119,13 @@ def expected_bounds(
     hints: Hints | None = None,
 ) -> ExpectedBounds:
     """Bounds to expect of a test, and the probabilities behind them, for each event."""
-    c1, n1, c2, n2, both = searched
+    c1, n1, c2, n2 = searched
     if hints is None:
-        plain, careful = (c1 / n1, c2 / n2), cautious(c1, n1, c2, n2)
-        share = np.sqrt(_uncancelled_share(c1, c2, both))
-        p1, p2 = (p + share * (q - p) for p, q in zip(plain, careful, strict=True))
+        p1, p2 = cautious(c1, n1, c2, n2)
     else:
         rare = (c1 + c2 + 1.0) / (n1 + n2)
-        seen, luck = losses(c1, n1, c2, n2, both)
+        seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
+        luck = 1 / (c1 + 0.5) + 1 / (c2 + 0.5)
         trust = 1 / luck, 1 / ((0.1 * hints.losses) ** 2 + hints.learned * luck)
         loss = (seen * trust[0] + hints.losses * trust[1]) / sum(trust)
         loss = loss - CAUTION / np.sqrt(sum(trust))
@@ -147,37 +133,16 @@ def expected_bounds(
         p1 = 2 * rare - p2
     p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
     usable = (c1 > 3) & (p1 > 0)
-    expected, coupled = np.full(len(c1), -np.inf), np.zeros(len(c1), bool)
+    expected = np.full(len(c1), -np.inf)
     if usable.any():
         a, b = p1[usable], p2[usable]
         test, runs, alpha = event_test(plan.guarantee), plan.runs, plan.alpha
         share = first_share(a, b, plan.guarantee)
-        independent = test.predicted(a, runs * share, b, runs * (1 - share), alpha)
-        if both is not None:
-            in_both = both[usable] / n1
-            together = test.paired_predicted(a, b, in_both, runs / 2, alpha)
-            coupled[usable] = together > independent
-            independent = np.fmax(independent, together)
-        expected[usable] = np.where(np.isnan(independent), -np.inf, independent)
+        found = test.predicted(a, runs * share, b, runs * (1 - share), alpha)
+        expected[usable] = np.where(np.isnan(found), -np.inf, found)
     # Of events in nearly all outputs, the complement tells more in the other direction.
     nearly_sure = (p1 > NEARLY_SURE) & (p2 > 1 - NEARLY_SURE)
-    return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2, coupled)
-
-
-def losses(
-    c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, both: Ints | Floats | None
-) -> tuple[Floats, Floats]:
-    """What events seem to lose, and the variance of that, from counts as in `expected_bounds`."""
-    seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
-    return seen, (1 / (c1 + 0.5) + 1 / (c2 + 0.5)) * _uncancelled_share(c1, c2, both)
-
-
-def _uncancelled_share(c1: Ints | Floats, c2: Ints | Floats, both: Ints | Floats | None) -> Floats:
-    """Of the variance of a loss, what pairs that agree do not cancel, as a share."""
-    if both is None:
-        return np.ones(len(c1))
-    share: Floats = np.minimum((c1 + c2 - 2 * both + 1) / (c1 + c2 + 1), 1.0)
-    return share
+    return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2)
 
 
 def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:

@@ -26,13 +26,9 @@ class Tally:
     bars: Bars | None = None
 
     def __call__(self, outputs: Outputs) -> Ints:
-        return self.counted(tabulate(outputs))[0]
-
-    def counted(self, table: Table) -> tuple[Ints, Bools]:
-        """The counts, and what of them is told output by output: the hits, shape (3, n)."""
-        hits = np.array(self.hits(table))
+        table = tabulate(outputs)
         codes = [] if self.bars is None else [self.bars.counts(table)]
-        return np.concatenate([[len(table)], hits.sum(1), *codes]), hits
+        return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *codes])
 
     def hits(self, table: Table) -> list[Bools]:
         """Which outputs are in the event, at its threshold, above the other one's."""
@@ -46,13 +42,3 @@ class Tally:
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram | None:
         """The bars, by counts on either input; None if there are none."""
         return None if self.bars is None else self.bars.histogram(on_d[4:], on_d2[4:])
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """What a `Tally` counts, and its hits output by output."""
-
-    tally: Tally
-
-    def __call__(self, outputs: Outputs) -> tuple[Ints, Bools]:
-        return self.tally.counted(tabulate(outputs))

@@ -44,18 +44,11 @@ def cuts_at(at: Floats, learned: int) -> Cuts:
     return Cuts(learned, at, levels)
 
 
-def best_cut(
-    profile1: Ints,
-    profile2: Ints,
-    cuts: Cuts,
-    plan: PlannedTest,
-    lower: Ints | None = None,
-) -> Choice | None:
+def best_cut(profile1: Ints, profile2: Ints, cuts: Cuts, plan: PlannedTest) -> Choice | None:
     """The threshold, and the direction, with the largest expected bound; None if there is no cut.
 
     The profiles, of shape (k + 1,), say how many held-out outputs on D, and on D', score between
-    the cuts. If outputs on D and D' were drawn in pairs, with the same random numbers, `lower` says
-    how many pairs have the lower of their two scores there.
+    the cuts.
     """
     if not len(cuts.at):
         return None
@@ -69,11 +62,9 @@ def best_cut(
     ]
     learned = 0.25 * (total1 + total2) / 2 / max(cuts.learned, 1)
     modelled = _log_ratio(above[2], above[3]), _log_ratio(below[3], below[2])
-    both = None if lower is None else _above(lower)
-    neither = None if both is None else total1 - above[0] - above[1] + both
     hints = [Hints(losses, learned) for losses in modelled]
-    up = Searched(above[0], total1, above[1], total2, both)
-    down = Searched(below[1], total2, below[0], total1, neither)
+    up = Searched(above[0], total1, above[1], total2)
+    down = Searched(below[1], total2, below[0], total1)
     bounds = expected_bounds(up, plan, hints[0]), expected_bounds(down, plan, hints[1])
     return best_of(*bounds, cuts.at)
 

@@ -100,8 +100,12 @@ class DPSniper(Method):
     c : float, optional
         The probability of the event, strictly between 0 and 1; the paper has 0.01. By default the
         event with the largest promised bound is taken.
-    classifier, coupled
-        As of `Sequential`; with a fixed `c`, both inputs are always run independently.
+    classifier
+        As of `Sequential`.
+    coupled : bool, optional
+        Run both inputs with the same random numbers in the search if they can be set, which finds
+        better events. What is counted for the bound is always drawn independently, and with a
+        fixed `c` so is all of the search.
     """
 
     name: ClassVar[str] = "dpsniper"

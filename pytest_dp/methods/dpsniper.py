@@ -83,7 +83,7 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
     if not found or planned < 2:
         return None
     state, choice = found[0].state, found[0].choice
-    readable = read_in_time(session, state, session.plan(planned, paired=True))
+    readable = read_in_time(session, state, session.plan(planned))
     best = witness_of(state, choice, readable)
     return None if best is None else with_examples(best, state.outputs.examples())
 
@@ -91,7 +91,7 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
 def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]) -> list[_Cut]:
     """Return the best cut of each pair that enough is known of, the most promising first."""
     session, found = pairs.session, []
-    plan = session.plan(left_to_test(session), paired=True)
+    plan = session.plan(left_to_test(session))
     for state in known:
         if state.outputs.pairs >= MIN_FITTED:
             learn(session.settings, state, deadline)

@@ -263,12 +263,11 @@ def _evidence(result: Result, example: Counterexample | None) -> list[str]:
 
 
 def _p_value(result: Result, example: Counterexample) -> str:
-    """StatDP's; of pairs, and of claims of more than ε, one that says nothing below a level."""
-    whose = "p-value" if example.both is None else "paired p-value"
-    is_exact = example.both is None and result.claim.promise.guarantee.largest_ratio is not None
+    """StatDP's; of claims of more than ε, one that says nothing below a level."""
+    is_exact = result.claim.promise.guarantee.largest_ratio is not None
     if is_exact or example.p_value >= LEAST_SHOWN:
-        return f"{whose} {numbers.format_p_value(example.p_value)}"
-    return f"{whose} < {numbers.format_p_value(LEAST_SHOWN)}"
+        return f"p-value {numbers.format_p_value(example.p_value)}"
+    return f"p-value < {numbers.format_p_value(LEAST_SHOWN)}"
 
 
 def _divergence_text(result: Result, distance: Distance) -> str:

@@ -52,8 +52,8 @@ class Counterexample:
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
         first and the upper one of the second, hold together with confidence ``1 - alpha``.
     p_value : float
-        StatDP's p-value of the claim on these counts, for both directions. Outputs in pairs, and
-        claims of more than ε, have the p-value of ``pytest_dp.statistics.event_test``.
+        StatDP's p-value of the claim on these counts, for both directions. Claims of more than ε
+        have the p-value of ``pytest_dp.statistics.event_test``.
     lower : float
         What the event shows by itself, in the claim's parameter.
     eps_clopper_pearson : float
@@ -79,9 +79,6 @@ class Counterexample:
         includes an output. None if the event is readable.
     examples : tuple of (outputs, outputs)
         Where `event` is a learned attack: some outputs inside it, and some outside.
-    both : int or None
-        For outputs drawn in pairs, with the same random numbers on both inputs: how many pairs had
-        both in the event. None if they were independent.
     bet_counts, bet_runs : tuple of int, or None
         As `counts` and `runs`, among the outputs that were bet on, from auditors that bet. For
         information only: the event was chosen when some of them were known already.
@@ -103,7 +100,6 @@ class Counterexample:
     diagnosis: tuple[str, ...] = ()
     attack: Callable[[Any], float] | None = None
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
-    both: int | None = None
     bet_counts: tuple[int, int] | None = None
     bet_runs: tuple[int, int] | None = None
     idle: tuple[Any, ...] = ()

@@ -32,8 +32,6 @@ class Purpose(IntEnum):
     """To be bet on."""
     RESTART = 6
     """To be bet on anew, after random numbers turned out not to be shared."""
-    PAIRED_TEST = 7
-    """To be tested in pairs, with the same random numbers on both inputs."""
     DIVERGENCE = 8
     """To bound a divergence."""
     SMALLER = 9

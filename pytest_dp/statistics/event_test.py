@@ -6,7 +6,7 @@ point of a region shows is a bound, and the largest p-value of the points that t
 p-value: docs/proofs/bounds-on-any-claim.md. Weights follow the boundary of what the claim allows.
 
 A claim of ε alone is the simplest case: it bounds the ratio of the probabilities, of which bounds
-may be negative, and which does not depend on how often any output of a pair is in the event.
+may be negative.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, expit, ndtr
+from scipy.special import expit, ndtr
 
 from pytest_dp.basics.arrays import Bools, Floats
 from pytest_dp.privacy import Guarantee
@@ -27,10 +27,6 @@ from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.region import BETA, LOG_MARGIN, MIN_LEVEL
 from pytest_dp.statistics.validation import check_level
 
-ANY_SHARE = 0.02
-"""Share of alpha for a lower bound on how often any output of a pair is in the event; the rest is
-for what tells the two apart. Larger: less for that; smaller: the bound on the sum is too low. By
-hand; it changes little of what is shown."""
 ASYMPTOTIC_N = 1e6
 """Runs at which probabilities are compared with 0 and 1 where errors are compared: any large number
 would do."""
@@ -73,7 +69,6 @@ class EventTest:
 
     guarantee: Guarantee
     """The claim, with what it fixes, such as δ."""
-    any_share: ClassVar[float] = ANY_SHARE
     follows: ClassVar[bool] = False
     """Whether the weights follow what is bounded wherever it is looked at."""
 
@@ -99,8 +94,7 @@ class EventTest:
         score = 0.0 if grid is None else grid.smallest_score(self._allows)
         if not score > 0:
             return 1.0
-        share = 0.0 if counts.both is None else self.any_share
-        return float((BETA * (1 - share) + share) * alpha + ndtr(-score))
+        return float(BETA * alpha + ndtr(-score))
 
     def interval(self, counts: Counts, alpha: float) -> tuple[float, float]:
         """Two-sided confidence interval of what the event shows of the parameter."""
@@ -115,19 +109,14 @@ class EventTest:
         counts.check()
         if counts.c1 == 0 or alpha < MIN_LEVEL:
             return None
-        if counts.both is None:
-            return region.ApartGrid(*counts.four, self.variances, alpha)
-        cells, least = (counts.both, counts.only1, counts.only2), 1.0
-        if self.any_share:
-            least = clopper_pearson.lower(sum(cells), counts.n1, self.any_share * alpha)
-        return region.PairsGrid(*cells, least, (1 - self.any_share) * alpha)
+        return region.Grid(*counts.four, self.variances, alpha)
 
     def predicted(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
     ) -> Floats:
         """Predict the median of `lower` over samples: to choose between events; proves nothing.
 
-        Of independent outputs; probabilities, or estimates of them, and runs are broadcast. The
+        Probabilities, or estimates of them, and runs are broadcast. The
         distance to what the event shows is about right to a few percent if 10 outputs of the first
         input are expected, and to 15 percent if 3 are.
         """
@@ -143,34 +132,6 @@ class EventTest:
 
         estimates, runs = (chance1, chance2), (runs1, runs2)
         found = region.predict_bound(estimates, runs, alpha, self.shows, odds, not self.follows)
-        return np.where(chance1 > 0, found, -np.inf)
-
-    def paired_predicted(
-        self, p1: ArrayLike, p2: ArrayLike, both: ArrayLike, pairs: ArrayLike, alpha: float
-    ) -> Floats:
-        """Predict `lower` for outputs in pairs; `both` is the probability of both in the event."""
-        check_level(alpha)
-        chance1, chance2, common, runs = _broadcast(p1, p2, both, pairs)
-        common = np.minimum(common, np.minimum(chance1, chance2))
-        any_of_both = np.maximum(chance1 + chance2 - common, 1e-300)
-        q, b = (chance1 - common) / np.maximum(chance1, 1e-300), (chance2 - common) / any_of_both
-        least: Floats = np.ones(())
-        if self.any_share:
-            hits = runs * np.minimum(any_of_both, 1.0)
-            shape = np.maximum(hits, 1e-300), runs - hits + 1
-            least = np.asarray(betaincinv(*shape, self.any_share * alpha), np.float64)
-
-        def proved_at(q: Floats, b: Floats) -> Floats:
-            return self.shows(*region.of_pairs(least, q, b))
-
-        found = region.predict_bound(
-            (q, b),
-            (runs * chance1, runs * any_of_both),
-            (1 - self.any_share) * alpha,
-            proved_at,
-            region.odds_of_pairs,
-            not self.follows,
-        )
         return np.where(chance1 > 0, found, -np.inf)
 
     def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
@@ -221,7 +182,6 @@ class EventTest:
 class RatioTest(EventTest):
     """For claims of ε alone: the log ratio of both probabilities."""
 
-    any_share = 0.0
     follows = True
 
     @property

@@ -26,12 +26,6 @@ LOSS_ERROR = 1e-3
 SPREAD = 2.326 / math.sqrt(2)
 """Standard errors that either of two frequencies is taken to be off: by chance, less than 1 % of
 all counts show less. It is the normal quantile of 99 %, shared by two errors."""
-ATTAINED_IN_PAIRS = 0.95
-"""Share of the mechanism's true loss that the attack found by a search is taken to have, where
-outputs are counted in pairs with the same random numbers. Such pairs leave the test so little doubt
-that what the search misses counts; elsewhere the doubt is larger, and the share is taken to be 1.
-Larger: the reported resolution is missed more often; smaller: it says less than the audit can do.
-By hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +87,12 @@ class Bound:
     def shown_p_value(self) -> float:
         """StatDP's p-value of the claim; for information.
 
-        Of pairs, and of claims of more than ε, one that is sharpest around `SHOWN_AT`.
+        Of claims of more than ε, one that is sharpest around `SHOWN_AT`.
         """
         counts, guarantee = self.counts, self.guarantee
         if not counts.n1:
             return 1.0
-        if counts.both is None and guarantee.largest_ratio is not None:
+        if guarantee.largest_ratio is not None:
             return statdp.p_value_both(*counts.four, guarantee.claimed)
         return event_test(guarantee).p_value(counts, SHOWN_AT)
 
@@ -154,17 +148,14 @@ class Proof(ABC):
         half. The test gets 99 %, which leaves a share for the search to fail.
         """
         half = min(counts.c1 / counts.n1, 0.5)
-        share = self.attained if counts.both is None else ATTAINED_IN_PAIRS
-        together = None if counts.both is None else _together(counts)
 
         def chances(loss: float) -> tuple[float, float]:
             full = half, half * math.exp(-loss)
             return full if c is None else (likelier_under_laplace(c, loss), c)
 
         def is_caught(loss: float) -> bool:
-            p1, p2 = chances(share * loss)
-            seen = unlucky(p1, counts.n1, p2, counts.n2, together)
-            return self.refutes(seen, guarantee, alpha)
+            p1, p2 = chances(self.attained * loss)
+            return self.refutes(unlucky(p1, counts.n1, p2, counts.n2), guarantee, alpha)
 
         limit = MAX_EXCESS + (guarantee.largest_ratio or 0.0)
         loss = smallest(is_caught, 0.0, 1.0, limit, relative=LOSS_ERROR)
@@ -185,32 +176,10 @@ def likelier_under_laplace(c: float, loss: float) -> float:
     return c * factor if c * factor < 0.5 else 1 - 1 / (4 * c * factor)
 
 
-def _together(counts: Counts) -> float:
-    """How far outputs of pairs are in an event together: 0 as if independent, 1 as far as can be.
-
-    Below 0 if they exclude each other.
-    """
-    p1, p2, both = (c / counts.n1 for c in (counts.c1, counts.c2, counts.both or 0))
-    return (both - p1 * p2) / max(min(p1, p2) - p1 * p2, 1e-12)
-
-
-def unlucky(p1: float, n1: int, p2: float, n2: int, together: float | None = None) -> Counts:
-    """Counts of an event with these probabilities that show less than others do, nearly always.
-
-    For outputs in pairs, `together` is how far they are in the event together, as above.
-    """
-    if together is None:
-        low, high = _off(p1, n1, -1), _off(p2, n2, 1)
-        return Counts(math.floor(low * n1), n1, math.ceil(high * n2), n2)
-    both = min(max(p1 * p2 + together * (p2 - p1 * p2), 0.0), p2)
-    either = p1 + p2 - both
-    if not p1 > 0:
-        return Counts.of_pairs(0, 0, 0, n1)
-    # As in `region.PairsGrid`: of pairs with any output in the event, and of those with the first.
-    hits = round(n1 * either)
-    only2 = math.ceil(hits * _off((p2 - both) / either, n1 * either, 1))
-    only1 = math.floor((hits - only2) * _off((p1 - both) / p1, n1 * p1, -1))
-    return Counts.of_pairs(hits - only1 - only2, only1, only2, n1)
+def unlucky(p1: float, n1: int, p2: float, n2: int) -> Counts:
+    """Counts of an event with these probabilities that show less than others do, nearly always."""
+    low, high = _off(p1, n1, -1), _off(p2, n2, 1)
+    return Counts(math.floor(low * n1), n1, math.ceil(high * n2), n2)
 
 
 def _off(p: float, runs: float, sign: int) -> float:
@@ -218,7 +187,7 @@ def _off(p: float, runs: float, sign: int) -> float:
 
 
 class _Sharp(Proof):
-    """The bound on both probabilities at once, for paired or independent outputs."""
+    """The bound on both probabilities at once."""
 
     even = False
 

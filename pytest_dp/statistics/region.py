@@ -1,20 +1,18 @@
 """Confidence regions for both probabilities of an event.
 
-Given `c1 ~ Bin(n1, x1)` and `c2 ~ Bin(n2, x2)`, independent, or the first given the second where
-`n1` depends on it, this bounds whatever rises with x1 and falls with x2. The tails of both counts
-become normal scores Z1 and Z2, which are added with weights of the point (x1, x2) to a score S. The
-points with small Z1, Z2 and S are a confidence region; the square of all points is cut into cells,
-and a cell that may have a point in the region counts with the corner that shows least.
+Given independent `c1 ~ Bin(n1, p1)` and `c2 ~ Bin(n2, p2)`, this bounds whatever rises with p1 and
+falls with p2. The tails of both counts become normal scores Z1 and Z2, which are added with weights
+of the point (p1, p2) to a score S. The points with small Z1, Z2 and S are a confidence region; the
+square of all points is cut into cells, and a cell that may have a point in the region counts with
+the corner that shows least.
 
 Two Clopper-Pearson bounds at half of alpha each let both frequencies err at their worst at the same
-time; here their errors are added as independent ones are. Proofs: docs/proofs/ratio-bound.md and
-docs/proofs/paired-bound.md.
+time; here their errors are added as independent ones are. Proof: docs/proofs/ratio-bound.md.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,9 +61,6 @@ _TILT = 0.5
 weights far from the best for rare events; smaller: less correction. No weights are invalid. By
 hand."""
 
-DOWN, UP = 1 - 1e-15, 1 + 1e-15
-"""Factors that round a product down and up: a few units in the last place of a double."""
-
 Variances = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], tuple[Floats, Floats]]
 """What the frequencies of p1 in n1 runs, and of p2 in n2, add to the error of what they show."""
 
@@ -80,18 +75,24 @@ class Axis:
     z: Floats
 
 
-class Grid(ABC):
-    """Grid lines of the points with `Z1 < m` and `Z2 < m`.
+class Grid:
+    """Grid lines of the points (p1, p2) with `Z1 < m` and `Z2 < m`.
 
-    Cell (i, j) lies between the lines i and i + 1 of x1, and between j and j + 1 of x2. A block of
+    Cell (i, j) lies between the lines i and i + 1 of p1, and between j and j + 1 of p2. A block of
     a given size at (i, j) is the union of the cells from there on, up to the edge of the grid.
     `alpha` is the level of the bound, or that a p-value will be compared with.
     """
 
-    def __init__(self, c1: int, n1: int, c2: int, n2: int, alpha: float) -> None:
+    def __init__(
+        self, c1: int, n1: int, c2: int, n2: int, variances: Variances, alpha: float
+    ) -> None:
         m = -float(ndtri(BETA * alpha / 4))
         self.z = critical(alpha)
         self.axis1, self.axis2 = _lower_axis(c1, n1, m), _upper_axis(c2, n2, m)
+        p1, p2 = self.axis1.at, self.axis2.at
+        with np.errstate(divide="ignore"):
+            self.variance1, self.variance2 = variances(p1, n1, p2, n2)
+            self.plain1, self.plain2 = variance(p1, n1), variance(p2, n2)
 
     @property
     def cells(self) -> tuple[int, int]:
@@ -102,13 +103,20 @@ class Grid(ABC):
         rows, columns = self.cells
         return np.minimum(i + size, rows), np.minimum(j + size, columns)
 
-    @abstractmethod
     def corner(self, i: Indices, j: Indices) -> tuple[Floats, Floats]:
         """Return the smallest p1 and the largest p2 of each cell: the corner that proves least."""
+        return self.axis1.at[i], self.axis2.at[j + 1]
 
-    @abstractmethod
     def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
-        """The smallest and the largest `(w2 / w1)²` in each block."""
+        """Return the smallest and the largest `(w2 / w1)²` in each block."""
+        end_i, end_j = self.ends(i, j, size)
+        with np.errstate(over="ignore"):
+            least = self.variance2[end_j] / self.variance1[i]
+            most = self.variance2[j] / self.variance1[end_i]
+        return (
+            least * tilt(self.z, self.plain1[end_i] + self.plain2[end_j]),
+            most * tilt(self.z, self.plain1[i] + self.plain2[j]),
+        )
 
     def score(self, i: Indices, j: Indices, size: int) -> Floats:
         """A lower bound on S in each block; 0 if S may be negative there."""
@@ -180,71 +188,6 @@ class Grid(ABC):
             i, j = i[exist], j[exist]
 
 
-class ApartGrid(Grid):
-    """The region of (p1, p2) for independent outputs."""
-
-    def __init__(
-        self, c1: int, n1: int, c2: int, n2: int, variances: Variances, alpha: float
-    ) -> None:
-        super().__init__(c1, n1, c2, n2, alpha)
-        p1, p2 = self.axis1.at, self.axis2.at
-        with np.errstate(divide="ignore"):
-            self.variance1, self.variance2 = variances(p1, n1, p2, n2)
-            self.plain1, self.plain2 = variance(p1, n1), variance(p2, n2)
-
-    def corner(self, i: Indices, j: Indices) -> tuple[Floats, Floats]:
-        return self.axis1.at[i], self.axis2.at[j + 1]
-
-    def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
-        end_i, end_j = self.ends(i, j, size)
-        with np.errstate(over="ignore"):
-            least = self.variance2[end_j] / self.variance1[i]
-            most = self.variance2[j] / self.variance1[end_i]
-        return (
-            least * tilt(self.z, self.plain1[end_i] + self.plain2[end_j]),
-            most * tilt(self.z, self.plain1[i] + self.plain2[j]),
-        )
-
-
-class PairsGrid(Grid):
-    """The region of (q, b) for outputs in pairs, which share their random numbers.
-
-    Given N, how many pairs have any output in the event, ``only2 ~ Bin(N, b)``; given that too,
-    ``only1 ~ Bin(N - only2, q)``. `least` is a lower bound on how often any output of a pair is in
-    the event: that an event is a random part of another one cannot raise what it shows.
-    """
-
-    def __init__(self, both: int, only1: int, only2: int, least: float, alpha: float) -> None:
-        super().__init__(only1, only1 + both, only2, only1 + both + only2, alpha)
-        self.least = np.asarray(least)
-        q, b = self.axis1.at, self.axis2.at
-        with np.errstate(divide="ignore"):
-            self.variance1, self.variance2 = q * (1 - q), b / (1 - b) ** 2
-
-    def corner(self, i: Indices, j: Indices) -> tuple[Floats, Floats]:
-        p1, p2 = of_pairs(self.least, self.axis1.at[i], self.axis2.at[j + 1])
-        return p1 * DOWN, np.minimum(p2 * UP, 1.0)
-
-    def odds(self, i: Indices, j: Indices, size: int) -> tuple[Floats, Floats]:
-        end_i, end_j = self.ends(i, j, size)
-        first, last = self.variance1[i], self.variance1[end_i]
-        peak = (self.axis1.at[i] < 0.5) & (self.axis1.at[end_i] > 0.5)
-        most = np.where(peak, 0.25, np.maximum(first, last))
-        return self.variance2[j] / most, self.variance2[end_j] / np.minimum(first, last)
-
-
-def of_pairs(any_of_both: Floats, q: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The probabilities of the event on both inputs, from the parameters of pairs."""
-    return any_of_both * (1 - b), any_of_both * ((1 - q) * (1 - b) + b)
-
-
-def odds_of_pairs(q: Floats, b: Floats) -> Floats:
-    """The square of the ratio of both weights, at points."""
-    with np.errstate(divide="ignore"):
-        odds: Floats = b / (1 - b) ** 2 / (q * (1 - q))
-    return odds
-
-
 def variance(p: Floats, runs: ArrayLike) -> Floats:
     """The variance of a log frequency, to first order."""
     variance: Floats = (1 - p) / (np.asarray(runs) * p)
@@ -273,23 +216,23 @@ def predict_bound(
     """Return about the median of the bound over samples: for choosing, proves nothing.
 
     On the edge of the region, `S = z`. With the expected counts for the counts, two places there
-    are located, the one closest to `Z1 = Z2 = 0` and the one with the largest x2; the smaller of
-    their losses is returned. With `both_ends`, the place with the smallest x1 is looked at as well,
+    are located, the one closest to `Z1 = Z2 = 0` and the one with the largest p2; the smaller of
+    their losses is returned. With `both_ends`, the place with the smallest p1 is looked at as well,
     as is needed where the weights do not follow the loss. `odds` is `(w2 / w1)²` of points.
     """
-    (x1, x2), (runs1, runs2) = estimates, runs
+    (p1, p2), (runs1, runs2) = estimates, runs
     z, m = critical(alpha), -float(ndtri(BETA * alpha / 4))
 
     def low(z1: ArrayLike) -> Floats:
-        quantile = betaincinv(x1 * runs1, (1 - x1) * runs1 + 1, ndtr(-np.asarray(z1)))
-        return np.where(x1 > 0, quantile, 0.0)
+        quantile = betaincinv(p1 * runs1, (1 - p1) * runs1 + 1, ndtr(-np.asarray(z1)))
+        return np.where(p1 > 0, quantile, 0.0)
 
     def high(z2: ArrayLike) -> Floats:
-        quantile = betainccinv(x2 * runs2 + 1, (1 - x2) * runs2, ndtr(-np.asarray(z2)))
-        return np.where(x2 < 1, quantile, 1.0)
+        quantile = betainccinv(p2 * runs2 + 1, (1 - p2) * runs2, ndtr(-np.asarray(z2)))
+        return np.where(p2 < 1, quantile, 1.0)
 
-    at1: Floats = (x1 * runs1 + 0.5) / (runs1 + 1)
-    at2: Floats = (x2 * runs2 + 0.5) / (runs2 + 1)
+    at1: Floats = (p1 * runs1 + 0.5) / (runs1 + 1)
+    at2: Floats = (p2 * runs2 + 0.5) / (runs2 + 1)
     losses: list[Floats] = []
     with np.errstate(all="ignore"):
         for steps, share in ((2, 0), (4, 1), (4, -1))[: 3 if both_ends else 2]:
@@ -310,7 +253,7 @@ def _weighted_score(z1: Floats, z2: Floats, squared: Floats) -> Floats:
 
 
 def _lower_axis(count: int, runs: int, m: float) -> Axis:
-    """Return the axis of x1: points where this many hits or more are not too unlikely."""
+    """Return the axis of p1: points where this many hits or more are not too unlikely."""
     a, b = count, runs - count + 1
     lines = _lines(max(a, 0.5), b, m)
     if count > 0:
@@ -323,7 +266,7 @@ def _lower_axis(count: int, runs: int, m: float) -> Axis:
 
 
 def _upper_axis(count: int, runs: int, m: float) -> Axis:
-    """Return the axis of x2: points where this many hits or fewer are not too unlikely."""
+    """Return the axis of p2: points where this many hits or fewer are not too unlikely."""
     a, b = count + 1, runs - count
     lines = _lines(a, max(b, 1), m)
     if b > 0:

@@ -48,14 +48,6 @@ FAULTS = (
         WIRING + "test_a_game_that_starts_again_has_only_the_share_that_is_left",
     ),
     Fault(
-        "recount-at-all-of-alpha",
-        "auditors/held_out.py",
-        "return tested and replace(tested, share=(1 - PAIRED_SHARE) * tested.share)",
-        "return tested",
-        "Who counts again spends alpha twice.",
-        WIRING + "test_who_counts_again_has_only_the_share_that_is_left",
-    ),
-    Fault(
         "beyond-for-nothing",
         "methods/dpfinder.py",
         "result = _audit_pairs(session, inside, 1 - OUTSIDE_SHARE, session.pairs)",

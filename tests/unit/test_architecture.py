@@ -166,4 +166,4 @@ def test_only_the_budget_holds_shares_of_alpha():
     assert spent == {"pytest_dp.auditors.budget"}
 
 
-SHARES_OF_ALPHA = {"COUPLED_SHARE", "PAIRED_SHARE", "DIVERGENCE_SHARE", "SHARE_OF_FEW"}
+SHARES_OF_ALPHA = {"COUPLED_SHARE", "DIVERGENCE_SHARE", "SHARE_OF_FEW"}

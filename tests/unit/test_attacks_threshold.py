@@ -19,9 +19,10 @@ from pytest_dp.betting.expected_bounds import (
     rough_bounds,
 )
 from pytest_dp.betting.scores import Attack
-from pytest_dp.betting.tally import Hits, Tally
-from pytest_dp.betting.threshold import Cuts, best_cut, cuts_at
+from pytest_dp.betting.tally import Tally
+from pytest_dp.betting.threshold import best_cut, cuts_at
 from pytest_dp.methods.dpsniper import threshold_attack
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics.event_test import event_test
 
@@ -73,7 +74,7 @@ def test_outputs_are_counted_where_they_are():
     assert [attack(x) for x in outputs] == [1.0, 0.25, 0.25, 0.0, 1.0]
     assert Tally(attack)(outputs).tolist() == [5, 2, 2, 0]
     assert Tally(attack, attack)(outputs).tolist() == [5, 2, 2, 2]
-    inside, at, others = Hits(Tally(attack, attack))(outputs)[1].astype(int).tolist()
+    inside, at, others = np.array(Tally(attack, attack).hits(tabulate(outputs)), int).tolist()
     assert inside == others == [1, 0, 0, 0, 1]
     assert at == [0, 1, 1, 0, 0]
 
@@ -120,41 +121,6 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     if claim.parameter == "mu":
         assert best < far
         assert 0.2 < truth[0] < 0.9  # in the middle, where most is known
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_of_pairs_the_best_threshold_is_found_by_what_pairs_can_show(turned):
-    # One half of the outputs on D lies beyond the first cut, with a loss of 0.3 wherever it is.
-    rng = np.random.default_rng(55)
-    cells = np.full(10, 0.05 * math.exp(-0.3)), np.full(10, 0.05 * (1 - math.exp(-0.3)))
-    counts = rng.multinomial(20_000, np.concatenate([*cells, [0.5]]))
-    both, only, neither = counts[:10], counts[10:20], counts[20]
-    one, two, lower = np.append(neither, both + only), np.append(neither + only.sum(), both), both
-    lower = np.append(neither + only.sum(), lower)
-    levels = np.append(-0.2, 0.3 + 0.001 * np.arange(10))
-    cuts = Cuts(100_000, (levels[:-1] + levels[1:]) / 2, levels)
-    if turned:
-        cuts = Cuts(100_000, -cuts.at[::-1], -levels[::-1])
-        one, two, lower = two[::-1], one[::-1], (one + two - lower)[::-1]
-    choice = best_cut(one, two, cuts, plan(20_000, 0.05), lower=lower)
-    apart = best_cut(one, two, cuts, plan(20_000, 0.05))
-    assert choice.coupled
-    assert not apart.coupled
-    assert choice.sign == apart.sign == (-1 if turned else 1)
-    p2 = 0.5 * math.exp(-0.3)
-    best = float(event_test(PURE).paired_predicted(0.5, p2, p2, 10_000, 0.05))
-    assert 0.93 * best < choice.expected < 1.02 * best
-    assert apart.expected < choice.expected
-
-
-def test_pairs_that_exclude_each_other_have_no_smaller_bound_than_independent_outputs():
-    with_pairs = choice_of(3_000, 10_000, 2_000, 10_000, plan(1e4, 0.05), both=0)
-    apart = choice_of(3_000, 10_000, 2_000, 10_000, plan(1e4, 0.05))
-    assert not with_pairs.coupled
-    assert with_pairs.expected == pytest.approx(apart.expected)
-    nested = choice_of(3_000, 10_000, 2_000, 10_000, plan(1e4, 0.05), both=2_000)
-    assert nested.coupled
-    assert nested.expected > apart.expected
 
 
 def cuts_of_scores(found, learned):
@@ -208,7 +174,6 @@ def test_the_bound_to_expect_of_an_event(claim):
         assert choice.expected < known < float(claim.shown_by(c1 / n, c2 / n))
         assert choice.expected > 0.3 * float(claim.shown_by(c1 / n, c2 / n))
         assert choice_of(c1, n, c2, n, plan(500_000, 1e-3, claim)).expected > choice.expected
-        assert choice_of(c1, n, c2, n, ahead, both=c2).expected >= choice.expected
     assert choice_of(3_000, n, 3_000, n, ahead).expected <= 0
 
 

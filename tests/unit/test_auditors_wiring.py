@@ -12,10 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
-from pytest_dp.auditors import concluding, held_out, sequential
-from pytest_dp.auditors.budget import COUPLED_SHARE, PAIRED_SHARE
-from pytest_dp.auditors.pool import Pool
-from pytest_dp.auditors.witness import Witness
+from pytest_dp.auditors import concluding, sequential
+from pytest_dp.auditors.budget import COUPLED_SHARE
 from pytest_dp.methods import dpfinder
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import Sampler
@@ -97,22 +95,6 @@ def test_all_that_is_shown_spends_alpha_once(monkeypatch):
     assert quick(gaussian, mu=1.0).violated
     assert len(spent) >= 2
     assert sum(spent) <= 1e-6 * (1 + 1e-12)
-
-
-def test_who_counts_again_has_only_the_share_that_is_left(monkeypatch):
-    def count_once(session, pool, witness, *_, **__):
-        if witness.coupled:
-            raise CannotCouple("it does not share them")
-        return held_out.Tested(COUNTS)
-
-    monkeypatch.setattr(held_out, "_count", count_once)
-    for part in ("_tally", "_runs_apart", "_pairs_within"):
-        monkeypatch.setattr(held_out, part, lambda *_, **__: None)
-    sampler = SimpleNamespace(runs=0, note=lambda _: None)
-    session = SimpleNamespace(sampler=sampler, guarantee=None, budget=None)
-    coupled = Witness(None, None, sign=1, p1=0.5, p2=0.5, coupled=True)
-    again = held_out.count(session, Pool(), coupled, 1_000)
-    assert again.share + PAIRED_SHARE == pytest.approx(1.0)
 
 
 def test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share(monkeypatch):

@@ -6,7 +6,6 @@ import math
 import warnings
 from dataclasses import replace
 from decimal import Decimal, localcontext
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from scipy import stats
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics import clopper_pearson, region
 from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.event_test import ANY_SHARE, event_test
+from pytest_dp.statistics.event_test import event_test
 
 pytestmark = pytest.mark.slow
 
@@ -37,14 +36,6 @@ APART = [
     Counts(60, 1_000, 0, 1_000),
     Counts(60_000, 100_000, 90_000, 200_000),
     Counts(500, 1_000, 2, 100_000_000),
-]
-PAIRS = [
-    Counts.of_pairs(0, 1, 0, 2),
-    Counts.of_pairs(0, 40, 7, 80),
-    Counts.of_pairs(3, 0, 5, 100),
-    Counts.of_pairs(100, 12, 30, 142),
-    Counts.of_pairs(45_000, 5_000, 30, 90_000),
-    Counts.of_pairs(100_000_000, 500, 0, 200_000_000),
 ]
 of_claims = pytest.mark.parametrize("claim", CLAIMS, ids=str)
 
@@ -80,12 +71,6 @@ def apart_at(seen, claim, alpha, p1, p2):
     return z1, z2, np.sqrt(v1), np.sqrt(v2) * tilt
 
 
-def pairs_at(seen, q, b):
-    z1 = stats.norm.isf(stats.binom.sf(seen.only1 - 1, seen.only1 + seen.both, q))
-    z2 = stats.norm.isf(stats.binom.cdf(seen.only2, seen.only1 + seen.both + seen.only2, b))
-    return z1, z2, np.sqrt(q * (1 - q)), np.sqrt(b) / (1 - b)
-
-
 def scores(alpha, z1, z2, w1, w2):
     """S, and whether a point is in the region if its S is small enough."""
     m = stats.norm.isf(0.0025 * alpha)
@@ -97,33 +82,18 @@ def on_points(seen, claim, alpha, points=8_000):
     """Scores of points near the edge of the region or anywhere in it, and what they show."""
     m = stats.norm.isf(0.0025 * alpha)
     u, v = stats.norm.cdf(np.random.default_rng(seen.c1).uniform(-m, m, (2, points)))
-    apart = seen.both is None
     c1, n1, c2, n2 = seen.four
-    if not apart:
-        c1, n1, c2, n2 = (
-            seen.only1,
-            seen.only1 + seen.both,
-            seen.only2,
-            seen.both + seen.only1 + seen.only2,
-        )
     x1 = stats.beta.ppf(u, max(c1, 0.01), n1 - c1 + 1)
     x2 = stats.beta.ppf(v, c2 + 1, max(n2 - c2, 1))
     inside = (x1 > 1e-200) & (x1 < 1) & (x2 > 0) & (x2 < 1)
     x1, x2 = x1[inside], x2[inside]
-    if apart:
-        return *scores(alpha, *apart_at(seen, claim, alpha, x1, x2)), event_test(claim).shows(
-            x1, x2
-        )
-    share = 0.0 if claim == PURE else ANY_SHARE
-    least = clopper_pearson.lower(n2, seen.n1, share * alpha) if share else 1.0
-    p1, p2 = least * (1 - x2), least * ((1 - x1) * (1 - x2) + x2)
-    found = scores((1 - share) * alpha, *pairs_at(seen, x1, x2))
-    return *found, event_test(claim).shows(p1, p2)
+    found = scores(alpha, *apart_at(seen, claim, alpha, x1, x2))
+    return *found, event_test(claim).shows(x1, x2)
 
 
 EACH = [
     (seen, claim, (0.3, 1e-9)[(k + j) % 2])
-    for k, seen in enumerate(APART + PAIRS)
+    for k, seen in enumerate(APART)
     for j, claim in enumerate(CLAIMS)
     if j == 0 or (j + k) % 3 == 0
 ]
@@ -134,10 +104,8 @@ EACH = [
 def test_no_point_contradicts_the_bound_or_the_p_value(seen, claim, alpha):
     """All counts against claims of every kind, at either alpha."""
     score, possible, values = on_points(seen, claim, alpha)
-    share = ANY_SHARE if seen.both is not None and claim != PURE else 0.0
-    level = (1 - share) * alpha
     bound = event_test(claim).lower(seen, alpha)
-    kept = values[possible & (score < stats.norm.isf(0.99 * level))]
+    kept = values[possible & (score < stats.norm.isf(0.99 * alpha))]
     assert bound <= kept.min()
     if not math.isfinite(best_of(seen, claim)):
         return
@@ -149,13 +117,13 @@ def test_no_point_contradicts_the_bound_or_the_p_value(seen, claim, alpha):
         if value > 0.01 or claim == PURE:
             tried = claim.at(value)
             p = event_test(tried).p_value(seen, alpha)
-            if seen.both is None and claim != PURE:  # whose weights follow the claim
+            if claim != PURE:  # whose weights follow the claim
                 score, possible, values = on_points(seen, tried, alpha)
             worst = score[possible & (values <= value)].min(initial=np.inf)
-            assert p >= share * alpha + 0.01 * level + stats.norm.sf(worst) or p == 1.0
+            assert p >= 0.01 * alpha + stats.norm.sf(worst) or p == 1.0
 
 
-@pytest.mark.parametrize("seen", [APART[0], APART[4], PAIRS[1], PAIRS[4], PAIRS[5]], ids=str)
+@pytest.mark.parametrize("seen", [APART[0], APART[3], APART[4], APART[5]], ids=str)
 @pytest.mark.parametrize("size", [1, 8, 64])
 def test_blocks_bound_the_points_in_them(seen, size):
     rng, alpha = np.random.default_rng(size), 0.05
@@ -169,25 +137,21 @@ def test_blocks_bound_the_points_in_them(seen, size):
         x1[:100] = 0.5
         x2 = grid.axis2.at[j] * (1 - other) + grid.axis2.at[end_j] * other
         with np.errstate(all="ignore"):
-            apart = seen.both is None
-            z1, z2, w1, w2 = (
-                apart_at(seen, PURE, alpha, x1, x2) if apart else pairs_at(seen, x1, x2)
-            )
+            z1, z2, w1, w2 = apart_at(seen, PURE, alpha, x1, x2)
             score, _ = scores(alpha, z1, z2, w1, w2)
             low, high = grid.odds(i, j, size)
-            p1, p2 = (x1, x2) if apart else (1 - x2, (1 - x1) * (1 - x2) + x2)
             least = test._proved(*grid.corner(i, end_j - 1))
             inside = (grid.axis1.at[i] <= x1) & (x1 <= grid.axis1.at[end_i])
             inside &= (x1 < 1) & (x1 > 0) & (x2 > 0) & (x2 < 1)
             assert (low <= (w2 / w1) ** 2 * (1 + 1e-9))[inside].all()
             assert ((w2 / w1) ** 2 <= high * (1 + 1e-9))[inside].all()
-            assert (least <= np.log(p1 / p2))[inside].all()
+            assert (least <= np.log(x1 / x2))[inside].all()
             positive = inside & (grid.score(i, j, size) > 0)
             assert (grid.score(i, j, size) <= score)[positive].all()
 
 
 @pytest.mark.parametrize(
-    "seen", [Counts.of_pairs(50, 30, 10, 90), Counts.of_pairs(0, 10**9, 3, 10**10), APART[0]]
+    "seen", [Counts(80, 90, 60, 90), Counts(10**9, 10**10, 3, 10**10), APART[0]]
 )
 def test_ratios_are_rounded_downwards(seen):
     test = event_test(PURE)
@@ -197,21 +161,19 @@ def test_ratios_are_rounded_downwards(seen):
         for at, rounded in zip(k, test._proved(*grid.corner(k, k)), strict=True):
             x1, x2 = Decimal(float(grid.axis1.at[at])), Decimal(float(grid.axis2.at[at + 1]))
             exact = x1.ln() - x2.ln()
-            if seen.both is not None:
-                exact = (1 - x2).ln() - (1 - x1 * (1 - x2)).ln()
             assert 1e-13 < exact - Decimal(float(rounded)) < 2e-12
 
 
 def test_scores_are_rounded_downwards():
-    grid = event_test(PURE)._grid(Counts.of_pairs(50, 30, 10, 90), 0.05)
+    grid = event_test(PURE)._grid(Counts(80, 90, 10, 90), 0.05)
     exact = stats.norm.isf(stats.binom.cdf(10, 90, grid.axis2.at))
     inner = np.abs(exact) < 3
     assert 5e-8 < (exact - grid.axis2.z)[inner].min() < 2e-7
 
 
 def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
-    monkeypatch.setattr(region.PairsGrid, "score", lambda grid, i, j, size: np.full(len(i), grid.z))
-    seen = Counts.of_pairs(50, 40, 10, 100)
+    monkeypatch.setattr(region.Grid, "score", lambda grid, i, j, size: np.full(len(i), grid.z))
+    seen = Counts(90, 100, 60, 100)
     assert math.isfinite(event_test(PURE).lower(seen, 0.1))
     assert event_test(ApproximateDP(0.0)).p_value(seen, 0.1) == pytest.approx(0.1, rel=1e-12)
 
@@ -223,7 +185,7 @@ def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
 @of_claims
 @pytest.mark.parametrize(
     ("seen", "alpha"),
-    [(seen, (0.4, 1e-12)[k % 2]) for k, seen in enumerate([*APART[:5], PAIRS[1], PAIRS[4]])],
+    [(seen, (0.4, 1e-12)[k % 2]) for k, seen in enumerate(APART[:5])],
     ids=str,
 )
 @pytest.mark.usefixtures("coarse")
@@ -242,7 +204,7 @@ def test_p_value_passes_alpha_where_the_bound_is(seen, claim, alpha):
     assert not all(answers)
 
 
-@pytest.mark.parametrize("seen", [*APART, *PAIRS], ids=str)
+@pytest.mark.parametrize("seen", APART, ids=str)
 @pytest.mark.parametrize("alpha", [0.5, 1e-12])
 def test_p_value_of_a_ratio_rises_and_passes_alpha_exactly_at_the_bound(seen, alpha):
     bound = event_test(PURE).lower(seen, alpha)
@@ -263,13 +225,11 @@ ALPHAS = st.sampled_from([0.4, 0.01, 1e-6])
 
 
 @settings(max_examples=15)
-@given(COUNTS, ALPHAS, st.booleans())
-def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha, in_pairs):
+@given(COUNTS, ALPHAS)
+def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha):
     c1, c2, more = counts
     lower, runs = event_test(PURE).lower, c1 + c2 + more
-    seen = (
-        Counts.of_pairs(more - 1, c1, c2, runs) if in_pairs else Counts(c1, runs, c2, runs + more)
-    )
+    seen = Counts(c1, runs, c2, runs + more)
     bound = lower(seen, alpha)
     tolerance = 0.01 * (best_of(seen, PURE) - bound)  # the grid moves with the counts
     assert lower(replace(seen, c1=seen.c1 + 1), alpha) >= bound - tolerance
@@ -311,25 +271,6 @@ def test_never_below_clopper_pearson_where_that_proves_anything():
             assert event_test(PURE).lower(seen, alpha) > plain_bound(seen, alpha), seen
 
 
-@pytest.mark.parametrize(
-    ("both", "only1", "only2", "least"), [(50, 10, 2, 0.87), (10**6, 10_300, 10_000, 0.98)]
-)
-def test_at_zero_about_as_sure_as_mcnemar_s_test(both, only1, only2, least):
-    alpha = stats.binom.sf(only1 - 1, only1 + only2, 0.5)
-    ours = event_test(ApproximateDP(0.0)).p_value(Counts.of_pairs(both, only1, only2, 10**7), alpha)
-    assert least * stats.norm.isf(alpha) <= stats.norm.isf(ours) <= stats.norm.isf(alpha)
-
-
-def test_outputs_outside_count_for_what_is_rare():
-    """Of the same counts among more pairs, less is shown of µ, and less of ε beside a δ."""
-    for claim in (GaussianDP(1.0), ApproximateDP(1.0, 1e-3)):
-        bounds = [
-            event_test(claim).lower(Counts.of_pairs(50, 150, 0, pairs), 1e-3)
-            for pairs in (200, 300, 10**4, 10**6)
-        ]
-        assert all(more > less for more, less in pairwise(bounds)), claim
-
-
 def test_no_hits_of_the_second_input_leave_poisson_s_limit():
     """With p1 as good as known, the bound is that of a single Clopper-Pearson bound on p2."""
     bound = event_test(PURE).lower(Counts(50_000_000, 100_000_000, 0, 10_000), 0.05)
@@ -351,13 +292,6 @@ def test_prediction_against_the_bound_at_the_expected_counts(k, claim, alpha):
     # Rougher for ε where the complement shows about as much as the event.
     share = 0.05 if claim == PURE else 0.1 if claim.eps is None or c1 + c2 < n1 else 0.25
     assert predicted == pytest.approx(bound, abs=share * (best - bound) + 1e-3)
-    both = 3 * min(c1, c2) // 4
-    seen = Counts.of_pairs(both, c1 - both, c2 - both, n2)
-    best, bound = best_of(seen, claim), event_test(claim).lower(seen, alpha)
-    predicted = event_test(claim).paired_predicted(c1 / n2, c2 / n2, both / n2, n2, alpha)
-    # The weights of pairs follow ε, whatever the claim: the bound may be lower elsewhere.
-    share = 0.03 if claim == PURE else 0.6
-    assert predicted == pytest.approx(bound, abs=share * abs(best - bound) + 2e-3)
 
 
 @of_claims
@@ -365,14 +299,12 @@ def test_prediction_broadcasts_and_knows_its_limits(claim):
     p1, p2 = np.meshgrid([0.0, 1e-9, 0.3, 1.0], [1e-12, 0.2, 1.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        apart = event_test(claim).predicted(p1, 1_000, p2, 500, 1e-3)
-        together = event_test(claim).paired_predicted(p1, p2, np.minimum(p1, p2), 500, 1e-3)
-    for found in (apart, together):
-        assert found.shape == p1.shape
-        assert (found[p1 == 0] == -np.inf).all()
-        assert not np.isnan(found).any()
-        assert (found[p1 < p2] <= 0).all()
-        assert found[0, 3] > 0
+        found = event_test(claim).predicted(p1, 1_000, p2, 500, 1e-3)
+    assert found.shape == p1.shape
+    assert (found[p1 == 0] == -np.inf).all()
+    assert not np.isnan(found).any()
+    assert (found[p1 < p2] <= 0).all()
+    assert found[0, 3] > 0
 
 
 # corners
@@ -389,8 +321,6 @@ def test_corners_give_bounds_without_a_warning(claim, alpha):
         for c1 in {0, 1, n1 - 1, n1}
         for c2 in {0, 1, n2 - 1, n2}
     ]
-    splits = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (3, 37, 0), (40, 0, 0))
-    every += [Counts.of_pairs(*split, 40) for split in splits]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for seen in every:
@@ -406,16 +336,14 @@ def test_nothing_is_proved_without_hits_below_the_smallest_level_or_without_a_gr
         for seen, alpha in (
             (Counts(0, 10, 3, 10), 0.1),
             (Counts(10, 10, 0, 10), 1e-260),
-            (Counts.of_pairs(0, 0, 3, 10), 0.1),
-            (Counts.of_pairs(5, 4, 0, 10), 1e-260),
         ):
             assert event_test(claim).lower(seen, alpha) == -math.inf
             assert event_test(claim).p_value(seen, alpha) == 1.0
     for inverse in ("betaincinv", "betainccinv"):
         monkeypatch.setattr(region, inverse, lambda a, b, u: np.full(np.shape(u), np.nan))
-    for seen in (Counts(50, 100, 10, 100), Counts.of_pairs(50, 40, 10, 100)):
-        assert event_test(PURE).lower(seen, 0.1) == -math.inf
-        assert event_test(PURE).p_value(seen, 0.1) == 1.0
+    seen = Counts(50, 100, 10, 100)
+    assert event_test(PURE).lower(seen, 0.1) == -math.inf
+    assert event_test(PURE).p_value(seen, 0.1) == 1.0
 
 
 # the boundary behind the weights

@@ -32,11 +32,9 @@ pytestmark = pytest.mark.slow
 
 APART = Counts(620, 1_000, 240, 1_000)
 UNEVEN = Counts(310, 500, 700, 3_000)
-IN_PAIRS = replace(APART, both=230)
 PROOFS = [
     (SHARP, APART),
     (SHARP, UNEVEN),
-    (SHARP, IN_PAIRS),
     (PUBLISHED, APART),
     (PUBLISHED, UNEVEN),
     (CLASSICAL, APART),
@@ -93,10 +91,9 @@ def test_a_profile_is_refuted_as_the_guarantee_that_it_describes():
     assert found.lower > 2
     assert found.p_value < 1e-3
     near = PrivacyProfile(mu.at(1.2).delta_at)
-    for counts in (APART, IN_PAIRS):
-        p, exact = (event_test(claim).p_value(counts, 1e-3) for claim in (near, mu.at(1.2)))
-        assert p == pytest.approx(exact, rel=0.02)
-        assert p > 1e-3
+    p, exact = (event_test(claim).p_value(APART, 1e-3) for claim in (near, mu.at(1.2)))
+    assert p == pytest.approx(exact, rel=0.02)
+    assert p > 1e-3
 
 
 def test_delta_at_the_claimed_eps():
@@ -111,9 +108,7 @@ def test_delta_at_the_claimed_eps():
 
 def test_each_proof_is_by_the_bound_of_its_name():
     four = APART.four
-    for counts in (APART, IN_PAIRS):
-        found = SHARP.bound(counts, PURE, 0.01)
-        assert found.lower == event_test(PURE).lower(counts, 0.01)
+    assert SHARP.bound(APART, PURE, 0.01).lower == event_test(PURE).lower(APART, 0.01)
     for claim in CLAIMS[:2]:
         published = clopper_pearson.eps_lower(*four, 0.01, claim.delta)
         assert PUBLISHED.bound(APART, claim, 0.01).lower == published
@@ -160,11 +155,10 @@ def test_the_classical_p_value_is_valid_and_agrees_with_its_bound(runs):
             assert (rejected == (p_values <= alpha))[clear].all()
 
 
-@pytest.mark.parametrize("counts", [APART, UNEVEN, IN_PAIRS])
+@pytest.mark.parametrize("counts", [APART, UNEVEN])
 def test_turned_around_twice_is_the_same(counts):
     other = counts.swapped
     assert other.four == (*counts.four[2:], *counts.four[:2])
-    assert (other.only1, other.only2) == (counts.only2, counts.only1)
     assert other.swapped == counts
 
 
@@ -189,17 +183,12 @@ def test_no_counts_prove_nothing():
 # what would have been shown
 
 
-@pytest.mark.parametrize("together", [None, 0.0, 0.8])
-def test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times(together):
+def test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times():
     """By the loss that their frequencies show, over draws of the law that they are made of."""
     rng, n, (p1, p2) = np.random.default_rng(1), 2_000, (0.5, 0.3)
-    least = unlucky(p1, n, p2, n, together)
-    both = p1 * p2 + (together or 0.0) * (p2 - p1 * p2)
-    law = [both, p1 - both, p2 - both, 1 - p1 - p2 + both]
-    drawn = rng.multinomial(n, law, 20_000)
-    losses = np.log((drawn[:, 0] + drawn[:, 1]) / (drawn[:, 0] + drawn[:, 2]))
+    least = unlucky(p1, n, p2, n)
+    losses = np.log(rng.binomial(n, p1, 20_000) / rng.binomial(n, p2, 20_000))
     assert np.mean(losses < math.log(least.c1 / least.c2)) == pytest.approx(0.01, abs=0.006)
-    assert (least.both is None) == (together is None)
 
 
 @pytest.mark.parametrize(
@@ -243,32 +232,28 @@ def test_where_nothing_could_be_caught_none_is_planned():
             assert proof.resolution(Counts(c1, runs, 0, runs), claim, 1e-6) == math.inf
 
 
-@pytest.mark.parametrize(("both", "together", "attained"), [(None, None, 1.0), (500, 1.0, 0.95)])
-def test_the_resolution_is_where_unlucky_counts_just_refute(both, together, attained):
-    """Of pairs, an attack that a search has found is taken to miss some of the loss."""
+def test_the_resolution_is_where_unlucky_counts_just_refute():
     n, claim = 2_000, ApproximateDP(0.5)
-    at = attained * SHARP.resolution(Counts(1_000, n, 500, n, both), claim, 0.05)
+    at = SHARP.resolution(Counts(1_000, n, 500, n), claim, 0.05)
     for share, refuted in ((0.98, False), (1.005, True)):
-        seen = unlucky(0.5, n, 0.5 * math.exp(-share * at), n, together)
+        seen = unlucky(0.5, n, 0.5 * math.exp(-share * at), n)
         assert SHARP.refutes(seen, claim, 0.05) == refuted
 
 
 @pytest.mark.spot(3)
 @pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
-@pytest.mark.parametrize("both", [None, 240, 120])
-def test_what_other_claims_would_have_shown(claim, both):
+def test_what_other_claims_would_have_shown(claim):
     """It shrinks towards the claim with more samples, and an event like that is in fact caught."""
     found = []
     for times in (1, 10, 100):
         c1, c2, n = 500 * times, 450 * times, 1_000 * times
-        counts = Counts(c1, n, c2, n, None if both is None else both * times)
+        counts = Counts(c1, n, c2, n)
         found.append(SHARP.resolution(counts, claim, 0.05))
         if math.isfinite(found[-1]):
             p2 = float(brentq(lambda q, r=found[-1]: claim.shown_by(0.5, q) - r, 1e-9, 0.4999))
             hits = round(n * p2)
-            together = None if both is None else round(min(both / 450, 1) * hits)
-            assert SHARP.refutes(replace(counts, c2=hits, both=together), claim, 0.05)
+            assert SHARP.refutes(replace(counts, c2=hits), claim, 0.05)
     assert claim.claimed < found[2] < found[1] < found[0]
 
 

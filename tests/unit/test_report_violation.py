@@ -169,7 +169,7 @@ def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
 @pytest.mark.parametrize("bound", [-math.inf, -0.2, 0.0, 0.9, 1.0])
 @pytest.mark.parametrize("runs", [0, 13])
 def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
-    found = replace(WEAK.counterexample, counts=(runs, 0), runs=(runs, runs), lower=bound, both=0)
+    found = replace(WEAK.counterexample, counts=(runs, 0), runs=(runs, runs), lower=bound)
     weak = replace(WEAK, counterexample=found)
     for text in (violation(weak), Record.of(weak, COUNT, "shop/stats.py", 8).counterexample):
         said = " ".join(text.split())
