@@ -127,15 +127,15 @@ def _sentences(
         yield leak
     elif any(stands_out(event, table) for table in searched):
         yield (
-            "One value comes again and again among numbers that else never recur: is the true "
-            "value itself released now and then? Add noise in all cases."
+            "One output comes again and again, and all others come once: the mechanism may "
+            "release the true value without noise in some cases. Add noise in all cases."
         )
     if not any(counts):
         return
     if counts[1] == 0:
         yield (
-            f"Never seen on D' in {runs[1]:,} runs: the true loss may be far larger, even "
-            "unbounded."
+            f"S never came on D' in {runs[1]:,} runs: the true loss may be far larger than the "
+            "proven one, or infinite."
         )
     elif guarantee.largest_ratio is not None:
         yield from _multiple(counts, runs, guarantee.largest_ratio)
@@ -203,13 +203,14 @@ def _trace(condition: Condition) -> str | None:
     argument = getattr(getattr(condition, "feature", None), "argument", None)
     if isinstance(argument, Relation):
         many = {2: "Two", 3: "Three"}.get(len(argument.places), "Several")
-        if len(argument.places) == 2:
-            return f"Two numbers of the output share one noise value: {argument} has none left."
-        return f"{many} numbers of the output share their noise: {argument} has none left."
+        return (
+            f"{many} numbers of the output share their noise: it cancels out in {argument}. Draw "
+            "new noise for each number."
+        )
     if isinstance(argument, Remainder):
         return (
-            f"The outputs lie on a grid of {argument.written_step} that is shifted by the data. "
-            "Round the noisy answer, not the noise."
+            f"The outputs lie on a grid with steps of {argument.written_step}, and the data shift "
+            "the grid. Round the noisy answer, not the noise."
         )
     return None
 
@@ -225,8 +226,8 @@ def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Ite
     if k >= 2 and error < 0.2 * eps and abs(loss - k * eps) < error + 0.02 * k * eps:
         share = _FRACTIONS.get(k, f"1/{k}")
         yield (
-            f"Observed loss is about {k} times the claim: consistent with noise {share} as large "
-            "as needed, or less."
+            f"The observed loss is about {k} times the claim. That fits noise of {share} the "
+            "size that is needed, or less."
         )
 
 

@@ -38,8 +38,8 @@ FOUND = Counterexample(
     eps_clopper_pearson=1.8909,
     difference="one record removed",
     diagnosis=(
-        "Observed loss is about 2 times the claim: consistent with noise half as large as needed, "
-        "or less.",
+        "The observed loss is about 2 times the claim. That fits noise of half the size that is "
+        "needed, or less.",
     ),
 )
 
@@ -80,8 +80,8 @@ claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
   ratio                           7.41    at least 6.62
   allowed by eps = 1.0            2.72
 
-Observed loss is about 2 times the claim: consistent with noise half as
-  large as needed, or less.
+The observed loss is about 2 times the claim. That fits noise of half the
+  size that is needed, or less.
 Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c
 As a test:  pairs=[([0], [])]
 Evidence: e-value 4e9 (1,840 samples), p-value 3e-212, DP-Sniper bound 1.89"""

@@ -42,8 +42,8 @@ def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
         return ""
     covered = largest.scale * guarantee.claimed
     return (
-        f"One record moves the answer by at most {largest.answer:.3g} "
-        f"(over {screened.screened:,} pairs); the noise covers {covered:.3g}"
+        f"One record changes the answer by up to {largest.answer:.3g} "
+        f"(of {screened.screened:,} pairs tried); the noise is enough for {covered:.3g}."
     )
 
 

@@ -43,8 +43,8 @@ def audit(session: Session) -> AuditFinding:
     screened = session.source.screener.screen()
     session = replace(session, screened=screened)
     if screened.note and not (screened.screened and screened.is_enough):
-        done = f"only {screened.screened:,} pairs were" if screened.screened else "pairs were not"
-        session.sampler.note(f"{done} screened by runs without noise, as {screened.note}")
+        done = f"only {screened.screened:,} pairs were" if screened.screened else "no pair was"
+        session.sampler.note(f"{done} run without noise: {screened.note}")
     known = losses_of(session)
     session.sampler.looked += 2 * TRIAL_RUNS  # which were traced
     start = BettingAudit.on_claim

@@ -40,7 +40,7 @@ def advise_more_noise(
     It names no number where that is not known of a pair. `found` is the alignment of the
     counterexample's pair.
     """
-    much = ""
+    more = "more noise"
     with suppress(*ENDS, NotAligned):
         others = {(key(one), key(other)): (one, other) for one, other in pairs}
         others.pop((key(runs.pair[0]), key(runs.pair[1])), None)
@@ -56,8 +56,8 @@ def advise_more_noise(
             if times < MAX_TIMES:
                 lines = {place_of(move.stack) for one in above for move in one.moves} - {line}
                 also = together_with([*lines]).replace("together with", "also in")
-                much = f" (about {rounded_up(times)} times as much, or more{also})"
-    return f"more noise{much}, or a smaller sensitivity, or claim the larger loss"
+                more = f"about {rounded_up(times)} times as much noise or more{also}"
+    return f"use {more}; or reduce the sensitivity; or claim the larger loss"
 
 
 def _is_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:

@@ -12,7 +12,6 @@ from pytest_dp.explain.findings import (
     find_caller,
     format_draw,
     format_leaf,
-    format_number,
     format_places,
     together_with,
 )
@@ -40,7 +39,8 @@ MAX_VALUES = 8
 MAX_PLACES = 8
 """Leaves that are counted together. With more, hardly any combination comes often enough."""
 _TO_RAISE = (
-    "let a noisier value decide what raises, and keep data out of the message; or always return"
+    "let only a noisy value decide whether it raises, and keep data out of the message; or never "
+    "raise"
 )
 
 
@@ -57,10 +57,10 @@ def _count(
             yield side, outcome, count, counts[1 - side][outcome]
 
 
-def _compare(what: str, side: int, count: int, seldom: int, many: int, promised: str) -> str:
+def _compare(what: str, side: int, count: int, seldom: int, many: int) -> str:
     return (
         f"{what} in {count} of {many} runs on {SIDES[side]}, and in {seldom or 'none'} of {many} "
-        f"on {SIDES[1 - side]}, for {promised} claimed"
+        f"on {SIDES[1 - side]}"
     )
 
 
@@ -92,17 +92,14 @@ def find_one_sided_outputs(runs: Runs, claim: Guarantee, lower: float) -> Iterat
         noise = next(n for n in range(MANY_RUNS) if place in _present(runs.usual(side, n)))
         assigning = lines_with(runs, side, runs.usual(side, noise).leaves.get(place), noise)
         if assigning:
-            is_raised, is_delta = place.startswith(RAISES), claim.parameter == "eps" and not seldom
-            promised = f"delta = {claim.delta:g}" if is_delta else _claim_text(claim)
+            is_raised = place.startswith(RAISES)
+            is_delta = claim.parameter == "eps" and claim.delta and not seldom
+            allowed_text = f"; the claim allows delta = {claim.delta:g}" if is_delta else ""
             what = f"the mechanism {place}" if is_raised else f"{place} is there"
-            text = _compare(what, side, count, seldom, MANY_RUNS, promised)
+            text = _compare(what, side, count, seldom, MANY_RUNS) + allowed_text
             line, advice = condition_of(assigning[-1]), _TO_RAISE if is_raised else ""
             yield Finding("too far apart", line, text, loss=lower, advice=advice)
         return
-
-
-def _claim_text(claim: Guarantee) -> str:
-    return claim.written(format_number(claim.claimed))
 
 
 def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
@@ -140,13 +137,15 @@ def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[
     if noise_of(draw, next(iter(indices(draw)), None)) is not None:
         kind = "shared noise" if len(chosen) > 1 and common and not seldom else "too little noise"
     shown = ", ".join(map(format_leaf, values[:2])) + ", ..." * (len(values) > 2)
-    verb = "is" if len(chosen) == 1 else "are"
-    what = f"{format_places(chosen)} {verb} {shown}"
-    text = (
-        f"by {format_draw(draw.request)} here{together_with(lines[1:])}, "
-        f"{_compare(what, side, count, seldom, many, _claim_text(claim))}"
-    )
-    yield Finding(kind, lines[0], text, certain=kind == "shared noise", loss=lower)
+    is_raised = shown.startswith(RAISES)
+    what = shown if is_raised else f"is {shown}" if len(chosen) == 1 else f"are {shown}"
+    subject = "it" if len(chosen) == 1 else "they"
+    draws = f"{format_draw(draw.request)} here{together_with(lines[1:])}{',' * (len(lines) > 1)}"
+    compared = _compare(f"{subject} {what}", side, count, seldom, many)
+    text = f"{draws} decides {format_places(chosen)}: {compared}"
+    advice = _TO_RAISE if is_raised else ""
+    certain = kind == "shared noise"
+    yield Finding(kind, lines[0], text, certain=certain, loss=lower, advice=advice)
     yield from find_caller(draw.stack, lower)
 
 

@@ -39,18 +39,17 @@ class Finding:
 
 
 _REMEDIES = {
-    "too little noise": "more noise, or a smaller sensitivity, or claim the larger loss",
-    "no noise": "add noise to it, or do not release it",
+    "too little noise": "use more noise; or reduce the sensitivity; or claim the larger loss",
     "shared noise": "draw new noise for each number that is released",
     "seeded": "leave the seed to the caller, so that each run has new noise",
-    "too far apart": "bring both probabilities closer together, or claim the larger loss",
+    "too far apart": "make this outcome more equally likely on D and D', or claim the larger loss",
     "parting": "decide by a noisy value which way to take, or take the same way for all data",
     "passing": "run this line less often, or by a noisy decision; or claim the larger loss",
 }
 """By kind of finding."""
 OTHER_NOISE = (
-    "noise that gives every output on either input, and falls off no faster than Laplace noise; "
-    "or claim a delta"
+    "use noise that can give every output on both inputs, with tails at least as heavy as "
+    "Laplace noise; or claim a delta"
 )
 
 

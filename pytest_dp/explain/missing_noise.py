@@ -93,11 +93,13 @@ def find_missing_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
         if line is not None:
             by_line[line].append(place)
     for line, places in by_line.items():
-        others = f" (and so {format_places(places[1:])})" if len(places) > 1 else ""
+        others = f". This also holds for {format_places(places[1:])}" if len(places) > 1 else ""
         text, whole = f"{places[0]} {texts[places[0]]}{others}", places[0].partition("(")[0]
         advice = _OF_THE_WHOLE.get(whole, "")
         if not advice and any(_is_missing(runs, places[0], side) for side in (0, 1)):
-            advice = "return a number there for all data"
+            advice = "return a number with noise there for all data"
+        it = "it" if len(places) == 1 else "them"
+        advice = advice or f"add noise to {format_places(places)}, or do not release {it}"
         yield Finding("no noise", line, text, certain=True, advice=advice)
 
 
@@ -142,13 +144,10 @@ def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
     others = RUNS - count - CLEAR_ERRORS * math.sqrt(RUNS - count)
     if others <= RUNS * claim.largest_probability(0.0) or (count and constants[1 - side] == ABSENT):
         return ""
-    is_raised = said[1 - side].startswith(RAISES)
-    often = f"{'does' if is_raised else 'is'} that in {count} of {RUNS}"
-    if not count:
-        often = f"{'never does' if is_raised else 'is never'} that, in {RUNS} runs"
+    often = f"in {count} of {RUNS} runs" if count else f"in none of {RUNS} runs"
     return (
         f"is released without noise on {SIDES[1 - side]}: it {said[1 - side]} in all of {RUNS} "
-        f"runs; on {SIDES[side]} it has noise, and {often}"
+        f"runs. On {SIDES[side]} it has noise, and {said[1 - side]} {often}"
     )
 
 
@@ -172,8 +171,8 @@ def _without_noise_when_present(runs: Runs, place: str) -> str:
         return ""
     here, there = map(format_leaf, constants)
     return (
-        f"has no noise when it is a number: it is {here} then on D ({counts[0]} of {RUNS} runs), "
-        f"and {there} on D' ({counts[1]} of {RUNS})"
+        f"has no noise when it is a number: it is {here} on D (in {counts[0]} of {RUNS} runs), "
+        f"and {there} on D' (in {counts[1]} of {RUNS})"
     )
 
 

@@ -50,8 +50,8 @@ def find_helpful_noise(
         return
     text = (
         f"with four times the noise of {format_draw(runs.draw_at(line).request)} here, S comes in "
-        f"{after[0]:.2g} of the runs on D and {after[1]:.2g} on D', and with the noise as it is in "
-        f"{before[0]:.2g} and {before[1]:.2g} (of {MANY_RUNS} runs each)"
+        f"{after[0]:.2g} of the runs on D and {after[1]:.2g} on D'. With the present noise these "
+        f"shares are {before[0]:.2g} and {before[1]:.2g} ({MANY_RUNS} runs each)"
     )
     yield Finding("too little noise", line, text, loss=lower)
 

@@ -67,13 +67,15 @@ def compare_with_movement(
     line = max(by_line, key=lambda line: _cost(by_line[line]))
     loss, said = excess
     others = [other for other in by_line if other != line]
-    if others and 0 < found.bound.pure < math.inf and not found.bound.mu:
-        said = said.replace("up to", f"up to {format_number(_cost(by_line[line]))} of the", 1)
-    text = f"{_describe_movement(runs, line, by_line[line])}: {said}{together_with(others)}"
+    if others and claim.parameter == "eps" and 0 < loss < math.inf and not found.bound.mu:
+        alone = format_number(_cost(by_line[line]))
+        said = said.replace("up to", f"up to {alone} from this line, and up to", 1)
+    together = together_with(others).removeprefix(",")
+    text = f"{_describe_movement(runs, line, by_line[line])}. {said}{together}"
     more = OTHER_NOISE
     if not math.isinf(loss):
         more = advise_more_noise(runs, claim, found, line, pairs)
-    text = f"{text}; {_claim_number(claim)} is claimed"
+    text = f"{text}; the claim allows {_claim_number(claim)}"
     yield Finding("too little noise", line, text, loss=lower, advice=more)
     yield from find_caller(by_line[line][0].stack, lower)
 
@@ -85,7 +87,11 @@ def _cost(moves: Sequence[Move]) -> float:
 def _claim_number(claim: Guarantee) -> str:
     if claim.parameter == "eps" and claim.delta:
         return f"{claim.delta:g} at eps = {format_number(claim.claimed)}"
-    return "1.0" if claim.parameter == "scale" else format_number(claim.claimed)
+    return (
+        "1.0 times the claimed curve"
+        if claim.parameter == "scale"
+        else format_number(claim.claimed)
+    )
 
 
 def _describe_movement(runs: Runs, line: Site, moves: Sequence[Move]) -> str:
@@ -94,7 +100,7 @@ def _describe_movement(runs: Runs, line: Site, moves: Sequence[Move]) -> str:
     count = int(np.count_nonzero(distances))
     kinds = {format_draw(move.request) for move in moves}
     draws = min(kinds) if len(kinds) == 1 else f"draws such as {min(kinds)}"
-    has, moved = ("has", "a move of") if count == 1 else ("have", "moves of up to")
+    has, moved = ("has", "a difference of") if count == 1 else ("have", "differences of up to")
     if count > 1:
         draws = f"{count} {'draws of ' * (len(kinds) == 1)}{draws}"
     places = [p for p in runs.differing if p not in WHOLE and line in runs.lines_of(p)]
@@ -120,16 +126,14 @@ def excess_loss(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float
     if math.isinf(value):
         return value, _WHY_UNBOUNDED[claim.parameter == "eps" and bound.mu > 0]
     if claim.parameter == "eps" and bound.mu:
-        return value, f"a delta of up to {bound.delta_at(claim.claimed):.2g}"
-    name = "a loss" if claim.parameter == "eps" else claim.parameter
-    if claim.parameter == "scale":
-        return value, f"a loss of up to {format_number(value)} times the claim"
-    return value, f"{name} of up to {format_number(value)}"
+        return value, f"Delta is up to {bound.delta_at(claim.claimed):.2g}"
+    name = "The loss" if claim.parameter in ("eps", "scale") else claim.parameter.capitalize()
+    return value, f"{name} is up to {format_number(value)}"
 
 
 _WHY_UNBOUNDED = {
     True: "Gaussian noise keeps no eps without a delta",
-    False: "a loss that has no bound",
+    False: "The loss has no bound",
 }
 
 
@@ -162,9 +166,10 @@ def measure_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Findin
         line = max(lines, key=lambda line: (line.file, line.line))
         others = together_with([other for other in lines if other != line])
         text = (
-            f"{place} always moves by {format_number(move)} between D and D', and its noise, drawn "
-            f"here{others}, has a standard deviation of {deviation:.2g}; Laplace noise for "
-            f"{format_number(claim.claimed)} claimed would have {needed:.2g}"
+            f"{place} differs by {format_number(move)} between D and D' in all runs on the same "
+            f"random numbers. Its noise, drawn here{others}, has a standard deviation of "
+            f"{deviation:.2g}; Laplace noise for eps = {format_number(claim.claimed)} would have "
+            f"{needed:.2g}"
         )
         yield Finding("too little noise", line, text, loss=lower)
         yield from find_caller(runs.draw_at(line).stack, lower)

@@ -39,6 +39,8 @@ frames of a strategy; with fewer, less is known of how far the answer moves at m
 MAX_KINDS_KEPT = 64
 """Kinds of movement of which the largest pair is kept; all of them are in memory."""
 
+NO_ANSWER = "the mechanism gives no answer when its random numbers are fixed"
+
 
 class Screening:
     """Computes movements of pairs, and keeps the largest of each kind.
@@ -97,12 +99,10 @@ class Screening:
                 tried += len(batch)
                 self._spent += clocks.processor_seconds() - started
                 if self._runner.reason or (tried - done > FAILED_IN_VAIN and not done):
-                    self.note = (
-                        self._runner.reason or "it gives no answer with draws at fixed values"
-                    )
+                    self.note = self._runner.reason or NO_ANSWER
                     break
                 if self._spent > SLOW_TIMES * self._seconds:
-                    self.note = "its runs take too long"
+                    self.note = "runs take too long"
                     break
                 losses = (moved.movement.loss for moved in best.values())
                 if tried >= FEWEST_PAIRS and any(enough < loss < math.inf for loss in losses):
@@ -112,7 +112,7 @@ class Screening:
             with self._in_place():
                 largest = largest if twice else [self._refined(moved) for moved in largest]
         except OutOfTime:
-            self.note, largest = "its runs take too long", largest or ranked(best.values())
+            self.note, largest = "runs take too long", largest or ranked(best.values())
         except Exception as error:  # what the user's own objects raise: it only proposes
             self.note, largest = f"{type(error).__name__}: {error}", ranked(best.values())
         self._last.clear()

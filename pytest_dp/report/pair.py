@@ -146,8 +146,8 @@ def _idle(example: Counterexample) -> str:
     one = len(example.idle) == 1
     values = f"an {values} value" if one else f"{values} values"
     return (
-        f"({names} seem{'s' * one} not to matter: with {values}, "
-        f"the output stays the same, in {MAX_DIFFERENCES} runs on the same noise)"
+        f"({names} seem{'s' * one} not to matter: with {values}, {MAX_DIFFERENCES} runs on the "
+        "same random numbers gave the same outputs)"
     )
 
 

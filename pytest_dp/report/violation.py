@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 NO_EXAMPLE = "No effort was left for a counterexample: raise max_samples or max_seconds."
 UNBLAMED = (
-    "To fix it: add noise to the quantity in S, or make its sensitivity smaller, or claim the "
-    "larger loss. No line of code could be blamed."
+    "To fix it: add noise to the quantity in S, or reduce its sensitivity, or claim the larger "
+    "loss. The line of code that leaks was not found."
 )
 LOWER_A_RISK = (
     "To fix it: give each single record less weight, by a smaller model, fewer passes over the "
@@ -56,7 +56,7 @@ def violation(result: Result) -> str:
     )
     block = games(result, LINE_WIDTH - 2) if result.risks else block
     lines += [*_blame_lines(result), "", *(f"  {line}".rstrip() for line in block), ""]
-    said = [*_leak(result, example), *(example.diagnosis if example else ())]
+    said = [*_leak(result, example), *_new_sentences(result, example)]
     said += [remedy] if (remedy := remedy_sentence(result)) else []
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
@@ -79,6 +79,16 @@ def remedy_sentence(result: Result) -> str:
         return ""
     never_seen = example.counts[1] == 0  # which diagnoses nothing else
     return UNBLAMED if len(example.diagnosis) == never_seen else ""
+
+
+def _new_sentences(result: Result, example: Counterexample | None) -> list[str]:
+    """Return the sentences of a diagnosis that the lines to blame do not begin with."""
+    blamed = [leak.message for leak in result.blame]
+    return [
+        text
+        for text in (example.diagnosis if example else ())
+        if not any(message.startswith(text.partition(". ")[0]) for message in blamed)
+    ]
 
 
 def _unseen(result: Result) -> list[str]:
@@ -155,7 +165,8 @@ def _often(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -> st
         return f"{rest}; {claim_text(claim)} allows a share of {most} on D"
     if c2:
         rest = f"{numbers.ratio(c1 * n2 / (n1 * c2))} times as often on D as on D'"
-    return f"{rest}; {numbers.ratio_of(claim.largest_ratio)} is allowed"
+    times = "" if c2 else " times as often"
+    return f"{rest}; {numbers.ratio_of(claim.largest_ratio)}{times} is allowed"
 
 
 def _bets_in_words(result: Result, example: Counterexample) -> str:
@@ -229,7 +240,9 @@ def _examples(example: Counterexample, width: int) -> list[str]:
     """Describe what a learned score is based on, with outputs inside and outside of S."""
     if not any(example.examples):
         return []
-    lines = field(" " * 5, "score: learned log odds, ln Pr[D | output] - ln Pr[D' | output]", width)
+    lines = field(
+        " " * 5, "score: how clearly the output points to D (learned log odds of D to D')", width
+    )
     told_by = getattr(example.event, "told_by", ())
     for at, text in enumerate(told_by):
         lines += field(f"     {'' if at else 'mostly by':11}", text, width)

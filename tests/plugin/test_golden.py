@@ -63,11 +63,7 @@ def patient(monkeypatch):
 @pytest.mark.spot(5)
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.nightly] * (name in SLOW))
-        for name in NAMES
-        if name != "usage_payload"
-    ],
+    [pytest.param(name, marks=[pytest.mark.nightly] * (name in SLOW)) for name in NAMES],
 )
 def test_a_failure_is_told_as_it_was_read(project, name):
     project.ini("dp_modules = true")

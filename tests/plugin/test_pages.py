@@ -91,5 +91,5 @@ def test_a_part_that_is_not_there_is_an_error():
 def test_each_block_of_output_says_where_it_comes_from():
     shown = [block for page in DOCUMENTATION for block in blocks(page) if block.mark in OUTPUT]
     assert len(shown) > 10
-    assert {name(page) for page in PAGES} > {"docs/explanation/one-audit.md"}
+    assert {name(page) for page in PAGES} > {"docs/explanation/how-it-works.md"}
     assert (ROOT / "Makefile").read_text().count("tests/shown.py") == 1

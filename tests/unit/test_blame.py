@@ -42,7 +42,7 @@ def silent(mechanism):
     return mechanism
 
 
-@case("too little noise", "to hide a move of 1.0 in output['n']: a loss of up to 2.0; 1.0 is")
+@case("too little noise", "to hide a difference of 1.0 in output['n']. The loss is up to 2.0")
 def half_the_noise(data, rng):
     return {"n": len(data) + rng.laplace(scale=0.5), "m": 3}  # here
 
@@ -60,7 +60,7 @@ def no_noise(data, rng):
     return count, mean
 
 
-@case("too little noise", "a loss that has no bound", remedy="noise that gives every output")
+@case("too little noise", "The loss has no bound", remedy="use noise that can give every output")
 def bounded(data, rng):
     return len(data) + rng.uniform(-10, 10)  # here
 
@@ -71,7 +71,7 @@ def quantile_of_laplace(data):
     return len(data) + noise
 
 
-@case("too little noise", "a move of 1.0 in json.loads(output)['n']: a loss of up to 2.0")
+@case("too little noise", "difference of 1.0 in json.loads(output)['n']. The loss is up to 2.0")
 def as_json(data, rng):
     return json.dumps({"n": len(data) + rng.laplace(scale=0.5), "m": rng.laplace()})  # here
 
@@ -91,18 +91,22 @@ def array_of_entries(data, rng):
     return out
 
 
-@case("too far apart", ", for eps = 1.0 claimed")
+@case("too far apart", "decides output")
 def responses(data, rng):
     bits = [len(data) == n for n in range(5)]
     return [bit if rng.random() < 0.9 else not bit for bit in bits]  # here
 
 
-@case("too little noise", "a move of 1.0 in output: a loss of up to 2.0; 1.0 is claimed")
+@case(
+    "too little noise", "difference of 1.0 in output. The loss is up to 2.0; the claim allows 1.0"
+)
 def flag(data, rng):
     return len(data) + rng.laplace(scale=0.5) > 3.5  # here
 
 
-@case("too little noise", "4 draws of rng.laplace(scale=1.0) here have to hide moves of", MOVED)
+@case(
+    "too little noise", "4 draws of rng.laplace(scale=1.0) here have to hide differences of", MOVED
+)
 def above_limit(data, rng):
     out = []
     for x in data:
@@ -110,24 +114,24 @@ def above_limit(data, rng):
     return out
 
 
-@case("too little noise", "has to hide a move of 2.0 in output: a loss of up to 2.0", CLOSE)
+@case("too little noise", "has to hide a difference of 2.0 in output. The loss is up to 2.0", CLOSE)
 def place_of_the_largest(data, rng):
     return int(np.argmax(np.array(data) + rng.laplace(scale=1.0, size=4)))  # here
 
 
 @case("passing", "runs on D or D' come by here, `return len(data)")
 def gate(data, rng):
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         return len(data)  # here
     return rng.integers(9)
 
 
-@case("no noise", "raises ZeroDivisionError: division by... in all of 200 runs; on D it has", ONE)
+@case("no noise", "raises ZeroDivisionError: division by... in all of 200 runs. On D it has", ONE)
 def mean_of_all(data, rng):
     return sum(data) / len(data) + rng.laplace()  # here
 
 
-@case("no noise", "on D': it is None in all of 200 runs; on D it has", ONE)
+@case("no noise", "on D': it is None in all of 200 runs. On D it has", ONE)
 def noise_unless_empty(data, rng):
     if not data:
         return None  # here
@@ -152,7 +156,7 @@ def waits(data):
     return len(data) + steps // 2
 
 
-@case("no noise", "output['n'] has no noise when it is a number: it is 4.0 then on D")
+@case("no noise", "output['n'] has no noise when it is a number: it is 4.0 on D (in")
 def exact_if_many(data, rng):
     noisy = len(data) + rng.laplace()
     found = {"version": 3}
@@ -169,7 +173,9 @@ def noise_of(rng, scale):
     return rng.laplace(scale=scale)
 
 
-@case("too little noise", "hide a move of 9.0 in output: a loss of up to 9.0; 1.0 is claimed")
+@case(
+    "too little noise", "a difference of 9.0 in output. The loss is up to 9.0; the claim allows 1.0"
+)
 def averaged(data, rng):
     return len(data) + sum(rng.laplace() for _ in range(9)) / 9  # here
 
@@ -199,7 +205,7 @@ def one_threshold(data, rng):
     return [x > limit for x in data]
 
 
-@case("no noise", "it is nan in all of 200", remedy="return a number there")
+@case("no noise", "it is nan in all of 200", remedy="return a number with noise there")
 def nan_of_none(data, rng):
     mean = sum(data[3:]) / 9 if data[3:] else math.nan
     return {"mean": mean + rng.laplace(scale=9)}  # here
@@ -251,21 +257,22 @@ def test_a_generator_that_is_new_each_time_is_not_called_seeded(seed):
 def test_only_draws_that_are_in_what_moves_are_counted():
     (one,) = look(two_of_three)
     assert one.message == (
-        "2 draws of rng.laplace(scale=0.5) here have to hide moves of up to 2.0 in output[0] and "
-        "output[1]: a loss of up to 6.0; 1.0 is claimed"
+        "2 draws of rng.laplace(scale=0.5) here have to hide differences of up to 2.0 in "
+        "output[0] and output[1]. The loss is up to 6.0; the claim allows 1.0"
     )
     (one,) = look(half_of_two)
     assert one.message == (
-        "rng.laplace(scale=0.5) here has to hide a move of 1.0 in output[0]: a loss of up to 2.0 "
-        f"of the 2.222, together with line {one.line + 1}; 1.0 is claimed"
+        "rng.laplace(scale=0.5) here has to hide a difference of 1.0 in output[0]. The loss is up "
+        "to 2.0 from this line, and up to 2.222 together with line "
+        f"{one.line + 1}; the claim allows 1.0"
     )
-    assert f"about 2.3 times as much, or more, also in line {one.line + 1})" in one.remedy
+    assert f"about 2.3 times as much noise or more, also in line {one.line + 1};" in one.remedy
 
 
 def test_noise_of_a_kind_not_known_is_measured():
     (one,) = look(quantile_of_laplace)
-    assert "output always moves by 1.0 between D and D', and its noise" in one.message
-    assert one.message.endswith("; Laplace noise for 1.0 claimed would have 1.4")
+    assert "output differs by 1.0 between D and D' in all runs on the same" in one.message
+    assert one.message.endswith("; Laplace noise for eps = 1.0 would have 1.4")
 
 
 def test_an_output_of_one_input_is_blamed_unless_delta_allows_it():
@@ -276,7 +283,7 @@ def test_an_output_of_one_input_is_blamed_unless_delta_allows_it():
 
 def test_loops_that_wait_for_a_draw_end():
     (one,) = look(waits, seconds=20.0)
-    assert "output always moves by 1.0 between D and D'" in one.message
+    assert "output differs by 1.0 between D and D' in all runs" in one.message
 
 
 def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
@@ -390,7 +397,7 @@ def with_half(data, rng, epsilon):
 def test_a_claim_below_what_the_code_is_written_for_blames_no_line():
     assert look(by_parameter, epsilon=2.0, lower=1.9) == ()
     (one,) = look(with_half, epsilon=1.0, claim=ApproximateDP(0.5), lower=1.5)
-    assert "a loss of up to 2.0; 0.5 is claimed" in one.message
+    assert "The loss is up to 2.0; the claim allows 0.5" in one.message
 
 
 def largest_of(data, rng, eps):
@@ -426,8 +433,8 @@ def gaussian(data, rng):
 @pytest.mark.parametrize(
     ("claim", "said"),
     [
-        (ZeroConcentratedDP(1.0), "rho of up to 2.0; 1.0 is claimed"),
-        (ApproximateDP(1.0, 1e-6), "a delta of up to 0.51; 1e-06 at eps = 1.0 is claimed"),
+        (ZeroConcentratedDP(1.0), "Rho is up to 2.0; the claim allows 1.0"),
+        (ApproximateDP(1.0, 1e-6), "Delta is up to 0.51; the claim allows 1e-06 at eps = 1.0"),
         (ApproximateDP(1.0), "Gaussian noise keeps no eps without a delta"),
     ],
 )
@@ -455,5 +462,5 @@ def test_values_are_counted_together_where_none_alone_comes_too_often():
         return [first, second]
 
     one, *_ = look(biased)
-    assert "output[0] and output[1] are " in one.message
+    assert "decides output[0] and output[1]: they are " in one.message
     assert look(biased, claim=ApproximateDP(2.2)) == ()

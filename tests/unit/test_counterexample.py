@@ -183,7 +183,7 @@ def test_constant():
 
 def test_never_seen():
     (only,) = said(SOME, (500, 0))
-    assert only.startswith("Never seen on D' in 10,000 runs:")
+    assert only.startswith("S never came on D' in 10,000 runs:")
 
 
 def test_an_event_that_never_came_shows_nothing():
@@ -196,7 +196,7 @@ def test_a_multiple_of_the_claim(k, words):
     c1 = 1_000_000
     c2 = round(c1 * math.exp(-k * eps))
     (only,) = said(SOME, (c1, c2), runs, eps)
-    assert f"about {k} times the claim: consistent with noise {words}" in only
+    assert f"about {k} times the claim. That fits noise of {words}" in only
 
 
 @pytest.mark.parametrize(
@@ -220,18 +220,20 @@ def test_what_noise_left_behind_is_named():
 
     two = Relation(("output['a']", "output['b']"), (1.0, -2.0), digits=6)
     shared = said(Equals(Feature(str(two), "relation", two), 1.5))
-    assert shared.startswith("Two numbers of the output share one noise value: ")
+    assert shared.startswith("Two numbers of the output share their noise: it cancels out in ")
     three = Relation(("x", "y", "z"), (1.0, -1.0, -1.0), digits=6)
     shared = said(Equals(Feature(str(three), "relation", three), 1.5))
-    assert (
-        shared
-        == "Three numbers of the output share their noise: round(x - y - z, 6) has none left."
+    assert shared == (
+        "Three numbers of the output share their noise: it cancels out in round(x - y - z, 6). "
+        "Draw new noise for each number."
     )
     grid = Remainder(1 / 3, 0.0, 4, place="output")
-    assert "a grid of 1 / 3 that is shifted" in said(Equals(Feature("", "remainder", grid), 0.1))
+    assert "a grid with steps of 1 / 3, and the data shift" in said(
+        Equals(Feature("", "remainder", grid), 0.1)
+    )
     recurs = [7.18] * 20 + np.random.default_rng(0).laplace(size=480).tolist()
     released = said(Equals(leaf("output"), 7.18), recurs, recurs[20:])
-    assert released.startswith("One value comes again and again")
+    assert released.startswith("One output comes again and again")
 
 
 def test_a_value_stands_out_only_among_numbers_that_do_not_recur():

@@ -52,14 +52,14 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
     lines = shown(FRAME, CHANGED, idle=("c0",))
     assert lines[2:] == [
         "     D.iloc[3217]['c16']: 0.5 -> 55.0",
-        "     (c0 seems not to matter: with an equal value, the output stays the",
-        "     same, in 8 runs on the same noise)",
+        "     (c0 seems not to matter: with an equal value, 8 runs on the same",
+        "     random numbers gave the same outputs)",
     ]
     lines = shown(FRAME, FEWER, idle=tuple(f"c{i}" for i in range(18)))
     assert lines[2:] == [
         "     only in D: D.iloc[4999] = {'c18': 'v18v18', 'c19': 'xx', ...}",
-        "     (c0 to c17 seem not to matter: with other values, the output stays",
-        "     the same, in 8 runs on the same noise)",
+        "     (c0 to c17 seem not to matter: with other values, 8 runs on the same",
+        "     random numbers gave the same outputs)",
     ]
 
 

@@ -338,7 +338,7 @@ def test_an_endless_event_is_cut(source):
         (AT_THE_CLAIM, "more than 4.85e8"),
         (AT_THE_CLAIM, "allowed by eps = 20.0 4.85e8"),
         (shown(eps_clopper_pearson=-math.inf), "DP-Sniper bound none"),
-        (shown(diagnosis=()), "No line of code could be blamed."),
+        (shown(diagnosis=()), "The line of code that leaks was not found."),
         (replace(shown(p_value=1.1e-11), claim=LEAKY), ", p-value < 1e-09, "),  # at any level below
         (replace(BROKEN, name="noisy_count"), "Reproduce: audit(..., seed=0x8f2c) As"),
         (replace(BROKEN, name=SHELL), "Reproduce: pytest 'a.py::f[eps=1.0-mode=\"$HOME\"]' --dp-"),
