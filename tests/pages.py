@@ -11,10 +11,19 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTATION = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [
     *DOCUMENTATION,
-    ROOT / "CONTRIBUTING.md",
+    *sorted(ROOT.glob("C*.md")),
     ROOT / "SECURITY.md",
+    ROOT / "benchmarks/README.md",
     ROOT / "example_project/README.md",
+    ROOT / "example_project/regressions/README.md",
+    ROOT / ".github/pull_request_template.md",
 ]
+TEMPLATES = [
+    *sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")),
+    ROOT / ".github/pull_request_template.md",
+]
+OWN_URL = "https://github.com/pytest-dp/pytest-dp"
+SITE_URL = "https://pytest-dp.github.io/pytest-dp/"
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[\w ]+): (?P<about>.*?) -->\n)?"
     r"^```(?P<language>\w*)\n(?P<text>.*?)^```$",
@@ -84,6 +93,13 @@ def links(page: Path) -> list[tuple[str, str]]:
     """The links of a page to other pages and files: a path, may be empty, and an anchor, alike."""
     found = re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", prose(page))
     return [(path, anchor) for path, _, anchor in (link.partition("#") for link in found)]
+
+
+def own_links(text: str) -> list[tuple[str, str]]:
+    """The files of this repository that URLs in a text lead to, with their anchors."""
+    found = re.findall(rf"{OWN_URL}/(?:blob|tree|raw)/main/([\w./-]+)(?:#([\w-]+))?", text)
+    pages = re.findall(rf"{SITE_URL}([\w/-]+)\.html(?:#([\w-]+))?", text)
+    return [*found, *((f"docs/{page}.md", anchor) for page, anchor in pages)]
 
 
 def anchors(page: Path) -> set[str]:

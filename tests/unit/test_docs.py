@@ -7,7 +7,17 @@ import re
 import api_page
 import options_page
 import pytest
-from pages import DOCUMENTATION, PAGES, ROOT, anchors, links
+from pages import (
+    DOCUMENTATION,
+    OWN_URL,
+    PAGES,
+    ROOT,
+    SITE_URL,
+    TEMPLATES,
+    anchors,
+    links,
+    own_links,
+)
 from pages import name as name_of
 
 PROOFS = sorted(page for page in (ROOT / "docs/proofs").glob("*.md") if page.name != "README.md")
@@ -58,6 +68,33 @@ def test_links_lead_somewhere():
         assert target.exists(), (name_of(page), path)
         if anchor:
             assert anchor in anchors(target), (name_of(page), path, anchor)
+
+
+def test_urls_of_this_project_lead_somewhere():
+    files = [
+        *PAGES,
+        *TEMPLATES,
+        ROOT / "CITATION.cff",
+        ROOT / "pyproject.toml",
+        ROOT / "mkdocs.yml",
+    ]
+    files += (ROOT / "pytest_dp").rglob("*.py")
+    found = [(file, *link) for file in files for link in own_links(file.read_text())]
+    assert len(found) > 1
+    for file, path, anchor in found:
+        assert (ROOT / path).exists(), (name_of(file), path)
+        assert not anchor or anchor in anchors(ROOT / path), (name_of(file), path, anchor)
+
+
+def test_urls_are_found():
+    text = f"{OWN_URL}/blob/main/SECURITY.md) {SITE_URL}how-to/ci.html#with-the-action."
+    assert own_links(text) == [("SECURITY.md", ""), ("docs/how-to/ci.md", "with-the-action")]
+
+
+@pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: file.stem)
+def test_templates_name_files_that_exist(file):
+    named = re.findall(r"[\w/-]+\.md\b|(?<=`)[a-z]+/[\w/]*(?=`)", file.read_text())
+    assert all((ROOT / path).exists() for path in named), named
 
 
 def test_the_site_has_every_page():
