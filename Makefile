@@ -10,7 +10,7 @@ test quick nightly ray mutants lowest package: export PYTHONDONTWRITEBYTECODE =
 # The tests run side by side; threads for small matrices would only wait for each other.
 test quick nightly ray mutants lowest package libraries: export OMP_NUM_THREADS = 1
 
-.PHONY: all demo pages test quick nightly ray mutants lint types docs workflows package gate announce release site lowest libraries
+.PHONY: all demo pages test quick nightly ray mutants lint types docs workflows package gate announce action release site lowest libraries
 all: lint types docs test
 
 demo: .venv/.example  ## audit the example project, then a copy of it with a regression
@@ -63,7 +63,10 @@ gate:  ## whether this commit is one of main with green CI, as a release has to 
 	test "$$(gh run list --workflow ci.yml --commit "$$(git rev-parse HEAD)" --branch main --status success --json databaseId --jq length)" -gt 0
 
 announce:  ## the release TAG on GitHub, with its notes and what is in dist/; needs gh
-	gh release create "$(TAG)" --verify-tag --notes-file release-notes.md dist/*
+	gh release create "$(TAG)" --verify-tag --notes-file release-notes.md $$(case "$(TAG)" in *[abc]*) echo --prerelease;; esac) dist/*
+
+action:  ## the tag v1 of the action, moved to this commit, unless it is that of a version that comes before a release
+	case "$(TAG)" in *[abc]*) ;; *) git tag --force v1 && git push --force origin v1;; esac
 
 release:  ## the package as the version of TAG, with release-notes.md; CI does it for tags and publishes it
 	$(PYTHON) .github/release.py "$(TAG)"

@@ -180,7 +180,7 @@ def arguments_of_actions(workflow):
     for job in workflow.get("jobs", {}).values():
         for step in job["steps"]:
             ours = re.fullmatch(
-                r"pytest-dp/pytest-dp/.github/actions/([\w-]+)@main", step.get("uses", "")
+                r"pytest-dp/pytest-dp/.github/actions/([\w-]+)@v1", step.get("uses", "")
             )
             if ours:
                 given = step["with"]
