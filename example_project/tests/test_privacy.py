@@ -14,7 +14,6 @@ from clinic_stats.report import EPS_REPORT, monthly_report
     composes=[seniors, total_cost],
     neighbors="add_remove_one",
     inputs="tests.dp_inputs:ages_and_costs",
-    max_samples=30_000,
 )
 def test_monthly_report(dp_check):
     dp_check(monthly_report)

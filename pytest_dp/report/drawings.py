@@ -127,13 +127,17 @@ def _upright_bars(
                 parts.append(_bar(x, base - tall, 0.9 * step, tall, kind))
         parts.append(line([(LEFT, base), (RIGHT, base)], "dp-axis"))
     marks = iter(MARKS)
+    lows = [entry.low for entry in bars if entry.low is not None]
+    rough = {low: tick_text(float(f"{low:.3g}")) for low in lows}
+    is_told = len(set(rough.values())) == len(set(lows))
     for at, entry in enumerate(bars):
         middle = LEFT + (at + 0.45) * step
         if not _is_numeric(entry):
             parts.append(_text(middle, base + 15, next(marks, ""), "dp-middle"))
         elif at % math.ceil(len(bars) / 5) == 1 and entry.low is not None:
             x = middle if entry.low == entry.high else LEFT + at * step
-            parts.append(_text(x, base + 15, tick_text(entry.low), "dp-middle"))
+            name = rough[entry.low] if is_told else tick_text(entry.low)
+            parts.append(_text(x, base + 15, name, "dp-middle"))
     parts.append(_text((LEFT + RIGHT) / 2, base + 30, of, "dp-middle"))
     return _svg(base + 36, title, parts)
 

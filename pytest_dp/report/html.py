@@ -14,10 +14,11 @@ from decimal import Decimal
 from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import groupby
+from itertools import groupby, pairwise
 from types import MappingProxyType
 
 from pytest_dp.basics import clocks
+from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.report.drawings import Drawing, drawings
 from pytest_dp.report.record import Record
 from pytest_dp.report.statuses import ORDER, STATUSES
@@ -34,6 +35,8 @@ from pytest_dp.report.text import facts
 
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 """Terminal colours, and characters that no HTML file may hold."""
+_GAP = re.compile(r"(?<=\S) {3,}(?=\S)")
+"""Spaces between columns of a message."""
 MARK = '<meta name="generator" content="pytest-dp">'
 """By this line of its head, a page is known to be a report."""
 
@@ -205,7 +208,7 @@ def _details(record: Record) -> str:
         label = f"{STATUSES[record.status].heading}: {record.name}"
         parts.append(
             f'<pre tabindex="0" role="region" aria-label="{_text(label)}">'
-            f"{_text(record.details)}</pre>"
+            f"{_foldable(record.details)}</pre>"
         )
     if record.beyond is not None:
         parts.append(_details(record.beyond))
@@ -223,6 +226,27 @@ def _details(record: Record) -> str:
         known.append(("reproduce", record.reproduce))
     listed = "".join(f"<dt>{_text(name)}</dt><dd>{_text(said)}</dd>" for name, said in known)
     return "\n".join([*parts, f"<dl>{listed}</dl>" if listed else ""])
+
+
+def _foldable(message: str) -> str:
+    """Return a message with marks at white space that is a single space on narrow screens.
+
+    These are line breaks inside of a sentence, and gaps between columns.
+    """
+    lines = message.split("\n")
+    parts = [_GAP.sub(_folded, _text(lines[0]))]
+    for before, line in pairwise(lines):
+        body = line.lstrip(" ")
+        indent = line[: len(line) - len(body)]
+        is_full = len(before) + 1 + len(body.partition(" ")[0]) > LINE_WIDTH
+        is_deep = len(indent) >= max(2, len(before) - len(before.lstrip(" ")))
+        fold = _folded if body and is_full and is_deep else str
+        parts += [fold(f"\n{indent}"), _GAP.sub(_folded, _text(body))]
+    return "".join(parts)
+
+
+def _folded(space: re.Match[str] | str) -> str:
+    return f'<span class="dp-fold">{space if isinstance(space, str) else space[0]}</span>'
 
 
 def _figure(drawing: Drawing) -> str:

@@ -238,7 +238,7 @@ def legend(records: Iterable[Record]) -> list[str]:
     found = {short_finding(record).partition(" ")[0] for record in stood}
     said = []
     if "detects" in found:
-        said.append("detects: 19 of 20 such audits fail on a loss that large.")
+        said.append("detects: 19 of 20 audits find a loss that large.")
     if any(map(_known_mode, stood)):
         said.append("loss: on the pairs tried.")
     if any(record.strength == "weak" for record in stood):

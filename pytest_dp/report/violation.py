@@ -36,6 +36,9 @@ LOWER_A_RISK = (
 LEAST_SHOWN = 1e-9
 """A p-value below which a failure says "less than": there `statistics.proofs.SHOWN_AT` makes it
 sharpest, and smaller ones tell a reader nothing more."""
+SPARE = 3
+"""Runs more in S on D' with which counts still have to explain a verdict. With fewer, a few runs
+stand beside evidence that does not rest on them; with more, counts are left out that explain it."""
 NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
 
 
@@ -179,8 +182,8 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     if example.bet_counts is None or example.bet_runs is None:
         return proof
     (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
-    if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(max(c2, 1) / n2):
-        return proof  # S alone does not explain it, or would not with one run more
+    if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(min((c2 + SPARE) / n2, 1.0)):
+        return proof  # S alone does not explain it, or would not with a few runs more
     often = _often(result, (c1, c2), (n1, n2))
     return f"In {numbers.format_count(n1 + n2)} runs, outputs in S came {often}. {proof}"
 

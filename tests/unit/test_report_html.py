@@ -201,3 +201,14 @@ def test_classes_that_are_used_are_styled_and_the_other_way_round():
     used = {name for names in re.findall(r'class="([^"]+)"', body) for name in names.split()}
     styled = set(re.findall(r"\.(dp[\w-]*)", style))
     assert used == styled
+
+
+def test_line_breaks_in_sentences_and_gaps_of_columns_fold_on_narrow_screens():
+    sentence = f"  {'word ' * 14}end;\n  2.72 is allowed."
+    table = "  ratio      7.41   at least 6.62\n  allowed    2.72"
+    heads = "Reproduce:\n  pytest a.py\nAs a test:  pairs=[]"
+    record = replace(rows()[0], details="\n".join([sentence, table, heads]))
+    text = page([record], RAN, NOW)
+    assert record.details in Page(text).text
+    folds = re.findall(r'<span class="dp-fold">(\s*)</span>', text)
+    assert folds == ["\n  ", " " * 6, " " * 3, " " * 4]

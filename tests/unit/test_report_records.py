@@ -31,8 +31,7 @@ sparse_vect...reshold=12]  eps 0.5   inconclusive  nothing is known   912   60 s
   912 runs in 60 s are too few: raise max_seconds, or make the mechanism faster
 shop/stats.py::mean        eps 1.0   NOT AUDITED                        -      -
 
-detects: 19 of 20 such audits fail on a loss that large. No test can prove
-privacy."""
+detects: 19 of 20 audits find a loss that large. No test can prove privacy."""
 
 
 # Rows and the table

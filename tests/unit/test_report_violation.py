@@ -190,6 +190,7 @@ def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
         ),
         ((20, 10), None),  # the bets were on more than S
         ((2, 0), None),  # which says little where S is rare on both
+        ((7, 0), None),
         ((0, 0), None),
         (None, None),
     ],
