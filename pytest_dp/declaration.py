@@ -374,7 +374,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
     at_least : {"inconclusive", "weak", "fair", "strong", "aligned", "exact"}, optional
-        The lowest grade that does not fail the test, unless the run asks for a higher one.
+        The minimum grade to pass, unless the run asks for a higher one.
     beyond : {"tell", "fail", "off"}, optional
         What to do with a violation outside the declared inputs: with a record that is in no
         example, more often or in another order; with answers that are in no pattern. By default the

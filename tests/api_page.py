@@ -20,7 +20,7 @@ _ENTRY = re.compile(
     r"(<!-- api: (?P<path>[\w.]+)(?P<options>[^>]*) -->\n).*?(<!-- end -->\n)", re.DOTALL
 )
 _SECTION = re.compile(r"^(?P<title>[A-Z]\w+)\n-+\n", re.MULTILINE)
-WIDTH = 100
+WIDTH = 76
 
 
 def written() -> str:

@@ -51,7 +51,7 @@ def described(bound: Bound, witness: Witness) -> str:
     """The event with its counts."""
     c1, n1, c2, n2 = bound.counts.four
     loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
-    return f"{witness.event}: {c1:,} of {n1:,} against {c2:,} of {n2:,}, {loss}"
+    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'; {loss}"
 
 
 def counterexample(

@@ -44,7 +44,7 @@ def audit(session: Session) -> AuditFinding:
     session = replace(session, screened=screened)
     if screened.note and not (screened.screened and screened.is_enough):
         done = f"only {screened.screened:,} pairs were" if screened.screened else "no pair was"
-        session.sampler.note(f"{done} run without noise: {screened.note}")
+        session.sampler.note(f"{done} run without noise, as {screened.note}")
     known = losses_of(session)
     session.sampler.looked += 2 * TRIAL_RUNS  # which were traced
     start = BettingAudit.on_claim

@@ -97,10 +97,10 @@ class Caught:
 def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
     """What it may mean that no attack comes near a claim, and what to do: `why`, if it is known."""
     unknown = (
-        "more noise than needed, or this audit does not see where the output tells (features=)"
+        "there is more noise than needed, or the audit overlooks the feature that leaks (features=)"
     )
     claimed = numbers.claimed_number(guarantee.claimed)
-    return f"the strongest attack loses at most {loss:.2g} of {claimed}: {why or unknown}"
+    return f"the strongest attack shows a loss of at most {loss:.2g} of {claimed}: {why or unknown}"
 
 
 def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:

@@ -109,7 +109,7 @@ FIELDS: Mapping[str, Field] = {
     "at_least": Field(
         "choice",
         "inconclusive",
-        f"the lowest grade that fails no test: {', '.join(GRADES[:-1])} or {GRADES[-1]}",
+        f"minimum grade to pass: {', '.join(GRADES[:-1])} or {GRADES[-1]}",
         shown="inconclusive, in CI weak",
         order="ranked",
         choices=GRADES,

@@ -192,7 +192,7 @@ def message(judgement: Judgement, file: str, hint: str = "") -> str:
     if hint:
         lines += ["", *wrap(hint, LINE_WIDTH, **_WHOLE_WORDS)]
     return "\n".join(
-        [*lines, "", f"If that is meant:  pytest --dp-claims=update  and commit {file}."]
+        [*lines, "", f"If this is intended:  pytest --dp-claims=update  and commit {file}."]
     )
 
 

@@ -36,7 +36,7 @@ def headline(result: Result) -> str:
             numbers.format_upper(result.far_below),
             numbers.claimed_number(result.claimed),
         )
-        seen = f"the strongest attack loses at most {lost} of {claimed}"
+        seen = f"the strongest attack shows a loss of at most {lost} of {claimed}"
         return f"{found} found; {seen} ({result.strength}){beyond}"
     if not math.isfinite(result.resolution):
         return f"{found} found, but {now or 'this run could have caught nothing'}{beyond}"

@@ -234,18 +234,18 @@ def _foldable(message: str) -> str:
     These are line breaks inside of a sentence, and gaps between columns.
     """
     lines = message.split("\n")
-    parts = [_GAP.sub(_folded, _text(lines[0]))]
+    parts = [_GAP.sub(_mark_fold, _text(lines[0]))]
     for before, line in pairwise(lines):
         body = line.lstrip(" ")
         indent = line[: len(line) - len(body)]
         is_full = len(before) + 1 + len(body.partition(" ")[0]) > LINE_WIDTH
         is_deep = len(indent) >= max(2, len(before) - len(before.lstrip(" ")))
-        fold = _folded if body and is_full and is_deep else str
-        parts += [fold(f"\n{indent}"), _GAP.sub(_folded, _text(body))]
+        fold = _mark_fold if body and is_full and is_deep else str
+        parts += [fold(f"\n{indent}"), _GAP.sub(_mark_fold, _text(body))]
     return "".join(parts)
 
 
-def _folded(space: re.Match[str] | str) -> str:
+def _mark_fold(space: re.Match[str] | str) -> str:
     return f'<span class="dp-fold">{space if isinstance(space, str) else space[0]}</span>'
 
 

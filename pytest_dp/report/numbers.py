@@ -251,10 +251,9 @@ def value(parameter: str, number: str, sign: str = "=") -> str:
 
 
 def not_ruled_out(largest: float | None, parameter: str) -> str:
-    """Say which loss is not ruled out: ``it may lose up to eps = 1.7 now``; None: any."""
+    """Say which loss is not ruled out: ``eps up to 1.7 is not ruled out``; None: any."""
+    name = "a loss" if parameter == "scale" else parameter
     if largest is None or math.isinf(largest):
-        anything = "multiple of the claim" if parameter == "scale" else parameter
-        return f"it may lose any {anything} now"
-    return (
-        f"it may lose up to {value(parameter, format_upper(largest)).removeprefix('loss = ')} now"
-    )
+        return f"no {name.removeprefix('a ')} is ruled out"
+    times = " times the claim" if parameter == "scale" else ""
+    return f"{name} up to {format_upper(largest)}{times} is not ruled out"

@@ -58,7 +58,7 @@ STATUSES = {
             "dp-claim-weakened",
             "A differential privacy claim is not as on record",
             "The claim is less than dp-claims.json has on record, hidden, gone, or not on record. "
-            "If that is meant, run pytest --dp-claims=update and commit the file.",
+            "If this is intended, run pytest --dp-claims=update and commit the file.",
             *("error", "6.0", "major"),
         ),
     ),

@@ -115,9 +115,9 @@ def _screening_text(record: Record) -> str:
     if not record.largest_pair:
         return said
     if record.largest_movement is None or math.isinf(record.largest_movement):
-        return f"{said}; something moves that has no noise, on {record.largest_pair}"
-    moved = f"the answer moves most, by an estimated loss of {record.largest_movement:.3g}"
-    return f"{said}; {moved}, on {record.largest_pair}"
+        return f"{said}. Something without noise differs on {record.largest_pair}"
+    loss = f"an estimated loss of {record.largest_movement:.3g}"
+    return f"{said}. The answer differs most on {record.largest_pair}: {loss}"
 
 
 def _e_value(record: Record) -> str:
@@ -141,22 +141,22 @@ def _grade(record: Record) -> str:
     if record.far_below is not None or record.strength not in ("weak", "fair"):
         return ""
     if record.over_now:
-        return "weak, as the mechanism may lose more than its claim now"
+        return "weak: a loss above the claim is not ruled out"
     if record.strength == "weak":
-        return f"weak, as noise {MAX_FAIR:g} times too small would not have been caught"
+        return f"weak: noise {MAX_FAIR:g} times too small might have passed"
     if record.unreached:
-        return "at most fair, as not all of its code ran"
-    leaks = ", and leaks ten times as likely as delta," if record.delta else ""
-    return f"fair, as strong takes that noise {MAX_STRONG:g} times too small{leaks} would be caught"
+        return "at most fair: not all of its code ran"
+    leaks = ", or a leak ten times as likely as delta," if record.delta else ""
+    return f"fair: noise {MAX_STRONG:g} times too small{leaks} might have passed"
 
 
 def _rare_leaks(record: Record) -> str:
     if record.status != "no violation" or record.rarest is None:
         return ""
     if record.rarest >= 1:
-        return "an output that comes on one input only might go unseen, however often"
+        return "an output that only one input gives might go unseen"
     often = numbers.seldom(record.rarest)
-    return f"an output that comes on one input only would be seen from 1 run in {often}"
+    return f"an output that only one input gives would be found if it came in 1 of {often} runs"
 
 
 def _method(record: Record) -> str:
@@ -186,4 +186,4 @@ def _spent_text(record: Record) -> str:
     if record.parameter == "scale":
         return numbers.value("scale", spent, ">=")
     what = "loss" if record.parameter == "eps" else record.parameter
-    return f"{what} at least {spent} of {claimed}"
+    return f"{what} at least {spent} of the {claimed} that is claimed"

@@ -346,7 +346,7 @@ class Result(Outcome):
                 known = f"{guarantee.parameter} at most {value}, by alignment"
             return f"{known} on these pairs, checked against {self.estimate.runs:,} runs"
         if self.far_below is not None:
-            return f"the strongest attack loses at most {self.far_below:.3g}"
+            return f"the strongest attack shows a loss of at most {self.far_below:.3g}"
         return f"would have caught {self.resolution:.3g}"
 
     @property

@@ -59,7 +59,7 @@ def test_a_claim_that_is_less_than_on_record_fails_its_test(shop, name):
     assert failed(result) == mechanisms(*claims)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert result.parseoutcomes()["failed"] == len(claims)
-    assert "If that is meant:  pytest --dp-claims=update  and commit" in result.stdout.str()
+    assert "If this is intended:  pytest --dp-claims=update  and commit" in result.stdout.str()
 
 
 HIDDEN = {

@@ -135,9 +135,11 @@ def test_numpy_scalars_look_like_floats():
 def test_units_are_the_same_everywhere():
     assert numbers.value("eps", "1.7") == "eps = 1.7"
     assert numbers.value("scale", "3.68", ">=") == "loss >= 3.68 times the claim"
-    assert numbers.not_ruled_out(1.7, "eps") == "it may lose up to eps = 1.70 now"
-    assert numbers.not_ruled_out(1.7, "scale") == "it may lose up to 1.70 times the claim now"
-    assert numbers.not_ruled_out(None, "scale") == "it may lose any multiple of the claim now"
+    assert numbers.not_ruled_out(1.7, "eps") == "eps up to 1.70 is not ruled out"
+    assert (
+        numbers.not_ruled_out(1.7, "scale") == "a loss up to 1.70 times the claim is not ruled out"
+    )
+    assert numbers.not_ruled_out(None, "scale") == "no loss is ruled out"
     curve = PrivacyProfile(lambda eps: 0.0, name="a curve")
     assert curve.at_least("3.68") == numbers.value(curve.parameter, "3.68", ">=")
     assert curve.equal("3.68") == numbers.value(curve.parameter, "3.68")

@@ -182,7 +182,7 @@ def test_a_result_says_why_no_pair_was_screened():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
     result = audit(only_drawn_by_itself, **claim, seed=1, n_jobs=1, max_samples=400)
     assert result.screened == 0
-    assert any("no pair was run without noise: " in note for note in result.notes)
+    assert any("no pair was run without noise, as " in note for note in result.notes)
 
 
 def frame_of_300():
