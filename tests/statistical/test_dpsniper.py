@@ -167,7 +167,7 @@ def test_the_loss_is_that_of_the_strongest_attack():
     assert high - low < 0.3
     assert result.eps_lower <= high
     assert f"a loss of {low:.3g} to {high:.3g}" in result.strongest
-    assert " against " in result.strongest
+    assert " runs on D, " in result.strongest
 
 
 def test_a_claim_far_above_all_that_was_found_is_noted():
