@@ -57,7 +57,7 @@ def find_caller(stack: Sequence[Site], loss: float) -> Iterator[Finding]:
     """Yield the project's line that asks for the noise which a line of another function draws."""
     sites = [site for site in stack if is_project_file(site.file)]
     for site in [site for site in sites if site.line != sites[0].line][:1]:
-        text = f"the noise of line {sites[0].line}, in {sites[0].function}, is asked for here"
+        text = f"this line asks for the noise of line {sites[0].line}, in {sites[0].function}"
         yield Finding("called", site, text, loss=loss)
 
 

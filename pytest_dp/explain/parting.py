@@ -54,17 +54,17 @@ def find_parting(runs: Runs) -> Iterator[Finding]:
         return
     partings = [pair.parting for pair in pairs]
     lines = list({line for line in partings if line is not None})
-    kind, said = "parting", "D and D' part here, at"
+    kind, said = "parting", "D and D' take different ways from this line,"
     if [line is not None for line in partings] != differs or len(lines) != 1:
         visited = [set(chain(*pair.paths)) for pair in pairs]
         in_order = dict.fromkeys(chain.from_iterable(chain(*pair.paths) for pair in pairs))
         lines = [line for line in in_order if [line in path for path in visited] == differs]
-        kind, said = "passing", "D or D' come by here,"
+        kind, said = "passing", "D or D' reach this line,"
     for line in lines[:1]:
         source = linecache.getline(line.file, line.line).strip()
         text = (
-            f"on the same noise, {count} of {TRACED_RUNS} runs on {said} `{source}`; the outputs "
-            "differ in these, and in no others"
+            f"with the same random numbers, {count} of {TRACED_RUNS} runs on {said} `{source}`. "
+            "The outputs differ in these runs, and in no others"
         )
         yield Finding(kind, line, text)
 

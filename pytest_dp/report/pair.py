@@ -39,7 +39,7 @@ def inputs(example: Counterexample, width: int) -> list[str]:
     remark = f"({example.difference})" if example.difference else ""
     if d1 is None or d2 is None:
         differing = _changes(example, width)
-        d2 = "D, but for this" if differing else _summary(example.d2, width)
+        d2 = "D, except for this" if differing else _summary(example.d2, width)
         lines = field("D  = ", _summary(example.d1, width - 5), width)
         lines += field("D' = ", f"{d2} {remark}".rstrip() + ":" * bool(differing), width)
         lines += differing

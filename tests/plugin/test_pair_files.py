@@ -107,7 +107,7 @@ def test_a_wide_table_is_shown_by_the_cell_that_matters(shop):
     result.stdout.fnmatch_lines(
         [
             "E     D  = *DataFrame, 5,000 records of 20 columns: c0, c1, c2, *",
-            "E     D' = D, but for this:",
+            "E     D' = D, except for this:",
             "E          D[[]3217][[]'c16']: *",
             "E          (c0 to c*, c17 to c19 seem not to matter: with equal values, 8 runs",
             "E          on the same random numbers gave the same outputs)",

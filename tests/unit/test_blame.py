@@ -119,7 +119,7 @@ def place_of_the_largest(data, rng):
     return int(np.argmax(np.array(data) + rng.laplace(scale=1.0, size=4)))  # here
 
 
-@case("passing", "runs on D or D' come by here, `return len(data)")
+@case("passing", "runs on D or D' reach this line, `return len(data)")
 def gate(data, rng):
     if rng.random() < 0.2:
         return len(data)  # here
@@ -232,7 +232,7 @@ def test_where_the_noise_comes_from_is_named_as_well():
     one, called = look(in_a_helper)
     assert one.function == "noise_of"
     assert called.place == f"tests/unit/test_blame.py:{marked(in_a_helper)}"
-    assert called.message == f"the noise of line {one.line}, in noise_of, is asked for here"
+    assert called.message == f"this line asks for the noise of line {one.line}, in noise_of"
 
 
 def two_of_three(data, rng):

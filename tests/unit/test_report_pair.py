@@ -42,7 +42,7 @@ def test_a_wide_table_by_what_differs(make: Any) -> None:
     lines = shown(make(FRAME), make(CHANGED), "one record replaced")
     assert lines[0].startswith(f"D  = {name}, 5,000 records of 20 columns: c0, c1, c2, ")
     assert lines[1:] == [
-        "D' = D, but for this (one record replaced):",
+        "D' = D, except for this (one record replaced):",
         f"     D{place}[3217]['c0']: 'v0v0' -> 'other'",
         f"     D{place}[3217]['c16']: 0.5 -> 55.0",
     ]
@@ -115,7 +115,7 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
 def test_what_differs_in_long_inputs(d1: Any, d2: Any, said: list[str]) -> None:
     lines = shown(d1, d2)
     assert lines[0].startswith("D  = ")
-    assert lines[1:] == ["D' = D, but for this:", *(f"     {line}" for line in said)]
+    assert lines[1:] == ["D' = D, except for this:", *(f"     {line}" for line in said)]
 
 
 def test_where_only_the_record_matters_none_of_its_fields_is_shown() -> None:

@@ -283,7 +283,7 @@ def test_long_parts_are_wrapped_under_themselves_and_fit():
     start = next(i for i, line in enumerate(lines) if line.startswith("  S  = "))
     assert lines[start + 1].startswith("       output[5] in {'diabetes', ")
     assert lines[start - 2 : start] == [
-        "  D' = D, but for this (every answer moved by at most 1):",
+        "  D' = D, except for this (every answer moved by at most 1):",
         "       D[0]: 2.0 -> 1.0",
     ]
     assert "  Pr[M(D') in S]   0/20,000,000 = 0          at most  1.6e-06" in lines
