@@ -94,13 +94,8 @@ def find_missing_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
             by_line[line].append(place)
     for line, places in by_line.items():
         others = f". This also holds for {format_places(places[1:])}" if len(places) > 1 else ""
-        text, whole = f"{places[0]} {texts[places[0]]}{others}", places[0].partition("(")[0]
-        advice = _OF_THE_WHOLE.get(whole, "")
-        if not advice and any(_is_missing(runs, places[0], side) for side in (0, 1)):
-            advice = "return a number with noise there for all data"
-        it = "it" if len(places) == 1 else "them"
-        advice = advice or f"add noise to {format_places(places)}, or do not release {it}"
-        yield Finding("no noise", line, text, certain=True, advice=advice)
+        text = f"{places[0]} {texts[places[0]]}{others}"
+        yield Finding("no noise", line, text, certain=True, advice=_advise(runs, places))
 
 
 _OF_THE_WHOLE = {
@@ -108,6 +103,23 @@ _OF_THE_WHOLE = {
     "len": "release equally many for all data",
 }
 """Advice on the length and on the order of keys of an output, by the function that gives them."""
+
+
+def _advise(runs: Runs, places: list[str]) -> str:
+    """Return advice on leaves that have no noise, by the kind of their values."""
+    whole = _OF_THE_WHOLE.get(places[0].partition("(")[0])
+    if whole:
+        return whole
+    if any(_is_missing(runs, places[0], side) for side in (0, 1)):
+        return "return a number with noise there for all data"
+    values = [runs.values(side, places[0], 1)[0] for side in (0, 1)]
+    if any(format_leaf(value).startswith(RAISES) for value in values):
+        return "return a number with noise in place of the exception"
+    how = (
+        "add noise to" if any(isinstance(v, float) for v in values) else "let a noisy value decide"
+    )
+    it = "it" if len(places) == 1 else "them"
+    return f"{how} {format_places(places)}, or do not release {it}"
 
 
 def _is_missing(runs: Runs, place: str, side: int) -> bool:

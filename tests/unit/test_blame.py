@@ -76,7 +76,11 @@ def as_json(data, rng):
     return json.dumps({"n": len(data) + rng.laplace(scale=0.5), "m": rng.laplace()})  # here
 
 
-@case("no noise", "output[1] is released without noise: it is 4.0 on D and 3.0")
+@case(
+    "no noise",
+    "output[1] is released without noise: it is 4.0 on D and 3.0",
+    remedy="add noise to output[1], or do not release it",
+)
 def array_of_entries(data, rng):
     out = np.array(  # here
         [
@@ -126,7 +130,12 @@ def gate(data, rng):
     return rng.integers(9)
 
 
-@case("no noise", "raises ZeroDivisionError: division by... in all of 200 runs. On D it has", ONE)
+@case(
+    "no noise",
+    "raises ZeroDivisionError: division by... in all of 200 runs. On D it has",
+    ONE,
+    remedy="return a number with noise in place of the exception",
+)
 def mean_of_all(data, rng):
     return sum(data) / len(data) + rng.laplace()  # here
 
@@ -211,7 +220,11 @@ def nan_of_none(data, rng):
     return {"mean": mean + rng.laplace(scale=9)}  # here
 
 
-@case("no noise", "words(output) is released without noise: it is 'About # came, some")
+@case(
+    "no noise",
+    "words(output) is released without noise: it is 'About # came, some",
+    remedy="let a noisy value decide words(output), or do not release it",
+)
 def a_sentence(data, rng):
     more = ", some of them large" if 2 in data else ""
     return f"About {len(data) + rng.laplace(scale=9):.2f} came{more}."  # here

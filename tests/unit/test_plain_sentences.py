@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 import pytest
-from pages import DOCUMENTATION, ROOT
+from pages import PAGES, ROOT
 from pages import name as name_of
 
 LIMIT = 0.02
@@ -128,7 +128,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def of_pages() -> Iterator[tuple[str, str]]:
-    for page in (*DOCUMENTATION, ROOT / "CHANGELOG.md"):
+    for page in PAGES:
         for line, text in paragraphs(page.read_text(encoding="utf-8")):
             yield from sentences_of(f"{name_of(page)}:{line}", text)
 
