@@ -73,6 +73,7 @@ class Copy:
         if not compile_it:
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
         command = [sys.executable, "-P", "-c", RUN, str(self.folder), "-x", "-q", "--no-header"]
+        command += ["-m", ""]  # all cases of a test, also those that are run by night
         command += ["-p", "no:cacheprovider", "-o", f"pythonpath={self.folder} {ROOT}"]
         command += [f"tests/{test}" for test in tests]
         try:
