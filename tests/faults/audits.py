@@ -26,8 +26,8 @@ FAULTS = (
     Fault(
         "tested-on-what-was-searched",
         "auditors/held_out.py",
-        "[(purpose, i, side, *batch) for",
-        "[(Purpose.BET, 0, 0, side) for",
+        "(Purpose.TEST, i, side, *batch))",
+        "(Purpose.BET, 0, 0, side))",
         "Events are counted on the samples that chose them: selection inflates bounds.",
         WIRING + "test_no_random_numbers_are_drawn_twice",
     ),

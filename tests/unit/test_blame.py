@@ -457,13 +457,17 @@ def test_gaussian_noise_in_the_words_of_the_claim(claim, said):
     assert look(gaussian, claim=ZeroConcentratedDP(2.0)) == ()
 
 
-@pytest.mark.parametrize(("share", "is_told"), [(0.5, False), (0.66, False), (0.9, True)])
-def test_a_value_that_comes_too_often_is_counted_with_room_for_chance(share, is_told):
-    """0.66 is 1.3 times as often as 0.5, and 600 runs cannot tell it from 1.22 times as often."""
+@pytest.mark.parametrize(("share", "is_told"), [(0.5, False), (0.76, False), (0.9, True)])
+def test_a_value_that_comes_too_often_is_counted_with_room_for_chance(monkeypatch, share, is_told):
+    """0.76 is 1.5 times 0.5, and 600 runs cannot tell it from 1.22 times with room for chance."""
 
     def coin(data, rng):
-        return bool(rng.random() < (share if len(data) > 3 else 0.5))
+        return bool(rng.random() < (0.9 if len(data) > 3 else 0.5))
 
+    def count(runs, outcomes, many):
+        yield 0, (("output",), (("bool", True),)), round(share * many), many // 2
+
+    monkeypatch.setattr("pytest_dp.explain.counted._count", count)
     blame = look(coin, claim=ApproximateDP(0.2))
     assert ("too far apart" in [one.kind for one in blame]) is is_told
 
