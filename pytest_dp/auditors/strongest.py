@@ -29,12 +29,12 @@ from pytest_dp.betting.binning import ByScore, Reader
 from pytest_dp.betting.expected_bounds import (
     Choice,
     PlannedTest,
+    best_cut,
     cautious,
     first_share,
     likelier_first,
 )
 from pytest_dp.betting.scores import Attack
-from pytest_dp.betting.threshold import best_cut, cuts_at
 from pytest_dp.privacy import Guarantee, HockeyStick, Renyi
 from pytest_dp.results.result import Distance
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -158,8 +158,7 @@ def best_threshold(state: PairState, plan: PlannedTest) -> Choice:
     clearest = _clearest(state, ALIKE)
     if clearest is None:
         return Choice(1, math.inf, 0.5, 0.5, -math.inf)
-    cuts = cuts_at(binning.cuts, state.learned)
-    best = best_cut(counts1.astype(int), counts2.astype(int), cuts, plan)
+    best = best_cut(counts1.astype(int), counts2.astype(int), binning.cuts, plan)
     return clearest.choice if best is None or best.expected == -math.inf else best
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,9 +13,9 @@ from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_test import event_test
 
-CAUTION = 1.5
-"""Standard errors that the best of many events loses. More: what is not lucky is not taken; fewer:
-what was lucky is."""
+BEST_OF_MANY = 2.0
+"""Standard errors that either probability of a cut loses, as the best of many looks better than it
+is. More: wider events than the best are taken; fewer: rare ones that were lucky."""
 NEARLY_SURE = 0.9
 """Probability from which the complement of an event tells more. Larger and smaller: hardly any
 difference."""
@@ -64,9 +64,26 @@ def choice_of(c1: int, n1: int, c2: int, n2: int, plan: PlannedTest) -> Choice:
     Where none is to be expected yet, that is the likelier one.
     """
     counts1, counts2 = np.array([c1]), np.array([c2])
-    up = expected_bounds(Searched(counts1, n1, counts2, n2), plan)
-    down = expected_bounds(Searched(counts2, n2, counts1, n1), plan)
-    return best_of(up, down, np.array([math.nan]))
+    up = expected_bounds(counts1, n1, counts2, n2, plan)
+    down = expected_bounds(counts2, n2, counts1, n1, plan)
+    return _best_of(up, down, np.array([math.nan]))
+
+
+def best_cut(profile1: Ints, profile2: Ints, at: Floats, plan: PlannedTest) -> Choice | None:
+    """The cut of a score, and the direction, with the largest bound to expect; None without a cut.
+
+    By the Neyman-Pearson lemma no event of the same probability tells two inputs apart better than
+    a cut of the exact posterior. Wide events are taken where they prove most, and rare ones where
+    their ratio is worth it. The profiles, of shape (k + 1,), say how many outputs on D, and on D',
+    score between the k cuts.
+    """
+    if not len(at):
+        return None
+    total1, total2 = int(profile1.sum()), int(profile2.sum())
+    above1, above2 = (part[::-1].cumsum()[::-1][1:] for part in (profile1, profile2))
+    up = expected_bounds(above1, total1, above2, total2, plan, BEST_OF_MANY)
+    down = expected_bounds(total2 - above2, total2, total1 - above1, total1, plan, BEST_OF_MANY)
+    return _best_of(up, down, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +95,7 @@ class ExpectedBounds:
     p2: Floats
 
 
-def best_of(up: ExpectedBounds, down: ExpectedBounds, at: Floats) -> Choice:
+def _best_of(up: ExpectedBounds, down: ExpectedBounds, at: Floats) -> Choice:
     """The best of many events, or of their counterparts that point to D', with thresholds `at`.
 
     Where no bound is to be expected yet, it is the likelier one.
@@ -92,45 +109,15 @@ def best_of(up: ExpectedBounds, down: ExpectedBounds, at: Floats) -> Choice:
     return Choice(sign, threshold, p1, p2, expected)
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
-    """Losses that a model expects, to lean on where counts say little.
-
-    Else the best of many rare events would be one that was lucky. `learned` is their variance, in
-    that of counts.
-    """
-
-    losses: Floats
-    learned: float
-
-
-class Searched(NamedTuple):
-    """Counts of many events among outputs that were searched."""
-
-    c1: Ints | Floats
-    n1: int
-    c2: Ints | Floats
-    n2: int
-
-
 def expected_bounds(
-    searched: Searched,
-    plan: PlannedTest,
-    hints: Hints | None = None,
+    c1: Ints, n1: int, c2: Ints, n2: int, plan: PlannedTest, errors: float = 1.0
 ) -> ExpectedBounds:
-    """Bounds to expect of a test, and the probabilities behind them, for each event."""
-    c1, n1, c2, n2 = searched
-    if hints is None:
-        p1, p2 = cautious(c1, n1, c2, n2)
-    else:
-        rare = (c1 + c2 + 1.0) / (n1 + n2)
-        seen = np.log((c1 + 0.5) / n1) - np.log((c2 + 0.5) / n2)
-        luck = 1 / (c1 + 0.5) + 1 / (c2 + 0.5)
-        trust = 1 / luck, 1 / ((0.1 * hints.losses) ** 2 + hints.learned * luck)
-        loss = (seen * trust[0] + hints.losses * trust[1]) / sum(trust)
-        loss = loss - CAUTION / np.sqrt(sum(trust))
-        p2 = 2 * rare / (1 + np.exp(loss))
-        p1 = 2 * rare - p2
+    """Bounds to expect of a test, and the probabilities behind them, for each event.
+
+    By counts of events among outputs that were searched; either probability is taken to be off by
+    so many standard errors.
+    """
+    p1, p2 = cautious(c1, n1, c2, n2, errors)
     p1, p2 = np.clip(p1, 0, 1 - 0.5 / n1), np.clip(p2, 1e-12, 1 - 0.5 / n2)
     usable = (c1 > 3) & (p1 > 0)
     expected = np.full(len(c1), -np.inf)
@@ -145,10 +132,14 @@ def expected_bounds(
     return ExpectedBounds(np.where(nearly_sure, -np.inf, expected), p1, p2)
 
 
-def cautious(c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int) -> tuple[Floats, Floats]:
-    """Estimates of two probabilities, both a standard error towards a smaller ratio."""
-    p1 = (c1 - np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))) / n1
-    p2 = np.minimum((c2 + 1 + np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)) / n2, 1 - 0.5 / n2)
+def cautious(
+    c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, errors: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Estimates of two probabilities, both so many standard errors towards a smaller ratio."""
+    error1 = np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))
+    error2 = np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)
+    p1 = (c1 - errors * error1) / n1
+    p2 = np.minimum((c2 + errors * (1 + error2)) / n2, 1 - 0.5 / n2)
     return p1, p2
 
 

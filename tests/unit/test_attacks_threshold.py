@@ -14,13 +14,13 @@ from scipy.stats import norm, spearmanr
 from pytest_dp.betting.binning import cuts_of
 from pytest_dp.betting.expected_bounds import (
     PlannedTest,
+    best_cut,
     choice_of,
     first_share,
     rough_bounds,
 )
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.tally import Tally
-from pytest_dp.betting.threshold import best_cut, cuts_at
 from pytest_dp.methods.dpsniper import threshold_attack
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
@@ -107,12 +107,12 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     rng, far = np.random.default_rng(57), abs(distance)
     means = (far, 0.0) if distance > 0 else (0.0, far)
     found = [rng.normal(d, 1, 100_000) * distance for d in means]
-    cuts = cuts_at(cuts_of(np.concatenate(found), 200), 100_000)
+    cuts = cuts_of(np.concatenate(found), 200)
     choice = best_cut(*(between(cuts, side) for side in found), cuts, plan(2e5, 1e-6, claim))
-    chances = [norm.sf(cuts.at, d * distance, far) for d in means]
+    chances = [norm.sf(cuts, d * distance, far) for d in means]
     up, down = chances, [1 - p for p in chances[::-1]]
     worth = [bounds_to_expect(*side, 2e5, 1e-6, claim) for side in (up, down)]
-    k = int(np.argmin(np.abs(cuts.at - choice.sign * choice.threshold)))
+    k = int(np.argmin(np.abs(cuts - choice.sign * choice.threshold)))
     best = np.nanmax(worth)
     assert worth[choice.sign < 0][k] > 0.93 * best - 0.01
     assert 0.8 * best - 0.02 < choice.expected < 1.15 * best + 0.002
@@ -123,21 +123,16 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
         assert 0.2 < truth[0] < 0.9  # in the middle, where most is known
 
 
-def cuts_of_scores(found, learned):
-    """As an audit cuts a score."""
-    return cuts_at(cuts_of(found, 200), learned)
-
-
 def chosen_and_best(cuts, counts, p1, p2, runs, alpha):
     """What the chosen cut is truly worth, and the best one; `p1`, `p2` are P(score > cut)."""
     choice = best_cut(*counts, cuts, plan(runs, alpha))
     up, down = bounds_to_expect(p1, p2, runs, alpha), bounds_to_expect(1 - p2, 1 - p1, runs, alpha)
-    k = int(np.argmin(np.abs(cuts.at - choice.sign * choice.threshold)))
+    k = int(np.argmin(np.abs(cuts - choice.sign * choice.threshold)))
     return (up if choice.sign > 0 else down)[k], np.nanmax(np.append(up, down))
 
 
 def between(cuts, found):
-    return np.bincount(np.searchsorted(cuts.at, found), minlength=len(cuts.levels))
+    return np.bincount(np.searchsorted(cuts, found), minlength=len(cuts) + 1)
 
 
 def test_noise_in_the_scores_does_not_make_rare_events_attractive():
@@ -152,9 +147,9 @@ def test_noise_in_the_scores_does_not_make_rare_events_attractive():
             return np.where(rng.random(size) < chance, 0.05, -0.05) + rng.normal(0, spread, size)
 
         scored = np.concatenate([draw(half, 50_000), draw(1 - half, 50_000)])
-        cuts = cuts_of_scores(scored, 50_000)
+        cuts = cuts_of(scored, 200)
         counts = [between(cuts, draw(chance, 40_000)) for chance in (half, 1 - half)]
-        high, low = norm.sf(cuts.at, 0.05, spread), norm.sf(cuts.at, -0.05, spread)
+        high, low = norm.sf(cuts, 0.05, spread), norm.sf(cuts, -0.05, spread)
         p1, p2 = half * high + (1 - half) * low, (1 - half) * high + half * low
         chosen, best = chosen_and_best(cuts, counts, p1, p2, 300_000, 1e-6)
         right += chosen > 0.85 * best
