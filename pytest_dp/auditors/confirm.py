@@ -69,8 +69,9 @@ from pytest_dp.statistics.assumptions import NOT_IID
 PROCESS_RUNS = 16
 """Runs of each of some processes on either input. More take longer; fewer miss small
 differences."""
-PROCESSES = 8
-"""Processes that are started to compare. More take longer; fewer miss what differs between them."""
+PROCESSES = 24
+"""Processes that are started to compare. More take longer; of 8, all keep the same of two answers
+in one audit of ten."""
 IMPORT_STARTS = 24
 """Starts before and after an import. More take longer; fewer miss what is drawn there."""
 
@@ -319,7 +320,7 @@ def _check_forked(sampler: Sampler, budget: Budget, items: Sequence[Input], even
     for outputs in map(list, zip(*drawn, strict=True)):
         if len(outputs) > 1 and keep_answers(outputs) and not by_chance(outputs):
             _refuse(sampler, f"it repeats what it gave before ({examples_of(outputs)})")
-        if len({tuple(map(safe_repr, of_one)) for of_one in outputs}) == len(outputs) > 1:
+        if len({tuple(map(safe_repr, of_one)) for of_one in outputs}) > 1:
             _check_copies(sampler, outputs, event)
 
 

@@ -26,6 +26,7 @@ from pytest_dp.data.fields import columns_of, fields_of
 from pytest_dp.data.record_relations import OfRecords
 from pytest_dp.data.relations import Pair
 from pytest_dp.data.types import type_of
+from pytest_dp.outputs.leaves import as_float
 from pytest_dp.pairs import regularities
 
 MAX_DEPTH = 5
@@ -372,10 +373,10 @@ def _inner(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
 
 def _farness(value: Any, known: Sequence[Any]) -> float:
     """Return how far a value is outside of known ones, by their span; infinite if incomparable."""
-    numbers = [float(other) for other in known if is_real(other)]
+    numbers = [as_float(other) for other in known if is_real(other)]
     if not is_real(value) or not numbers:
         return math.inf
-    outside = max(min(numbers) - float(value), float(value) - max(numbers), 0.0)
+    outside = max(min(numbers) - as_float(value), as_float(value) - max(numbers), 0.0)
     return outside / (max(numbers) - min(numbers) or 1.0)
 
 

@@ -69,7 +69,7 @@ class Generated:
             if late or len(pool) >= (enough if records <= MAX_POOL_RECORDS else MIN_POOL):
                 break
         if not pool:
-            raise ClaimError(f"{said}: {pairs.nothing}")
+            raise ClaimError(f"{said}: {pairs.explain_none()}")
         pool = listed_first(pairs.listed, ordered(pool))
         up_front = max(MIN_FIRST, len(pairs.listed))
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]

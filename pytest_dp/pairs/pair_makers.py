@@ -6,7 +6,7 @@ can yield D' is never guessed: it makes D' of edited choices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from random import Random
@@ -49,8 +49,8 @@ class Pairs:
     """A strategy of pairs."""
 
     strategy: SearchStrategy[Any]
-    nothing: str = REJECTED
-    """What to say if it yields none."""
+    explain_none: Callable[[], str] = lambda: REJECTED
+    """Returns what to say if it yields none, or raises ClaimError."""
     listed: tuple[Pair, ...] = ()
     """Those that it chooses from, if they are given."""
 

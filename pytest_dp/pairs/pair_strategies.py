@@ -90,23 +90,34 @@ def neighbours(
             f"in {MAX_DRAWS:,} draws in a row, none had a neighbour under {relation}. Write "
             "neighbors= so that it holds for many of the inputs, or a strategy of pairs, pairs=."
         )
-        return Pairs(neighbouring(datasets, relation), none)
-    drawn = "of the inputs that were drawn"
-    if not isinstance(relation, Predicate):
-        # Of a plain function, Hypothesis would read the source for each draw, for bounds in it.
-        datasets = datasets.filter(partial(_fits, relation))
-        drawn = f"of the datasets that were drawn, with {_sizes(datasets, seed, said)},"
-        if isinstance(relation, ReplaceSpecial):  # the claim says itself what takes their place
-            return Pairs(neighbouring(datasets, relation, new_records=False))
-    nothing = (
-        f"{drawn} none has a neighbour under {relation} that the strategy yielded too, and the "
+        return Pairs(neighbouring(datasets, relation), lambda: none)
+    if isinstance(relation, Predicate):
+        return EditedPairs(
+            datasets,
+            lambda: f"of the inputs that were drawn {_no_neighbour(relation)}",
+            relation=relation,
+        )
+    # Of a plain function, Hypothesis would read the source for each draw, for bounds in it.
+    datasets = datasets.filter(partial(_fits, relation))
+
+    def explain_none() -> str:
+        sizes = _sizes(datasets, seed, said)
+        return f"of the datasets that were drawn, with {sizes}, {_no_neighbour(relation)}"
+
+    if isinstance(relation, ReplaceSpecial):  # the claim says itself what takes their place
+        return Pairs(neighbouring(datasets, relation, new_records=False), explain_none)
+    return EditedPairs(datasets, explain_none, relation=relation)
+
+
+def _no_neighbour(relation: Relation) -> str:
+    """Return that no neighbour was drawn, and what to write instead."""
+    version = " This version of Hypothesis does not show how values are made: another may."
+    return (
+        f"none has a neighbour under {relation} that the strategy yielded too, and the "
         "promise covers only inputs that it can yield. Let their sizes and records vary, or say "
         "yourself what the neighbours are: pairs= with a strategy of pairs (D, D'), or neighbors= "
-        "with a function of D that yields each D'."
+        f"with a function of D that yields each D'.{'' if choices_work() else version}"
     )
-    if not choices_work():
-        nothing += " This version of Hypothesis does not show how values are made: another may."
-    return EditedPairs(datasets, nothing, relation=relation)
 
 
 @st.composite

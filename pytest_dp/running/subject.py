@@ -146,6 +146,8 @@ class Subject:
         forked, self._spare = self._spare, None
         if self.origin is not self.anew or forked is None or forked.reason:
             return False
+        if self._first.origin is self.origin:
+            self._first.origin = forked
         self.origin = forked
         return True
 

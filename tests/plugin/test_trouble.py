@@ -106,7 +106,7 @@ def gone(project) -> bool:
     ("jobs", "when", "seconds"),
     [
         pytest.param(1, "True", 1, id="always"),
-        pytest.param(1, "rng.random() < 0.02", 1, id="sometimes"),
+        pytest.param(1, "rng.random() < 0.02", 3, id="sometimes"),
         pytest.param(2, "os.getpid() != HOME", 6, id="in-workers"),
     ],
 )

@@ -104,6 +104,9 @@ def test_more_noise_does_not_make_it_worse(noise):
         seed=1,
         n_jobs=1,
     )
+    if noise == 50 and result.blind:  # nothing tells the inputs apart, which is no pass
+        assert result.verdict == "inconclusive"
+        return
     assert result.verdict == "no violation"
     if noise == 1:
         assert 1.2 < result.resolution < 2.2

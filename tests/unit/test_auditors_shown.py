@@ -28,7 +28,7 @@ MECHANISMS = {
 )
 def test_a_refutation_is_never_shown_with_less_than_it_says(name, coupled):
     ways = set()
-    for most in (120, 180, 240, 2_000):
+    for most in (160, 280, 400, 2_000):
         result = audit(
             MECHANISMS[name],
             eps=1.0,
