@@ -206,23 +206,12 @@ def read(
         return None
     half = runs - runs // 2
     event = paying(found.event, table.rows(~known), on_d[~known], rank_of(half), KEPT_RANK)
-    event = _rounded(event, part, sides, by_bound(plan)(runs // 2))
     inside = event.mask(table) & ~known
     c1, c2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
     unseen = choice_of(c1, half, c2, half, plan)
     likelier, rarer = (np.array([count]) for count in likelier_first(unseen.sign, c1, c2))
     growth = event_growth(likelier, rarer, half, plan.guarantee.hockey_sticks)[0] * runs / half
     return Read(event, unseen, float(growth))
-
-
-def _rounded(event: Event, table: Table, on_d: Bools, rank: Rank) -> Event:
-    """The event with fewer digits, where it is worth as much like that.
-
-    What shows most clearly in the runs at hand need not be what the held-out ones, of which there
-    are more, prove most with: at a loss that levels off, that is the rounder and rarer event.
-    """
-    ranked = RankedEvent.of(event, table, on_d, rank)
-    return simplest(ranked, table, on_d, rank, kept_rank=1.0).event
 
 
 def by_bound(plan: PlannedTest) -> RankOf:
