@@ -71,8 +71,8 @@ def note_origin(bets: BettingAudit, broken: PairState, shown: PairState) -> None
     screened = bets.session.screened
     is_largest = screened.screened > 1 and broken.pair.content == screened.pairs[0].content
     if is_largest and not movement_sentence(screened, bets.session.guarantee):  # which says more
-        over = f"{screened.screened:,} pairs that were run without noise"
-        bets.session.sampler.note(f"of {over}, the answer differs most on {which}")
+        over = f"of {screened.screened:,} pairs run without noise, the answer moves most on it"
+        bets.session.sampler.note(f"{which} was found first: {over}")
     if broken.pair.origin:
         bets.session.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
 

@@ -56,8 +56,10 @@ def advise_more_noise(
             if times < MAX_TIMES:
                 lines = {place_of(move.stack) for one in above for move in one.moves} - {line}
                 also = together_with([*lines]).replace("together with", "also in")
-                more = f"about {rounded_up(times)} times as much noise or more{also}"
-    return f"use {more}; or reduce the sensitivity; or claim the larger loss"
+                much = f"about {rounded_up(times)} times as much noise{also}"
+                more = f"{much}, enough for the pairs tried"
+    less = "let one record move the answer less, such as by a clip"
+    return f"{less}; or use {more}; or claim the larger loss"
 
 
 def _is_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:

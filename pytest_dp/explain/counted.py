@@ -42,6 +42,10 @@ _TO_RAISE = (
     "let only a noisy value decide whether it raises, and keep data out of the message; or never "
     "raise"
 )
+_TO_RAISE_WITH_NOISE = (
+    "use more noise where it decides whether this raises, and keep data out of the message; or "
+    "never raise"
+)
 
 
 def _count(
@@ -143,7 +147,7 @@ def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[
     draws = f"{format_draw(draw.request)} here{together_with(lines[1:])}{',' * (len(lines) > 1)}"
     compared = _compare(f"{subject} {what}", side, count, seldom, many)
     text = f"{draws} decides {format_places(chosen)}: {compared}"
-    advice = _TO_RAISE if is_raised else ""
+    advice = _TO_RAISE_WITH_NOISE if is_raised else ""
     certain = kind == "shared noise"
     yield Finding(kind, lines[0], text, certain=certain, loss=lower, advice=advice)
     yield from find_caller(draw.stack, lower)

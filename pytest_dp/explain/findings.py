@@ -39,7 +39,10 @@ class Finding:
 
 
 _REMEDIES = {
-    "too little noise": "use more noise; or reduce the sensitivity; or claim the larger loss",
+    "too little noise": (
+        "let one record move the answer less, such as by a clip; or use more noise; or claim the "
+        "larger loss"
+    ),
     "shared noise": "draw new noise for each number that is released",
     "seeded": "leave the seed to the caller, so that each run has new noise",
     "too far apart": "make this outcome more equally likely on D and D', or claim the larger loss",

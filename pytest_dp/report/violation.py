@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 NO_EXAMPLE = "No effort was left for a counterexample: raise max_samples or max_seconds."
 UNBLAMED = (
-    "To fix it: add noise to the quantity in S, or reduce its sensitivity, or claim the larger "
-    "loss. The line of code that leaks was not found."
+    "To fix it: add noise to the quantity in S, or let one record move it less, or claim the "
+    "larger loss. The line of code that leaks was not found."
 )
 LOWER_A_RISK = (
     "To fix it: give each single record less weight, by a smaller model, fewer passes over the "

@@ -44,7 +44,8 @@ def test_annotations_and_the_summary_of_a_job(shop):
     ]
     assert "claimed eps = 1.0, but eps >= " in found[0]
     assert "(99.9999 %25 confidence)%0A" in found[0]
-    assert "To fix it, at shop/stats.py:10: use about 5 times as much noise" in found[0]
+    assert "To fix it, at shop/stats.py:10: let one record move the answer less" in found[0]
+    assert "or use about 5 times as much noise, enough for the pairs tried" in found[0]
     summary = (shop.root / "summary.md").read_text()
     assert summary.index("To fix it, at ") < summary.index("<details>")
     assert summary.startswith("# Earlier step\n\n## ❌ Privacy: 4 claims, 1 violated")

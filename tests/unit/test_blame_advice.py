@@ -118,7 +118,7 @@ FACTORS = [
     (too_little, [], "about 1.9 times"),  # 3.7 / 2, rounded up
     (too_little, [([3.7], [])], "about 1.9 times"),
     (too_little, [([1.0, 3.0], [1.0]), ([9.0], [])], "about 4.5 times"),
-    (too_little, [([9.0], []), ([1.0], ["none"])], "use more noise; or reduce"),
+    (too_little, [([9.0], []), ([1.0], ["none"])], "; or use more noise; or claim"),
 ]
 
 
