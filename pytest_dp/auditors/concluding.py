@@ -126,6 +126,7 @@ def conclude(bets: BettingAudit, derived: KnownLosses) -> AuditFinding:
         verdict,
         p_value=agreeing(min(bets.p_value, 1.0), session.budget.alpha, violated=violated),
         resolution=_resolution(bets, caught.at, facts),
+        stopped_early=bets.satisfied,
         **facts,
         **shown,
     )

@@ -22,6 +22,7 @@ from pytest_dp.report.alarms import properties
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record, claim_fields
 from pytest_dp.report.violation import violation
+from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG
 from pytest_dp.running.streams import claim_seed
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
@@ -140,15 +141,30 @@ def _too_little(result: AuditResult, at_least: str) -> str:
     if result.verdict != "no violation":
         return ""
     if GRADES.index(result.strength) < GRADES.index(at_least):
-        more = "more samples or seconds" if at_least in ("fair", "strong") else "what can be traced"
-        if result.unreached and result.strength == "fair":
-            more = "inputs that reach all of its code"
-        elif result.far_below is not None:
-            more = "less noise, or features= in which inputs differ,"
-        return (
-            f"The pass is {result.strength}, and at_least={at_least!r} is asked for: {more} may do."
-        )
+        asked = f"The pass is {result.strength}, and at_least={at_least!r} is asked for"
+        return f"{asked}: {_remedy(result, at_least)}."
     return ""
+
+
+def _remedy(result: AuditResult, at_least: str) -> str:
+    """Return what may help a pass to reach a grade."""
+    if result.unreached and result.strength == "fair":
+        return "inputs that reach all of its code may help"
+    if result.far_below is not None:
+        return "less noise, or features= in which inputs differ, may help"
+    if at_least in ("aligned", "exact"):
+        source = "computed from all possible outcomes" if at_least == "exact" else "computed"
+        why = f", and here none was found ({result.not_exact})" if result.not_exact else ""
+        return f"this grade needs a loss that is {source}{why}"
+    if not result.stopped_early:
+        return "more samples or seconds may help"
+    needed = MAX_STRONG if at_least == "strong" else MAX_FAIR
+    if result.margin is not None and result.margin > needed:
+        return f"the audit stopped at margin={result.margin:g}, and margin={needed:g} may help"
+    return (
+        "the audit stopped by itself, so more samples or seconds alone change nothing; "
+        "margin=None, which uses all of them, may help"
+    )
 
 
 def checker(request: pytest.FixtureRequest) -> Any:

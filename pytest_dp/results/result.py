@@ -158,6 +158,9 @@ class Result(Outcome):
     misses_delta : bool
         Whether leaks ten times as likely as the claim's delta would not have been seen, while the
         effort that is allowed could see them.
+    stopped_early : bool
+        Whether the audit ended by itself, as it had reached its margin or knew the loss. With more
+        samples or seconds it would end at the same run.
     seed : int
         Replays this audit.
     counterexample : Counterexample or None
@@ -250,6 +253,7 @@ class Result(Outcome):
     beyond: Result | None = None
     to_add: tuple[Any, ...] = ()
     misses_delta: bool = False
+    stopped_early: bool = False
 
     def __repr__(self) -> str:
         """The fields that tell most, a line each, so that it fits on a screen."""

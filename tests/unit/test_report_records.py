@@ -71,13 +71,15 @@ def test_a_pass_by_a_known_loss_says_it_in_place_of_what_would_be_caught(mode, u
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({}, "more samples or seconds may do"),
-        ({"unreached": ("stats.py:3",)}, "inputs that reach all of its code may do"),
-        ({"far_below": 0.1}, "features= in which inputs differ, may do"),
+        ({}, "asked for: more samples or seconds may help."),
+        ({"stopped_early": True, "margin": 1.25}, "margin=None, which uses all of them, may help."),
+        ({"stopped_early": True, "margin": 1.7}, "stopped at margin=1.7, and margin=1.25 may help"),
+        ({"unreached": ("stats.py:3",)}, "inputs that reach all of its code may help"),
+        ({"far_below": 0.1}, "features= in which inputs differ, may help"),
     ],
-    ids=["few-runs", "some-code", "far-below"],
+    ids=["few-runs", "own-end", "large-margin", "some-code", "far-below"],
 )
-def test_a_pass_that_is_worth_too_little_says_what_may_do(changed, said):
+def test_a_pass_that_is_worth_too_little_says_what_may_help(changed, said):
     fair = replace(PASSED, resolution=1.6, **changed)
     assert said in _too_little(fair, "strong")
     assert _too_little(fair, "weak") == ""
