@@ -45,7 +45,7 @@ class Session:
         environment = {k: v for k, v in os.environ.items() if k not in _OF_CI}
         paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
         environment |= {"COLUMNS": "80", "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-        environment["PYTEST_ADDOPTS"] = "--dp-jobs=1 -p no:cacheprovider -p patience"
+        environment["PYTEST_ADDOPTS"] = "--dp-jobs=1 -p patience"
         done = subprocess.run(
             [sys.executable, *command],
             cwd=self.folder,
@@ -125,6 +125,12 @@ def replaced(text: str, block: Block, output: str) -> str:
     return text.replace(old, f"{opening}{output}```")
 
 
+def without_times(text: str) -> str:
+    """Return an output without seconds, and without the spaces that align figures."""
+    text = re.sub(r" +[\d.]+ m?s$", "  TIME", text, flags=re.MULTILINE)
+    return re.sub(r"(?<=\S) {2,}", "  ", text).rstrip()
+
+
 def comparable(text: str) -> str:
     """Return an output without what differs by the machine and by how busy it is.
 
@@ -135,8 +141,7 @@ def comparable(text: str) -> str:
     row = re.compile(r"(detects .*>= )[\d.]+ +[\d.]+[kMG]?(?= +[\d.]+ m?s$)", re.MULTILINE)
     known = re.compile(r"(computed|at most [\d.]+) +[\d.]+[kMG]?(?= +[\d.]+ m?s$)", re.MULTILINE)
     text = known.sub(r"\1  N", row.sub(r"\1N  N", text))
-    text = re.sub(r" +[\d.]+ m?s$", "  TIME", text, flags=re.MULTILINE)
-    text = re.sub(r"(?<=\S) {2,}", "  ", text).rstrip()  # columns are as wide as their figures
+    text = without_times(text)
     if sys.version_info[:2] == (3, 11):
         return text
     return re.sub(r"[ ─-]+", " ", re.sub(r"\d[\d.,]*", "N", text))
@@ -146,6 +151,7 @@ def written_anew(wanted: Sequence[str]) -> list[str]:
     """Write the blocks of output into their pages; return the names of pages that changed.
 
     Of `wanted` pages, what is printed is made anew, or of all if there are none; and all samples.
+    A block is written if more than its seconds differ: tests allow other numbers of runs too.
     """
     before = {name(page): page.read_text(encoding="utf-8") for page in DOCUMENTATION}
     texts = before | {name(page.PAGE): page.written() for page in (api_page, options_page)}
@@ -154,7 +160,7 @@ def written_anew(wanted: Sequence[str]) -> list[str]:
             continue
         with tempfile.TemporaryDirectory() as folder:
             for block, output in made(page, Session(Path(folder))):
-                if comparable(output) != comparable(block.text):
+                if without_times(output) != without_times(block.text):
                     texts[name(page)] = replaced(texts[name(page)], block, output)
     for page in DOCUMENTATION:
         for block in blocks(page):
