@@ -240,7 +240,7 @@ def legend(records: Iterable[Record]) -> list[str]:
     if "detects" in found:
         said.append("detects: 19 of 20 audits find a loss that large.")
     if any(map(_known_mode, stood)):
-        said.append("loss: on the pairs tried.")
+        said.append("loss: known for the pairs tried only.")
     if any(record.strength == "weak" for record in stood):
         said.append("weak: -v says why.")
     if any(record.beyond for record in records):
