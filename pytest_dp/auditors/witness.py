@@ -34,7 +34,7 @@ from pytest_dp.statistics.event_bets import event_growth, rank_for
 
 MAX_OUTPUTS = 200_000
 """Outputs by which events are searched. More take longer; fewer choose less well."""
-READABLE_WORTH = 0.7
+READABLE_WORTH = 0.65
 """Share of the standard errors of a learned attack that a readable event has. Larger: events are
 less readable; smaller: they prove less."""
 AS_GOOD = 0.97

@@ -61,9 +61,9 @@ AT_ONCE = {
     shared_in_dataclass: "use the same random numbers",
     shared_in_lists: "use the same random numbers",
     shared_factor: "use the same random numbers",
-    rounded_noise: "a grid of 0.1",
-    whole_noise: "a grid of 1.0",
-    rounded_before_a_mean: "a grid of",
+    rounded_noise: "a grid with steps of 0.1",
+    whole_noise: "a grid with steps of 1.0",
+    rounded_before_a_mean: "a grid with steps of",
 }
 
 
