@@ -100,7 +100,7 @@ def find_missing_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
 
 _OF_THE_WHOLE = {
     "list": "release the keys in a fixed order",
-    "len": "release equally many for all data",
+    "len": "release the same keys, or as many entries, for all data",
 }
 """Advice on the length and on the order of keys of an output, by the function that gives them."""
 
