@@ -60,6 +60,7 @@ from pytest_dp.running.alarm import HUNG_SECONDS
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.forked import MAX_STARTS
 from pytest_dp.running.opened_files import ASKED, record_opened_files
 from pytest_dp.running.sampler import Draw, Sampler
 from pytest_dp.running.streams import Purpose
@@ -69,9 +70,6 @@ from pytest_dp.statistics.assumptions import NOT_IID
 PROCESS_RUNS = 16
 """Runs of each of some processes on either input. More take longer; fewer miss small
 differences."""
-PROCESSES = 24
-"""Processes that are started to compare. More take longer; of 8, all keep the same of two answers
-in one audit of ten."""
 IMPORT_STARTS = 24
 """Starts before and after an import. More take longer; fewer miss what is drawn there."""
 
@@ -330,7 +328,7 @@ def _in_other_processes(sampler: Sampler, budget: Budget, items: Sequence[Input]
     What always raises there may lack what was set up here.
     """
     left = budget.left
-    processes = min(max(left // (2 * RUNS_A_COPY), MIN_PROCESSES), PROCESSES)
+    processes = min(max(left // (2 * RUNS_A_COPY), MIN_PROCESSES), MAX_STARTS)
     runs = max(min(PROCESS_RUNS, left // (2 * processes)), RUNS_A_COPY)
     deadline = budget.confirming_deadline(4 * runs)
     drawn: list[Copies] = []

@@ -29,8 +29,9 @@ from pytest_dp.running.deadline import Deadline
 FIRST_DRAWS = 60
 """Drawn inputs on which distances are looked at first. With fewer, ways are searched for that draws
 take by themselves."""
-DRAWS_WITHOUT_AIM = 24
-"""Drawn inputs for code without comparisons, of which nothing else is searched."""
+MAX_DRAWN = 24
+"""Drawn inputs around which pairs are screened, whatever way they take. More take longer; fewer
+miss what changes without a comparison."""
 MAX_RUNS = 2_000
 """Runs in all. With fewer, comparisons of several choices at once are given up too early."""
 MAX_ROUNDS = 32
@@ -118,7 +119,7 @@ class Guided:
     @cached_property
     def donors(self) -> list[Drawn]:
         """Values that were drawn."""
-        number = FIRST_DRAWS if self._runner.tells_distances else DRAWS_WITHOUT_AIM
+        number = FIRST_DRAWS if self._runner.tells_distances else MAX_DRAWN
         drawn = islice(draws(self._strategy, self._seed, self._constants, self._ends), number)
         return [one for one in drawn if one is not None and one.choices]
 

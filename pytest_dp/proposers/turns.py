@@ -27,9 +27,6 @@ ENDS = (127, 255, 32_767, 65_535)
 MAX_RECORDS = 24
 """Records of the examples that may come into an input. More make neighbours dearer; fewer miss rare
 ones."""
-MAX_DRAWN = 24
-"""Drawn inputs around which pairs are screened, whatever way they take. More take longer; fewer
-miss what changes without a comparison."""
 
 
 def pairs_around_turns(
@@ -50,7 +47,7 @@ def pairs_around_turns(
     from pytest_dp.pairs.drawing import Drawn
     from pytest_dp.pairs.pair_makers import can_edit, edited_pairs
     from pytest_dp.proposers.datasets_like import datasets_like
-    from pytest_dp.proposers.guided import Guided, vectors
+    from pytest_dp.proposers.guided import MAX_DRAWN, Guided, vectors
 
     known, corners = constants(), list[Drawn]()
     ends: tuple[Any, ...] | None = None
