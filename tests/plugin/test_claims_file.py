@@ -24,7 +24,6 @@ from recorded import (
 )
 
 from pytest_dp.basics.errors import ClaimsFileError
-from pytest_dp.plugin.claims_judged import id_of
 from pytest_dp.records.storing import load_entries
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
@@ -126,30 +125,6 @@ def test_ids_are_relative_to_the_file(shop):
     assert result.ret == 1
     assert failed(result) == mechanisms(COUNT)
     result.stdout.fnmatch_lines([f"{root.name}/shop.py:*: WeakenedClaim"])
-
-
-@pytest.mark.parametrize(
-    ("nodeid", "marks", "name"),
-    [
-        ("a.py::f[x=1]@one", ["xdist_group"], "a.py::f[x=1]"),  # as before pytest 9
-        ("a.py::f[x=1]", ["xdist_group"], "a.py::f[x=1]"),
-        ("a.py::f[x@y]", ["xdist_group"], "a.py::f[x@y]"),
-        ("a.py::f@one", [], "a.py::f@one"),
-    ],
-)
-def test_groups_of_xdist_are_no_part_of_an_id(tmp_path, nodeid, marks, name):
-    file = tmp_path / "dp-claims.json"
-    assert id_of(file, tmp_path / "a.py", nodeid, marks) == name
-    assert id_of(file, tmp_path / "below/a.py", nodeid, marks) == f"below/{name}"
-
-
-def test_no_setting_puts_another_file_in_place_of_the_record(shop):
-    shop.run("--dp-claims=update")
-    edit(shop, (SHOP_FILE, "rho=0.5", "rho=0.6"))
-    weaker = (shop.root / "dp-claims.json").read_text().replace("0.5", "0.6")
-    (shop.root / "records.json").write_text(weaker)
-    edit(shop, (INI_FILE, "", "dp_claims_file = records.json\n"))
-    assert failed(shop.run("--dp-claims=check")) == mechanisms(TOTAL)
 
 
 @pytest.mark.parametrize(
@@ -265,26 +240,6 @@ DAMAGES = {
     ),
     "no text": ("\udcff", "cannot be read"),
 }
-
-
-def test_a_test_that_fails_for_itself_is_not_gone_as_well(shop):
-    second = "        dp_check(lambda d, size: [3] * size, rho=0.5, mu=None, pairs=[(0, 1)])\n"
-    edit(shop, (TESTS_FILE, "\ndef test_plain", f"{second}\ndef test_plain"))
-    shop.run("--dp-claims=update")
-    edit(
-        shop,
-        (SHOP_FILE, "eps=1.0", "eps=-1.0"),
-        (
-            TESTS_FILE,
-            "        dp_check(",
-            "        assert dp_check(lambda d, size: d * size) is None\n#",
-        ),
-    )
-    result = shop.run()
-    assert failed(result) == []
-    assert result.parseoutcomes()["failed"] == 2
-    edit(shop, (SHOP_FILE, "# count\n", SKIP), (TESTS_FILE, "    # mean\n", f"    {SKIP}"))
-    assert failed(shop.run()) == mechanisms(COUNT, MEAN)
 
 
 @pytest.mark.parametrize("name", DAMAGES)

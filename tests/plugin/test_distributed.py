@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -156,33 +155,6 @@ def test_what_a_worker_sees_is_kept_and_told_by_the_run(shop, monkeypatch):
     result.stdout.fnmatch_lines([f"dp: seed {seed}; repeat this run *"])
     assert len(list(shop.root.glob(".dp/**/*.json"))) == 2, "the profile accumulates"
     assert len([line for line in result.outlines if line.startswith("::error")]) == 1
-
-
-@pytest.mark.nightly
-def test_workers_share_a_random_seed_and_audit_in_one_process_each(project):
-    project.write(
-        "test_a.py",
-        *(
-            f"""
-            import os
-            @dp_claim(eps=1.0, {QUICK})
-            def {name}(d, rng, size):
-                with open("pids-" + os.environ["PYTEST_XDIST_WORKER"], "a") as file:
-                    print(os.getpid(), file=file)
-                return len(d) + rng.laplace(size=size)
-            """
-            for name in ("one", "other")
-        ),
-    )
-    # Of two tests, each worker gets one.
-    shared = project.run("-n", "2", "--dp-jobs=2", "--dp-seed=random")
-    shared.assert_outcomes(passed=2)
-    seeds = {facts[0][1] for facts in project.facts(shared).values()}
-    assert len(seeds) == 1
-    shared.stdout.fnmatch_lines([f"dp: seed {seeds.pop()}; repeat this run with --dp-seed=*"])
-    files = [file.read_text().split() for file in project.root.glob("pids-gw*")]
-    assert [len(set(pids)) for pids in files] == [1, 1]
-    assert str(os.getpid()) not in {pid for pids in files for pid in pids}
 
 
 @pytest.mark.nightly

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from projects import QUICK
 
-from pytest_dp.running import deadline
-
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 NOISY = """
@@ -203,12 +201,6 @@ def test_a_marker_that_some_test_makes_use_of_is_none(project, tests, asked):
     assert project.run(*asked).ret == 0
 
 
-def test_all_markers_of_a_class_are_audited(project):
-    project.write("test_a.py", NOISY, f"{CLAIMED}{CLASS}{AUDIT}".replace("9.0", "8.0", 1))
-    name = "test_a.py::TestClass::test_a"
-    assert project.ids() == [f"{name}[eps=8.0]", f"{name}[eps=9.0]"]
-
-
 def test_dp_check_without_a_marker_is_an_error(project):
     project.write("test_a.py", "def test_a(dp_check): pass\ndef test_plain(): pass\n")
     result = project.run()
@@ -302,8 +294,3 @@ def test_a_fixture_that_is_never_called_audits_nothing(project):
     result.assert_outcomes(failed=1, skipped=1)
     result.stdout.fnmatch_lines(["E   ClaimError: *never called it, so nothing was audited*"])
     result.stdout.fnmatch_lines(["*::test_forgot * NOT AUDITED *"])
-
-
-def test_a_run_leaves_no_number_of_a_closed_file_behind(project):
-    check(project, "dp_check(noisy(1.0))").assert_outcomes(passed=1)
-    assert deadline.stderr is None

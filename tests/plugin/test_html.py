@@ -71,13 +71,3 @@ def test_a_report_with_pictures(project):
         *("violated", "no violation", "error", "violated")
     ]
     assert not any("pictures" in claim for claim in written["claims"])
-
-
-def test_without_it_nothing_is_written_and_nothing_is_drawn(project):
-    project.write("test_shop.py", SHOP[1])
-    result = project.run()
-    assert "html" not in result.stdout.str()
-    records = [record for of_test in project.rows(result).values() for record in of_test]
-    assert len(records) == 1
-    assert not any("pictures" in record for record in records)
-    assert not list(project.root.glob("**/*.html"))

@@ -91,13 +91,6 @@ def test_a_bad_value_is_a_usage_error_that_says_what_is_allowed(project, option,
             project.settings(ini=f"dp_{key} = {value}")
 
 
-@pytest.mark.parametrize("name", ["accumulate", "changed", "modules"])
-def test_a_switch_of_the_ini_file_that_is_neither(project, name):
-    message = f"ini key dp_{name}: invalid truth value 'maybe'.* Allowed: true or false"
-    with pytest.raises(pytest.UsageError, match=message):
-        project.settings(ini=f"dp_{name} = maybe")
-
-
 def test_a_usage_error_is_shown_as_one(project):
     result = project.run("--dp-method=magic")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -166,25 +159,6 @@ def test_of_what_a_run_and_a_claim_ask_of_a_pass_the_higher_grade_holds(
     assert project.settings(*options, claim=claim, ini=ini)[0].at_least == expected
 
 
-@pytest.mark.parametrize(
-    ("profile", "claim", "ini", "expected"),
-    [
-        ("ci", "", "", "weak"),
-        ("ci", "", "dp_at_least = inconclusive", "inconclusive"),
-        ("ci", "at_least='inconclusive'", "", "inconclusive"),
-        ("ci", "at_least='inconclusive'", "dp_at_least = weak", "weak"),
-        ("ci", "at_least='strong'", "", "strong"),
-        ("default", "", "", "inconclusive"),
-        ("nightly", "", "", "inconclusive"),
-    ],
-)
-def test_a_claim_may_ask_for_less_than_a_profile_but_not_than_a_run(
-    project, profile, claim, ini, expected
-):
-    settings = project.settings(f"--dp-profile={profile}", claim=claim, ini=ini)[0]
-    assert settings.at_least == expected
-
-
 @pytest.mark.parametrize("in_ci", [True, False])
 def test_what_nothing_is_known_of_fails_in_ci_with_its_remedy_and_warns_elsewhere(
     project, monkeypatch, in_ci
@@ -229,10 +203,3 @@ def test_weak_passes_fail_where_a_fair_one_is_the_least(project):
     result.stdout.fnmatch_lines(
         ["E   InconclusiveAudit: no violation of eps = 1.0 found; *", "E   The pass is weak, *"]
     )
-
-
-def test_help_lists_every_option_once(project):
-    text = project.run("--help").stdout.str()
-    for name in ("modules", "method", "alpha", "max-samples", "max-seconds", "jobs", "seed"):
-        assert len(re.findall(rf"^  --dp-{name}\b", text, re.MULTILINE)) == 1
-        assert f"dp_{name.replace('-', '_')} (" in text

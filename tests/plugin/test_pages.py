@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pages import DOCUMENTATION, ROOT, blocks, name
-from shown import OUTPUT, Session, comparable, cut, made, replaced, sample, without_times
+from shown import OUTPUT, Session, comparable, made, replaced, sample
 
 APART = ("README.md", "docs/tutorial.md")
 """Pages with tests of their own."""
@@ -70,24 +70,6 @@ def test_what_does_not_hold_any_more_is_seen_and_mended(tmp_path):
 
 def made_of(page, folder):
     return made(page, Session(folder / "session"))
-
-
-def test_times_and_how_many_runs_a_pass_took_are_no_difference():
-    line = "noisy  eps 1.0   pass  detects eps >= {}  {}  {}\n"
-    one, other = line.format("1.24", " 43k", " 10 s"), line.format("1.2", "9.1k", "1.2 s")
-    assert comparable(one) == comparable(other)
-    assert without_times(one) != without_times(other), "a page that is written has its own figures"
-    assert without_times(one) == without_times(one.replace(" 10 s", "1.2 s"))
-    heads = "claim  promised  runs{}time\n"
-    assert comparable(heads.format("   ")) == comparable(heads.format("  "))
-    violated = "noisy  eps 1.0   VIOLATED  eps >= {1}   {0}  0.9 s\n"
-    assert comparable(violated.format("28k", 1.8)) != comparable(violated.format("29k", 1.8))
-    assert comparable(violated.format("28k", 1.8)) != comparable(violated.format("28k", 1.7))
-
-
-def test_a_part_that_is_not_there_is_an_error():
-    with pytest.raises(LookupError, match="no lines from 'a' to 'c'"):
-        cut("a\nb\n", "a", "c")
 
 
 def test_each_block_of_output_says_where_it_comes_from():

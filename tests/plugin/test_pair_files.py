@@ -86,37 +86,6 @@ def test_each_runs_as_a_test_of_its_pair(shop, no_audits):
     assert len(set(first)) == len(DATASETS)
 
 
-WIDE = """
-def pairs():
-    d1 = pd.DataFrame({f"c{i}": np.arange(5_000) % (i + 2) / (i + 1) for i in range(20)})
-    d2 = d1.copy()
-    d2.loc[3217] = 0.5
-    d1, d2 = pl.from_pandas(d1), pl.from_pandas(d2)
-    return [(d1, d2), (d1, d1[1:])]
-
-@dp_claim(eps=1.0, pairs=pairs, max_samples=4000)
-def total(data, rng):
-    return data["c16"].sum() * 10 + rng.laplace(scale=0.5)
-"""
-
-
-@pytest.mark.slow
-def test_a_wide_table_is_shown_by_the_cell_that_matters(shop):
-    shop.write("src/shop/stats.py", IMPORTS, WIDE, imports="")
-    result = shop.run()
-    result.stdout.fnmatch_lines(
-        [
-            "E     D  = *DataFrame, 5,000 records of 20 columns: c0, c1, c2, *",
-            "E     D' = D, except for this:",
-            "E          D[[]3217][[]'c16']: *",
-            "E          (c0 to c*, c17 to c19 seem not to matter: with equal values, 8 runs",
-            "E          on the same random numbers gave the same outputs)",
-            "E     S  = *",
-        ],
-        consecutive=True,
-    )
-
-
 @pytest.mark.nightly
 def test_it_is_green_once_the_claim_is_mended_and_then_goes(shop):
     shop.write("src/shop/stats.py", claims(0.2, ONE), imports="")
@@ -137,14 +106,6 @@ ALIKE = """
 def of_kinds(data, rng, n, kind):
     return len(data) + rng.laplace(scale={scale}, size=n)
 """
-
-
-@pytest.mark.usefixtures("no_audits")
-def test_claims_whose_ids_differ_in_signs_or_case_alone_have_files_of_their_own(shop):
-    kinds = ["a-b", "a_b", "A-b", "a b", "x" * 300, "x" * 301]
-    shop.write("src/stats.py", ALIKE.format(kinds=kinds, scale="0.2"), imports=IMPORTS)
-    shop.run().assert_outcomes(failed=6)
-    assert len({name.lower() for name in files(shop)}) == 6
 
 
 LABELS = {"newline": "a\nimport os", "return": "a\rimport os", "separators": "a\x0c\x1d\x85\u2028b"}

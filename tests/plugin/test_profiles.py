@@ -6,11 +6,8 @@ import re
 
 import pytest
 
-from pytest_dp import ClaimError, DPSniper, dp_claim
-from pytest_dp.claiming.claim import expand
-from pytest_dp.claiming.keywords import KEYWORDS
+from pytest_dp import ClaimError
 from pytest_dp.claiming.profiles import find_profile, register_profile
-from pytest_dp.claiming.settings import NAMES, Settings
 
 DEFAULT = [1.25, 60.0, None, "inconclusive", False, None]
 CI = [1.25, 60.0, None, "weak", False, None]
@@ -87,43 +84,6 @@ def test_the_claim_beats_the_profile_but_for_a_margin_that_is_lifted(
     project, options, claim, ini, margin, seconds
 ):
     assert seen(project, *options, claim=claim, ini=ini)[:2] == [margin, seconds]
-
-
-PROFILED = {
-    "alpha": 0.1,
-    "max_samples": 7,
-    "max_seconds": 7,
-    "margin": 2.0,
-    "method": DPSniper(classifier="logistic", c=0.5, coupled=False),
-    "features": len,
-    "search": (),
-    "floating_point": True,
-    "at_least": "fair",
-    "beyond": "off",
-}
-
-
-@pytest.mark.parametrize("name", PROFILED)
-def test_a_default_that_a_claim_writes_beats_the_profile_and_what_it_leaves_open_does_not(
-    name, monkeypatch
-):
-    monkeypatch.setattr("pytest_dp.claiming.profiles._PROFILES", {})
-    usual = getattr(Settings(), name)
-    register_profile("test", **PROFILED)
-    written, left = (
-        dp_claim(eps=1, pairs=[(1, 2)], **{name: usual}),
-        dp_claim(eps=1, pairs=[(1, 2)]),
-    )
-    for decorator, expected in ((written, usual), (left, PROFILED[name])):
-        [declaration] = decorator(lambda data: data).__dp_claims__
-        [claim] = expand(declaration.keywords)
-        assert (
-            getattr(Settings().over(find_profile("test").settings, claim.effort), name) == expected
-        )
-
-
-def test_every_setting_of_a_claim_is_tried_above():
-    assert list(PROFILED) == [name for name in KEYWORDS if name in NAMES]
 
 
 @pytest.mark.parametrize(

@@ -186,20 +186,6 @@ def test_progress_never_wraps_the_line(terminal):
     assert stream.seen() == "." * 75
 
 
-def test_progress_says_what_remains(terminal):
-    shown, writer, stream = terminal
-    with shown:
-        shown.show(9_000, 14.2, float("inf"))
-        assert stream.seen() == " [noisy[eps=1.0]: 9,000 samples, 14 of 60 s]"
-        shown.show(9_000, 14.2, 1.4321)
-        assert stream.seen() == (
-            " [noisy[eps=1.0]: 9,000 samples, 14 of 60 s, would catch 1.43, until 1.25]"
-        )
-        writer.write("." * 20)
-        shown.show(10_000, 15.0, 1.42)
-        assert stream.seen().endswith(" [noisy[eps=1.0]: 15 of 60 s, would catch 1.42, until 1.25]")
-
-
 SLOW = """
 @dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=0.6)
 def slow(d, rng):

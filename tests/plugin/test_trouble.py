@@ -138,17 +138,6 @@ def test_a_worker_that_dies(marked):
     assert gone(marked)
 
 
-@pytest.mark.nightly
-def test_state_that_cannot_be_pickled(marked):
-    marked.mark(LOCKED.replace(*WITH_MANY_RUNS))
-    result = marked.run_apart("--dp-jobs=2")
-    result.assert_outcomes(failed=1, passed=1)
-    result.stdout.fnmatch_lines(
-        ["E   ClaimError: The mechanism cannot be sent to 2 processes, because its state cannot*"]
-    )
-    assert "pytest_dp/" not in result.stdout.str()
-
-
 def test_state_that_cannot_be_pickled_is_audited_in_one_process(marked):
     marked.mark(LOCKED)
     marked.run_apart("--dp-max-seconds=3").assert_outcomes(passed=2)

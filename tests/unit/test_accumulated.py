@@ -48,13 +48,6 @@ def files_of(root):
 # Evidence
 
 
-def test_evidence_multiplies():
-    total = of_run(1.5) + of_run(-0.5, 50)
-    assert total == Evidence((2.0, 1.0), 2, 150)
-    assert Evidence() + total == total + Evidence() == total
-    assert (Evidence().log_e_value, total.log_e_value) == (0.0, 1.0)
-
-
 @pytest.mark.parametrize("parts", [(1.0,), (0.1, 0.2, 0.7), (1.5, -0.5)])
 def test_what_has_refuted_the_claim_goes_on_doing_so(parts):
     enough = -math.log(1e-6)
@@ -96,12 +89,6 @@ def test_what_was_kept_comes_back(tmp_path):
     assert Store(tmp_path).earlier(CLAIM, ABOUT, "ff", 1e-6) == Evidence((2.0, 1.0), 2, 200)
     assert [run.claim for run in Store(tmp_path).runs()] == [CLAIM, CLAIM]
     assert (tmp_path / ".dp/.gitignore").read_text().endswith("*\n")
-
-
-def test_another_claim_and_another_source_begin_anew(tmp_path):
-    store = filled(tmp_path, 1.5)
-    assert store.earlier(CLAIM, "another", "ff", 1e-6) == Evidence()
-    assert store.earlier(CLAIM.replace("1.0", "2.0"), ABOUT, "ff", 1e-6) == Evidence()
 
 
 def test_a_seed_counts_once(tmp_path):

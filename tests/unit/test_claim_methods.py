@@ -11,10 +11,8 @@ import pytest
 
 from pytest_dp import ClaimError, DPFinder, DPSniper, OneRun, Sequential, StatDP, audit
 from pytest_dp.claiming.claim import expand
-from pytest_dp.claiming.keywords import KEYWORDS
-from pytest_dp.claiming.method_settings import METHODS, Membership
-from pytest_dp.claiming.setting_fields import FIELDS
-from pytest_dp.claiming.settings import NAMES, Settings, read_field, unused_settings
+from pytest_dp.claiming.method_settings import METHODS
+from pytest_dp.claiming.settings import Settings, unused_settings
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 
@@ -24,22 +22,8 @@ def effort(**keywords):
     return one.effort
 
 
-def count(records, rng, size):
-    return len(records) + rng.laplace(size=size)
-
-
 def never(records):
     raise AssertionError("it was run")
-
-
-def test_settings_and_keywords_are_those_of_the_table_of_fields():
-    assert list(NAMES) == list(FIELDS)
-    of_claims = [name for name, field in FIELDS.items() if field.in_claims]
-    assert of_claims == [name for name in KEYWORDS if name in FIELDS]
-    for name, field in FIELDS.items():
-        usual = getattr(Settings(), name)
-        assert usual == read_field(name, field.default), "each default is allowed"
-        assert set(field.methods) <= {*METHODS, Membership.name}
 
 
 def test_a_method_by_name_is_its_value_with_all_as_usual():
@@ -106,12 +90,6 @@ def test_what_one_run_does_not_take(given):
         effort(method=OneRun(**given))
 
 
-@pytest.mark.parametrize("given", [0.01, 0.999, np.float32(0.5), np.float64(0.25)])
-def test_c_is_a_probability(given):
-    c = effort(method=DPSniper(c=given))["method"].c
-    assert (type(c), c) == (float, float(given))
-
-
 def of_sklearn(given):
     """A classifier of scikit-learn by module and name, called if it ends in brackets."""
     module, _, name = given.rpartition(".")
@@ -125,19 +103,6 @@ class Tree:
     def fit(self, X, y): ...
 
     def predict_proba(self, X): ...
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        "linear_model.LogisticRegression()",
-        "ensemble.RandomForestClassifier()",  # has no truth value before it is fitted
-        Tree(),
-    ],
-)
-def test_classifiers_by_interface(given):
-    given = of_sklearn(given) if isinstance(given, str) else given
-    assert effort(method=Sequential(classifier=given))["method"].classifier is given
 
 
 CALIBRATED = r"Write sklearn.calibration.CalibratedClassifierCV\(SVC\(...\)\) or"
@@ -175,34 +140,3 @@ def test_the_network_needs_scikit_learn_and_says_how_to_install_it(monkeypatch):
 def test_nothing_is_run_before_the_claim_makes_sense(method):
     with pytest.raises(ClaimError, match="Invalid features="):
         audit(never, **GOOD, method=method, features="max")
-
-
-@pytest.fixture
-def sessions(monkeypatch):
-    """What was given to DP-Sniper, in whose place nothing is done."""
-    given = []
-
-    def stand_in(session):
-        given.append(session)
-        return session.finding("inconclusive")
-
-    module = SimpleNamespace(audit=stand_in)
-    monkeypatch.setitem(sys.modules, "pytest_dp.methods.dpsniper", module)
-    return given
-
-
-def test_each_method_has_its_auditor_and_notes_what_it_has_no_use_for(sessions):
-    quick = {**GOOD, "vectorized": "size", "max_samples": 300}
-    more = {"floating_point": True, "features": float}
-    useless = "method statdp does not use features, floating_point"
-    assert audit(count, **quick).method == "sequential"
-    result = audit(count, **quick, **more, method=Sequential(coupled=False))
-    assert (result.method, useless in result.notes) == ("sequential", False)
-    result = audit(count, **quick, **more, method="statdp")
-    assert (result.method, useless in result.notes) == ("statdp", True)
-    assert not sessions
-    result = audit(count, **quick, **more, method=DPSniper(c=0.01))
-    assert (result.method, result.notes) == ("dpsniper", ())
-    [session] = sessions
-    assert (session.method.c, session.settings.floating_point) == (0.01, True)
-    assert session.settings.features is float

@@ -20,14 +20,12 @@ from pytest_dp import (
     replace_special,
 )
 from pytest_dp.basics.reprs import LINE_WIDTH
-from pytest_dp.claiming.claim import distinct_labels, expand
+from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import KEYWORDS
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.records.comparing import claim_changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judge_claim
-from pytest_dp.report.record import Record
-from pytest_dp.report.summary_table import short_finding
 
 EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
 PAIRS = {"pairs": [([1], [])]}
@@ -63,22 +61,6 @@ def test_a_name_and_a_value_are_the_same_neighbours(name, value):
     assert expand(EXAMPLES | {"neighbors": name}) == expand(EXAMPLES | {"neighbors": value})
 
 
-@pytest.mark.parametrize(
-    ("neighbors", "text"),
-    [
-        ("add_remove_one", "neighbors='add_remove_one'"),
-        (add_remove_one(group=2), "neighbors=add_remove_one(group=2)"),
-        (
-            replace_special(-1, unit=len, rows=3),
-            "neighbors=replace_special(-1, unit=len, rows=3)",
-        ),
-    ],
-)
-def test_neighbours_are_shown_as_they_are_written(neighbors, text):
-    (claim,) = expand({"eps": 1.0, "inputs": [["a"]], "neighbors": neighbors})
-    assert str(claim) == f"@dp_claim(eps=1.0, {text})"
-
-
 GUARANTEES = [
     (RenyiDP({8: 0.5}), "RenyiDP({8: 0.5})", "eps = 0.5 at order 8"),
     (RenyiDP({2: 0.5, 1.5: 0.1}), "RenyiDP({1.5: 0.1, 2: 0.5})", "RenyiDP({1.5: 0.1, 2: 0.5})"),
@@ -95,14 +77,6 @@ def test_a_guarantee_is_shown_as_it_is_written_or_by_its_name(given, source, sai
         assert claim.promise.guarantee.written("0.5") == told
         named = f"{source[:-1]}, name='a=b')" if name else source
         assert str(claim) == f"@dp_claim(guarantee={named})"
-
-
-def test_claims_on_one_mechanism_are_told_apart_by_what_is_said_of_neighbours():
-    claims = [
-        expand({"eps": 1.0, "inputs": [[(1, 2)]], "neighbors": neighbors})[0]
-        for neighbors in ("add_remove_one", add_remove_one(unit=0, rows=3))
-    ]
-    assert distinct_labels(claims) == ["eps=1.0-add_remove_one", "eps=1.0-add_remove_one-0-3"]
 
 
 def of(**keywords):
@@ -166,12 +140,3 @@ def test_what_always_raises_is_told_with_each_kind_of_exception():
         audit(mean, eps=1.0, pairs=[([], [{"age": 18}])], max_samples=200)
     assert "ZeroDivisionError: " in str(caught.value)
     assert str(caught.value).endswith("On other inputs it raises KeyError: 'agee'.")
-
-
-@pytest.mark.parametrize(("lower", "said"), [(1.84, ">= 1.84"), (1.0, "> 1.0")])
-def test_a_loss_without_a_parameter_is_told_as_a_multiple_of_the_claim(lower, said):
-    result = audit(
-        lambda d, rng: 0, guarantee=PrivacyProfile(gaussian), max_samples=200, seed=1, **PAIRS
-    )
-    record = replace(Record.of(result, "a.py::f"), status="violated", lower=lower)
-    assert short_finding(record) == f"{said} times the claim"

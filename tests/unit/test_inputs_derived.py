@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 from neighbours import ADD_REMOVE, REPLACE, fault, pairs, plain, refusal, source
 
 from pytest_dp import add_remove_one, replace_one
-from pytest_dp.data import ends_first
 from pytest_dp.data.conversion import length
-from pytest_dp.data.ordering import representatives
-from pytest_dp.pairs import MAX_PAIRS, Pair, describe
+from pytest_dp.pairs import MAX_PAIRS, Pair
 
 
 def test_a_pair_and_its_mirror_image_are_one():
@@ -27,11 +25,6 @@ def test_a_pair_and_its_mirror_image_are_one():
     assert found[0] == Pair([0], [], "one record removed")
     assert len(pairs(inputs=[[], [1]], neighbors=ADD_REMOVE)) == 2  # [] [1], [1] [1, 1]
     assert len(pairs(inputs=[[0], [1]], neighbors=REPLACE)) == 1
-
-
-def test_examples_take_turns_small_ones_first():
-    found = pairs(inputs=[[5, 6, 7], [], [6, 7]], neighbors=ADD_REMOVE)
-    assert [pair.d1 for pair in found[:3]] == [[], [6, 7], [5, 6, 7]]
 
 
 def test_extreme_records_come_first():
@@ -44,15 +37,6 @@ def test_extreme_records_come_first():
     assert pairs(inputs=[[3, 1, 9, 2]], neighbors=REPLACE)[0].d2 == [3, 9, 9, 2]
 
 
-def test_extremes_of_each_column():
-    assert ends_first([(1, 5), (2, 9), (3, 1)])[:2] == [0, 2]
-    assert ends_first([(2, 5), (1, 9), (3, 1), (2, 7)]) == [1, 2, 0, 3]
-    assert ends_first([{"a": 2}, {"a": 1}, {"a": 3}]) == [1, 2, 0]
-    assert ends_first(["b", "a"]) == [0, 1]
-    assert ends_first([1, math.nan, 0, None])[:2] == [2, 3]
-    assert ends_first([]) == []
-
-
 @pytest.mark.slow
 def test_many_pairs_are_capped_at_the_extremes():
     found = pairs(inputs=[list(range(3000))], neighbors=REPLACE)
@@ -63,13 +47,6 @@ def test_many_pairs_are_capped_at_the_extremes():
     # Repetitions wait until each different record had its turn.
     found = pairs(inputs=[[0] * 1000 + [7]], neighbors=ADD_REMOVE)
     assert [sorted(set(pair.d2)) for pair in found[:3]] == [[0, 7], [0], [0, 7]]
-
-
-def test_large_datasets_give_fewer_pairs(monkeypatch):
-    monkeypatch.setattr("pytest_dp.pairs.deriving.MAX_RECORDS", 2000)
-    found = pairs(inputs=[list(range(1000))], neighbors=ADD_REMOVE)
-    assert sum(len(pair.d1) == 1000 for pair in found) == 3
-    assert len(pairs(inputs=[list(range(20))], neighbors=ADD_REMOVE)) == 40
 
 
 @pytest.mark.slow
@@ -120,22 +97,6 @@ def test_many_pairs_of_small_examples_are_given_in_part():
     assert len(notes) == 1
 
 
-def test_few_records_stand_for_many():
-    rows = [(age, "f" if age % 2 else "m", None if age == 7 else 0) for age in range(100)]
-    found = representatives(rows, 16)
-    assert {0, 99, 7} <= set(found)
-    assert {rows[at][1] for at in found} == {"f", "m"}
-    assert 8 <= len(found) <= 16
-    assert representatives([], 16) == []
-    assert representatives([1, "a", None, [2], math.nan, 1j, Plain(1)], 16)
-    assert representatives([object() for _ in range(50)], 16)
-
-
-def test_only_empty_arrays():
-    assert "no pair" in refusal(inputs=[np.array([]), np.array([])], neighbors=ADD_REMOVE)
-    assert "no pair" in refusal(inputs=[pd.DataFrame({"a": []})], neighbors=ADD_REMOVE)
-
-
 @pytest.mark.parametrize(
     "dataset",
     [
@@ -156,30 +117,6 @@ def test_records_without_hash_or_equality(dataset):
     found = pairs(inputs=[dataset], neighbors=REPLACE)
     assert len(found) == 4  # each of four replaced by the one other record
     assert all(fault(pair.d1, pair.d2, REPLACE) == "" for pair in found)
-
-
-class Plain:
-    def __init__(self, number):
-        self.number = number
-
-
-class Hostile:
-    def __eq__(self, other):
-        raise RuntimeError
-
-    __hash__ = None
-
-    def __repr__(self):
-        raise RuntimeError
-
-    def __reduce__(self):
-        raise RuntimeError
-
-
-def test_hostile_records():
-    a, b = Hostile(), Hostile()
-    assert len(pairs(inputs=[[a, b]], neighbors=REPLACE)) == 2
-    assert describe([a, b]) == "[<Hostile>, <Hostile>]"
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=3))

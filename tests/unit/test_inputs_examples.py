@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pytest_dp import add_remove_one, queries
+from pytest_dp import add_remove_one
 from pytest_dp.claiming.keywords import read_one
 from pytest_dp.data.conversion import length
 from pytest_dp.data.relations import Pair
@@ -129,12 +129,6 @@ def test_no_pair_that_is_given_mixes_examples(neighbors):
     assert all(len(week) == 1 for week in weeks)
 
 
-def test_null_records_are_in_no_order():
-    of = source([[1, 2, 3], [2, 3, 4]], "replace_special")
-    assert len(of.given) == 6
-    assert [None, 2, 3] in [pair.d2 for pair in of.given]
-
-
 def one_more(d1, d2):
     return len(d1) == len(d2) + 1
 
@@ -189,15 +183,6 @@ def test_a_predicate_says_which_are_neighbours_not_which_datasets_there_are():
     assert "twice the record 1 (they have it once at most)" in [pair.beyond for pair in rest(of)]
 
 
-def test_a_predicate_that_only_takes_what_is_beyond_has_its_pairs():
-    def same_length(d1, d2):
-        return len(d1) == len(d2)
-
-    of = source([[1, 2]], same_length)
-    assert of.given
-    assert not any(pair.beyond for pair in of.given)
-
-
 def test_pairs_inside_come_first_and_others_say_what_is_beyond():
     of = source([[1, 0, 1]])
     assert sorted(pair.d2 for pair in of.given) == [[0, 1], [1, 0], [1, 1]]
@@ -231,21 +216,10 @@ def test_ids_are_not_repeated(rows):
     assert source([rows], ADD).given
 
 
-def test_a_name_that_only_ends_like_an_id_is_none():
-    rows = pd.DataFrame({"age": [20.5, 45.0], "paid": [17, 4], "valid": [3, 8]})
-    assert source([rows], REPLACE).given
-
-
 def test_the_number_of_records_is_that_of_the_examples_where_they_are_replaced():
     examples = Examples([[1, 2, 3], [4, 5]], read_one("neighbors", REPLACE))
     assert examples.beyond(Pair([1], [2])) == "1 records (they have 2 to 3)"
     assert examples.beyond(Pair([1, 2], [1, 5])) == ""
-
-
-def test_only_patterns_of_queries_are_inside():
-    bounds = source(queries(2), "all_queries").bounds
-    assert bounds.beyond(Pair([2, 1], [1, 1])) == ""
-    assert bounds.beyond(Pair([9, 1], [8, 1])) == "the answers [9, 1] (the patterns have 0 to 2)"
 
 
 @pytest.mark.parametrize(

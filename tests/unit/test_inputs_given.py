@@ -9,9 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from neighbours import ADD_REMOVE, REPLACE, pairs, records, refusal
+from neighbours import ADD_REMOVE, REPLACE, pairs, refusal
 
 from pytest_dp import ClaimError, queries, values
 from pytest_dp.claiming.claim import Promise, expand
@@ -84,14 +82,6 @@ def test_names_are_resolved(modules):
     # The root stays, at the end, for worker processes.
     assert sys.path[-1] == str(root)
     assert sys.path.count(str(root)) == 1
-
-
-def test_the_relation_is_checked_once_the_inputs_are_known(modules):
-    root = modules(dpi_relation=SOURCE)
-    message = refusal(root, inputs="dpi_relation:records")
-    assert "must say which are neighbours" in message
-    message = refusal(root, inputs="dpi_relation:Group.patterns", neighbors=REPLACE)
-    assert "does not fit inputs=queries(2)" in message
 
 
 @pytest.mark.parametrize(
@@ -320,17 +310,3 @@ def test_describe_never_raises():
     endless = []
     endless += [endless, endless]
     assert "..." in describe(endless)
-
-
-@pytest.mark.slow
-@given(
-    st.recursive(records, lambda inner: st.lists(inner) | st.lists(inner).map(tuple)),
-    st.integers(20, 100),
-)
-def test_describe_fits_and_is_exact_if_it_can_be(value, width):
-    text = describe(value, width)
-    assert len(text) <= width
-    if len(repr(value)) <= width and repr(value).count("[") < 5:
-        assert text == repr(value)
-    many = [value] * 40
-    assert describe(many).endswith(" (40 records)")

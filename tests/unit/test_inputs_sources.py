@@ -47,12 +47,6 @@ def test_what_is_known_is_not_proposed_again_not_even_the_other_way_round() -> N
     assert source.more([]) is None
 
 
-def test_without_proposers_there_is_nothing_to_wait_for() -> None:
-    source = PairSource([pair(0)])
-    assert source.exhausted
-    assert source.more([]) is None
-
-
 def gated(records: list[int], rng: np.random.Generator) -> float:
     scale = 0.25 if 7 in records else 1.0
     return len(records) + rng.laplace(scale=scale)

@@ -14,7 +14,7 @@ from pytest_dp import ClaimError, MechanismError, Membership, audit, between, ri
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data.cells import cells_of
 from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
-from pytest_dp.methods.ridge import PENALTIES, fit_ridge
+from pytest_dp.methods.ridge import fit_ridge
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
@@ -120,31 +120,6 @@ def test_a_few_outputs_teach_one_quantity_among_many():
     assert not ridge(np.ones((8, 3)), np.arange(8) % 2 == 0).weights.any()
 
 
-def test_left_out_errors_are_those_of_fits_without_each_output():
-    """The closed form by which the penalty is chosen, against fits: the same penalty is best."""
-    rng = np.random.default_rng(2)
-    rows = rng.normal(size=(20, 4))
-    inside = rows[:, 0] + 0.5 * rng.normal(size=20) > 0
-    x = np.clip((rows - rows.mean(0)) / rows.std(0), -4, 4)
-    y = np.where(inside, 1.0, -1.0)
-    related = np.abs(x.T @ (y - y.mean())) / 20
-    x = x * related
-    errors = []
-    for penalty in PENALTIES:
-        with_one = np.column_stack([np.ones(20), x])
-        free = np.diag([0, *[penalty] * 4])
-        left_out = []
-        for i in range(20):
-            known = np.arange(20) != i
-            a, b = with_one[known], y[known]
-            beta = np.linalg.solve(a.T @ a + free, a.T @ b)
-            left_out.append((y[i] - with_one[i] @ beta) ** 2)
-        errors.append(np.mean(left_out))
-    best = PENALTIES[int(np.argmin(errors))]
-    expected = np.linalg.solve(x.T @ x + best * np.eye(4), x.T @ (y - y.mean()))
-    assert ridge(rows, inside).weights == pytest.approx(expected * related)
-
-
 class Model:
     """As one of scikit-learn, of rows whose last value is a label."""
 
@@ -178,19 +153,6 @@ def test_a_model_is_asked_how_well_it_fits_the_label():
     assert shown(density, [[1.0, 2.0], [3, 4]])([density]).tolist() == [[[3.0, 0]]]
     line = SimpleNamespace(predict=lambda x: 2 * x[:, 0], n_features_in_=1)
     assert shown(line, [[1.0, 5.0], [3, 4]])([line]).tolist() == [[[-3.0, 2.0, 0]]]
-
-
-def test_a_model_of_a_frame_is_given_columns_by_their_names():
-    asked = []
-
-    def predict(rows):
-        asked.append(rows)
-        return rows["age"] * 10.0 + rows["size"]
-
-    line = SimpleNamespace(predict=predict, n_features_in_=2, feature_names_in_=["size", "age"])
-    data = pd.DataFrame({"age": [3, 4], "cost": [35.0, 50], "size": [5, 7]})
-    assert shown_of(line, data, [(0, data[:1], data[1:])], 0)([line]).tolist() == [[[0, 35.0, 0]]]
-    pd.testing.assert_frame_equal(asked[-1], pd.DataFrame({"size": [5.0], "age": [3.0]}))
 
 
 def test_scores_and_features_of_the_user_come_first():

@@ -166,15 +166,6 @@ nested = st.recursive(
 )
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(nested, min_size=1, max_size=6), st.randoms(use_true_random=False))
-def test_events_agree_with_themselves(values, random):
-    outputs = [random.choice(values) for _ in range(40)]
-    found, table, first = look(outputs[:20], outputs[20:], most=30)
-    check(found, table, first, outputs, sample=25)
-
-
 numbers = st.one_of(st.integers(-5, 5), st.floats(-5, 5).map(lambda x: round(x, 2)))
 of_one_kind = st.one_of(
     st.lists(numbers, min_size=1, max_size=5),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from fractions import Fraction
 
 import numpy as np
@@ -48,22 +47,6 @@ def test_lowest_bit_against_brute_force(numbers):
             assert scaled.numerator % 2 == 1
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(floats, min_size=1, max_size=4))
-def test_bits_put_the_number_together_again(numbers):
-    table = tabulate([[x, "a"] for x in numbers])
-    columns = [feature.columns(table) for feature in bits_of("output[0]")]
-    for row, x in enumerate(numbers):
-        bits = [numbers[row] for numbers, _ in columns]
-        codes = {int(codes[row]) for _, codes in columns}
-        if math.isnan(x):
-            assert codes == {ABSENT}
-            continue
-        assert codes == {NUMBER}
-        word = sum(int(bit) << k for k, bit in enumerate(bits))
-        assert word.to_bytes(8, "little") == struct.pack("<d", x)
-
-
 def test_texts():
     event = Event((Between(lowest_bit_of("output[2]"), high=-53.0),))
     assert str(event) == "log2(lowest bit of output[2]) < -53"
@@ -71,21 +54,6 @@ def test_texts():
     assert not event([None, 1, 2.0**-53])
     assert not event([None, 1, 0.0])
     assert str(Event((Equals(bits_of("output")[51], 1.0),))) == "bit 51 of output == 1"
-
-
-def test_what_there_is_to_look_at():
-    (lowest, *bits) = float_features(tabulate([1.0, None]))
-    assert lowest.text == "log2(lowest bit of output)"
-    assert [bit.text for bit in bits] == [f"bit {k} of output" for k in range(64)]
-    assert float_features(tabulate([None, True, "a"])) == []
-    assert float_features(tabulate([])) == []
-    named = float_features(tabulate([{"a": True, "b": [None, 1.0]}, {"b": ["x", "y"], "c": 2}]))
-    assert {feature.text for feature in named if feature.kind == "lowest bit"} == {
-        "log2(lowest bit of output['b'][1])",
-        "log2(lowest bit of output['c'])",
-    }
-    part = tabulate([1.0, [2.0, "a"]]).rows(np.array([False, True]))
-    assert [f.text for f in float_features(part)][:1] == ["log2(lowest bit of output[0])"]
 
 
 @pytest.mark.parametrize("width", [20, 200])

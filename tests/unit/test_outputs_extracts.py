@@ -1,14 +1,10 @@
 import numpy as np
 import pytest
 
-from pytest_dp.auditors.pool import Pool
-from pytest_dp.betting import additive
 from pytest_dp.counterexample import is_constant
-from pytest_dp.outputs.events import Between, Event, Is
 from pytest_dp.outputs.feature import Extract
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.outputs.table import concatenate, tabulate
 
@@ -62,37 +58,6 @@ def test_extracts_of_batches_are_put_together_in_order(outputs):
         (numbers, codes), (others, kinds) = feature.columns(together), feature.columns(whole)
         np.testing.assert_array_equal(numbers, others)
         assert [names[c] for c in codes.tolist()] == [expected[c] for c in kinds.tolist()]
-
-
-@pytest.mark.spot(3)
-def test_models_and_events_see_the_same_in_an_extract(outputs):
-    table, first = tabulate(outputs), np.arange(200) < 100
-    features = list(about(outputs))
-    extract = Extract(tuple(features))(table)
-    model = additive.fit(extract, first, features)
-    np.testing.assert_allclose(model.log_odds(extract), model.log_odds(table))
-    events = [Event((Between(feature, low=0.1),)) for feature in features[:5]]
-    events.append(Event((Is(features[0], ("bool", True)),)))
-    for event in events:
-        np.testing.assert_array_equal(event.mask(extract), event.mask(table))
-    part = extract.rows(first)
-    assert part.is_extract
-    np.testing.assert_array_equal(hashes(part), hashes(table)[first])
-
-
-def test_a_game_pool_keeps_the_first_and_the_last_batch_and_heeds_whether_outputs_vary():
-    pool = Pool()
-    which = pool.add([1])
-    for batch in (np.zeros((4, 300)), np.zeros((20, 300)), np.zeros((5, 300))):
-        pool.see(which, tabulate(batch))
-    assert [len(pool.first[which]), len(pool.last[which])] == [4, 5]
-    assert pool.runs == 29
-    assert not pool.varies
-    pool.see(which, tabulate(ROWS))
-    assert pool.varies
-    other = Pool()
-    other.see(other.add([2]), tabulate([Raised("ValueError")]))
-    assert not other.returned
 
 
 def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):

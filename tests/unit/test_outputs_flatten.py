@@ -249,39 +249,6 @@ def test_anything(outputs):
     check(outputs)
 
 
-@pytest.mark.parametrize(("depth", "is_read"), [(1, True), (21, True), (22, False)])
-def test_depth(depth, is_read):
-    output: Any = 1.0
-    for _ in range(depth):
-        output = [output]
-    table = tabulate([output])
-    assert table.places == ("output" + "[0]" * min(depth, 21),)
-    assert named(table) == [None if is_read else ("list", "[1.0]")]
-    check([output, [output], 1.0])
-
-
-def test_forms_tell_containers_apart_at_any_depth():
-    twice = {"a": 1.0, "b": [2.0]}, {"b": [2.0], "a": 1.0}
-    for one, other in (
-        twice,
-        ([twice[0]], [twice[1]]),
-        ([[1.0]], [(1.0,)]),
-        ({"a": [1.0, [2.0]]}, {"a": [1.0, (2.0,)]}),
-        (np.zeros(2), np.zeros(2, np.float32)),
-        ([np.zeros(2)], [np.zeros(2, np.float32)]),
-        ([np.zeros(2), 1], [[0.0, 0.0], 1]),
-        ([1], [1.0]),
-        (pd.Categorical(["a"], categories=["a", "b"]), pd.Categorical(["a"])),
-        (Point(1, 2), Point(1, 2.0)),
-        (Public([1.0]), Public((1.0,))),
-    ):
-        table = tabulate([one, other, one])
-        assert table.structures[1:] in ([], [table.structures[0]])
-        mark, other_mark, again = hashes(table).tolist()
-        assert mark == again != other_mark
-        check([one, other, one])
-
-
 def test_what_holds_itself_ends():
     loop = Public(1.0)
     loop.parent, loop.children = loop, [Public(2.0), loop]

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_dp import audit
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.indexed import at_indices, given_index
+from pytest_dp.readers.indexed import at_indices
 
 
 def sequences(rng, n=400):
@@ -42,39 +42,6 @@ def test_where_nothing_is_an_index_nothing_is_asked(outputs):
 
 def hashed(cohort, value, size):
     return int.from_bytes(sha256(f"{cohort}:{value}".encode()).digest()[:4], "big") % size
-
-
-def reports(rng, value, n, cohorts, size, flip):
-    of = rng.integers(cohorts, size=n)
-    bits = np.zeros((n, size), int)
-    bits[np.arange(n), [hashed(c, value, size) for c in of.tolist()]] = 1
-    bits ^= rng.random(bits.shape) < flip
-    return [(f"c{c}", b.tolist()) for c, b in zip(of.tolist(), bits, strict=True)]
-
-
-@pytest.mark.parametrize("differ", [True, False])
-def test_positions_of_cohorts_are_learned_where_they_tell_and_hardly_ever_where_not(differ):
-    rng, wrong = np.random.default_rng(2), 0
-    for _ in range(1 if differ else 20):
-        first = reports(rng, "rome", 3_000, 32, 24, 0.2)
-        second = reports(rng, "oslo" if differ else "rome", 3_000, 32, 24, 0.2)
-        table = tabulate(first + second)
-        found = list(given_index(table, np.arange(6_000) < 3_000, 0))
-        if not differ:
-            wrong += bool(found)
-            continue
-        (given,) = found
-        assert given.index == "output[0]"
-        told = {place for _, positions in given.learned for place, _, _ in positions}
-        pairs = [(hashed(c, "rome", 24), hashed(c, "oslo", 24)) for c in range(32)]
-        true = sum(len({a, b}) for a, b in pairs if a != b)
-        learned = sum(len(positions) for _, positions in given.learned)
-        assert 0.9 * true <= learned <= 1.1 * true
-        assert told <= set(table.places) - {"output[0]"}
-        new = tabulate(reports(rng, "rome", 500, 32, 24, 0.2))
-        other = tabulate(reports(rng, "oslo", 500, 32, 24, 0.2))
-        assert given.values(new).mean() > 0 > given.values(other).mean()
-    assert wrong <= 4, "of 20, one in 20 by the level, and three more by chance"
 
 
 def sketch(eps, hashes=64, size=32):

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from searching import values
 
-from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.features import all_features, features, float_features
+from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.table import tabulate
 
 pytestmark = pytest.mark.slow
@@ -137,30 +136,6 @@ def test_texts_mean_what_they_say(outputs):
                 assert got == eval(feature.text, {"output": output, **helpers}), feature.text
 
 
-def test_what_there_is_to_look_at():
-    table = tabulate([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]])
-    more = all_features(table)
-    assert texts(features(table)) == texts(more)[: len(features(table))]
-    assert texts(more)[len(features(table)) :] == [
-        "sum(output)",
-        "argmax(output)",
-        "argmin(output)",
-        "output[1] - output[0]",
-        "output[2] - output[1]",
-    ]
-    for bare in ([1.0, 2.0], [None, 1.0], ["a"], [[1.0]], [[True, None]], [[]], [{"a": 1.0}]):
-        table = tabulate(bare)
-        extra = set(all_features(table)) - set(features(table))
-        assert extra == set(), bare
-    by_name = texts(all_features(tabulate([{"a": 1.0, "b": 2.0}])))
-    assert "argmax(output.values())" in by_name
-    assert not any(" - " in text for text in by_name)
-    matrix = texts(all_features(tabulate(np.zeros((3, 2, 2)))))
-    assert "argmax(output)" in matrix
-    assert not any(" - " in text for text in matrix)
-    assert all_features(tabulate([])) == []
-
-
 def test_of_many_differences_the_telling_ones_are_chosen():
     r = np.random.default_rng(0)
     steps = r.normal(size=(2_000, 500))
@@ -170,18 +145,3 @@ def test_of_many_differences_the_telling_ones_are_chosen():
     assert len(found) == 64
     assert "output[377] - output[376]" in found
     assert len(all_features(tabulate(outputs))) < 200
-
-
-# --- tables ---
-
-
-def test_tables_do_not_change_what_they_were_made_of():
-    r = np.random.default_rng(0)
-    for outputs in (r.normal(size=30), r.normal(size=(30, 3)), r.integers(9, size=(30, 3))):
-        before = outputs.copy()
-        table = tabulate(outputs)
-        first = np.arange(30) < 15
-        search(table, first, lambda c1, c2: c1 - c2 + 0.0, features(table, first), limit=5)
-        for feature in all_features(table, first) + float_features(table, first):
-            feature.columns(table)
-        np.testing.assert_array_equal(outputs, before)

@@ -58,18 +58,6 @@ def test_errors_are_merged_and_steps_are_not(step, shift, seed):
     assert (found.index(noisy(values, seed + 1)) == found.index(values)).all()
 
 
-def test_single_precision_has_larger_errors():
-    values = grid(0.1).astype(np.float32)
-    off = np.random.default_rng(1).integers(-2, 3, len(values))
-    rounded = (values + off * np.spacing(np.float32(20))).astype(np.float32)
-    found, _ = clusters(
-        *np.unique(rounded.astype(float), return_counts=True), tolerance_of(rounded)
-    )
-    assert len(found.values) == len(np.unique(values))
-    # Dyadic grids are exact in single precision, and were not computed in it.
-    assert tolerance_of(grid(0.25) + 0.25).plain < 1e-10
-
-
 def test_whole_numbers_and_bits_have_no_errors():
     assert tolerance_of(np.array([1.0, 2e15, 2e15 + 1, 3.0])) == NO_ROOM
     table = tabulate([0.1, 0.2, 0.30000000000000004] * 5)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from pytest_dp.outputs.features import all_features, features
-from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.place_choice import MAX_PLACES, choose, differing_columns, gaps, informative
 from pytest_dp.outputs.table import tabulate
 
@@ -31,16 +30,6 @@ def test_gaps_are_those_over_all_half_lines_and_values(kind):
     }[kind]
     expected = [by_hand(column, FIRST) for column in numbers.T]
     np.testing.assert_allclose(gaps(numbers, None), expected)
-
-
-def test_gaps_see_categories_among_numbers_and_tell_nan_from_infinity():
-    numbers, codes = np.zeros((2 * HALF, 3)), np.full((2 * HALF, 3), NUMBER)
-    codes[:10, 0], numbers[:10, 0] = 0, np.nan
-    numbers[:10, 1], numbers[HALF : HALF + 10, 1] = np.nan, np.inf
-    found = gaps(numbers, codes)
-    assert found[0] == pytest.approx(10 / np.sqrt(11))
-    assert found[1] == pytest.approx(10 / np.sqrt(11))
-    assert found[2] == 0
 
 
 def test_what_differs_between_the_outputs_of_a_pair():
@@ -86,26 +75,3 @@ def test_of_thousands_of_places_the_one_that_moves_is_learned_from(make):
     assert {f.kind for f in found} >= {"mean", "sum"}
     assert len(found) < 20
     assert len([f for f in features(table, first) if f.kind == "leaf"]) == MAX_PLACES // 2
-
-
-def test_differences_of_neighbours_that_differ_in_pairs():
-    rng = np.random.default_rng(6)
-    steps = rng.laplace(size=(24, 100))
-    moved = steps.copy()
-    moved[:, 40] += 1
-    outputs = np.concatenate([moved, steps]).cumsum(axis=1)
-    first = np.arange(48) < 24
-    found = all_features(tabulate(outputs), first, 24)
-    between = [f.argument for f in found if f.kind == "difference"]
-    assert ("output[40]", "output[39]") in between
-    for places in between:  # only across the step that moves do they differ
-        low, high = sorted(int(place[7:-1]) for place in places)
-        assert low < 40 <= high
-
-
-def test_places_of_outputs_of_several_shapes():
-    rng = np.random.default_rng(7)
-    noise = rng.laplace(size=(24, 200)).tolist()
-    outputs = [row[: 150 + i % 50] for i, row in enumerate(noise)] * 2
-    outputs[:24] = [[x + (i == 33) for i, x in enumerate(row)] for row in outputs[:24]]
-    assert choose(tabulate(outputs), np.arange(48) < 24, 24).chosen == ["output[33]"]

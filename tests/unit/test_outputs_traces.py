@@ -7,15 +7,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from searching import best_events
 
 from pytest_dp.betting.feature_bins import bins_of
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.noise_relations import relations
-from pytest_dp.outputs.rounding import comes_alone, find_recurring
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.readers.lattices import grids, remainders
 
@@ -89,22 +86,6 @@ def test_noise_that_is_shared_is_taken_off(name):
     assert min(mask[:200].mean(), mask[200:].mean()) < 0.02, text
 
 
-def test_relations_are_found_with_their_coefficients():
-    rng = np.random.default_rng(3)
-    base = rng.laplace(size=(2, 30, 3))
-    shift = np.array([[[1.0]], [[0.0]]])
-    for weights in ([1, -2, 0], [3, 1, 0], [1, 0.5, -1], [2, 0, -7]):
-        last = base @ np.array(weights, float)[:, None] + shift
-        one, two = np.concatenate([base, last], axis=2)
-        [found] = relations(["a", "b", "c", "d"], one, two)
-        x = dict(zip("abcd", one.T, strict=True))
-        assert np.allclose(
-            found.of([x[place] for place in found.places]),
-            found.of([x[place] for place in found.places])[0],
-        )
-        assert len(found.places) == np.count_nonzero(weights) + 1
-
-
 @pytest.mark.parametrize(
     "draw",
     [
@@ -153,19 +134,6 @@ def test_continuous_numbers_lie_on_no_grid():
     assert remainders(["x"] * 300, singles[:12], singles[12:]) == []
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=60), st.sampled_from([0.01, 0.2, 1.0]))
-def test_values_that_recur_against_brute_force(counts, share):
-    found = find_recurring(np.array(counts), share)
-    for i, count in enumerate(counts):
-        often = count >= 5 and count > share * sum(counts)
-        if len(counts) > 20 and count >= 5 and not often:
-            near = [counts[max(i - 10, 0) : i], counts[i + 1 : i + 11]]
-            usual = max(min(sum(side) / max(len(side), 1) for side in near), 1.0)
-            often = count > 4 * usual
-        assert found[i] == often
-
-
 def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
     rng = np.random.default_rng(2)
     outputs = rng.laplace(size=40_000)
@@ -191,26 +159,3 @@ def test_many_numbers_are_not_compared_pair_by_pair():
             tracemalloc.stop()
 
     assert peak(4_000) < 8 * peak(1_000), "of pairs there are 16 times as many"
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_what_comes_alone_among_continuous_numbers(shared):
-    rng = np.random.default_rng(5)
-    one = rng.laplace(size=1_000)
-    two = one.copy() if shared else rng.laplace(size=1_000)
-    first = np.arange(2_000) < 1_000
-
-    def alone(one, two, times=3):
-        numbers, codes = tabulate([*one, *two]).leaf("output")
-        return comes_alone(numbers, codes, first, times)
-
-    assert not alone(one, two)
-    for special in (1.25, math.inf, math.nan, None):
-        mixed = [special, special, *one[2:]]
-        assert not alone(mixed, two)
-        assert alone([special, *mixed[:2], *mixed[3:]], two)
-        assert alone(two, [special, *mixed[:2], *mixed[3:]])
-        assert not alone([special] * 9 + mixed[9:], [special, *two[1:]])
-    discrete = np.round(one), np.round(two)
-    assert not alone(*discrete)
-    assert not alone(["a"] * 1_000, ["b"] * 1_000)  # no rare events: learned from as they are

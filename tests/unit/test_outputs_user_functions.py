@@ -106,14 +106,6 @@ def test_nan_is_a_number_and_a_run_that_raised_has_no_output():
     assert user_features(function, tabulate([])) == []
 
 
-def test_a_function_of_the_user_in_an_event():
-    (feature,) = user_features(total, tabulate([[1.0, 2.0]]))
-    event = Event((Between(feature, low=4.0),))
-    assert str(event) == "total(output) >= 4.0"
-    assert event([2.0, 3.0])
-    assert not event([2.0, 1.0])
-
-
 NO_NUMBERS = (None, "3", [1, "a"], {"a": 1}, [[1.0]], (), 1j)
 
 

@@ -155,14 +155,6 @@ def test_delta_of_renyi_privacy_is_attained_by_coins(rdp):
         assert attained <= privacy.rdp_to_delta(rdp, eps) <= attained * (1 + 2e-3)
 
 
-@settings(max_examples=60, deadline=None)
-@given(rho=st.floats(1e-4, 5), eps=st.floats(0, 30), order=st.floats(1.001, 60))
-def test_no_order_alone_says_more_than_all_together(rho, eps, order):
-    by_order = privacy.renyi_to_delta(order, order * rho, eps)
-    assert privacy.zcdp_to_delta(rho, eps) <= by_order * (1 + 1e-9)
-    assert privacy.rdp_to_delta({order: order * rho}, eps) <= by_order
-
-
 def test_renyi_to_delta_is_canonnes_proposition():
     for order, bound, eps in ((2.0, 0.5, 1.0), (1.01, 0.1, 3.0), (30.0, 2.0, 3.5)):
         delta = math.exp((order - 1) * (bound - eps)) * (1 - 1 / order) ** order / (order - 1)
@@ -190,12 +182,6 @@ def test_the_smallest_eps_and_noise_are_that(mu, delta, weaker):
         assert sigma == pytest.approx(3 / mu, rel=1e-6)
 
 
-def test_noise_for_a_known_claim():
-    assert privacy.gaussian_sigma(1.0, 1e-5) == pytest.approx(3.7306, abs=1e-4)
-    assert ApproximateDP(1.0, 0.1).eps_at(0.05) == math.inf
-    assert ApproximateDP(1.0, 0.1).eps_at(0.1) == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("eps", [0.01, 0.5, 2.0, 20.0])
 def test_pure_privacy_is_randomised_response(eps):
     p, q = 1 / (1 + math.exp(-eps)), math.exp(-eps) / (1 + math.exp(-eps))
@@ -212,12 +198,6 @@ def test_pure_privacy_is_randomised_response(eps):
         >= ApproximateDP(eps).largest_probability(x) * (1 - 1e-12)
     )
     assert GaussianDP(mu * (1 - 1e-6)).largest_probability(q) < p
-
-
-@pytest.mark.parametrize("eps", [1e-9, 1e-4, 0.01, 0.5, 0.9])
-def test_divergences_of_little_loss_are_exact(eps):
-    exact = math.log1p(4 * math.sinh(eps / 2) ** 2)
-    assert exact * (1 - 1e-15) <= privacy.pure_to_rdp(eps, 2.0) <= exact * (1 + 1e-13)
 
 
 def test_delta_of_a_gaussian_far_out_is_rounded_up():
@@ -250,10 +230,6 @@ def test_divergences_of_a_profile_are_those_of_its_mechanism(order):
         exact = math.log(np.trapezoid(p * np.exp((order - 1) * loss), x)) / (order - 1)
     bound = privacy.profile_to_rdp(laplace, order)
     assert exact * (1 - 1e-6) <= bound <= exact * 1.001
-
-
-def test_a_profile_that_never_falls_to_zero_bounds_no_divergence():
-    assert privacy.profile_to_rdp(ApproximateDP(1.0, 1e-9).delta_at, 1.0) == math.inf
 
 
 def test_profiles_and_trade_off_functions_are_the_same_thing():

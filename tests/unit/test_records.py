@@ -23,7 +23,6 @@ from pytest_dp import (
     TradeOff,
     add_remove_one,
     dp_claim,
-    riskiest,
 )
 from pytest_dp.basics import writing
 from pytest_dp.basics.errors import ClaimsFileError
@@ -39,7 +38,6 @@ from pytest_dp.records.judging import (
     NEW,
     WEAKENED,
     Collected,
-    Judgement,
     counterparts,
     judge,
 )
@@ -220,34 +218,6 @@ def test_what_has_changed(old, new, verdicts):
     ] == verdicts
 
 
-ABOUT_RECORDS = {"auc": 0.6, "data": "tests.data:patients"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ({"records": riskiest(5)}, {"records": [1, 2]}, "records riskiest(5) -> (1, 2)"),
-        ({"records": [1]}, {"records": [1], "score": len}, "score not given -> len"),
-        (
-            {"records": [1], "data": "tests.data:few"},
-            {"records": [1]},
-            "inputs tests.data:few -> tests.data:patients",
-        ),
-    ],
-)
-def test_what_has_changed_of_claims_about_membership(old, new, said):
-    (change,) = claim_changes(*(of(**{**ABOUT_RECORDS, **one}) for one in (old, new)))
-    assert str(change).startswith(said)
-    keyword = {"inputs": "data"}.get(change.what, change.what)
-    assert keyword in Judgement(WEAKENED, "", changes=(change,)).keywords
-
-
-def test_one_rule_of_groups_is_no_change():
-    """What holds for one unit and follows for two says nothing new of two."""
-    old, new = of(eps=1.0, **NEIGHBOURS), of(eps=1.0, **group(2, 1))
-    assert [change.what for change in claim_changes(old, new)] == ["group"]
-
-
 def kinds(recorded, now, known=()):
     """What becomes of claims on record, given what a run has found."""
     on_record = counterparts(recorded, now, {*known})
@@ -297,22 +267,6 @@ def test_other_parameters_are_not_exchanged_between_claims():
         f"a.py::f[eps={eps}-n={n}]": of(eps=eps, params={"n": n}) for eps, n in ((1.5, 2), (9.0, 1))
     }
     assert WEAKENED in kinds(before, swapped).values()
-
-
-def test_claims_that_differ_in_the_promise_alone_are_the_same_ones_changed():
-    def of_counts(eps):
-        return {f"a.py::f[eps={eps}-n={n}]": of(eps=eps, params={"n": n}) for n in (3, 5)}
-
-    assert set(kinds(of_counts(1.0), of_counts(2.0)).values()) == {WEAKENED}
-
-
-def test_what_is_on_record_of_a_test_that_is_there_stays_its_own():
-    """The second audit of a test that was not run yet."""
-    recorded = {"a.py::test_g": of(eps=1.0), "a.py::test_g#2": of(eps=1.0)}
-    now = {"a.py::test_h": of(eps=1.0), "a.py::test_g": None}
-    assert counterparts(recorded, now, {"a.py::test_g", "a.py::test_h"}) == {
-        "a.py::test_g": "a.py::test_g"
-    }
 
 
 def test_a_claim_has_the_entry_of_its_id_or_of_its_mechanism():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import combinations_with_replacement, islice
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,6 @@ from pytest_dp.data.relations import (
     AllQueries,
     AnyTwo,
     OneQuery,
-    Pair,
     ReplaceOne,
     ReplaceSpecial,
 )
@@ -80,14 +79,6 @@ def bag(records):
     return tuple(sorted(map(equality_key, records)))
 
 
-@pytest.mark.slow
-def test_neighbours_come_one_by_one_extreme_records_first():
-    found = AddRemoveOne().pairs(list(range(10_000)), [-5, 3, 7_000_000])
-    assert isinstance(next(found), Pair)
-    changed = [set(pair.d1) ^ set(pair.d2) for pair in islice(found, 3)]
-    assert changed == [{-5}, {9_999}, {7_000_000}]  # the first one is without 0
-
-
 @given(st.lists(st.integers(-2, 2), max_size=4), st.sampled_from([OneQuery(), AllQueries()]))
 def test_neighbours_of_vectors(answers, relation):
     for make in (list, tuple, np.array):
@@ -97,27 +88,6 @@ def test_neighbours_of_vectors(answers, relation):
         assert all(relation.fault(pair.d1, pair.d2) == "" for pair in found)
     if isinstance(relation, OneQuery):
         assert len(found) == 2 * len(answers)
-
-
-def test_vectors_keep_their_type_and_its_range():
-    found = list(OneQuery().pairs(np.array([0, 255], dtype=np.uint8)))
-    assert [pair.d2.tolist() for pair in found] == [[1, 255], [0, 254]]
-    assert {pair.d2.dtype.name for pair in found} == {"uint8"}
-    assert [pair.d2 for pair in OneQuery().pairs([float("inf"), 0])] == [
-        [float("inf"), 1],
-        [float("inf"), -1],
-    ]
-
-
-def test_neighbours_of_values():
-    found = list(AnyTwo().pairs("a", ["b", "a", "b", 3]))
-    assert [(pair.d1, pair.d2) for pair in found] == [("a", "b"), ("a", 3)]
-
-
-@pytest.mark.parametrize("relation", [AddRemoveOne(), ReplaceOne(), OneQuery(), AllQueries()])
-def test_neighbours_of_what_is_no_dataset(relation):
-    with pytest.raises(ClaimError, match="is not a dataset"):
-        next(iter(relation.pairs(3, [1])))
 
 
 def test_new_records_are_made_to_fit_or_refused():

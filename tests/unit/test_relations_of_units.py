@@ -263,22 +263,6 @@ def test_a_null_record_of_ones_own():
     assert replace_special({"a": 1}) == replace_special({"a": 1}) != replace_special({"a": 2})
 
 
-# Groups
-
-
-@pytest.mark.slow
-def test_groups_of_many_records_come_one_by_one():
-    found = pairs(inputs=[list(range(300))], neighbors=add_remove_one(group=5), eps=0.1)
-    assert found[0].difference == "5 records removed"
-    assert len(found) == 512
-    assert str(expand({"eps": 0.1, "neighbors": add_remove_one(group=5), "inputs": [[1]]})[0])
-    visits = frame([(user, 0) for user in range(9) for _ in range(user % 3 + 1)])
-    first = pairs(inputs=[visits], neighbors=add_remove_one(unit="user", group=3), eps=0.1)[0]
-    assert first.difference.endswith("and 1 more units") or "removed and" in first.difference
-    found = pairs(pairs=[([1, 2, 3], [])], neighbors=add_remove_one(group=3), eps=0.1)
-    assert found[0].difference == "3 records removed"
-
-
 # What goes together
 
 
@@ -398,22 +382,3 @@ def test_several_tables_are_refused_with_a_function_that_does_it(tables):
     found = pairs(inputs=[tables], neighbors=names["without_one"])
     assert {type(pair.d2) for pair in found} == {type(tables)}
     assert len(found) == 2
-
-
-def test_tables_without_the_column_of_the_unit_stay_as_they_are():
-    shops, more = pd.DataFrame({"shop": [7, 8]}), pd.DataFrame({"user": [1, 99]})
-    tables = {"shops": shops, "users": USERS, "more": more}
-    names = {}
-    exec(
-        refusal(inputs=[tables], neighbors=add_remove_one(unit="user")).partition("as:\n")[2], names
-    )
-    made = list(names["without_one"](tables))
-    assert all(neighbour["shops"] is shops for neighbour in made)
-    left = [{*neighbour["users"]["user"], *neighbour["more"]["user"]} for neighbour in made]
-    everybody = {*USERS["user"], 1, 99}
-    assert left == [everybody - {who} for who in sorted(everybody)]
-
-
-def test_records_that_are_dicts_of_lists_are_no_tables():
-    words = [{"words": ["a", "b"]}, {"words": ["c"], "links": ["d"]}]
-    assert pairs(inputs=[words], neighbors="add_remove_one")

@@ -85,13 +85,6 @@ def test_every_claim_has_its_row_and_all_that_is_known():
     assert seen.of("open") == [None] * 3  # what is wrong is shown at once
 
 
-def test_it_says_which_code_of_which_project_it_is_about():
-    about = {"project": "shop <1>", "commit": "1a2b3c with changes", "branch": "main"}
-    seen = Page(page(rows(), RAN, NOW, about=about))
-    head = " ".join(seen.text.partition("Claims")[0].split("\n"))
-    assert "projectshop <1> commit1a2b3c with changes branchmain run2026-11-22 16:40 UTC" in head
-
-
 def test_what_says_little_comes_right_after_what_alarms():
     broken, fair, strong, unknown, error = rows()
     graded = [("strong", strong), ("weak", replace(fair, strength="weak")), ("", unknown)]
@@ -158,14 +151,6 @@ def test_what_users_have_written_is_text_and_nothing_else():
     assert HOSTILE in seen.text
 
 
-def test_characters_that_no_page_may_hold_are_left_out():
-    record = replace(rows()[-1], details="a\x00b\x1b[31mred\x1b[0m\ud800\tc\nd", headline="é ∞")
-    text = page([record], RAN, NOW)
-    assert "abred\tc\nd" in text
-    assert "é ∞" in text
-    text.encode()
-
-
 def test_a_run_without_claims_says_so():
     seen = Page(page([], RAN, NOW))
     assert "none were audited" in seen.text
@@ -193,22 +178,3 @@ def test_one_claim_alone_for_a_notebook():
     assert seen.tags["svg"] == 2
     assert seen.tags["html"] == seen.tags["script"] == 0
     assert "violated: eps >= " in seen.text
-
-
-def test_classes_that_are_used_are_styled_and_the_other_way_round():
-    text = page([*DRAWN, *rows()], RAN, NOW)
-    style, body = re.search(r"<style>(.*?)</style>(.*)<script>", text, re.S).groups()
-    used = {name for names in re.findall(r'class="([^"]+)"', body) for name in names.split()}
-    styled = set(re.findall(r"\.(dp[\w-]*)", style))
-    assert used == styled
-
-
-def test_line_breaks_in_sentences_and_gaps_of_columns_fold_on_narrow_screens():
-    sentence = f"  {'word ' * 14}end;\n  2.72 is allowed."
-    table = "  ratio      7.41   at least 6.62\n  allowed    2.72"
-    heads = "Reproduce:\n  pytest a.py\nAs a test:  pairs=[]"
-    record = replace(rows()[0], details="\n".join([sentence, table, heads]))
-    text = page([record], RAN, NOW)
-    assert record.details in Page(text).text
-    folds = re.findall(r'<span class="dp-fold">(\s*)</span>', text)
-    assert folds == ["\n  ", " " * 6, " " * 3, " " * 4]

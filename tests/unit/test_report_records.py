@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -114,13 +111,6 @@ def test_a_name_loses_its_folders_first_then_its_file_and_no_part_of_either(widt
     assert lines[1][0].partition("  ")[0] == shown
 
 
-def test_a_wide_table_says_over_how_many_pairs_a_loss_was_computed():
-    known = replace(rows()[1], strength="exact", resolution=1.0, screened=1_000)
-    narrow, wide = ("\n".join(line for line, _ in table([known], n)) for n in (80, 120))
-    assert "pass  loss 1.00, computed  " in narrow
-    assert "pass  loss 1.00, computed (1,000 pairs)  " in wide
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -141,19 +131,6 @@ def test_a_wide_table_says_over_how_many_pairs_a_loss_was_computed():
 )
 def test_what_was_found_stands_in_a_few_words(given, said):
     assert short_finding(replace(rows()[1], **given)) == said
-
-
-def test_a_promise_that_is_long_has_a_line_of_its_own():
-    long = replace(rows()[1], claim="PrivacyProfile(get_delta_for_epsilon)", parameter="scale")
-    lines = [line for line, _ in table([*rows(), long])]
-    assert "  promised: PrivacyProfile(get_delta_for_epsilon)" in lines
-    assert max(map(len, lines)) <= 80
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(0.05, "-"), (0.1, "-"), (5.0, "5.0 s")])
-def test_time_without_runs_is_told_where_somebody_waited(seconds, said):
-    assert row_cells(replace(rows()[4], seconds=seconds))[-2:] == ("-", said)
-    assert row_cells(replace(rows()[1], seconds=seconds))[-1] != "-"
 
 
 def test_the_legend_explains_only_what_there_is():
@@ -213,12 +190,6 @@ def test_what_a_pass_loses_for_sure_does_not_read_like_a_violation():
     row = Record.of(replace(PASSED, lower=0.99), COUNT, "shop/stats.py", 8)
     assert "0.99" not in "".join(line for line, _ in table([row])) + github.job_summary([row])
     assert "  spent        loss at least 0.990 of the 1.0 that is claimed" in verbose(row)
-
-
-def test_noise_that_is_too_large_is_seen_by_the_loss_that_was_computed():
-    known = Estimate(0.31, 1e-12, "exact")
-    row = Record.of(replace(PASSED, lower=0.0, estimate=known), COUNT, "shop/stats.py", 8)
-    assert "  spent        loss at least 0.309 of the 1.0 that is claimed" in verbose(row)
 
 
 MOVED = [
@@ -330,11 +301,6 @@ def test_annotation_escapes_properties_and_message():
     )
 
 
-def test_annotation_by_status():
-    kinds = [github.annotation(row, "a.py").split(" ")[0] for row in rows()]
-    assert kinds == ["::error", "", "", "::warning", "::error"]
-
-
 def cells_of(markdown):
     """The cells of each line of the table; an escaped bar is no border."""
     lines = [line for line in markdown.splitlines() if line.startswith("| ")]
@@ -362,21 +328,6 @@ def test_summary():
         "pass",
         "pass",
     ]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "heading"),
-    [
-        ([1, 2], "## ✅ Privacy: 2 claims, no violation found"),
-        ([0, 1], "## ❌ Privacy: 2 claims, 1 violated"),
-        ([1, 4], "## ❌ Privacy: 2 claims, 1 not audited"),
-        ([1, 2, 3], "## ⚠️ Privacy: 3 claims, 1 inconclusive"),
-    ],
-)
-def test_summary_heading(chosen, heading):
-    text = github.job_summary([rows()[i] for i in chosen])
-    assert text.splitlines()[0] == heading
-    assert "No test can prove privacy." in text
 
 
 def test_all_of_it_in_one_line():
@@ -424,25 +375,6 @@ def test_append(tmp_path):
     github.append(str(path), "## zwei é \ud800")
     github.append(path, "")
     assert path.read_bytes().decode() == "## one\n\n## zwei é \\ud800\n"
-
-
-def test_append_takes_back_half_a_block(tmp_path, monkeypatch):
-    path = tmp_path / "summary.md"
-    path.write_text("before\n")
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:3]))
-    with pytest.raises(OSError, match="No room"):
-        github.append(path, "## one\n")
-    assert path.read_text() == "before\n"
-
-
-def test_reports_load_neither_pytest_nor_numpy():
-    code = (
-        "import sys, pytest_dp.report.github, pytest_dp.report.summary_table; "
-        "print({'pytest', 'numpy', 'scipy'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,3 @@ def test_numbers_return_from_json_as_they_were(number):
     numbers = Numbers((number, 1.0), number)
     text = json.dumps(plain(numbers), allow_nan=False)
     assert repr(from_plain(Numbers, json.loads(text))) == repr(numbers)
-
-
-def test_what_may_be_missing_and_is_not_a_number_is_not_missing():
-    numbers = Numbers((), 1.0, math.nan)
-    assert repr(from_plain(Numbers, json.loads(json.dumps(plain(numbers))))) == repr(numbers)

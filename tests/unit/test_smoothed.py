@@ -13,7 +13,7 @@ from scipy import stats
 from benchmarks import mechanisms
 from benchmarks.dpfinder import ALGORITHMS
 from pytest_dp.methods.smooth import HARD, STEEPNESS, Smooth, Smoothing
-from pytest_dp.methods.smoothed import Output, Smoothed, outputs_of
+from pytest_dp.methods.smoothed import Output, Smoothed
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
 
@@ -68,40 +68,6 @@ def test_slopes_are_those_of_the_closed_form():
         noise = stats.laplace(1.0, 2.0)
         assert low == pytest.approx(noise.cdf(x), abs=0.02)
         assert (high - low) / step == pytest.approx(noise.pdf(x), rel=0.1)
-
-
-def test_sides_of_thresholds_of_numbers_with_noise():
-    def release(data, rng):
-        return data[0] + rng.normal(scale=3.0), "kept"
-
-    runs = runs_of(release, HARD)
-    vectors, thresholds = np.array([[1.0], [2.0]]), np.array([[2.5], [0.5]])
-    (outcome,) = runs.weighed(Numbers(), vectors[:1])
-    (above, below) = (Output(outcome.key, (sign,)) for sign in (1, -1))
-    p, q = runs.chances(Numbers(), vectors, [(above, thresholds), (below, thresholds)]).mean(axis=2)
-    assert p + q == pytest.approx(1.0)
-    assert p == pytest.approx(stats.norm.sf([1.5, -1.5], scale=3.0), abs=0.018)
-    ((output, centres),) = outputs_of([outcome], 0.01, np.random.default_rng(0)).values()
-    assert output.key == outcome.key
-    assert centres == pytest.approx([1.0], abs=0.1)
-
-
-def one_by_one(data, rng):
-    return bool(np.asarray(data, float).sum() + rng.laplace() > 1)
-
-
-def side_by_side(data, rng):
-    return bool(sum(data) + rng.laplace() > 1)
-
-
-def test_inputs_that_are_refused_side_by_side_are_run_one_by_one():
-    vectors = np.array([[0.2, 0.4], [1.0, 2.0], [-1.0, 0.0]])
-    asked = [(Output(("number", (True,)), ()), np.zeros((3, 0)))]
-    single, together = (
-        runs_of(mechanism).chances(Numbers(), vectors, asked)
-        for mechanism in (one_by_one, side_by_side)
-    )
-    assert single == pytest.approx(together)
 
 
 def numpy_functions(data, rng):
@@ -168,14 +134,3 @@ def always_raises(data, rng):
 def test_what_arrays_cannot_do_is_refused(mechanism):
     with pytest.raises(CannotInstrument):
         runs_of(mechanism).weighed(Numbers(), np.array([[1.0]]))
-
-
-def test_paths_are_cut_off_by_weight():
-    """Of 2^20 paths, those of a sum of coins that are hardly ever seen are left out."""
-
-    def coins(data, rng):
-        return sum(data[0] + rng.normal() > 3.5 for _ in range(20))
-
-    outcomes = runs_of(coins, draws=500).weighed(Numbers(), np.array([[0.0]]))
-    assert len(outcomes) <= 256
-    assert sum(float(o.weights.mean()) for o in outcomes) > 0.98
