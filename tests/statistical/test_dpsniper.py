@@ -12,10 +12,7 @@ import pytest
 from boundary import audited, consistent, laplace, randomized_response
 
 from benchmarks import vectorized
-from pytest_dp import DPSniper, audit, queries, values
-from pytest_dp.running.per_run import CannotCouple
-from pytest_dp.running.sampler import Sampler
-from pytest_dp.running.streams import Purpose
+from pytest_dp import DPSniper, queries, values
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 sniped = partial(audited, method="dpsniper", max_samples=100_000)
@@ -182,34 +179,3 @@ def test_an_event_that_is_too_likely_says_so():
     result = run("laplace", 1.0, 1.0, 1, method=DPSniper(c=0.6), max_samples=20_000)
     assert result.verdict == "inconclusive"
     assert any("cannot show a loss above 0.51" in note for note in result.notes)
-
-
-# -- A search by shared random numbers -------------------------------------------------------------
-
-
-def refusing(monkeypatch, first):
-    """Let shared draws with keys of this kind turn out impossible."""
-    measure = Sampler.measure
-
-    def refuse(self, draws, function, deadline):
-        if draws[0].shared and draws[0].key[0] == first:
-            raise CannotCouple("it remembers")
-        return measure(self, draws, function, deadline)
-
-    monkeypatch.setattr(Sampler, "measure", refuse)
-
-
-def test_what_proves_unfit_in_the_search_is_searched_again(monkeypatch):
-    refusing(monkeypatch, Purpose.SEARCH)
-    result = run("laplace", 0.3, 1.0, 1, alpha=0.1)
-    assert "started again without shared random numbers, as it remembers" in result.notes
-    assert result.violated
-    assert result.samples <= 100_000
-
-
-def test_inputs_that_make_no_difference_are_searched_again_independently():
-    common = {"eps": 1.0, "pairs": [([1, 0], [1])], "method": "dpsniper", "max_samples": 20_000}
-    result = audit(lambda records, rng: rng.laplace(), **common, seed=1)
-    assert result.verdict == "no violation"
-    assert 1.0 < result.resolution < 2.0
-    assert result.samples <= 20_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks import one_run as benchmark
-from pytest_dp import ClaimError, MechanismError, OneRun, audit
+from pytest_dp import ClaimError, OneRun, audit
 from pytest_dp.report.violation import violation
 
 COMMON = {"neighbors": "add_remove_one", "inputs": [[-1]]}
@@ -131,19 +131,6 @@ def test_scores_that_tell_nothing_would_have_caught_nothing(runs):
     assert not any(result.violated for result in found)
 
 
-def test_it_is_run_once_and_replayed_by_its_seed():
-    calls = []
-
-    def train(records, rng):
-        calls.append(len(records))
-        return response(1.0)(records, rng)
-
-    first, second = (once(train, seed=7) for _ in range(2))
-    assert first.samples == second.samples == 1
-    assert first.strongest == second.strongest
-    assert len(set(calls)) <= 1, "the copies that are run have lists of their own"
-
-
 def test_records_made_of_the_data_and_read_from_tables_like_it():
     """A synthesiser that copies its data leaves mislabelled rows; one that makes noise does not."""
     rng = np.random.default_rng(5)
@@ -220,17 +207,3 @@ def test_what_cannot_be_audited_says_what_to_write(keywords, message):
         keywords = {**keywords, "inputs": [np.array([0.0])]}
     with pytest.raises(ClaimError, match=message):
         once(response(1.0), **keywords)
-
-
-def test_a_run_that_raises_and_scores_that_tell_nothing():
-    def raises(records):
-        raise RuntimeError("out of memory")
-
-    with pytest.raises(MechanismError, match="raises RuntimeError: out of memory"):
-        once(raises)
-    blind = once(response(1.0), score=lambda output, canary: 0.0, seed=3, guesses=(8, 8), alpha=0.5)
-    if blind.verdict == "inconclusive":
-        assert "no better than coins" in blind.reason
-    late = once(response(0.0), runs=10**6, max_seconds=0.3, alpha=0.01)
-    assert not late.violated
-    assert "stopped after" in late.reason

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.running.copies import Pristine
 
 Rng = np.random.Generator
 
@@ -105,40 +103,6 @@ def test_what_no_example_repeats_may_be_refused(
     effort = {"seed": 1, "n_jobs": 1, "max_samples": 20_000, "method": method, "eps": 1.0}
     result = audit(mechanism, neighbors=neighbors, inputs=IDS, **effort)
     assert (result.verdict, result.beyond) == ("no violation", None)
-
-
-class Connection:
-    """Works only where it was opened; copies of it are closed."""
-
-    opened = True
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"opened": False}
-
-    def count(self, rows: list[Any], rng: Rng, size: int | None = None) -> Any:
-        if not self.opened:
-            raise OSError("closed")
-        return len(rows) + rng.laplace(scale=0.5, size=size)
-
-
-@pytest.mark.spot(2)
-@pytest.mark.parametrize("vectorized", [None, "size"])
-def test_errors_of_copies_are_none_of_the_mechanism(vectorized: str | None) -> None:
-    effort = {"seed": 1, "n_jobs": 1, "vectorized": vectorized, "eps": 1.0}
-    result = audit(Connection().count, neighbors="add_remove_one", inputs=IDS, **effort)
-    assert result.violated
-    assert not any("left out" in note for note in result.notes)
-
-
-def test_sentinels_of_a_library_are_the_same_in_copies() -> None:
-    connection = http.client.HTTPConnection("localhost", 1)
-
-    def mechanism() -> None:
-        connection.request("GET", "/")
-
-    (copy, _), _ = Pristine((mechanism, {})).fresh()
-    with pytest.raises(ConnectionRefusedError):
-        copy()
 
 
 def test_what_an_example_repeats_is_promised() -> None:

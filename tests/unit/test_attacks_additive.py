@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,77 +121,6 @@ def test_whatever_is_special_is_learned(leak, classifier):
 # -- Bins ---------------------------------------------------------------------------------------
 
 OUTPUT = leaf("output")
-
-
-def test_numbers_are_binned_in_order():
-    x = np.random.default_rng(40).standard_cauchy(20_000)
-    found = bins_of(OUTPUT, tabulate(x), 20)
-    codes = found.codes(tabulate(np.sort(x))).astype(int)
-    assert found.ordered == len(found.cuts) + 1
-    assert 10 <= found.ordered <= 30
-    assert (np.diff(codes) >= 0).all()
-    assert codes[0] == 0
-    assert codes[-1] == found.ordered - 1
-    counts = np.bincount(codes, minlength=found.ordered)
-    assert counts[:-1].min() >= 5
-    # Far out into both tails, and still fine in the middle.
-    assert counts[0] <= 100
-    assert counts[-1] <= 100
-    assert counts.max() < 4_000
-    for k, cut in enumerate(found.cuts):
-        around = tabulate([np.nextafter(cut, -np.inf), cut])
-        assert found.codes(around).tolist() == [k, k + 1]
-
-
-def test_what_is_special_has_a_bin_of_its_own():
-    rng = np.random.default_rng(41)
-    outputs = [
-        *rng.normal(size=3_000).tolist(),
-        *[0.5] * 300,
-        *[-math.inf] * 200,
-        *[math.nan] * 200,
-        *[None] * 100,
-        *["n/a"] * 100,
-        *[Raised("KeyError")] * 100,
-        *[[1.0]] * 100,
-    ]
-    found = bins_of(OUTPUT, tabulate(outputs), 16)
-    seen = [0.5, -math.inf, math.nan, None, "n/a", Raised("KeyError"), [1.0]]
-    codes = found.codes(tabulate([*seen, "never seen", Raised("OSError")])).tolist()
-    assert codes[-1] == codes[-2] == found.width - 1
-    assert len({*codes}) == len(seen) + 1
-    assert all(found.ordered <= code < found.width for code in codes)
-    near = [np.nextafter(0.5, 0), np.nextafter(0.5, 1)]  # which are equal but for rounding
-    assert found.codes(tabulate(near)).tolist() == [codes[0]] * 2
-    assert found.codes(tabulate([0.5 - 1e-11, 0.5 + 1e-11])).max() < found.ordered
-    exactly = bins_of(replace(OUTPUT, exact=True), tabulate(outputs), 16)
-    assert exactly.codes(tabulate(near)).max() < exactly.ordered
-    # The same numbers alone, in a table without anything special.
-    alone = found.codes(tabulate(np.array([0.5, -np.inf, np.nan, 0.4])))
-    assert alone.tolist()[:3] == codes[:3]
-
-
-def test_few_values_have_a_bin_each():
-    values = np.array([-1e300, -3.0, 0.0, np.nextafter(0, 1), 1.0, 7.0, 1e300])
-    found = bins_of(replace(OUTPUT, exact=True), tabulate(np.repeat(values, 30)), 20)
-    assert found.codes(tabulate(values)).tolist() == list(range(7))
-    found = bins_of(OUTPUT, tabulate(np.repeat(values, 30)), 20)
-    assert found.codes(tabulate(values)).tolist() == [0, 1, 2, 2, 3, 4, 5]
-
-
-def test_whole_outputs_as_categories():
-    outputs = [[0, 1], [1, 0], [1, 1]] * 40
-    found = output_categories(tabulate(outputs), 200, 4.0)
-    codes = found.codes(tabulate([[1, 1], [0, 1], [0, 1], [1, 0], [0, 0], (0, 1)])).tolist()
-    assert codes[1] == codes[2]
-    assert len({codes[0], codes[1], codes[3]}) == 3
-    assert codes[4] == codes[5] == found.width - 1 == 3
-    of_one_call = output_categories(tabulate(np.array(outputs)), 200, 4.0)
-    assert of_one_call.codes(tabulate([np.array([1, 1])])) < 3, "whose types are not known"
-    assert output_categories(tabulate(outputs), 2, 4.0) is None, "too many"
-    assert output_categories(tabulate(outputs), 200, 41.0) is None, "each is too rare"
-    rare = np.random.default_rng(0).normal(size=10_000)
-    assert output_categories(tabulate(rare), 200, 4.0) is None
 
 
 ANY = st.one_of(

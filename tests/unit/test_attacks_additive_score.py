@@ -12,7 +12,6 @@ from pytest_dp.betting.additive import (
 )
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.statistics.regression import expit
 
 
 def columns_and_codes(outputs, on_d):
@@ -61,28 +60,3 @@ def test_the_score_of_laplace_noise_is_its_log_ratio():
     asked = np.array([-1.5, 0.25, 0.75, 2.5])
     expected = np.abs(asked) - np.abs(asked - shift)
     assert model.log_odds(tabulate(list(asked))) == pytest.approx(expected, abs=0.15)
-
-
-def test_scores_of_several_features_add_up():
-    """Independent noise on each number: log ratios add, which no single feature shows."""
-    rng = np.random.default_rng(2)
-    on_d = np.arange(20_000) < 10_000
-    outputs = 0.7 * on_d[:, None] + rng.laplace(size=(20_000, 2))
-    columns, codes, table = columns_and_codes(outputs, on_d)
-    truth = (np.abs(outputs) - np.abs(outputs - 0.7)).sum(1)
-
-    def error(number):
-        weights = fit_weights(columns[:number], codes[:number], on_d)
-        model = AdditiveScore(tuple(columns[:number]), tuple(weights))
-        return np.abs(model.log_odds(table) - truth).mean()
-
-    assert error(1) > 0.4
-    assert error(len(columns)) < 0.15
-
-
-def test_outputs_that_tell_nothing_score_about_zero():
-    rng = np.random.default_rng(4)
-    on_d = np.arange(8_000) < 4_000
-    columns, codes, table = columns_and_codes(rng.normal(size=8_000), on_d)
-    model = AdditiveScore(tuple(columns), tuple(fit_weights(columns, codes, on_d)))
-    assert np.abs(expit(model.log_odds(table)) - 0.5).mean() < 0.03

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from learning import both, compared, gain, learned
@@ -15,7 +13,6 @@ from pytest_dp import ClaimError
 from pytest_dp.betting.scores import scores
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.running.pickling import cloudpickle
 
 pytestmark = pytest.mark.slow
 
@@ -83,29 +80,6 @@ def test_equal_outputs_score_equally(models, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_outputs_unlike_any_before_and_models_from_another_process(models, name):
-    new = [
-        [1.0] * 7,
-        [],
-        "never seen",
-        ("tuple", (1, 2)),
-        {"c": [1, None]},
-        Raised("OSError"),
-        math.nan,
-        -math.inf,
-        1e300,
-        np.zeros((2, 2)),
-        [None, math.nan, "x"],
-    ]
-    model, copied = models[name], cloudpickle.loads(cloudpickle.dumps(models[name]))
-    for outputs in (new, *([one] for one in new), both(mixed, 60, 22)[0]):
-        odds = model.log_odds(tabulate(outputs))
-        assert np.isfinite(odds).all()
-        np.testing.assert_array_equal(copied.log_odds(tabulate(outputs)), odds)
-    assert scores(model, tabulate([])).shape == (0,)
-
-
-@pytest.mark.parametrize("name", MODELS)
 def test_every_model_learns_a_shift(name):
     def draw(d, rng, n):
         return d + rng.logistic(size=n)
@@ -125,53 +99,6 @@ def test_every_model_learns_a_shift(name):
     assert np.corrcoef(odds, exact)[0, 1] > 0.85
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_seed_decides_and_which_input_is_first_only_turns_the_sign(name):
-    outputs, first = both(lambda d, rng, n: 2 * d + rng.normal(size=n), 1_000, 25)
-    fresh, found = tabulate(np.linspace(-1, 3, 21)), []
-    for noise in (1, 2):
-        np.random.seed(noise)  # noqa: NPY002
-        before = np.random.get_state()[1].copy()  # noqa: NPY002
-        model = learned(outputs, first, MODELS[name], seed=5)
-        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-        found.append(model.log_odds(fresh))
-    np.testing.assert_array_equal(found[0], found[1])
-    turned = learned(outputs, ~first, MODELS[name], seed=6).log_odds(fresh)
-    assert found[0][0] > 1 > -1 > found[0][-1]
-    assert turned[0] < -1 < 1 < turned[-1]
-    if name in ("mlp", "RandomForestClassifier"):
-        assert np.abs(turned + found[0]).max() > 1e-6
-
-
-# -- Logistic regression ------------------------------------------------------------------------
-
-
-def test_logistic_regression_is_at_its_optimum():
-    def draw(d, rng, n):
-        x = rng.normal(size=(n, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0.2], [0, 0, 3.0]]) + 0.4 * d
-        x[rng.random(n) < [0.05, 0.1][d], 1] = np.nan
-        return x
-
-    outputs, first = both(draw, 2_000, 30)
-    model = learned(outputs, first, "logistic")
-    # Newton's method on the same loss, with rows and the penalty written out here.
-    missing = np.isnan(outputs[:, 1])
-    columns = []
-    for i in range(3):
-        known = np.where(missing, np.nan, outputs[:, i]) if i == 1 else outputs[:, i]
-        columns.append(np.nan_to_num((known - np.nanmean(known)) / np.nanstd(known)))
-    rows = np.column_stack([*columns, missing, np.ones(len(outputs))])
-    weights, penalty = np.zeros(5), np.array([1e-6] * 4 + [0.0])
-    for _ in range(30):
-        p = 1 / (1 + np.exp(-rows @ weights))
-        slope = rows.T @ (first - p) / len(rows) - penalty * weights
-        bend = (rows.T * (p * (1 - p))) @ rows / len(rows) + np.diag(penalty)
-        weights = weights + np.linalg.solve(bend, slope)
-    assert np.abs(slope).max() < 1e-12
-    assert np.abs(weights).min() > 0.05
-    np.testing.assert_allclose(model.log_odds(tabulate(outputs)), rows @ weights, atol=2e-4)
-
-
 # -- Classifiers that fail ----------------------------------------------------------------------
 
 
@@ -182,10 +109,6 @@ def saying(answer):
 
 def failing(*_):
     raise RuntimeError("out of order")
-
-
-def certain_of(sure):
-    return lambda rows: np.column_stack([1 - sure(rows[:, 0] > 0), sure(rows[:, 0] > 0)])
 
 
 @pytest.mark.parametrize(
@@ -208,20 +131,6 @@ def test_a_classifier_that_fails_is_named(classifier, said):
     outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 20, 32)
     with pytest.raises(ClaimError, match=f"Saying.*{said}"):
         scores(learned(outputs, first, classifier), tabulate(outputs))
-
-
-@pytest.mark.parametrize(
-    ("sure", "low", "high"),
-    [
-        (lambda above: np.where(above, 0.8, np.nan), (0, 0), (math.log(4),) * 2),  # cannot tell
-        (lambda above: above.astype(float), (-30, -20), (20, 30)),  # of nought and one: finite
-    ],
-)
-def test_odds_of_what_a_classifier_says(sure, low, high):
-    outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 50, 35)
-    odds = learned(outputs, first, saying(certain_of(sure))).log_odds(tabulate([-5.0, 5.0]))
-    assert low[0] <= odds[0] <= low[1]
-    assert high[0] - 1e-9 <= odds[1] <= high[1] + 1e-9
 
 
 def test_classes_in_another_order():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pytest_dp.betting.detector import fit_detector, with_values
+from pytest_dp.betting.detector import fit_detector
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
@@ -55,11 +55,3 @@ def test_a_value_that_is_released_once_in_a_while_is_one_of_the_events():
     detector, _ = detector_of(outputs)
     leak, other = tabulate([77.0]), tabulate([76.0])
     assert any(one.bins(leak) != one.bins(other) for one in detector.binnings[1:])
-
-
-def test_ranks_get_the_values_of_another_score():
-    ranked, values = np.array([3.0, 1.0, 1.0, 2.0]), np.array([10.0, 40.0, 20.0, 30.0])
-    found = with_values(ranked, values)
-    assert found[1] == found[2]
-    assert (np.argsort(np.unique(found)) == [0, 1, 2]).all()
-    assert set(found) <= set(values)

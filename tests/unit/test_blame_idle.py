@@ -5,8 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from pytest_dp.data.neighbours import Pair
@@ -41,10 +39,6 @@ def unseeded(rows: Any, rng: Any) -> Any:
     return spent(rows, rng) + uuid.uuid4().int
 
 
-def frames(rows: Any, rng: Any) -> Any:
-    return rows["spent"].sum() + rng.laplace()
-
-
 def idle(mechanism: Any, d1: Any, d2: Any, *examples: Any, seconds: float = 20.0) -> set[Any]:
     call = Call(mechanism, {}, "rng", pristine=Pristine((mechanism, {})))
     return set(idle_fields(call, Pair(d1, d2), examples, seconds))
@@ -73,19 +67,3 @@ def test_fields_that_change_nothing(mechanism: Any, d1: Any, d2: Any, found: set
 def test_they_change_nothing_together() -> None:
     found = idle(product, ROWS, [*ROWS[:3], {**ROWS[3], "spent": 50, "age": 31}, *ROWS[4:]])
     assert len(found) == 1
-
-
-def test_values_come_from_the_examples_where_no_other_record_is_left() -> None:
-    assert idle(spent, [], ROWS[2:3]) == set()
-    assert idle(spent, [], ROWS[2:3], ROWS) == {"who", "city"}
-
-
-def test_columns_by_their_names() -> None:
-    d1, d2 = pd.DataFrame(ROWS), pd.DataFrame(OTHER)
-    assert idle(frames, d1, d2) == {"who", "city", "age"}
-    array = np.arange(9.0).reshape(3, 3)
-    assert idle(lambda a, rng: a[:, 1].sum() + rng.laplace(), array, array[:2]) == {0, 2}
-
-
-def test_no_time_is_no_finding() -> None:
-    assert idle(spent, ROWS, OTHER, seconds=0.0) == set()

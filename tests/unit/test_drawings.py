@@ -6,15 +6,11 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from results import BY_RANGE, COUNTS, PICTURES, RANGES, rows
 
 from pytest_dp.report.drawings import (
     WIDTH,
-    PictureAxis,
     drawings,
     outputs,
     trade_off,
@@ -104,19 +100,6 @@ def test_a_rare_event_is_seen_on_a_logarithmic_scale():
     assert float(filled.attrib["height"]) > 20
 
 
-def test_kinds_beside_numbers_are_marked_and_named():
-    odd = (
-        Bar("raises ValueError", None, None, (5, 6), (0, 0)),
-        Bar("nan", None, None, (1, 1), (0, 0)),
-    )
-    drawing = outputs(replace(BY_RANGE, bars=(*RANGES, *odd)))
-    assert drawing.caption.endswith("a: raises ValueError; b: nan.")
-    root = read(drawing.svg)
-    assert {"a", "b"} <= set(words(root))
-    right_of_numbers = max(float(e.attrib["x"]) for e in of_class(root, "dp-out"))
-    assert right_of_numbers > 300
-
-
 def test_a_few_kinds_have_a_line_each_and_nothing_of_them_is_markup():
     bars = (Bar("<b>&'", None, None, (80, 10), (80, 10)), Bar("no", None, None, (20, 90), (0, 0)))
     root = read(outputs(Histogram("output<i>", (100, 100), bars)).svg)
@@ -156,29 +139,6 @@ def test_what_breaks_the_claim_lies_in_what_it_rules_out():
     assert not inside(at, ends(of_class(root, "dp-forbidden")[0]))
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        ((0.395, 0.4, 0.405), (0.18, 0.19, 0.2)),  # allowed: 0.2
-        ((0.0, 0.0, 1e-4), (0.988, 0.99, 0.992)),
-        ((0.988, 0.99, 0.992), (0.0, 0.0, 1e-4)),
-        ((0.0, 0.0, 2e-7), (1 - 1.1e-6, 1 - 1e-6, 1 - 0.9e-6)),
-    ],
-)
-def test_what_is_only_just_broken_is_enlarged(event):
-    drawing = trade_off(replace(PICTURES, event=event), violated=True)
-    assert drawing.caption.endswith("Enlarged around the dot.")
-    root = read(drawing.svg)
-    (forbidden,), (dot,) = of_class(root, "dp-forbidden"), of_class(root, "dp-event")
-    x, y = float(dot.attrib["cx"]), float(dot.attrib["cy"])
-    region = ends(forbidden)
-    assert inside((min(max(x, 60.5), 349.5), min(max(y, 12.5), 229.5)), region)
-    width = max(a for a, _ in region) - min(a for a, _ in region)
-    assert width > 30
-    (box,) = of_class(root, "dp-uncertain")
-    assert float(box.attrib["width"]) > 10 or event[0][1] == 0
-
-
 def inside(point, polygon) -> bool:
     """Whether a ray to the right leaves the polygon an odd number of times."""
     x, y = point
@@ -187,28 +147,3 @@ def inside(point, polygon) -> bool:
         if (y1 > y) != (y2 > y) and x < x1 + (x2 - x1) * (y - y1) / (y2 - y1):
             crossings += 1
     return crossings % 2 == 1
-
-
-# Axes, lines and numbers
-
-
-@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(3, 8))
-def test_ticks_are_a_few_round_values_on_the_axis(low, span, about):
-    axis = PictureAxis(low, low + span, 0, 100)
-    if axis.high - axis.low < 1e-9 * max(abs(low), 1):
-        return
-    ticks = axis.ticks(about)
-    assert 1 <= len(ticks) <= about + 1
-    slack = 1e-6 * (span + abs(low))
-    assert all(axis.low - slack <= tick <= axis.high + slack for tick in ticks)
-
-
-def test_a_curve_is_drawn_where_it_is():
-    root = read(trade_off(PICTURES, violated=True).svg)
-    x, y = PictureAxis(0, 1, 60, 350), PictureAxis(0, 1, 230, 12)
-    (attack,) = of_class(root, "dp-attack")
-    drawn = np.array(ends(attack))
-    at, rates = zip(*PICTURES.attack, strict=True)
-    for share in np.linspace(0, 1, 51):
-        there = np.interp(x(share), drawn[:, 0], drawn[:, 1])
-        assert there == pytest.approx(y(np.interp(share, at, rates)), abs=0.3)

@@ -33,17 +33,6 @@ def test_aligned():
     assert estimate(noisy, pairs=[(0, 1)], check=False).error == 0.5
 
 
-def test_pairs_that_are_known_in_different_ways():
-    def by_input(x, rng):
-        return x + rng.laplace() if x < 2 else coin(x - 2, rng)
-
-    found = estimate(by_input, pairs=[(0, 0.5), (2, 3)], seed=1)
-    assert (found.value, found.mode) == (pytest.approx(math.log(3)), "exact")
-    found = estimate(by_input, pairs=[(0, 1.5), (2, 3)], seed=1)
-    assert (found.value, found.mode) == (pytest.approx(1.5), "aligned")
-    assert found.value - found.error >= math.log(3)
-
-
 def test_by_samples():
     found = estimate(gamma_noise, pairs=[(0, 1)], seed=1, max_samples=20_000)
     assert found.mode == "sampled"
@@ -106,32 +95,6 @@ def test_a_slow_mechanism_is_looked_at_for_as_long_as_there_is_time():
     assert found.mode == "sampled"
 
 
-def test_vectorised_with_parameters():
-    def rows(x, scale, rng, size):
-        return np.asarray(x) + rng.laplace(scale=scale, size=(size, 2))
-
-    claim = {"pairs": [([0, 0], [1, 1])], "params": {"scale": 4.0}, "vectorized": "size"}
-    found = estimate(rows, **claim)
-    assert (found.value, found.mode) == (pytest.approx(0.5), "aligned")
-
-    def sharing(x, scale, rng, size):
-        return np.sort(rows(x, scale, rng, size), axis=0)
-
-    assert estimate(sharing, **claim, max_samples=5_000).mode == "sampled"
-
-
-def test_inputs_and_neighbours():
-    def total(records, generator):
-        return sum(records) + generator.laplace(scale=5)
-
-    found = estimate(
-        total, inputs=[[1, 2, 3]], neighbors="add_remove_one", rng="generator", max_seconds=5
-    )
-    assert found.mode == "aligned"
-    assert found.pairs > 1
-    assert found.value == pytest.approx(0.6)
-
-
 def test_nothing_is_claimed():
     with pytest.raises(ClaimError, match="takes no eps="):
         estimate(noisy, eps=1.0, pairs=[(0, 1)])
@@ -139,13 +102,6 @@ def test_nothing_is_claimed():
         estimate(noisy)
     with pytest.raises(ValueError, match="at least 0"):
         estimate(noisy, pairs=[(0, 1)]).profile(-1.0)
-
-
-def test_clamped_at_both_ends():
-    def clamped(data, rng):
-        return min(max(data[0] + rng.laplace(), 0.0), 1.0)
-
-    assert estimate(clamped, pairs=[([0.0], [1.0])]).value == pytest.approx(1.0, abs=1e-6)
 
 
 def test_a_mechanism_that_always_raises_is_refused():

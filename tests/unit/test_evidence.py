@@ -54,18 +54,6 @@ def test_p_value_at_moderate_counts_never_falls_below_the_truth():
             checked += 1
 
 
-@pytest.mark.parametrize("c2", [0, 7_000, 8_500, 8_820])
-def test_p_value_at_large_counts_by_integration_in_logarithms(c2):
-    c1, runs, eps = 24_000, 50_000, 1.0
-    kept = int(stats.binom.isf(0.1, c1, math.exp(-eps)))  # the first t with P(T > t) <= 0.1
-    # P(red cards before the (c2+1)-th black one = j)
-    before = stats.nhypergeom.logpmf(np.arange(kept, runs + 1), 2 * runs, runs, c2 + 1)
-    truth = min(0.0, math.log(10) + float(np.logaddexp.reduce(before)))
-    assert truth <= 0.0
-    assert statdp.log_p_value(c1, runs, c2, runs, eps) == pytest.approx(truth, abs=1e-6)
-    assert statdp.log_p_value(c1, runs, c2, runs, eps) >= truth - 1e-8
-
-
 def test_log_p_value_is_monotone():
     for c1, c2, runs in [(10, 0, 10), (300, 40, 500), (24_000, 5_000, 50_000), (50, 49, 10_000)]:
         by_eps = [statdp.log_p_value(c1, runs, c2, runs, e) for e in np.linspace(0, 8, 81)]
@@ -75,14 +63,6 @@ def test_log_p_value_is_monotone():
     by_c1 = [statdp.log_p_value(c1, runs, 100, runs, eps) for c1 in range(runs + 1)]
     assert (np.diff(by_c2) >= -1e-9).all()
     assert (np.diff(by_c1) <= 1e-9).all()
-
-
-def test_log_p_value_goes_where_p_values_end():
-    assert statdp.log_p_value(250_000, 500_000, 0, 500_000, 1.0) < -50_000
-    assert statdp.p_value(250_000, 500_000, 0, 500_000, 1.0) > 0
-    p = statdp.p_value(10_012, 20_000, 1_351, 20_000, 1.0)
-    assert p == pytest.approx(math.exp(statdp.log_p_value(10_012, 20_000, 1_351, 20_000, 1.0)))
-    assert 1e-292 < p < 1e-289
 
 
 @pytest.mark.parametrize("runs", [1, 4, 11])
@@ -117,12 +97,6 @@ def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
     assert statdp.p_value_both(c1, runs, c2, runs, bound + 2e-6) > alpha
     for eps in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0):
         assert (statdp.p_value_both(c1, runs, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
-
-
-def test_eps_lower_of_equal_or_absent_counts_is_zero():
-    for c1, c2 in [(0, 0), (50, 50), (100, 100), (51, 50), (1, 0)]:
-        assert statdp.eps_lower(c1, 100, c2, 100, 0.05) == 0.0
-    assert statdp.eps_lower(5_000, 10_000, 0, 10_000, 1e-6) > 5
 
 
 # Clopper-Pearson
@@ -162,10 +136,3 @@ def test_dp_sniper_bound():
     assert bound == pytest.approx(math.log(low / high))
     with_delta = clopper_pearson.eps_lower(10_012, 20_000, 1_351, 20_000, 1e-6, delta=0.1)
     assert with_delta == pytest.approx(math.log((low - 0.1) / high))
-
-
-def test_dp_sniper_bound_of_a_certain_against_an_impossible_event_is_finite():
-    assert 1 < clopper_pearson.eps_lower(50, 50, 0, 50, 0.05) < 10
-
-
-# what may not be given

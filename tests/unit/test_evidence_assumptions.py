@@ -14,24 +14,11 @@ from pytest_dp.statistics.assumptions import (
     log_e_value,
     pairs_agree,
     runs_depend,
-    same_in_all_chunks,
     same_law,
     two_samples,
 )
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.mark.parametrize("chance", [0.5, 0.03])
-def test_frequencies_of_chunks_are_compared_as_by_pearson(chance):
-    rng = np.random.default_rng(4)
-    for chunks in (2, 5, 16):
-        sizes = np.full(chunks, 500)
-        hits = rng.binomial(sizes, chance)
-        expected = stats.chi2_contingency(np.stack([hits, sizes - hits]), correction=False)
-        p, shares = same_in_all_chunks(hits, sizes)
-        assert p == pytest.approx(expected.pvalue)
-        assert shares == pytest.approx(hits / sizes)
 
 
 @pytest.mark.parametrize("hits", [(0, 0), (3, 9), (9, 3), (40, 2), (11, 20)])
@@ -104,22 +91,6 @@ def test_independent_runs_hardly_ever_seem_to_depend(lag):
 )
 def test_runs_that_depend_on_those_before_are_seen(inside, lag):
     assert runs_depend(inside.astype(bool), lag) < 1e-9
-
-
-@pytest.mark.parametrize("share", [0.1, 0.35, 0.5, 0.9])
-def test_groups_of_their_own_are_seen_and_independent_runs_are_not(share):
-    rng = np.random.default_rng(1)
-    kept = np.repeat(rng.random((64, 1)) < share, 4, axis=1)
-    assert pairs_agree(kept) < 1e-9 if 0.2 < share < 0.8 else pairs_agree(kept) < 1e-5
-    apart = [pairs_agree(rng.random((64, 4)) < share) for _ in range(500)]
-    assert np.mean(np.array(apart) < 0.01) < 0.02
-    assert min(apart) > 1e-6
-
-
-def test_what_never_varies_says_nothing():
-    assert pairs_agree(np.ones((8, 4), dtype=bool)) == 1.0
-    assert pairs_agree(np.zeros((8, 4), dtype=bool)) == 1.0
-    assert pairs_agree(np.zeros((8, 1), dtype=bool)) == 1.0
 
 
 # the e-value of outputs against a known distribution

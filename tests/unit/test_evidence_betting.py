@@ -1,18 +1,13 @@
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import agreeing
-from pytest_dp.basics.bisection import smallest_loss
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.statistics.event_bets import (
     FRACTIONS,
-    contingency,
-    contingency_both_ways,
     event_growth,
     payoffs,
 )
@@ -36,29 +31,6 @@ def joint_of(pairs, width):
 def random_joint(seed, width=4, runs=300):
     rng = np.random.default_rng(seed)
     return rng.multinomial(runs, rng.dirichlet(np.ones(width * width))).reshape(width, width)
-
-
-def test_contingency_counts_every_threshold_in_both_directions():
-    rng = np.random.default_rng(1)
-    pairs = rng.integers(0, 5, size=(200, 2))
-    found = contingency(joint_of(pairs, 5))
-    x, y = pairs.T
-    for k in range(1, 5):
-        likelier, rarer = x >= k, y >= k
-        for row, (p, q) in ((k - 1, (likelier, rarer)), (k + 3, (~rarer, ~likelier))):
-            expected = [np.sum(p & q), np.sum(p & ~q), np.sum(~p & q), np.sum(~p & ~q)]
-            assert found[row].tolist() == expected
-
-
-def test_contingency_both_ways_counts_every_pair_of_thresholds():
-    rng = np.random.default_rng(2)
-    pairs = rng.integers(0, 5, size=(200, 2))
-    found = contingency_both_ways(joint_of(pairs, 5))
-    thresholds = [(j, k) for j in range(1, 5) for k in range(j, 5)]
-    assert found.shape == (len(thresholds), 9)
-    for row, (j, k) in zip(found, thresholds, strict=True):
-        x, y = (np.where(side >= k, 2, np.where(side < j, 0, 1)) for side in pairs.T)
-        assert row.tolist() == np.bincount(3 * x + y, minlength=9).tolist()
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (3.0, 0.01)])
@@ -172,22 +144,6 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
         assert p_value == pytest.approx(alpha)
 
 
-@pytest.mark.parametrize(("share", "alpha"), [(1.0, 1e-6), (0.95, 1e-6), (0.05, 0.05), (0.05, 0.3)])
-def test_an_e_value_is_what_the_share_of_a_game_has_become(share, alpha):
-    ledger = ledger_of(1.0, alpha=share * alpha)
-    session = SimpleNamespace(budget=SimpleNamespace(alpha=alpha))
-    game = SimpleNamespace(share=share, ledger=ledger, session=session, refuted_before=False)
-    enough = -math.log(share * alpha)
-    for log_wealth in (0.0, 1.5, math.nextafter(enough, 0), enough):
-        ledger.log_wealth[:] = ledger.highest[:] = log_wealth
-        game.refuted = ledger.refuted
-        e_value = BettingAudit.e_value.fget(game)
-        assert e_value == pytest.approx(share * math.exp(log_wealth))
-        if log_wealth == enough:
-            assert ledger.refuted
-            assert e_value >= 1 / alpha
-
-
 def test_nothing_is_bet_against_what_is_refuted():
     ledger = ledger_of(1.0, alpha=1e-6)
     ledger.log_wealth[:3] = 20.0
@@ -215,27 +171,6 @@ def test_the_soft_attack_is_the_formula_where_probabilities_are_known(eps):
     assert soft_attacks(joint, np.array([math.exp(eps)]))[0] == pytest.approx(
         expected / expected.max(), abs=1e-6
     )
-
-
-def test_where_nothing_exceeds_the_claim_there_is_no_soft_attack():
-    assert not soft_attacks(np.full((4, 4), 100.0), np.exp([0.1, 0.5])).any()
-
-
-def test_outputs_that_exclude_each_other_are_better_drawn_apart():
-    ledger = ledger_of(1.0)
-    honest, lie = 780.0, 220.0  # randomised response on shared coins: never both right
-    coupled = Record([np.array([[0.0, lie], [honest, 0.0]])])
-    assert ledger.prefers_apart(coupled)
-    shift = Record([np.array([[600.0, 0.0], [300.0, 100.0]])])  # a common noise
-    assert not ledger.prefers_apart(shift)
-
-
-def test_the_smallest_loss_that_is_caught():
-    for limit in (0.3, 1.7, 40.0):
-        found = smallest_loss(lambda loss, limit=limit: loss >= limit, 0.2)
-        assert limit <= found <= limit * 1.0002
-    assert smallest_loss(lambda loss: True, 0.2) == pytest.approx(0.2, rel=1e-3)
-    assert math.isinf(smallest_loss(lambda loss: False, 0.2))
 
 
 @pytest.mark.parametrize("claim", [ApproximateDP(1.0), ApproximateDP(0.5, 0.1), GaussianDP(0.5)])

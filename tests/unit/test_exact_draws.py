@@ -8,7 +8,6 @@ import math
 import os
 import random
 import secrets
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -141,13 +140,6 @@ def test_endless_support_leaves_a_residual():
             assert float(weight) == pytest.approx(law.pmf(k), abs=TOLERANCE)
 
 
-def test_weights_are_fractions_of_the_floats_that_are_drawn():
-    known = probabilities(lambda x, rng: bool(rng.random() < 0.1))
-    assert known[True] == Fraction(math.ceil(0.1 * 2**53), 2**53)
-    assert sum(known.values()) == 1
-    assert distribution(lambda x, rng: rng.random() <= 0.5).rounding == 0
-
-
 def test_a_draw_is_the_same_wherever_it_is_used():
     def mechanism(x, rng):
         u = rng.random()
@@ -159,18 +151,6 @@ def test_a_draw_is_the_same_wherever_it_is_used():
         assert first == (quarter == 0)
         assert second == (quarter < 2)
         assert abs(1 - rest - (quarter + 0.5) / 4) < 0.2
-
-
-def converts(x, rng):
-    u = float(rng.random())
-    assert isinstance(u, float)
-    return float(np.floor(2 * u)), np.zeros(2, dtype=float).dtype == float, float("1.5")
-
-
-def test_float_of_a_draw_stays_one():
-    assert probabilities(converts) == {(0.0, True, 1.5): 0.5, (1.0, True, 1.5): 0.5}
-    known = distribution(lambda x, rng: float(np.floor(2 * rng.random())))
-    assert {type(outcome) for outcome in known.outcomes} == {float}
 
 
 TYPED = (
@@ -231,17 +211,6 @@ def test_paths_that_are_given_up_are_counted(monkeypatch):
     )
     assert known.outcomes == ("one",)
     assert known.residual == 0.5
-
-
-def test_narrow_intervals_keep_their_digits():
-    for low in (-4.0, 0.0, 0.3, 3.0):
-        width = 2.0**-20
-
-        def inside(x, rng, low=low, width=width):
-            return bool(low < rng.normal() < low + width)
-
-        truth = width * stats.norm.pdf(low + width / 2)
-        assert probabilities(inside)[True] == pytest.approx(truth, rel=1e-9)
 
 
 class Point(NamedTuple):

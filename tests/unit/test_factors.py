@@ -10,7 +10,7 @@ import pytest
 from exact import call_of, distribution, loss
 
 from benchmarks.mechanisms import bloom_filter, one_time_rappor, rappor
-from pytest_dp.oracles.factors import FactoredPair, Factors, compare, factored, law_of
+from pytest_dp.oracles.factors import FactoredPair, compare, factored
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
@@ -79,10 +79,6 @@ def test_real_outputs_agree_and_others_do_not():
     assert not any(known.excesses(ApproximateDP(0.7, 0.0)))
 
 
-def test_too_many_paths_are_looked_at_part_by_part():
-    assert isinstance(law_of(call_of(one_time_rappor), 0, Deadline(60.0)), Factors)
-
-
 def running_parity(x, rng):
     """Each bit depends on all before it."""
     return np.cumsum(rng.random(20) < 0.3 + x / 10) % 2
@@ -120,11 +116,3 @@ def test_outputs_without_independent_parts_are_refused(mechanism):
 def test_parts_that_depend_on_each_other_now_and_then_are_one():
     parts = law(seldom_together).parts
     assert sorted(map(len, parts)) == [1, 4]
-
-
-def test_inputs_of_other_parts_are_refused():
-    def parts(x, rng):
-        return [bool(bit) for bit in rng.random(3 + x) < 0.5]
-
-    with pytest.raises(CannotInstrument, match="depend on each other"):
-        pair(parts)

@@ -12,7 +12,6 @@ from benchmarks import mechanisms
 from benchmarks.dpfinder import ALGORITHMS, of_sparse_vector
 from pytest_dp import ClaimError, audit, queries
 from pytest_dp.claiming.claim import expand
-from pytest_dp.methods.climbing import climb_ratio
 from pytest_dp.methods.families import families_of
 from pytest_dp.methods.gradient import ByGradients, Gradients
 from pytest_dp.proposers.clock import Clock
@@ -119,13 +118,6 @@ def test_an_output_that_comes_on_one_input_only_loses_everything():
     assert max(estimates) == math.inf
 
 
-def test_what_is_found_follows_from_the_seed():
-    (_, one), (_, same), (_, other) = (searching("AT1", seed) for seed in (3, 3, 4))
-    first = one.restart(0)
-    assert first.vector.tolist() == same.restart(0).vector.tolist()
-    assert one.start(0).vector.tolist() != other.start(0).vector.tolist()
-
-
 def test_proposed_pairs_are_neighbours_that_say_where_they_come_from():
     promise = promise_of(inputs=queries(2), neighbors="all_queries")
     call = call_of(mechanisms.svt4, eps=1.0, threshold=20.0)
@@ -153,18 +145,3 @@ def test_mechanisms_that_refuse_arrays_propose_nothing():
     proposer = ByGradients(promise, call_of(written), Clock(60.0), seed=1)
     assert not list(proposer.propose([]))
     assert proposer.notes()[0].startswith("no gradient was followed, as ")
-
-
-def test_climbing_ends_at_the_optimum_between_bounds():
-    """Of exp(-|x - a|^2) over exp(-|x - b|^2): as far from b as the first is likely enough."""
-    a, b = np.array([0.5, 0.0]), np.array([-0.5, 0.0])
-
-    def logs(x):
-        return -((x - a) ** 2).sum(axis=1), -((x - b) ** 2).sum(axis=1)
-
-    start, far = np.array([0.0, 1.0]), np.full(2, 9.0)
-    best = climb_ratio(logs, start, -far, far, least=math.exp(-1.0))
-    assert best == pytest.approx([1.5, 0.0], abs=1e-2)
-    within = climb_ratio(logs, start, -far, np.array([0.7, 9.0]), least=math.exp(-1.0))
-    assert within[0] == pytest.approx(0.7)
-    assert climb_ratio(logs, start, start, start, least=0.5) == pytest.approx(start), "no room"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -117,14 +116,6 @@ def test_what_can_neither_be_imported_nor_copied_says_why():
         drawn(lambda data, rng: base.total_changes + rng.laplace())
 
 
-def test_a_module_that_cannot_be_imported_again_says_why(tmp_path, monkeypatch):
-    monkeypatch.setenv("CONFIGURED", "yes")
-    source = 'import os\nassert os.environ.pop("CONFIGURED"), "only once"\n' + MODULE
-    module = loaded(tmp_path, monkeypatch, source)
-    with pytest.raises(CannotCopy, match="KeyError: 'CONFIGURED'"):
-        drawn(module.plain)
-
-
 def test_one_interpreter_forks_all_starts_of_all_mechanisms(module):
     for mechanism in (module.plain, module.named):
         outputs, anew = drawn(mechanism, starts=6)
@@ -194,16 +185,6 @@ def test_no_interpreter_is_left_however_the_run_ends(ends):
     while is_alive(process):
         assert time.monotonic() < until
         time.sleep(0.02)
-
-
-def test_stopping_ends_what_an_interpreter_has_forked(module):
-    drawn(module.plain)
-    (interpreter,) = interpreters._KEPT
-    process = interpreter._process.pid
-    interpreters.stop()
-    assert not is_alive(process)
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process, signal.SIGKILL)
 
 
 def is_alive(process):

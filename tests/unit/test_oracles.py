@@ -14,7 +14,7 @@ import scipy.stats
 from numpy.random import default_rng
 
 from pytest_dp.oracles.alignment import Alignment, align
-from pytest_dp.oracles.checking import Memory, NotAligned, beside_jumps
+from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.handing_out import Replayer
 from pytest_dp.oracles.numbers import Plan, quantiles
 from pytest_dp.oracles.shift_loss import LossBound
@@ -307,22 +307,6 @@ def test_coarse_rounding_does_not_hide_that_a_shift_is_wrong(edge):
         aligned(coarse, [1, 1], [1])
 
 
-def test_numbers_beside_jumps_are_on_both_sides_of_them():
-    def rounded(numbers):
-        return round(float(numbers.standard(0, Law(NORMAL), 1)[0]) + 0.25)
-
-    below, above, *_ = beside_jumps(Plan(0, 30, 20).numbers(), rounded)
-    assert abs(rounded(above) - rounded(below)) == 1
-    one, other = (float(side.standard(0, Law(NORMAL), 1)[0]) for side in (below, above))
-    assert one == pytest.approx(other, abs=1e-4)
-    assert (one - 0.25) % 1 == pytest.approx(0, abs=1e-3) or (one - 0.25) % 1 > 0.999
-
-
-def test_outputs_that_move_with_each_draw_have_no_jumps():
-    outputs = lambda numbers: float(numbers.standard(0, Law(NORMAL), 1)[0])  # noqa: E731
-    assert beside_jumps(Plan(0, 30, 20).numbers(), outputs) == []
-
-
 def unlimited_sparse_vector(data, rng):
     threshold = 1.0 + rng.laplace(scale=2.0)
     return [bool(value + rng.laplace(scale=4.0) >= threshold) for value in data]
@@ -361,16 +345,6 @@ def test_gaussian_noise_is_bounded_by_mu():
     assert bound.eps_at(1e-5) == pytest.approx(gdp_to_eps(bound.mu, 1e-5))
     assert bound.delta_at(bound.eps_at(1e-5)) <= 1e-5
     assert bound.eps_at(0.0) == math.inf
-
-
-def largest_by_gaussian_noise(data, rng):
-    return int(np.argmax(np.array(data) + rng.normal(scale=2.0, size=len(data))))
-
-
-def test_gaussian_draws_that_move_differently_on_paths_have_the_bound_of_one_shift():
-    bound = aligned(largest_by_gaussian_noise, *VALUES, claim=0.1, delta=1e-5).bound
-    assert bound.mu == pytest.approx(math.sqrt(3) / 2)
-    assert not bound.varies
 
 
 def by_groups(data, rng):
@@ -443,41 +417,3 @@ def test_shift_of_one_sided_noise_does_not_bound_the_other_direction():
 
     assert aligned(above, [1], []).bound.pure == math.inf
     assert aligned(above, [], [1]).bound.pure == math.inf
-
-
-@pytest.mark.parametrize(("mechanism", "directions"), [(count, 1), (sparse_vector, 2)])
-def test_one_shift_for_all_runs_is_replayed_in_one_direction(monkeypatch, mechanism, directions):
-    ran: list[int] = []
-    run = Replayer.run
-
-    def counted(self, side, numbers, *args, **keywords):
-        ran.append(numbers.seed[0])
-        return run(self, side, numbers, *args, **keywords)
-
-    monkeypatch.setattr(Replayer, "run", counted)
-    found = aligned(mechanism, *QUERIES, replays=60)
-    assert found.replays == 60
-    assert found.from_laws == 36 if directions == 1 else 18
-    assert len(set(ran)) == directions
-
-
-def test_runs_on_the_second_input_of_an_earlier_pair_are_made_once(monkeypatch):
-    ran: list[tuple[int, bool]] = []
-    run = Replayer.run
-
-    def counted(self, side, numbers, shift=None, *args, **keywords):
-        ran.append((side, shift is None))
-        return run(self, side, numbers, shift, *args, **keywords)
-
-    memory, whole = Memory(), [1, 2, 3]
-    aligned(count, whole, [1, 2], replays=20, memory=memory)
-    monkeypatch.setattr(Replayer, "run", counted)
-    aligned(count, [2, 3], list(whole), replays=20, memory=memory)
-    assert ran.count((1, True)) <= 3, "but for those that show that runs are determined, and moves"
-    assert ran.count((0, False)) <= 24
-
-
-def test_slow_mechanisms_are_replayed_less_often():
-    memory = Memory(until=Deadline(0.0))
-    assert aligned(count, [1], [], memory=memory).replays == 20
-    assert aligned(sparse_vector, *QUERIES, claim=5.0, memory=memory).replays >= 20

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from results import BROKEN
 
-from benchmarks.resolution import untraced
 from pytest_dp import audit
 from pytest_dp.auditors.presentation import attack_of, event_of
-from pytest_dp.betting.bars import MAX_KINDS, bars_of
-from pytest_dp.outputs.events import Between, Event, Is
+from pytest_dp.betting.bars import bars_of
+from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
-from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.report.curves import complete_pictures
@@ -54,33 +51,6 @@ def test_bars_of_numbers_begin_where_the_event_does():
         assert bar.inside == (bar.counts if (bar.low or -9) >= 0.7 else (0, 0))
     assert 10 < len(found.bars) < 40
     assert [bar.high for bar in found.bars[:-1]] == [bar.low for bar in found.bars[1:]]
-
-
-def test_what_is_no_number_stands_beside_the_numbers():
-    odd = [None, math.nan, math.inf, Raised("ValueError")]
-    event = Event((Is(OUTPUT, ("NoneType", None)),))
-    found = histogram(event, [*laplace(0, 96), *odd], laplace(1, 100))
-    kinds = {bar.label: bar for bar in found.bars if bar.low is bar.high is None}
-    assert set(kinds) == {"None", "nan", "inf", "raises ValueError"}
-    assert kinds["None"].inside == (1, 0)
-    assert kinds["nan"].inside == (0, 0)
-
-
-def test_whole_outputs_are_told_apart_and_the_rare_ones_summed_up():
-    from pytest_dp.outputs.event_search import search
-
-    on_d, on_d2 = [("a", 1)] * 50 + [("b", 2)] * 30, [("b", 2)] * 80
-    table = tabulate([*on_d, *on_d2])
-    which = np.arange(len(table)) < len(on_d)
-    ranked = search(table, which, lambda c1, c2: c1 - c2 + 0.0, [], 20)
-    event = next(found.event for found in ranked if "output == (" in str(found.event))
-    assert histogram(event, on_d, on_d2).bars[0].label == "('a', 1)"
-    many = [("c", k) for k in range(40)]
-    found = histogram(event, [*on_d, *many], [*on_d2, *many])
-    assert len(found.bars) == MAX_KINDS + 1
-    assert found.bars[0].inside == (50, 0)
-    assert found.bars[-1].label == "others"
-    assert found.bars[-1].counts == (42 - MAX_KINDS, 42 - MAX_KINDS)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -162,16 +132,3 @@ def test_a_violation_has_all_pictures(method, pair):
     if method == "sequential":
         curve = zip(*sorted(pictures.attack), strict=True)  # of cuts of a score
         assert np.interp(positives[1], *curve) == pytest.approx(negatives[1], abs=0.1)
-
-
-def test_a_pass_has_its_strongest_attack():
-    def counts(records, rng, size):
-        return len(records) + rng.laplace(scale=0.5, size=size)
-
-    claim = {"eps": 2.5, "pairs": [([0], [])], "vectorized": "size", "max_samples": 60_000}
-    result = audit(untraced(counts), **claim, seed=3)
-    assert result.verdict == "no violation"
-    pictures = complete_pictures(result)
-    assert pictures.outputs is None
-    at, least = zip(*pictures.allowed, strict=True)
-    assert all(b > np.interp(a, at, least) - 0.03 for a, b in pictures.attack)

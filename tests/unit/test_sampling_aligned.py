@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from coupling import (
     KEY,
-    Pair,
     assert_independent,
-    data_dependent,
     rejection_loop,
     vectorized,
 )
@@ -23,10 +21,6 @@ from pytest_dp.running.requests import GENERATOR
 from pytest_dp.running.sampler import Draw
 
 # --- many draws a call ---
-
-
-def plain(data, rng, size):
-    return sum(data) + rng.laplace(size=size)
 
 
 def of_wide_noise(data, rng, size):
@@ -115,18 +109,6 @@ def test_the_noise_of_two_inputs_is_compared_over_several_calls():
         pair.sampler.draw(other, Deadline(9.0))
 
 
-def test_a_trial_is_short_and_much_larger_calls_are_tried_before_they_are_drawn():
-    pair = vectorized(lambda data, rng, size: sum(data) + rng.laplace(size=size))
-    assert pair.can_couple()
-    assert pair.sampler.runs == 16
-    pair.draw(50)
-    tried = pair.sampler.runs
-    assert tried <= 16 + 200
-    pair.draw(10_000)
-    assert 20_000 + 2 * 512 < pair.sampler.runs - tried < 20_000 + 4 * 700
-    assert pair.sampler.runs == pair.sampler.call.made.runs
-
-
 @pytest.mark.parametrize("size_that_mixes", [300, 5_000])
 def test_larger_calls_that_are_not_as_small_ones(size_that_mixes):
     def mixes(data, rng, size):
@@ -182,21 +164,3 @@ def test_rows_of_noise_do_not_depend_on_later_rows(name):
     args = PLAIN.get(name, ())
     short = getattr(few, name)(*args, size=10)
     assert np.array_equal(getattr(many, name)(*args, size=1_000)[:10], short)
-
-
-# --- processes ---
-
-
-@pytest.mark.usefixtures("always_share", "stop_workers")
-@pytest.mark.parametrize("keywords", [{}, {"vectorized": "size"}])
-def test_one_and_two_processes_give_the_same(keywords):
-    drawn = []
-    for n_jobs in (1, 2):
-        pair = Pair(plain if keywords else data_dependent, n_jobs=n_jobs, **keywords)
-        pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
-        assert pair.can_couple()
-        drawn.append(pair.draw(40_000 if keywords else 600))
-        assert pair.sampler.n_jobs == n_jobs
-    assert drawn[0] == drawn[1]
-    x, y = drawn[1]
-    assert set(np.round(np.subtract(x, y), 6)) == {1.0}

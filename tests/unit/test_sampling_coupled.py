@@ -182,22 +182,6 @@ def test_exceptions_are_outputs_and_do_not_shift_the_streams():
     assert [a for a in x if not isinstance(a, Raised)]
 
 
-def test_a_source_that_the_trial_did_not_see_is_restarted_too():
-    calls = [0]
-
-    def rarely(data, rng):
-        calls[0] += 1
-        noise = rng.random()
-        return noise + (random.random() if noise < 0.002 else 0.0)
-
-    pair = Pair(rarely)
-    assert pair.can_couple()
-    assert 2 in pair.sampler._idle
-    x, y = pair.draw(5_000)
-    assert x == y
-    assert len(set(x)) == 5_000
-
-
 # --- streams that a run derives from its own ---
 
 
@@ -242,26 +226,6 @@ class Seen:
         if self.here == id(self):
             self.numbers.append(noise)
         return self.mechanism(data, noise)
-
-
-@pytest.mark.parametrize("remembers", [False, True])
-def test_the_original_never_gets_a_number_twice_nor_none(remembers):
-    kept = [0.0]
-
-    def mechanism(data, noise):
-        kept.append(noise)
-        return sum(data) + noise + remembers * kept[-2]
-
-    seen = Seen(mechanism)
-    pair = Pair(seen)
-    seen.numbers.clear()
-    pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
-    shared = pair.can_couple()
-    assert shared is not remembers
-    assert seen.numbers == []
-    pair.draw(2_000, shared=shared)
-    assert len(seen.numbers) == 4_000
-    assert len(set(seen.numbers)) == 2_000  # both inputs use the same
 
 
 @pytest.mark.parametrize("held", [(value for value in range(10)), weakref.ref(Seen)])

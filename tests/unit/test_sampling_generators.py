@@ -18,7 +18,6 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.running import generators
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generators import Runs
 from pytest_dp.running.sampler import Draw
 
 pytestmark = pytest.mark.slow
@@ -65,10 +64,6 @@ def test_a_generator_is_injected(mechanism, keywords):
     assert len(set(drawn)) == 40
     assert drawn == outputs(mechanism, **keywords)
     assert drawn != outputs(mechanism, seed=2, **keywords)
-
-
-def test_a_parameter_that_is_given_is_left_alone():
-    assert outputs(lambda data, rng: rng, 2, params={"rng": "mine"}) == ["mine", "mine"]
 
 
 @pytest.mark.parametrize(
@@ -201,32 +196,6 @@ def test_kept_generators_are_found_reseeded_and_restored(mechanism):
     assert some.replayable
 
 
-def test_kept_generators_are_left_alone_until_they_are_needed():
-    keeper = Keeper()
-    sequence, state = keeper.rng.bit_generator.seed_seq, str(keeper.rng.bit_generator.state)
-    kept = generators.find(keeper)
-    entered = Runs(np.random.SeedSequence(1), 3, kept, frozenset())
-    assert keeper.rng.bit_generator.seed_seq is sequence
-    with entered as runs:
-        runs.restart(0)
-        assert str(keeper.rng.bit_generator.state) != state
-    assert keeper.rng.bit_generator.seed_seq is sequence
-    assert str(keeper.rng.bit_generator.state) == state
-
-
-def test_objects_that_refuse_inspection_do_no_harm():
-    class Refuses:
-        def __getattribute__(self, name):
-            raise RuntimeError(name)
-
-    refuses, kept = Refuses(), np.random.default_rng(0)
-
-    def mechanism(data):
-        return (refuses is None) + kept.random()
-
-    assert len(generators.find(mechanism).generators) == 1
-
-
 class Node:
     """Part of a graph in which everything leads to everything."""
 
@@ -269,16 +238,6 @@ def several_large_containers():
 def test_the_search_for_generators_is_bounded_whatever_there_is_to_search(things):
     thing = things()
     assert calls(lambda: generators.find(lambda data: thing, {})) < 400_000
-
-
-@pytest.mark.usefixtures("compiler")
-def test_what_others_wrote_does_not_keep_own_generators_from_being_found():
-    """A compiled function, in a package of its own, of a function with a generator."""
-    first, compiled, last = np.random.default_rng(1), graph(Foreign), np.random.default_rng(2)
-    deep = [[[[[[[[last]]]]]]]]
-    compiled.py_func = lambda data: first.random()
-    found = generators.find(lambda data: compiled(data) + deep[0][0][0][0][0][0][0][0].random())
-    assert {id(one) for one in found.generators} == {id(first), id(last)}
 
 
 def test_globals_and_system_entropy_are_not_hidden_generators():

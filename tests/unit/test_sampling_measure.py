@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
 import os
-import threading
 import time
 import tracemalloc
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from drawing import at_work, draws_of, measure, scalar, warm
 
-from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running.chunks import CHUNK, Chunk, cut_draw, group_chunks
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -90,25 +86,6 @@ def test_measuring_happens_in_the_workers(tmp_path):
     assert here not in {pid for part in results for pid in part}
 
 
-class Colour(enum.Enum):
-    RED = 1
-    BLUE = 2
-
-
-def test_classes_of_the_mechanism_s_module_are_the_same_in_the_function():
-    def paints(data, rng):
-        return Colour.RED if rng.random() < 0.3 else Colour.BLUE
-
-    def count(colour, outputs):
-        return sum(output is colour for output in outputs)
-
-    alone, _ = measure(paints, partial(count, Colour.RED), 1)
-    shared, some = measure(paints, partial(count, Colour.RED), 2)
-    assert alone == shared
-    assert some.n_jobs == 2
-    assert sum(alone[0]) > 30
-
-
 # --- memory, time and effort ---
 
 
@@ -131,37 +108,6 @@ def test_memory_does_not_grow_with_the_number_of_runs(vectorized):
         tracemalloc.stop()
     assert np.mean(results) == pytest.approx(0.5, abs=0.01)
     assert peak < 0.15 * stored
-
-
-# --- errors ---
-
-
-class OddError(Exception):
-    """Cannot be unpickled."""
-
-    def __init__(self, one, two):
-        super().__init__(f"{one} and {two}")
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize(
-    "error", [ClaimError("not like this"), TimeoutError("mine"), OddError(1, 2)]
-)
-def test_errors_of_the_function_are_raised_as_they_are(error, n_jobs):
-    def fails(outputs):
-        raise error
-
-    with pytest.raises(type(error)) as caught:
-        measure(scalar, fails, n_jobs)
-    assert str(caught.value) == str(error)
-
-
-def test_a_function_that_cannot_be_pickled_is_used_in_one_process():
-    lock = threading.Lock()
-    results, some = measure(scalar, lambda outputs: lock.locked() or len(outputs), 2)
-    assert sum(results[0]) == 300
-    assert some.n_jobs == 1
-    assert "cannot be pickled" in some.notes[0]
 
 
 # --- deadlines ---
@@ -201,27 +147,3 @@ def test_closing_early_leaves_the_processes_alive_and_idle(recwarn):
             assert os.getpid() not in results[0]
             assert at_work()[1] == alive == 2
     assert not recwarn.list
-
-
-# --- what is noticed meanwhile ---
-
-
-class Budget:
-    """Works so many times, and never again."""
-
-    def __init__(self, runs):
-        self.left = runs
-
-    def __call__(self, data, rng):
-        self.left -= 1
-        if self.left < 0:
-            raise RuntimeError("used up")
-        return rng.random()
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_budget_that_is_used_up_is_noticed(n_jobs):
-    with pytest.raises(
-        MechanismError, match=r"worked .* and then raised RuntimeError in every run"
-    ):
-        measure(Budget(2_000), len, n_jobs, counts=(10_000, 10_000))

@@ -7,14 +7,13 @@ import functools
 import itertools
 import random
 import secrets
-import time
 from collections import deque
 
 import numpy as np
 import pytest
 from coupling import Owner, Pair
 
-from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.per_run import CannotCouple
 
 
@@ -157,24 +156,3 @@ def test_checks_go_on_while_drawing(period):
     assert pair.can_couple()
     with pytest.raises(CannotCouple, match="earlier runs"):
         pair.draw_batches(20, 5_000)
-
-
-def test_small_pieces_are_checked_now_and_then():
-    pair = Pair(counts())
-    with pytest.raises(CannotCouple):
-        pair.draw_batches(200, 4)
-    assert pair.sampler.call.made.runs < 1_000
-
-
-@pytest.mark.parametrize("seconds", [0.0, 0.02])
-def test_a_trial_takes_a_dozen_runs_whatever_they_cost(seconds):
-    def slow(data, rng):
-        time.sleep(seconds)
-        return sum(data) + rng.laplace()
-
-    pair = Pair(slow)
-    assert pair.can_couple()
-    assert pair.sampler.runs == pair.sampler.call.made.runs == 12
-    if seconds:
-        with pytest.raises(OutOfTime):
-            pair.can_couple(seconds=0.01)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle
 import random
 import re
 import secrets
@@ -14,7 +13,6 @@ import sys
 import types
 from pathlib import Path
 
-import drawing
 import numpy as np
 import pytest
 from drawing import InClass, Keeper, both_globals, by_name, sampler
@@ -22,10 +20,8 @@ from drawing import InClass, Keeper, both_globals, by_name, sampler
 import pytest_dp
 from pytest_dp.running import generators
 from pytest_dp.running.chunks import Input
-from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generators import seed_randomness
-from pytest_dp.running.pickling import cloudpickle, dumps
 from pytest_dp.running.sampler import Draw
 from pytest_dp.running.streams import Purpose, claim_seed, stream
 
@@ -90,25 +86,6 @@ def test_noise_that_seldom_shows_is_seen_once_it_does(mechanism, replayable):
     some.replayable = True  # where no trial showed it
     some.draw([Draw(given, 2_000, (1, 0))], Deadline(30))
     assert some.replayable is replayable
-
-
-# --- code that is copied, or travels to a worker ---
-
-
-@pytest.mark.parametrize("in_class", [False, True])
-def test_code_that_is_copied_or_travels_tells_its_file(in_class):
-    """Which cloudpickle leaves out from 3.1.3 on; blame and searches look for it."""
-    mechanism = Keeper().method if in_class else by_name
-    copied, _ = Pristine(mechanism).fresh()
-    module = sys.modules["drawing"]
-    cloudpickle.register_pickle_by_value(module)
-    try:
-        sent = pickle.loads(dumps(mechanism))
-    finally:
-        cloudpickle.unregister_pickle_by_value(module)
-    for other in (copied, sent):
-        assert other.__code__ is not mechanism.__code__
-        assert other.__code__.co_filename == drawing.__file__
 
 
 # --- seeds and streams ---

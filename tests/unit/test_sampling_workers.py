@@ -230,43 +230,6 @@ def test_an_error_in_a_worker_is_the_same_error():
         drawn(raises, vectorized="size", count=10_000)
 
 
-def test_slow_mechanisms_are_shared_out_from_the_first_draw_on(monkeypatch, tmp_path):
-    """With the thresholds as they are: 30 ms a run, a draw of half a second."""
-    monkeypatch.undo()
-    folder = str(tmp_path)
-
-    def sleeps(data, rng):
-        time.sleep(0.03)
-        Path(folder, f"{os.getpid()}-{time.monotonic_ns()}").touch()
-        return rng.random()
-
-    def drawn_by(n_jobs):
-        some, given = sampler(sleeps, n_jobs=n_jobs), Input([1])
-        some.warm_up(given, Deadline(60))
-        some.draw([Draw(given, 2, (1, 0))], Deadline(60))  # processes start up
-        for file in tmp_path.iterdir():
-            file.unlink()
-        outputs = some.draw([Draw(given, 16, (1, side, 0)) for side in (1, 2)], Deadline(60))
-        return outputs, {int(file.name.partition("-")[0]) for file in tmp_path.iterdir()}
-
-    (expected, alone), (outputs, shared) = drawn_by(1), drawn_by(2)
-    assert list(map(list, outputs)) == list(map(list, expected))
-    assert alone == {HERE}
-    assert len(shared - {HERE}) == 2
-
-
-@pytest.mark.nightly
-def test_a_hang_in_a_worker_is_interrupted():
-    def hangs(data):
-        if os.getpid() != HERE_PID[0]:
-            time.sleep(60)
-        return np.random.random()
-
-    with pytest.raises(OutOfTime) as caught:
-        drawn(hangs, seconds=1.5)
-    assert "hangs" in caught.value.stack
-
-
 IMPORTS = """
 import os, time
 if os.getpid() != {home}:

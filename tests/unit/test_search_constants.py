@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import pytest
 
 from pytest_dp.proposers.constants import constants_of
 
@@ -61,53 +60,3 @@ def test_closures_partials_objects_and_arguments():
     assert {58, "ab", "of x", 77} <= set(values_of(functools.partial(mechanism, more="of x"), k=77))
     assert {43, 66} <= set(values_of(Model()))
     assert {43, 66} <= set(values_of(Model().of))
-
-
-def refuse(*_, **__):
-    raise RuntimeError("nobody may look")
-
-
-ODD = ("__getattr__", "__getattribute__", "__iter__", "__eq__", "__len__", "__bool__", "items")
-HUGE = 10**400
-
-
-@pytest.mark.parametrize("base", [object, dict, list, set, str, int, float, np.ndarray, type])
-def test_objects_that_do_not_let_look_are_left_alone(base):
-    """Nothing that a user wrote for other ends is called, whatever it would do."""
-    members = dict.fromkeys((*ODD, "__hash__", "__str__", "__repr__", "__int__"), refuse)
-    members |= {"__class__": property(refuse), "__wrapped__": property(refuse)}
-    odd = type("Odd", (base,), {**members, "__module__": __name__})
-    thing = odd.__new__(odd, *{np.ndarray: [3], type: ["T", (), {}]}.get(base, []))
-    lazy = type("Lazy", (), {"__dict__": property(refuse), "__slots__": ("kept", "empty")})()
-    lazy.kept = 29
-
-    def mechanism(data):
-        return data > 613 or (thing, odd, lazy, HUGE)
-
-    found = values_of(mechanism, k=thing)
-    assert {613, 29} <= set(found)
-    assert all(type(one) in (int, float, str) for one in found)
-
-
-def test_a_constant_says_where_it_stands():
-    def mechanism(data):
-        return data[0] >= 6
-
-    line = mechanism.__code__.co_firstlineno + 1
-    (constant,) = (one for one in constants_of(mechanism, {}) if one.value == 6)
-    assert constant.origin == f"a constant in test_search_constants.py:{line}"
-
-
-def test_libraries_are_not_followed():
-    def mechanism(data):
-        return np.linalg.norm(data) and functools.reduce(max, data)
-
-    assert len(values_of(mechanism)) < 5
-
-
-def test_no_flags_no_nan_no_docstring():
-    def mechanism(data):
-        """Words."""
-        return (data, True, float("nan"), None)
-
-    assert values_of(mechanism) == ["nan"]

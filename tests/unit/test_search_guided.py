@@ -16,7 +16,7 @@ from pytest_dp.pairs import resolved, source_of
 from pytest_dp.pairs.distances import Distances
 from pytest_dp.pairs.noiseless import Runner
 from pytest_dp.proposers import widened
-from pytest_dp.proposers.guided import FIRST_DRAWS, Guided
+from pytest_dp.proposers.guided import Guided
 from pytest_dp.proposers.matching import matching_texts
 from pytest_dp.running.calling import prepare
 from pytest_dp.running.deadline import Deadline
@@ -144,19 +144,6 @@ def test_gates_are_opened_that_draws_hardly_meet(inputs, is_gate, seed):
     assert any(map(is_gate, opened))
     again = Guided(inputs, prepare(leaking_if(is_gate), Arguments()), seed)
     assert [drawn.value for drawn, _ in again.opened()] == opened
-
-
-def refuses_limits(records, rng, limit):
-    if limit <= 0:
-        raise ValueError(limit)
-    return len(records) + rng.laplace()
-
-
-def test_comparisons_of_parameters_are_given_up_at_once():
-    call = prepare(refuses_limits, Arguments(params={"limit": 5}))
-    guided = Guided(ROWS, call, 1)
-    list(guided.opened())
-    assert guided.runs <= FIRST_DRAWS
 
 
 TEMPORARY = re.compile(r"^x-\d+\.a$")

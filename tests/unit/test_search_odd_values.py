@@ -5,19 +5,13 @@ from __future__ import annotations
 import math
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.data import records_of
-from pytest_dp.data.relations import AddRemoveOne, ReplaceOne
 from pytest_dp.proposers.odd_values import (
-    FARTHER,
     far_values,
     missing_values,
-    odd_pairs,
-    very_far_values,
 )
 
 INFINITE = [math.inf, -math.inf]
@@ -39,37 +33,7 @@ def test_odd_values_of_a_field(values, far, missing):
     assert str(missing_values(values)) == str(missing)
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        pytest.param([0, 1], [10 * FARTHER, -10 * FARTHER], id="whole"),
-        pytest.param([math.nan, 2.5], [100.0 * FARTHER, -100.0 * FARTHER], id="nan"),
-        pytest.param([2.5, 1e9], [], id="too far for floats"),
-        pytest.param(["a"], [], id="texts"),
-    ],
-)
-def test_very_far_values_of_a_field(values, expected):
-    assert very_far_values(values) == expected
-
-
 FRAME = pd.DataFrame({"name": ["ann", "bob"], "pay": [1200.0, 40.0]})
-
-
-@pytest.mark.parametrize("relation", [AddRemoveOne(), ReplaceOne()], ids=str)
-def test_every_field_is_tried_with_every_value(relation):
-    kinds = (far_values, missing_values)
-    pairs = [pair for values_of in kinds for pair in odd_pairs([FRAME], relation, values_of)]
-    assert not any(relation.fault(pair.d1, pair.d2) for pair in pairs)
-    records = [record for pair in pairs for d in (pair.d1, pair.d2) for record in records_of(d)]
-    pays, names = {str(pay) for _, pay in records}, {name for name, _ in records}
-    assert {"nan", "inf", "-inf", "100000.0", "-100000.0"} <= pays
-    assert "" in names
-
-
-def test_a_value_that_a_dataset_cannot_hold_is_left_out():
-    pairs = list(odd_pairs([np.array([1, 2, 3])], AddRemoveOne(), far_values))
-    assert pairs
-    assert all(data.dtype.kind == "i" for pair in pairs for data in (pair.d1, pair.d2))
 
 
 def clamped(value):

@@ -50,11 +50,6 @@ def test_datasets_where_records_are_replaced_keep_their_length_and_range(is_want
         find(datasets_like([ROWS], REPLACE, []), is_wanted)
 
 
-def test_arrays_keep_their_type():
-    like = datasets_like([np.array([3, 255], dtype=np.uint8)], ADD, [1_000])
-    assert find(like, lambda data: len(data) > 2).dtype == np.uint8
-
-
 def above(ages, rng):
     return float(len(ages)) if sum(ages) > 777 else len(ages) + rng.laplace()
 

@@ -124,57 +124,12 @@ def test_noise_of_another_size_counts_by_the_smaller_one(mechanism):
     assert movement(mechanism, [7], [7, 1]).loss == pytest.approx(4.0)
 
 
-def chosen(records, rng):
-    p = 0.2 if records else 0.6
-    return rng.choice(["yes", "no"], p=[p, 1 - p])
-
-
-def test_weights_of_a_choice_count_by_their_ratio():
-    assert movement(chosen, [1], []).loss == pytest.approx(math.log(3))
-
-
 def largest_noisy(records, rng):
     return int(np.argmax([record + rng.laplace(scale=100.0) for record in records])) > 0
 
 
 def test_a_category_that_noise_decides_is_not_infinite():
     assert movement(largest_noisy, [1, 2], [2, 1]).loss < math.inf
-
-
-def endless(records, rng):
-    while rng.laplace() < 1e6:
-        pass
-    return len(records)
-
-
-FEW_DRAWS = 200
-
-
-@pytest.fixture
-def _few_draws(monkeypatch):
-    monkeypatch.setattr("pytest_dp.pairs.noiseless.MAX_DRAWS", FEW_DRAWS)
-
-
-def rejecting(records, rng):
-    """Draw until the noise is positive: with draws at their centre, that never ends."""
-    while (noise := rng.laplace(scale=2.0)) <= 0:
-        pass
-    return len(records) + noise
-
-
-def many_draws(records, rng):
-    return sum(rng.laplace() for _ in range(FEW_DRAWS + 1))
-
-
-@pytest.mark.usefixtures("_few_draws")
-@pytest.mark.parametrize("mechanism", [endless, many_draws])
-def test_runs_of_too_many_draws_are_given_up(mechanism):
-    assert movement(mechanism, [1], [1, 2]) is None
-
-
-@pytest.mark.usefixtures("_few_draws")
-def test_loops_that_constant_draws_never_end_run_with_others():
-    assert movement(rejecting, [1], [1, 2]).answer == pytest.approx(1.0)
 
 
 def changes_its_input(records, rng):

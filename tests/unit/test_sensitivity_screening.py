@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from pytest_dp import audit
 from pytest_dp.claiming.claim import Arguments, expand
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.data import key, records_of
 from pytest_dp.data.relations import AddRemoveOne, Pair, ReplaceOne
 from pytest_dp.pairs import resolved, source_of
 from pytest_dp.pairs.examples import Examples
 from pytest_dp.pairs.pair_makers import EditedPairs
-from pytest_dp.pairs.pairs import any_two, parts_of
-from pytest_dp.pairs.screening import FEWEST_PAIRS, Screening
+from pytest_dp.pairs.pairs import parts_of
+from pytest_dp.pairs.screening import Screening
 from pytest_dp.proposers import widened
 from pytest_dp.proposers.by_movement import MAX_OPENED
-from pytest_dp.results.screened import LEAST_PAIRS, WANTED_PAIRS, wanted_pairs
+from pytest_dp.results.screened import WANTED_PAIRS
 from pytest_dp.running.calling import prepare
 
 
@@ -56,30 +55,6 @@ def test_parts_are_neighbours_inside_the_claim(examples):
         assert not relation.fault(pair.d1, pair.d2)
         assert bounds.beyond(pair) == ""
         assert pair.difference == "one record removed"
-
-
-@pytest.mark.parametrize("examples", EXAMPLES)
-def test_parts_begin_with_each_record_alone_and_left_out(examples):
-    size = len(records_of(examples[0]))
-    first = list(islice(parts_of(examples[:1], AddRemoveOne(), rng()), 2 * size))
-    alone = [pair for pair in first if len(records_of(pair.d2)) == 0]
-    assert len({key(pair.d1) for pair in alone}) == len({key(r) for r in records_of(examples[0])})
-    assert sum(key(pair.d1) == key(examples[0]) for pair in first) >= size
-
-
-def test_parts_of_units_lose_all_rows_of_one():
-    frame = pd.DataFrame({"user": [1, 1, 2, 3], "pay": [1.0, 2.0, 3.0, 4.0]})
-    relation = AddRemoveOne(unit="user")
-    pairs = list(islice(parts_of([frame], relation, rng()), 60))
-    assert not any(relation.fault(pair.d1, pair.d2) for pair in pairs)
-    assert "both rows of user=1 removed" in {pair.difference for pair in pairs}
-
-
-def test_any_two_values_are_paired():
-    pairs = list(islice(any_two([Pair(0, 1), Pair(2, 3)], rng()), 50))
-    assert {frozenset((pair.d1, pair.d2)) for pair in pairs} == {
-        frozenset(two) for two in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
-    }
 
 
 DIGITS = st.integers(0, 9)
@@ -156,18 +131,6 @@ def test_the_largest_movement_comes_first_of_its_kind():
     assert moved[0].pair.d1 == [1, 10]
 
 
-def test_a_screening_ends_early_once_the_answer_moves_far_enough_but_not_before_many_pairs():
-    pairs = [Pair([1, n % 10], [1]) for n in range(1_000)]
-    screening = Screening(prepare(clipped_at_ten, Arguments()), 20.0)
-    done, moved = screening.screen(pairs, 1_000, enough=0.8)
-    assert FEWEST_PAIRS <= done < 2 * FEWEST_PAIRS
-    assert moved[0].movement.loss == pytest.approx(0.9)
-    assert screening.has_enough
-    screening = Screening(prepare(clipped_at_ten, Arguments()), 20.0)
-    assert screening.screen(pairs, 1_000, enough=1.0)[0] == 1_000
-    assert not screening.has_enough
-
-
 def only_drawn_by_itself(records, rng):
     return len(records) + int(np.random.default_rng(rng).bit_generator.random_raw())
 
@@ -230,15 +193,6 @@ def test_a_pass_counts_its_pairs():
     assert result.strength == "aligned"
     assert WANTED_PAIRS <= result.screened <= WANTED_PAIRS + MAX_OPENED
     assert result.largest_movement == pytest.approx(1.0)
-
-
-def test_fewer_pairs_of_large_inputs_are_screened():
-    data = [0.0] * 300
-    result = audit(noisy_count, eps=1.0, neighbors="add_remove_one", inputs=[data], seed=1)
-    assert result.strength == "aligned"
-    assert LEAST_PAIRS < wanted_pairs(300) < WANTED_PAIRS == wanted_pairs(1)
-    assert wanted_pairs(300) <= result.screened <= wanted_pairs(300) + MAX_OPENED
-    assert wanted_pairs(100_000) == LEAST_PAIRS
 
 
 def test_a_pass_on_too_few_screened_pairs_does_not_rest_on_them(monkeypatch):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 import signal
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -162,32 +160,6 @@ def test_nothing_is_proposed_outside_of_a_strategy():
     assert not pairs  # five rows hold 495 at most
 
 
-def test_comparisons_that_are_released_count_as_branches():
-    def above(data, rng):
-        return [x + rng.laplace(scale=2.0) > 30 for x in data]
-
-    pairs, _ = proposed(above, inputs=queries(3), neighbors="one_query")
-    assert any((pair.d1[1] > 30) != (pair.d2[1] > 30) for pair in pairs)
-    assert any(min(pair.d1[1], pair.d2[1]) > 30 for pair in pairs)
-
-
-def test_a_mechanism_without_branches_asks_nothing():
-    pairs, explorer = proposed(gated(lambda data: False), inputs=ROWS, neighbors="add_remove_one")
-    assert (pairs, explorer.asked) == ([], 0)
-
-
-@pytest.mark.parametrize(
-    ("noisy", "lost"),
-    [
-        (lambda names, rng: sum("a" in name.split("-") for name in names), "str.split"),
-        (lambda names, rng: rng.standard_gamma(1 + NAMES["len"](names[0])), "rng.standard_gamma"),
-    ],
-)
-def test_what_becomes_concrete_is_told(noisy, lost):
-    _, explorer = proposed(noisy, 1, inputs=[["a-b"]], neighbors="add_remove_one")
-    assert any(lost in note for note in explorer.notes())
-
-
 @dataclass(frozen=True)
 class Visit:
     days: int
@@ -334,18 +306,3 @@ def test_arguments_are_those_of_least_noise_on_which_answers_part():
     others = lambda pair: pair.params != {"threshold": 4, "most": 1}  # noqa: E731
     pairs, _ = proposed(above_threshold, 5, others, **claim)
     assert {"threshold": 4, "most": 1} in [dict(pair.params) for pair in pairs]
-
-
-@pytest.mark.parametrize("low", [1, 1.5])
-def test_between_draws_numbers_of_its_range(low):
-    claim = expand({"eps": 1.0, "pairs": [(0, 1)], "params": {"k": between(low, 5)}})[0]
-    pairs = source_of(claim, 0, "pairs").given
-    assert {type(pair.params["k"]) for pair in pairs} == {type(low)}
-    assert all(low <= pair.params["k"] <= 5 for pair in pairs)
-    assert low in {pair.params["k"] for pair in pairs}
-
-
-@pytest.mark.parametrize("ends", [(5, 1), (1, 1), (0, math.inf), ("a", 3), (None, 3), (False, 3)])
-def test_between_refuses_what_is_no_range(ends):
-    with pytest.raises(ClaimError, match=re.escape(f"{between(*ends)}") + r".*between\(1, 5\)"):
-        expand({"eps": 1.0, "pairs": [(0, 1)], "params": {"k": between(*ends)}})
