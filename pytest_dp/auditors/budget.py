@@ -231,13 +231,6 @@ class Budget:
         """Return when counts of a violation end: in `least` seconds, unless there are more."""
         return max(self.report_deadline or self.deadline, Deadline(least), key=Deadline.remaining)
 
-    def allow_more(self, seconds: float) -> None:
-        """Give what is left to do of a refuted claim more time, as far as `max_seconds` allows."""
-        if self.report_deadline is not None and seconds > 0:
-            left = self.report_deadline.remaining()
-            more = max(left, min(left + seconds, self.seconds_before_limit))
-            self.report_deadline = Deadline(more)
-
     def explaining_deadline(self) -> Deadline:
         """Return when the lines that leak are no longer looked for."""
         quiet = min(QUIET_SECONDS, self.seconds_before_limit)

@@ -40,12 +40,10 @@ from pytest_dp.auditors.starting_afresh import (
     Copies,
     binary_events,
     by_chance,
-    coins_enough,
     copied_outputs,
     keep_answers,
     note_few,
     outputs_of_starts,
-    seconds_to_start,
 )
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.basics.errors import DependentRuns, MechanismError
@@ -60,7 +58,7 @@ from pytest_dp.running.alarm import HUNG_SECONDS
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.forked import MAX_STARTS
+from pytest_dp.running.forked import MAX_STARTS, Start
 from pytest_dp.running.opened_files import ASKED, record_opened_files
 from pytest_dp.running.sampler import Draw, Sampler
 from pytest_dp.running.streams import Purpose
@@ -132,7 +130,7 @@ def _confirmed(session: Session, finding: AuditFinding) -> AuditResult:
     if example:
         pair, event = Pair(example.d1, example.d2, params=example.params), example.event
     items = [Input(data) for data in pair.inputs]
-    spent, said = seconds_to_start(session.sampler), len(session.sampler.notes)
+    said = len(session.sampler.notes)
     try:
         both = _confirmed_copies(session.sampler, session.budget, example, items, event)
         if isinstance(both, str):
@@ -149,7 +147,6 @@ def _confirmed(session: Session, finding: AuditFinding) -> AuditResult:
         _refuse(session.sampler, why)
     if not session.sampler.forks:
         _check_forked(session.sampler, session.budget, items, event)
-    session.budget.allow_more(seconds_to_start(session.sampler) - spent)
     notes = *result.notes, *session.sampler.notes[said:]
     return replace(result, samples=session.sampler.runs, notes=notes)
 
@@ -158,7 +155,8 @@ def _confirmed_copies(
     sampler: Sampler, budget: Budget, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies] | str:
     """Outputs on both inputs of the mechanism as it starts afresh, or why it does not."""
-    reasons: list[str] = []
+    pristine = sampler.call.pristine
+    reasons = [pristine.reason] if pristine and pristine.reason else []
     while True:
         try:
             return _independent_copies(sampler, budget, example, items, event)
@@ -166,7 +164,7 @@ def _confirmed_copies(
             raise
         except CannotCopy as reason:
             reasons.append(str(reason))
-            if not (sampler.start_anew() or sampler.fork_instead()):
+            if not sampler.import_instead():
                 return "; ".join(dict.fromkeys(reasons))
 
 
@@ -221,8 +219,7 @@ def _independent_copies(
     """
     # A process that was forked may wait for a thread, which is to be told from one that is slow.
     to_hang = 2 * HUNG_SECONDS if sampler.forks else 0.0
-    to_start = sampler.seconds_a_start * coins_enough(budget.alpha)
-    deadline = budget.confirming_deadline(LEAST_RUNS, at_most_end=True, more=to_hang + to_start)
+    deadline = budget.confirming_deadline(LEAST_RUNS, at_most_end=True, more=to_hang)
     with record_opened_files() as files:
         both = copied_outputs(sampler, budget, items, event, deadline)
     for side, copied in enumerate(both):
@@ -309,12 +306,9 @@ def _check_before(sampler: Sampler, budget: Budget, items: Sequence[Input], even
 def _check_forked(sampler: Sampler, budget: Budget, items: Sequence[Input], event: Any) -> None:
     """Refuse a mechanism that keeps something where copies do not reach.
 
-    Processes that all draw alike, from a generator that nobody could seed, tell nothing. Where new
-    interpreters cannot run the mechanism, forks may, though they lack threads of libraries.
+    Processes that all draw alike, from a generator that nobody could seed, tell nothing.
     """
     drawn = _in_other_processes(sampler, budget, items)
-    if not drawn and sampler.fork_instead():
-        drawn = _in_other_processes(sampler, budget, items)
     for outputs in map(list, zip(*drawn, strict=True)):
         if len(outputs) > 1 and keep_answers(outputs) and not by_chance(outputs):
             _refuse(sampler, f"it repeats what it gave before ({examples_of(outputs)})")
@@ -333,13 +327,9 @@ def _in_other_processes(sampler: Sampler, budget: Budget, items: Sequence[Input]
     deadline = budget.confirming_deadline(4 * runs)
     drawn: list[Copies] = []
     try:
-        if sampler.origin is not None and sampler.origin.starts() < processes:
-            processes = MIN_PROCESSES
-            to_start = processes * sampler.seconds_a_start
-            deadline = budget.confirming_deadline(4 * runs, more=to_start)
-        while sampler.origin is not None and len(drawn) < processes:
+        while len(drawn) < processes:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(items)]
-            drawn.append(sampler.forked(sampler.origin, keyed, runs, deadline))
+            drawn.append(sampler.forked(keyed, runs, deadline, Start.AS_IT_WAS))
             if any(map(all_raised, drawn[-1])):
                 return []
     except CannotCopy:  # then the others are all that can be told

@@ -7,7 +7,6 @@ whatever is added to it in each run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from pytest_dp.auditors.budget import Budget
@@ -19,8 +18,12 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.forked import Start
 from pytest_dp.running.sampler import Sampler
 
+IMPORTS = 4
+"""Processes that import a mechanism anew. Fewer tell less of what an import draws; more take
+longer."""
 RUNS = 128
 """Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
 each run, more take longer."""
@@ -35,14 +38,17 @@ def drawn_at_the_import(
     then. Where they do not, outputs may not tell which import they come from. Code that reads no
     values, and code of no module, has nothing from an import.
     """
-    if sampler.anew is None or not sampler.reads_data or sampler.seconds_a_start:
-        return ""  # where a start takes seconds, each was an import
+    if not sampler.reads_data or sampler.imports:
+        return ""  # each start was an import
     drawn: list[list[Outputs]] = []
-    with suppress(CannotCopy):
+    try:
         for outputs in _imported_anew(sampler, budget, items):
             if not drawn and _is_replayed(sampler, budget, items, outputs):
                 return ""
             drawn.append(outputs)
+    except CannotCopy:
+        if sampler.origin is not None and (reason := sampler.origin.reason):
+            sampler.note(f"noise that is drawn at an import would not be noticed, as {reason}")
     for apart in map(list, zip(*drawn, strict=True)):
         if len(apart) < 2:
             continue
@@ -58,14 +64,12 @@ def drawn_at_the_import(
 def _imported_anew(
     sampler: Sampler, budget: Budget, items: Sequence[Input]
 ) -> Iterator[list[Outputs]]:
-    """Yield outputs on all inputs of each of some interpreters that imported the mechanism."""
-    assert sampler.anew is not None
+    """Yield outputs on all inputs of each of some processes that import the mechanism anew."""
     deadline = budget.confirming_deadline(LEAST_RUNS, at_most_end=True)
-    used = int(sampler.forks and sampler.origin is sampler.anew)  # the first was asked before
-    for number in sampler.anew.each(used):
-        keyed = list(zip(items, _keys(number - used, len(items)), strict=True))
+    for number in range(IMPORTS):
+        keyed = list(zip(items, _keys(number, len(items)), strict=True))
         try:
-            outputs = sampler.forked(sampler.anew, keyed, RUNS, deadline, seeds_all=True)
+            outputs = sampler.forked(keyed, RUNS, deadline, Start.IMPORTED)
         except OutOfTime:
             sampler.note("time was up during a new import of the module to confirm the violation")
             return
@@ -73,7 +77,7 @@ def _imported_anew(
 
 
 def _keys(number: int, inputs: int) -> list[tuple[int, ...]]:
-    """Return the key of the random numbers of an interpreter, on each input."""
+    """Return the key of the random numbers after an import, on each input."""
     return [(number, side, 2) for side in range(inputs)]
 
 

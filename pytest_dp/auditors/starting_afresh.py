@@ -1,8 +1,7 @@
-"""Draw outputs of a mechanism that starts afresh: of copies, forks, or new interpreters.
+"""Draw outputs of a mechanism that starts afresh: of copies, or of forked processes.
 
 Forks have what nobody can seed in common: random bytes in reserve, as of compiled code. Those that
-draw alike go on from different places. New interpreters that cannot fork are few, as each costs an
-import. As long as all of these tell the same, more of them are asked.
+draw alike go on from different places.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from pytest_dp.outputs.paired_outputs import leaves_of
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.forked import MAX_STARTS
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.running.sharing import surprise
 from pytest_dp.running.subject import Subject
@@ -85,33 +85,13 @@ def outputs_of_starts(
     return found
 
 
-def seconds_to_start(sampler: Sampler) -> float:
-    """Seconds that new interpreters took to start so far."""
-    return sampler.anew.seconds_to_start if sampler.anew else 0.0
-
-
-def _all_afresh(
-    sampler: Sampler, items: Sequence[Input], runs: int, number: int, deadline: Deadline
-) -> list[Outputs]:
-    """Outputs on all inputs of mechanisms that start afresh: of one, where that takes an import."""
-    keys = [(side, number) for side in range(len(items))]
-    if sampler.forks and sampler.origin is not None and sampler.seconds_a_start:
-        keyed = list(zip(items, keys, strict=True))
-        return sampler.forked(sampler.origin, keyed, runs, deadline, seeds_all=True)
-    return [
-        sampler.afresh(item, runs, key, deadline) for item, key in zip(items, keys, strict=True)
-    ]
-
-
 def _planned(sampler: Sampler, budget: Budget) -> tuple[int, int]:
     """Return how many copies are run on each input, and how often each."""
     starts = SURE_STARTS
     left = max(budget.left - 2 * MIN_PROCESSES * RUNS_A_COPY, 0)
     runs = max(min(COPIED_RUNS, left // 3), min(MIN_COPIED, left // 2), MIN_COPIES)
     if sampler.forks:  # a few runs too many are better than red for answers that are kept
-        starts, runs = sampler.origin.starts() if sampler.origin else starts, FORKED_RUNS
-        if sampler.seconds_a_start:  # there is one round of starts
-            runs = max(runs, min(starts * MIN_COPIED, left // 2))
+        starts, runs = MAX_STARTS, FORKED_RUNS
     copies = min(starts, max(runs // RUNS_A_COPY, 4))
     return copies, max(runs // copies, 2)
 
@@ -121,44 +101,40 @@ def copied_outputs(
 ) -> list[Copies]:
     """Return outputs of copies on both inputs, which take turns.
 
-    Where starts are few, more are made as long as all tell the same, as coins that each has thrown
-    once may do. Where time ends it, a note says so. Raises CannotCopy if there are no copies, and
-    OutOfTime if time is up before there are enough.
+    Where time ends it, a note says so. Raises CannotCopy if there are no copies, and OutOfTime if
+    time is up before there are enough.
     """
     copies, runs = _planned(sampler, budget)
     outputs: list[Copies] = [[] for _ in items]
-    enough = coins_enough(budget.alpha)
     soon = budget.confirming_deadline(LEAST_COPIES * 2 * runs)
-    while len(outputs[0]) < copies or (
-        sampler.seconds_a_start
-        and len(outputs[0]) < enough
-        and all(_has_constants(of_item, event) for of_item in outputs)
-    ):
+    while len(outputs[0]) < copies:
         number = len(outputs[0])
         if (
             number >= MIN_COPIES
             and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MAX_NUMBERS
         ):
             break
-        is_late = not budget.has_time(soon) and not sampler.seconds_a_start
         if (
-            is_late
+            not budget.has_time(soon)
             and number >= LEAST_COPIES
             and (number >= MIN_COPIES or not any(keep_answers(o) or by_chance(o) for o in outputs))
         ):
             note_few(sampler, number, copies)
             break
         try:
-            drawn = _all_afresh(sampler, items, runs, number, deadline)
+            drawn = [
+                sampler.afresh(item, runs, (side, number), deadline)
+                for side, item in enumerate(items)
+            ]
         except OutOfTime:
-            if sampler.seconds_a_start or number < 2:
+            if number < 2:
                 raise
             note_few(sampler, number, copies)
             break
         for of_item, output in zip(outputs, drawn, strict=True):
             of_item.append(output)
     for side, of_item in enumerate(outputs):
-        if sampler.forks and not sampler.seconds_a_start and _draw_alike(of_item):
+        if sampler.forks and _draw_alike(of_item):
             longer = max(min(len(of_item) * runs // MIN_COPIES, MAX_APART), 2)
             both = items[side], items[1 - side]
             outputs[side] = _apart(sampler, budget, both, event, longer, deadline)
@@ -208,10 +184,10 @@ def _after_others(
     sampler: Sampler, item: Input, other: Input, runs: int, number: int, deadline: Deadline
 ) -> Outputs:
     """Outputs of a process that went on in what all of them draw from: by runs on other data."""
-    if not number or sampler.origin is None:
+    if not number:
         return sampler.afresh(item, runs, (0, number), deadline)
     keyed = [(used, (side, number)) for side, used in enumerate((other, item))]
-    drawn = sampler.forked(sampler.origin, keyed, number * runs, deadline, seeds_all=True)
+    drawn = sampler.forked(keyed, number * runs, deadline)
     return drawn[1][:runs]
 
 

@@ -250,6 +250,5 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         profiles.restore_profiles(claim_session_of(config).profiles)
     if "pytest_dp.records.identity" in sys.modules:
         sys.modules["pytest_dp.records.identity"].forget_digests()
-    for name in ("workers", "interpreters"):
-        if f"pytest_dp.running.{name}" in sys.modules:
-            sys.modules[f"pytest_dp.running.{name}"].stop()
+    if "pytest_dp.running.workers" in sys.modules:
+        sys.modules["pytest_dp.running.workers"].stop()

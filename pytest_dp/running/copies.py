@@ -138,7 +138,7 @@ def _cannot(error: Exception) -> str:
     return f"it cannot be copied ({type(error).__name__}: {line})"
 
 
-class Bounded(io.BytesIO):
+class _Bounded(io.BytesIO):
     """A file in memory that refuses to grow without end."""
 
     def write(self, data: Any, /) -> int:
@@ -151,7 +151,7 @@ class _Copier(Pickler):
     """Pickles code of users by value, with the module variables whose names it mentions."""
 
     def __init__(self, names: frozenset[str]) -> None:
-        self._file = Bounded()
+        self._file = _Bounded()
         super().__init__(self._file, pickle.HIGHEST_PROTOCOL)
         self.names = names
         self.classes: list[type] = []

@@ -6,7 +6,8 @@ process is forked before a mechanism is run for the first time, and waits; whate
 turn starts afresh.
 
 Forked processes hold none of the sockets and pipes that were open before: a mechanism that used
-them there would take answers from the original. It raises instead.
+them there would take answers from the original. It raises instead, unless the modules of the
+project are imported anew in the process that is forked, and make connections of their own.
 
 What an audit leaves in a mechanism, such as answers in a cache, is there when the next one begins.
 A verdict must not depend on that: the first state of a mechanism in this process is kept.
@@ -25,14 +26,16 @@ import sys
 import types
 import warnings
 import weakref
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
 
 from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs, join_outputs
@@ -43,8 +46,9 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Chunk, Input, pickle_data
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generators import reseed
-from pytest_dp.running.opened_files import record_opened_files
+from pytest_dp.running.generators import NUMPYS, PYTHONS, reseed
+from pytest_dp.running.locating import import_anew, locate
+from pytest_dp.running.opened_files import ASKED, record_opened_files
 from pytest_dp.running.runner import Runner
 from pytest_dp.running.streams import Purpose, stream
 
@@ -62,24 +66,6 @@ RunOrder = tuple[Runner, list[tuple[Input, list[Chunk]]], float]
 """How to run which chunks on which inputs, and the seconds that it may take."""
 STANDARD = range(3)
 """Input, output and errors."""
-TASKS = Path("/proc/self/task")
-"""Where Linux lists the threads of this process."""
-SAFE_THREADS = {"jemalloc_bg_thd"}
-"""Threads that a library makes anew in each process that is forked: the allocator jemalloc's."""
-
-
-def foreign_threads() -> int:
-    """Count the threads of this process that Python did not make.
-
-    A process that is forked lacks them, and waits for them for ever: those of polars, OpenMP and
-    torch. Count them after a fork: OpenBLAS ends its own ahead of one, and starts them again.
-    """
-    names = []
-    for task in TASKS.iterdir():
-        with suppress(OSError):  # it has ended meanwhile
-            names.append((task / "comm").read_text().strip())
-    others = [name for name in names if name not in SAFE_THREADS]
-    return max(len(others) - len(sys._current_frames()), 0)  # noqa: SLF001  it is documented
 
 
 class Answer(NamedTuple):
@@ -94,91 +80,29 @@ class Answer(NamedTuple):
     """What was opened to read."""
 
 
-class Starts(ABC):
-    """Processes that have made a mechanism and never ran it: forks, or new interpreters.
+class Start(IntEnum):
+    """How a process that is forked starts."""
+
+    AS_IT_WAS = 0
+    """As the original was."""
+    SEEDED = 1
+    """With all generators seeded that are anywhere in it."""
+    IMPORTED = 2
+    """With these, and with the modules of the project imported anew."""
+
+
+class Origin:
+    """A process as it is now, which later forks others; close it when it is not needed any more.
 
     `reason` says why nothing can be run in them, and is empty if it can. `files` is what the
     mechanism opened in them to read: files are no part of a process.
     """
 
-    place: ClassVar[str]
-    """Where a run takes place, for errors."""
-
-    def __init__(self) -> None:
+    def __init__(self, call: Call) -> None:
         self.reason = ""
         self.files: set[str] = set()
-
-    @abstractmethod
-    def starts(self) -> int:
-        """Return how many processes are worth their cost."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End what nobody needs any more."""
-
-    @abstractmethod
-    def _answer(self, call: Call, work: RunOrder, *, seeds_all: bool) -> Answer:
-        """Return what a process answers. Raises CannotCopy if there is none."""
-
-    def _hangs(self) -> str:
-        return f"it does not return in {self.place}, perhaps because it waits for a thread"
-
-    def run(
-        self,
-        call: Call,
-        runner: Runner,
-        works: list[tuple[Input, list[Chunk]]],
-        deadline: Deadline,
-        seconds: float,
-        *,
-        seeds_all: bool = True,
-    ) -> list[Outputs]:
-        """Return outputs of a process in which the mechanism was never run, called as `call` says.
-
-        It is given `seconds`, as it may wait for threads that are missing there. If it `seeds_all`,
-        that goes for generators out of reach too, for which it looks everywhere. Raises CannotCopy
-        if there is no such process, or it ends without an answer, and OutOfTime if the deadline
-        passes first; to start takes time that the deadline does not count.
-        """
-        if self.reason:
-            raise CannotCopy(self.reason)
-        left = deadline.to_the_last()
-        if min(seconds, left) <= 0:
-            raise OutOfTime
-        given = self._answer(call, (runner, works, min(seconds, left)), seeds_all=seeds_all)
-        self.files.update(given.files)
-        if given.stack is not None and seconds >= left:
-            raise OutOfTime(given.stack)
-        if given.stack is not None:
-            self.reason = self._hangs()
-            raise CannotCopy(self.reason)
-        if given.failed:
-            raise CannotCopy(f"in {self.place}, {given.failed}")
-        return given.outputs
-
-
-def pickle_work(manner: Any, work: RunOrder) -> bytes:
-    """Pickle what `outputs_sent` is asked for. Raises CannotCopy if that cannot be done."""
-    try:
-        return pickle_data((manner, *work))
-    except Exception as error:  # whatever pickling raises
-        raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
-
-
-class Origin(Starts):
-    """A process as it is now, which later forks others; close it when it is not needed any more.
-
-    `lacks_threads` is whether libraries have threads in the original, for which a forked process
-    may wait for ever: then it is asked only where nothing else can be.
-    """
-
-    place = "a process that was forked"
-
-    def __init__(self, call: Call) -> None:
-        super().__init__()
         self._process, self._owner = 0, os.getpid()
-        self.lacks_threads = False
-        if not hasattr(os, "fork") or not TASKS.exists():
+        if not hasattr(os, "fork") or sys.platform == "darwin":  # whose libraries do not survive it
             self.reason = "this system cannot fork processes safely"
             return
         self._pipe, other = Pipe()
@@ -191,32 +115,52 @@ class Origin(Starts):
         if not self._process and not self.reason:
             _end_with(_wait_for_requests, call, other)
         other.close()
-        self.lacks_threads = bool(self._process and foreign_threads())
 
-    def _answer(self, call: Call, work: RunOrder, *, seeds_all: bool) -> Answer:
-        request = bytes([seeds_all]) + pickle_work(call.manner(), work)
-        answer = self.ask(request, work[-1] + HUNG_SECONDS)
+    def run(
+        self,
+        call: Call,
+        runner: Runner,
+        works: list[tuple[Input, list[Chunk]]],
+        deadline: Deadline,
+        seconds: float,
+        *,
+        start: Start = Start.SEEDED,
+    ) -> list[Outputs]:
+        """Return outputs of a process in which the mechanism was never run, called as `call` says.
+
+        It is given `seconds`, as it may wait for threads of libraries, which are missing there.
+        Raises CannotCopy if there is no such process, or it ends without an answer, and OutOfTime
+        if the deadline passes first.
+        """
+        if self.reason:
+            raise CannotCopy(self.reason)
+        left = deadline.to_the_last()
+        if min(seconds, left) <= 0:
+            raise OutOfTime
+        work = runner, works, min(seconds, left)
+        answer = self._ask(bytes([start]) + _pickle_work(call, start, work), work[-1])
         if self.reason:
             self.close()
             raise CannotCopy(self.reason)
-        return pickle.loads(answer)  # type: ignore[no-any-return]
+        given: Answer = pickle.loads(answer)
+        self.files.update(given.files)
+        if given.stack is not None and seconds >= left:
+            raise OutOfTime(given.stack)
+        if given.stack is not None:
+            self.reason = _HANGS
+            raise CannotCopy(self.reason)
+        if given.failed:
+            raise CannotCopy(f"in a process that was forked, {given.failed}")
+        return given.outputs
 
-    def fileno(self) -> int:
-        """Return the file by which its process is asked."""
-        return self._pipe.fileno()
-
-    def starts(self) -> int:
-        """Return how many processes are worth their cost."""
-        return MAX_STARTS
-
-    def ask(self, request: bytes, seconds: float) -> bytes:
+    def _ask(self, request: bytes, seconds: float) -> bytes:
         """Return what a process answers; if there is no answer, there is a reason."""
         try:
             self._pipe.send_bytes(request)
-            until = clocks.seconds() + seconds
+            until = clocks.seconds() + seconds + HUNG_SECONDS
             while not self._pipe.poll(POLL_SECONDS):  # briefly, so that no alarm finds it hanging
                 if clocks.seconds() > until:
-                    self.reason = self._hangs()
+                    self.reason = _HANGS
                     return b""
             return self._pipe.recv_bytes()
         except (OSError, EOFError):
@@ -232,6 +176,22 @@ class Origin(Starts):
                 os.killpg(process, signal.SIGKILL)
             with contextlib.suppress(OSError):
                 os.waitpid(process, 0)
+
+
+_HANGS = "it does not return in a process that was forked, perhaps because it waits for a thread"
+
+
+def _pickle_work(call: Call, start: Start, work: RunOrder) -> bytes:
+    """Pickle what a process is asked for. Raises CannotCopy if that cannot be done."""
+    place = None
+    if start is Start.IMPORTED and (place := locate(call.mechanism)) is None:
+        raise CannotCopy("it is in no module that can be imported again")
+    runner, works, _ = work
+    sequence = stream(runner.seed, Purpose.HIDDEN, *works[0][1][0].key)
+    try:
+        return pickle.dumps((place, sequence, pickle_data((call.manner(), *work))))
+    except Exception as error:  # whatever pickling raises
+        raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
 
 
 def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
@@ -252,7 +212,7 @@ def _wait_for_requests(call: Call, pipe: Connection) -> None:
     while True:
         request = pipe.recv_bytes()
         if generators is None and request[0]:
-            generators = generators_anywhere()
+            generators = _generators_anywhere()
         answers, answer = Pipe(duplex=False)
         child = os.fork()
         if not child:
@@ -289,48 +249,66 @@ def _cut_off(kept: int) -> None:
     sys.stdout = sys.stderr = os.fdopen(1, "w", closefd=False)
 
 
-def _answer(call: Call, generators: list[Any], request: bytes, pipe: Connection) -> None:
-    """In a process that was forked by it: the outputs, or why there are none."""
-    pipe.send_bytes(outputs_sent(call, generators, request))
+def _answer(call: Call, generators: list[Any] | None, request: bytes, pipe: Connection) -> None:
+    """In a process that was forked by it: send the outputs, or why there are none."""
+    pipe.send_bytes(_outputs_sent(call, generators or [], request))
 
 
-def outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
-    """Run a mechanism as asked for, and return an `Answer` in writing."""
+def _outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
+    """Run a mechanism as asked for, in a process for this alone; return an `Answer` in writing."""
+    asked: list[str] = []
     files: list[str] = []
     try:
-        manner, runner, works, seconds = pickle.loads(request)
-        used = call.in_manner(*manner) if manner else call
-        sequence = stream(runner.seed, Purpose.HIDDEN, *works[0][1][0].key)
-        for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
-            with contextlib.suppress(Exception):  # such as of a class derived from one
-                reseed(generator, own)
+        place, sequence, order = pickle.loads(request)
+        if place is not None:
+            _seed([NUMPYS, PYTHONS, *generators], sequence)  # the import may draw
+            with record_opened_files() as opened:
+                call = replace(call, mechanism=import_anew(place))
+            asked = [file for file in opened if file == ASKED]
+            generators = _generators_anywhere()
+        manner, runner, works, seconds = pickle.loads(order)
+        used = call.in_manner(*manner)
+        _seed(generators, sequence)
         deadline = Deadline(seconds)
         with record_opened_files() as files:
             outputs = [
                 join_outputs([done.outputs for done in runner.run(used, dataset, chunks, deadline)])
                 for dataset, chunks in works
             ]
-        return pickle_data(Answer(outputs, files=files))
+        return pickle_data(Answer(outputs, files=[*asked, *files]))
     except OutOfTime as out:
-        return pickle.dumps(Answer([], out.stack, files=files))
+        return pickle.dumps(Answer([], out.stack, files=[*asked, *files]))
     except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
-        return pickle.dumps(Answer([], None, f"{type(raised).__name__}: {raised}", files))
+        failed = f"{type(raised).__name__}: {raised}"
+        return pickle.dumps(Answer([], None, failed, [*asked, *files]))
 
 
-def generators_anywhere() -> list[Any]:
+def _seed(generators: list[Any], sequence: np.random.SeedSequence) -> None:
+    """Give each generator a stream of its own, where that is possible."""
+    for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
+        with contextlib.suppress(Exception):  # such as of a class derived from one
+            reseed(generator, own)
+
+
+def _generators_anywhere() -> list[Any]:
     """Return all random generators of this process, wherever they are kept."""
     return [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
 
 
 def files_read(
-    starts: Starts, call: Call, runner: Runner, dataset: Input, deadline: Deadline, seconds: float
+    call: Call,
+    runner: Runner,
+    dataset: Input,
+    deadline: Deadline,
+    seconds: float,
+    start: Start,
 ) -> list[dict[str, float]]:
     """Return the files that a first and a second run open for reading, with times of change."""
     written: list[dict[str, float]] = []
-    with contextlib.closing(starts) as origin:
+    with contextlib.closing(Origin(call)) as origin:
         for number in range(2):
             chunks = [Chunk(1, (Purpose.COPY, number))]
-            origin.run(call, runner, [(dataset, chunks)], deadline, seconds, seeds_all=False)
+            origin.run(call, runner, [(dataset, chunks)], deadline, seconds, start=start)
             written.append({file: _written_at(file) for file in sorted(origin.files)})
     return written
 
@@ -350,7 +328,7 @@ class FirstState:
     """The state before the first run, of which copies are made or processes forked."""
 
     pristine: Pristine
-    origin: Starts | None = None
+    origin: Origin | None = None
     since: float = field(default_factory=since_1970)
 
     def wait(self) -> None:

@@ -1,8 +1,8 @@
-"""Find a mechanism again in another interpreter: by its module, and the steps that lead to it.
+"""Import a mechanism anew: find its module, and the steps that lead to it there.
 
-pytest loads test modules and conftest files in ways that no other interpreter repeats: from folders
-that are not on `sys.path`, under names that it made up. So the files of the project's modules
-travel along, and the other interpreter loads each under the name that it has here.
+pytest loads test modules and conftest files in ways that no import repeats: from folders that are
+not on `sys.path`, under names that it made up. So each module of the project is loaded from the
+file, and under the name, that it has already.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Place:
 
 
 def locate(mechanism: Any) -> Place | None:
-    """Return where another interpreter finds a function, a method or an object, or None."""
+    """Return where a function, a method or an object is found after another import, or None."""
     owner, last = mechanism, []
     if isinstance(mechanism, types.MethodType):
         owner, last = mechanism.__self__, [("attribute", mechanism.__name__)]
@@ -62,8 +62,23 @@ def locate(mechanism: Any) -> Place | None:
     return None
 
 
-def fetch(place: Place) -> Any:
-    """Return what is at a place. Raises LookupError if there is nothing, or something else."""
+def import_anew(place: Place) -> Any:
+    """Import the modules of the project once more, and return what is at a place.
+
+    In a process for this alone: what others hold of these modules is what it was. Raises
+    LookupError if there is nothing at the place, or something else.
+    """
+    files = {
+        name: (str(module.__file__), hasattr(module, "__path__"))
+        for name, module in list(sys.modules.items())
+        if name not in MAIN
+        and isinstance(getattr(module, "__file__", None), str)
+        and is_project_file(str(module.__file__))
+    }
+    for name in files:
+        del sys.modules[name]
+    sys.meta_path.insert(0, _Finder(files))
+    sys.meta_path.append(_Finder(files, parents=True))
     found = _follow(import_module(place.module), place.steps)
     if qualname_of(found) != place.qualname:
         raise LookupError(f"{place.module} has no {place.qualname} at its old place")
@@ -132,19 +147,8 @@ def _parts(obj: Any) -> Iterator[tuple[tuple[str, Any], Any]]:
         yield from ((("attribute", n), value) for n, value in (attributes(obj) or {}).items())
 
 
-def project_files() -> dict[str, tuple[str, bool]]:
-    """Return the files of the project's modules by name, and whether each is a package."""
-    return {
-        name: (str(module.__file__), hasattr(module, "__path__"))
-        for name, module in list(sys.modules.items())
-        if name not in MAIN
-        and isinstance(getattr(module, "__file__", None), str)
-        and is_project_file(str(module.__file__))
-    }
-
-
-class Finder(MetaPathFinder):
-    """Finds modules in the files from which another interpreter had loaded them.
+class _Finder(MetaPathFinder):
+    """Finds modules in the files from which they were loaded before.
 
     The one of their `parents` finds packages that have no file, as pytest makes them up.
     """

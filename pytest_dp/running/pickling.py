@@ -38,11 +38,8 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     )
 
 
-def dumps(obj: Any, file: io.BytesIO | None = None) -> bytes:
-    """Return an object as bytes, which `pickle.loads` reads where this package is installed.
-
-    They are written into the `file`, if there is one that refuses too many.
-    """
-    file = io.BytesIO() if file is None else file
+def dumps(obj: Any) -> bytes:
+    """Return an object as bytes, which `pickle.loads` reads where this package is installed."""
+    file = io.BytesIO()
     Pickler(file, pickle.HIGHEST_PROTOCOL).dump(obj)
     return file.getvalue()

@@ -10,7 +10,7 @@ import copy
 import math
 import re
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,9 +23,8 @@ from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, at_a_time
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline, interruptible
-from pytest_dp.running.forked import Origin, Starts, files_read, first_state
+from pytest_dp.running.forked import Origin, Start, files_read, first_state
 from pytest_dp.running.generators import Runs
-from pytest_dp.running.interpreters import NewInterpreters
 from pytest_dp.running.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
 from pytest_dp.running.row_aligned import TRIAL_RUNS, try_row_aligned
 from pytest_dp.running.runner import Runner
@@ -64,11 +63,9 @@ class Subject:
         self._at_a_time = MAX_VECTORIZED
         self.replayable, self.worked = True, False  # worked: when it was tried out
         self._copies = False
-        self.origin: Starts | None = None  # waits since before the first run
-        self.anew: NewInterpreters | None = None
-        self._forked: Origin | None = None
-        self._spare: Origin | None = None  # forks, where new interpreters are asked first
+        self.origin: Origin | None = None  # waits since before the first run
         self.forks, self._draws = False, True  # forks: as it cannot be copied
+        self.imports = False  # each start imports the modules of the project anew
         self._idle: frozenset[int] | None = None  # unknown
         self._refused = ""
         self.notes: list[str] = []
@@ -127,36 +124,23 @@ class Subject:
 
     def begin(self) -> None:
         """Let a process wait that is as this one before the first run, until this is closed."""
-        self.anew = NewInterpreters(self.call, self._pristine)
-        self._forked = Origin(self.call)
-        unfit = self._forked.reason or self._forked.lacks_threads
-        self._spare, self.origin = (self._forked, self.anew) if unfit else (None, self._forked)
+        self.origin = Origin(self.call)
         if self._first.pristine is self._pristine:
             self._first.origin = self.origin
 
     def close(self) -> None:
-        """End the processes that were forked, unless later audits need them."""
-        if self.origin is not None and self._first.origin in (self.origin, self._forked, self.anew):
+        """End the process that was forked, unless later audits need it."""
+        if self.origin is not None and self._first.origin is self.origin:
             self._first.wait()
-        if self._forked is not None and self._first.origin is not self._forked:
-            self._forked.close()
+        elif self.origin is not None:
+            self.origin.close()
 
-    def fork_instead(self) -> bool:
-        """Return whether forks can start afresh instead of interpreters, and use them if so."""
-        forked, self._spare = self._spare, None
-        if self.origin is not self.anew or forked is None or forked.reason:
+    def import_instead(self) -> bool:
+        """Import the modules of the project for each start; return whether it was otherwise."""
+        if self.origin is None or self.imports:
             return False
-        if self._first.origin is self.origin:
-            self._first.origin = forked
-        self.origin = forked
-        return True
-
-    def start_anew(self) -> bool:
-        """Start afresh in new interpreters from now on; return whether it was otherwise before."""
-        if self.anew is None or (self.forks and self.origin is self.anew):
-            return False
-        self.origin = self.anew
-        self._fork("it is run in new interpreters")
+        self.imports = True
+        self._fork("its modules are imported anew")
         return True
 
     def _try_out(
@@ -278,7 +262,7 @@ class Subject:
         none, and OutOfTime if the deadline passes first.
         """
         if self.origin is not None and (self.forks or self._pristine.reason):
-            return self.forked(self.origin, [(dataset, key)], runs, deadline, seeds_all=True)[0]
+            return self.forked([(dataset, key)], runs, deadline)[0]
         made = self.call.made.runs
         try:
             call, (on_copy,) = self._copied(dataset)
@@ -286,11 +270,6 @@ class Subject:
             return join_outputs([done.outputs for done in ran])
         finally:
             self.runs += self.call.made.runs - made
-
-    @property
-    def seconds_a_start(self) -> float:
-        """Seconds that each fresh start takes for its imports; 0 of copies and forks."""
-        return self.anew.seconds_a_start if self.anew and self.origin is self.anew else 0.0
 
     def untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
         """One output of a copy that nothing was tried on before; of itself, where there is none."""
@@ -303,20 +282,21 @@ class Subject:
 
     def forked(
         self,
-        origin: Starts,
         items: Sequence[tuple[Input, tuple[int, ...]]],
         runs: int,
         deadline: Deadline,
-        *,
-        seeds_all: bool = False,
+        start: Start = Start.SEEDED,
     ) -> list[Outputs]:
         """Return the outputs of one process, for each input with its key; see `Origin.run`."""
+        if self.origin is None:
+            raise CannotCopy("no process was forked before its first run")
         works = [(dataset, self._chunks(runs, key)) for dataset, key in items]
         total = runs * len(items)
         self.call.made.runs += total
         self.runs += total
         seconds = HUNG_SECONDS + 50 * total * (self.seconds_a_run or 0.0)
-        return origin.run(self.call, self.runner, works, deadline, seconds, seeds_all=seeds_all)
+        start = Start.IMPORTED if self.imports else start
+        return self.origin.run(self.call, self.runner, works, deadline, seconds, start=start)
 
     def _chunks(self, runs: int, key: tuple[int, ...]) -> list[Chunk]:
         """Two calls of a vectorised mechanism, as it may repeat what it gave before."""
@@ -329,14 +309,11 @@ class Subject:
         If `rewritten`, those count that each run writes again, such as a counter. What a run reads
         of what it wrote itself never does. Raises CannotCopy or OutOfTime if that cannot be seen.
         """
+        if self.origin is not None and self.origin.reason:
+            raise CannotCopy(self.origin.reason)
         seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
-        forked = Origin(self.call)
-        starts: Starts
-        unfit = forked.reason or (forked.lacks_threads and self.origin is self.anew)
-        if unfit and self.anew:
-            forked.close()
-        with self.anew.reused() if unfit and self.anew else nullcontext(forked) as starts:
-            first, second = files_read(starts, self.call, self.runner, dataset, deadline, seconds)
+        start = Start.IMPORTED if self.imports else Start.AS_IT_WAS
+        first, second = files_read(self.call, self.runner, dataset, deadline, seconds, start)
         return [
             file
             for file, when in first.items()

@@ -95,7 +95,6 @@ def test_where_processes_cannot_be_forked_all_is_as_copies_tell(monkeypatch):
 
 def test_no_more_than_a_few_processes_wait_and_none_is_left(monkeypatch):
     """For later audits of the same mechanisms."""
-    monkeypatch.setattr("pytest_dp.running.forked.foreign_threads", lambda: 0)
     forked, fork = [], os.fork
     monkeypatch.setattr(os, "fork", lambda: forked.append(fork()) or forked[-1])
     made = [lambda data, rng: sum(data) + rng.laplace() for _ in range(8)]

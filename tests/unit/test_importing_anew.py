@@ -1,0 +1,133 @@
+"""Mechanisms whose modules are imported anew in a process that is forked."""
+
+from __future__ import annotations
+
+import importlib.util
+import sqlite3
+import sys
+
+import pytest
+
+from pytest_dp.running.calling import Call
+from pytest_dp.running.chunks import Chunk, Input
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.forked import Origin, Start
+from pytest_dp.running.locating import locate
+from pytest_dp.running.runner import Runner
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
+
+MODULE = """
+import numpy as np
+
+def plain(data, rng):
+    return sum(data) + rng.laplace()
+
+named = lambda data, rng: sum(data) + rng.laplace()
+table = {"a": [None, {"b": lambda data, rng: sum(data) + rng.laplace()}]}
+
+class Memo:
+    def __init__(self):
+        self.kept = {}
+
+    def answer(self, data, rng):
+        return self.kept.setdefault(len(data), sum(data) + rng.laplace())
+
+memo = Memo()
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module as pytest loads it in the mode importlib: its folder is not on sys.path."""
+    return loaded(tmp_path, monkeypatch, MODULE)
+
+
+def loaded(folder, monkeypatch, source):
+    file = folder / "test_released.py"
+    file.write_text(source)
+    name = "made_up.folders.test_released"
+    spec = importlib.util.spec_from_file_location(name, file)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def drawn(mechanism, starts=2, runs=3):
+    call = Call(mechanism, {}, "rng")
+    origin = Origin(call)
+    works = [[(Input([1, 2]), [Chunk(runs, (9, k, 0))])] for k in range(starts)]
+    try:
+        return [
+            origin.run(call, Runner(1), work, Deadline(20), 5.0, start=Start.IMPORTED)[0]
+            for work in works
+        ]
+    finally:
+        origin.close()
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda module: module.plain,
+        lambda module: module.named,
+        lambda module: module.table["a"][1]["b"],
+        lambda module: module.memo.answer,
+    ],
+    ids=["a function", "a lambda", "an entry of a table", "a method of an object"],
+)
+def test_a_mechanism_is_found_in_its_module(module, find):
+    mechanism = find(module)
+    module.memo.kept[2] = "from an earlier run"
+    once, again = drawn(mechanism)
+    assert locate(mechanism).module == module.__name__
+    assert once != again
+    assert len(set(once)) == (1 if mechanism == module.memo.answer else 3)
+    assert once[0] != "from an earlier run"
+
+
+@pytest.mark.parametrize(
+    "draw", ["np.random.laplace()", "random.random()", "np.random.default_rng().random()"]
+)
+def test_what_is_drawn_at_the_import_is_drawn_anew(draw, tmp_path, monkeypatch):
+    source = f"import random\nimport numpy as np\nKEPT = {draw}\ndef kept(data):\n    return KEPT\n"
+    mechanism = loaded(tmp_path, monkeypatch, source).kept
+    call = Call(mechanism, {})
+    origin = Origin(call)
+    found = [
+        origin.run(
+            call,
+            Runner(1),
+            [(Input([1]), [Chunk(2, (9, k, 0))])],
+            Deadline(20),
+            5.0,
+            start=Start.IMPORTED,
+        )[0]
+        for k in range(3)
+    ]
+    origin.close()
+    assert [len(set(of_one)) for of_one in found] == [1, 1, 1]
+    assert len({of_one[0] for of_one in found} | {mechanism([1])}) == 4
+
+
+def test_what_is_in_no_module_says_so():
+    base = sqlite3.connect(":memory:")
+    with pytest.raises(CannotCopy, match="in no module that can be imported again"):
+        drawn(lambda data, rng: base.total_changes + rng.laplace())
+
+
+def test_a_module_that_cannot_be_imported_again_says_why(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONFIGURED", "yes")
+    source = 'import os\nassert os.environ.pop("CONFIGURED"), "only once"\n' + MODULE
+    module = loaded(tmp_path, monkeypatch, source)
+    with pytest.raises(CannotCopy, match="KeyError: 'CONFIGURED'"):
+        drawn(module.plain)
+
+
+def test_a_mechanism_that_ends_its_process_says_so(tmp_path, monkeypatch):
+    source = "import os\n\ndef ends(data, rng):\n    os._exit(3)\n"
+    module = loaded(tmp_path, monkeypatch, source)
+    with pytest.raises(CannotCopy, match="it takes its process down"):
+        drawn(module.ends)
