@@ -22,9 +22,6 @@ something else. Without the removal, a test passes at a desk and fails in CI.
 """
 PREFIXES_OF_CI = ("GITHUB_", "CI_")
 """How names of further variables begin that CI sets: of the job, the branch, the workspace."""
-SPOT = 10
-"""Each so many cases of a slow or statistical test, one is run by day. With fewer, `make test`
-takes longer; with more, what fails on a few cases alone is seen by night."""
 
 MAX_ID_LENGTH = 60
 """Characters of the part of a test's id that one value gives. Longer ids fill a line each."""
@@ -140,13 +137,14 @@ def in_short(value: object) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a spot check leaves out is nightly; the long ones first: none runs alone at the end.
 
-    Of the cases of a slow or statistical test, every `SPOT`th is run, or as many as its mark says.
+    Of the cases of a slow or statistical test the first is run by day, or every n-th as its mark
+    says.
     """
     seen: Counter[str] = Counter()
     for item in items:
         mark = item.get_closest_marker("spot")
         is_long = item.get_closest_marker("slow") or item.path.parent.name == "statistical"
-        step = mark.args[0] if mark else SPOT if is_long else 1
+        step = mark.args[0] if mark else sys.maxsize if is_long else 1
         if step > 1 and not item.get_closest_marker("nightly"):
             function = item.nodeid.partition("[")[0]
             if seen[function] % step:

@@ -237,7 +237,6 @@ def test_what_a_change_reaches(old, new, names):
     assert reached(before, after) == names
 
 
-@pytest.mark.spot(6)
 @pytest.mark.parametrize("name", REGRESSIONS)
 def test_a_regression_breaks_exactly_the_claims_it_should(name, project, pytester, monkeypatch):
     """As a pull request: on the claims themselves, with all that GitHub shows of them.

@@ -49,7 +49,6 @@ def test_the_file_is_easy_to_read_and_to_merge(shop):
     assert f"    {json.dumps(TOTAL)}: {{\n" in text
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
@@ -111,20 +110,6 @@ def test_several_claims_of_a_test_have_entries_of_their_own(shop):
     assert failed(shop.run()) == mechanisms(MEAN)
     edit(shop, (TESTS_FILE, twice.replace("0.5", "0.7"), ""))
     assert failed(shop.run()) == mechanisms(f"{MEAN}#2")
-
-
-def test_ids_are_relative_to_the_file(shop):
-    """From above, from below, and with another root."""
-    root = shop.root
-    ini = ("-c", str(root / INI_FILE))
-    (root / "below").mkdir()
-    for options in (("--rootdir", str(root.parent)), ("--rootdir", str(root / "below"))):
-        assert failed(shop.run(*ini, *options, str(root))) == []
-    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"))
-    result = shop.run(*ini, "--rootdir", str(root.parent), str(root))
-    assert result.ret == 1
-    assert failed(result) == mechanisms(COUNT)
-    result.stdout.fnmatch_lines([f"{root.name}/shop.py:*: WeakenedClaim"])
 
 
 @pytest.mark.parametrize(
@@ -316,7 +301,6 @@ def test_on_github_the_changed_line_is_annotated(shop, monkeypatch):
     assert "### ❌ `total[rho=0.6]`: not as on record" in summary
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_a_violation_that_a_test_expects_is_no_claim(project, options):

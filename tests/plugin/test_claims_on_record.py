@@ -196,32 +196,6 @@ def test_only_what_a_run_is_about_is_judged(shop, options, failing):
     assert result.ret == (1 if failing else 0)
 
 
-ANNOUNCED = """
-def pytest_collection_modifyitems(items, config):
-    gone = [item for item in items if "total" in item.name]
-    config.hook.pytest_deselected(items=gone)
-    items[:] = [item for item in items if item not in gone]
-"""
-
-
-@pytest.mark.parametrize(
-    ("conftest", "options", "failing"),
-    [
-        (DROPPED.format("total"), ["-k", "count or total"], [TOTAL]),
-        (DROPPED.format("total"), ["--group", "1"], []),
-        (ANNOUNCED, ["-m", "not slow"], []),
-        (ANNOUNCED, ["-k", "count or total"], []),
-        (ANNOUNCED, ["-vk", "count or total"], []),
-        (ANNOUNCED, ["-ppickle"], [TOTAL]),
-        (ANNOUNCED, ["-rk"], [TOTAL]),
-    ],
-)
-def test_what_others_leave_out_is_told_from_what_was_asked_for(shop, conftest, options, failing):
-    shares = 'def pytest_addoption(parser): parser.addoption("--group")\n'
-    edit(shop, ("conftest.py", "", shares + conftest))
-    assert failed(shop.run(*options)) == mechanisms(*failing)
-
-
 @pytest.mark.slow
 def test_workers_tell_what_files_say_from_what_was_typed(shop):
     edit(shop, (INI_FILE, "", "addopts = --dp-margin=2\n"))

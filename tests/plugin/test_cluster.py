@@ -86,7 +86,6 @@ CLAIMS = [
 TOLD = ("verdict", "lower", "p_value", "e_value", "samples", "resolution", "strongest")
 
 
-@pytest.mark.spot(7)
 @pytest.mark.parametrize("number", range(len(CLAIMS)))
 def test_verdicts_are_those_of_a_local_run(number, cluster, shared):
     mechanism, claim = CLAIMS[number]
@@ -110,7 +109,6 @@ def test_other_processes_do_the_work(cluster, shared, tmp_path):
     assert len(list(tmp_path.iterdir())) > 1
 
 
-@pytest.mark.spot(2)
 def test_workers_that_die_are_survived(cluster, shared, tmp_path):
     here, flag = os.getpid(), str(tmp_path / "died")
 
@@ -128,7 +126,6 @@ def test_workers_that_die_are_survived(cluster, shared, tmp_path):
     assert result.e_value == audit(dies_once, n_jobs=1, **claim).e_value
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("backend", "package"), [("dask", "distributed"), ("ray", "ray")], ids=["dask", "ray"]
 )

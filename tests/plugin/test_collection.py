@@ -100,26 +100,6 @@ def test_items_and_their_names(project, prefix):
         assert [line for line in lines if line.startswith(file)] == [file + i for i in items], name
 
 
-def test_params_reach_the_mechanism(project):
-    project.write(
-        "test_a.py",
-        f"""
-        SEEN = set()
-
-        @dp_claim(eps="epsilon", params={{"epsilon": [0.5, 2.0]}}, {QUICK})
-        def noisy(d, epsilon, rng, size):
-            SEEN.add(epsilon)
-            return len(d) + rng.laplace(scale=1 / epsilon, size=size)
-
-        def test_seen(): assert {{0.5, 2.0}} <= SEEN
-        """,
-    )
-    result = project.run()
-    result.assert_outcomes(passed=3)
-    rows = project.rows(result)
-    assert [rows[f"test_a.py::noisy[eps={eps}]"][0]["claimed"] for eps in (0.5, 2.0)] == [0.5, 2.0]
-
-
 @pytest.mark.parametrize("kind", ["{}", "@classmethod\n    {}", "{}@classmethod\n    "])
 def test_methods_say_what_to_write_instead(project, kind):
     project.write(

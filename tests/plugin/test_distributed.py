@@ -175,7 +175,6 @@ def test_audits_and_crashes(dp_check):
 """
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("options", "audited"),
     [

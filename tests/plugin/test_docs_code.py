@@ -41,7 +41,6 @@ def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not():
             assert block.mark or block.file or block.language in tested, block.where
 
 
-@pytest.mark.spot(10)
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("python"), ids=name)
 def test_python_blocks_run(page, project, few_pairs, monkeypatch):

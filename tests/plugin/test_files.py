@@ -21,7 +21,6 @@ def stats(project):
     return project
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
 def test_all_kinds_at_once(stats, workers):
@@ -91,7 +90,6 @@ def test_what_cannot_be_written_is_said_and_fails_the_run(stats):
 KINDS = tuple(ending.removeprefix(".") for ending in files.FORMATS)
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "workers"])
 def test_no_report_of_an_earlier_run_stands_while_another_runs(project, workers):

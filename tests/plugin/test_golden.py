@@ -60,7 +60,6 @@ def patient(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("patient")
-@pytest.mark.spot(5)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.nightly] * (name in SLOW)) for name in NAMES],

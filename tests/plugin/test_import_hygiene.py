@@ -90,7 +90,6 @@ def pytest_unconfigure():
 """
 
 
-@pytest.mark.spot(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-modules"], ["-n", "1"], ["--dp-modules", "--co"]])
 def test_a_run_without_claims_loads_nothing_of_it(project, options):
@@ -105,7 +104,6 @@ def test_a_run_without_claims_loads_nothing_of_it(project, options):
     assert "privacy claims" not in result.stdout.str()
 
 
-@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-claims=off"], ["-n", "1"]])
 def test_nor_does_one_that_is_about_none_of_the_claims_on_record(project, options):
@@ -118,34 +116,6 @@ def test_nor_does_one_that_is_about_none_of_the_claims_on_record(project, option
     assert project.run_apart("-p", "no:cacheprovider", "test_a.py", *options).ret == 0
     assert (project.root / "loaded").read_text().split() == []
     assert project.run_apart("-p", "no:cacheprovider", *options).ret == ("off" not in str(options))
-
-
-def test_only_modules_that_are_being_imported_enter_their_claims(python, tmp_path):
-    (tmp_path / "shop.py").write_text(
-        "from pytest_dp import dp_claim\n"
-        "@dp_claim(eps=1.0)\n"
-        "def noisy(d): return d\n"
-        "def make():\n"
-        "    @dp_claim(eps=2.0)\n"
-        "    def other(d): return d\n"
-        "    return other\n"
-    )
-    code = """
-    import gc, importlib, sys
-    sys.path.insert(0, ".")
-    import shop
-    from pytest_dp.declaration import DECLARED, dp_claim
-    for _ in range(50): shop.make()
-    importlib.reload(shop)
-    @dp_claim(eps=1.0)
-    def script(d): return d
-    [(declaration, name, mechanism)] = DECLARED["shop"][1]
-    assert name == "noisy" and mechanism() is shop.noisy
-    del shop.noisy
-    assert mechanism() is None, "it is not held"
-    print(*DECLARED)
-    """
-    assert python(code, cwd=tmp_path) == "shop"
 
 
 AUDITS = """

@@ -20,7 +20,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.spot(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(project, few_pairs, mistake):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from projects import QUICK, laplace
+from projects import laplace
 
 CLAIM = "@dp_claim(eps=1.0, pairs=[(0, 1)])\n"
 PLAIN = "def noisy(d): return 0\n"
@@ -161,7 +161,6 @@ def test_other_claims_of_the_module_can_still_be_selected(project):
     assert len(lost(project)) == 1
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [["-n", "1"], ["--import-mode=importlib", "--doctest-modules"]])
 def test_it_is_one_failure_under(project, options):
@@ -190,42 +189,6 @@ def test_modules_that_are_not_collected_are_left_alone(project):
 def test_a_module_that_is_not_to_be_collected_loses_nothing(project):
     project.write("test_a.py", "__test__ = False\n" + CLAIM, PLAIN, PLAIN)
     assert project.ids() == []
-
-
-def test_a_module_imported_or_loaded_more_than_once_counts_once(project):
-    project.write("shop.py", laplace("good", 1.0), laplace("other", 1.0, f"eps=2.0, {QUICK}"))
-    project.write("api.py", "from shop import good, other  # dp_claim\n", imports="")
-    project.write(
-        "conftest.py",
-        "import importlib, shop, api\nfor _ in '12': importlib.reload(shop)\n",
-        imports="",
-    )
-    assert lost(project, "--dp-modules") == []
-    assert len(project.ids("--dp-modules")) == 2
-    project.write("api.py", "from shop import good  # dp_claim\n", imports="")
-    project.write("shop.py", "# dp_claim\ngood = 3\n")
-    project.write("held.py", "kept = []\n", imports="")
-    project.write(
-        "conftest.py",
-        """
-        import importlib, pathlib, sys
-        import shop
-        file = pathlib.Path(shop.__file__)
-        now = file.read_text()
-        file.write_text(now + "@dp_claim(eps=1.0, pairs=[(0, 1)])\\ndef gone(d): return 0\\n")
-        importlib.invalidate_caches()
-        sys.dont_write_bytecode = True
-        held = importlib.reload(shop).gone
-        del shop.gone
-        file.write_text(now)
-        importlib.reload(shop)
-        """,
-        imports="",
-    )
-    assert lost(project, "--dp-modules") == []
-    (project.root / "conftest.py").unlink()
-    project.write("shop.py", laplace("good", 1.0), CLAIM, PLAIN, PLAIN)
-    assert len(lost(project, "--dp-modules")) == 1
 
 
 @pytest.mark.parametrize(

@@ -100,29 +100,6 @@ def test_it_is_green_once_the_claim_is_mended_and_then_goes(shop):
     assert files(shop) == []
 
 
-ALIKE = """
-@dp_claim(eps=1.0, neighbors="add_remove_one", inputs=[[1, 2]], search=(), vectorized="n",
-          params={{"kind": {kinds}}}, max_samples=1500)
-def of_kinds(data, rng, n, kind):
-    return len(data) + rng.laplace(scale={scale}, size=n)
-"""
-
-
-LABELS = {"newline": "a\nimport os", "return": "a\rimport os", "separators": "a\x0c\x1d\x85\u2028b"}
-
-
-@pytest.mark.parametrize("case", LABELS)
-@pytest.mark.usefixtures("no_audits")
-def test_a_label_stays_within_its_comment(shop, case):
-    text = ALIKE.format(kinds=[LABELS[case]], scale="0.2")
-    shop.write("src/stats.py", text, imports=IMPORTS)
-    shop.run()
-    (file,) = files(shop)
-    lines = (shop.root / file).read_bytes().decode().splitlines()
-    assert [line.startswith("#") for line in lines[:4]] == [True, True, True, False]
-    shop.run(file).assert_outcomes(failed=1)
-
-
 @pytest.mark.usefixtures("no_audits")
 def test_it_is_named_in_all_reports_and_written_whole(shop):
     shop.write("src/shop/__init__.py", imports="")

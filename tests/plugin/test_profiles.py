@@ -50,23 +50,6 @@ def test_who_chooses_a_profile(project, options, ini, conftest, expected):
     assert seen(project, *options, ini=ini, conftest=conftest) == expected
 
 
-def test_the_next_run_in_this_process_has_the_profiles_from_before(project):
-    register_profile("ahead", margin=4.0)
-    project.write(
-        "conftest.py",
-        f"from pytest_dp import register_profile\n{REGISTERED}\n"
-        "register_profile('dev')\nregister_profile('ahead')\n",
-        imports="",
-    )
-    assert (
-        project.run("--collect-only", "--dp-profile=mine").ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    )
-    assert (project.root / "conftest.py").write_text("") == 0
-    assert project.run("--collect-only", "--dp-profile=mine").ret == pytest.ExitCode.USAGE_ERROR
-    assert seen(project, "--dp-profile=dev") == DEV
-    assert seen(project, "--dp-profile=ahead")[0] == 4.0
-
-
 @pytest.mark.parametrize(
     ("options", "claim", "ini", "margin", "seconds"),
     [

@@ -63,7 +63,6 @@ def test_a_file_that_is_a_test_module_is_collected_once(shop):
     assert len(shop.ids()) == 2
 
 
-@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])
 def test_a_src_layout_with_relative_imports(project, mode):

@@ -63,33 +63,6 @@ def test_a_violation_shows_the_claim_the_counterexample_where_it_is_and_the_tabl
     assert text.index("privacy claims") < text.index("short test summary info")
 
 
-def test_a_long_decorator_is_shown_up_to_the_signature(project):
-    project.write(
-        "test_a.py",
-        """
-        @dp_claim(
-            eps=-1.0,
-            pairs=[([1], [])],
-        )
-        @staticmethod
-        def broken(
-            records,
-        ):
-            return 0
-        """,
-    )
-    lines = block(project.run().outlines, "broken[invalid claim]")
-    assert lines[1:7] == [
-        "    @dp_claim(",
-        "        eps=-1.0,",
-        "        pairs=[([1], [])],",
-        "    )",
-        "    @staticmethod",
-        "    def broken(",
-    ]
-    assert lines[-1] == "test_a.py:4: ClaimError"
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame")
 def test_verbose_adds_how_each_claim_was_audited_with_the_e_value_of_its_failure(shop):
@@ -194,7 +167,6 @@ def slow(d, rng):
 """
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [["--color=yes"], ["-n", "1"]])
 def test_no_progress_in_logs(project, monkeypatch, options):

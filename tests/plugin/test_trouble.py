@@ -100,7 +100,6 @@ def gone(project) -> bool:
     return not project.alive()
 
 
-@pytest.mark.spot(3)
 @needs_proc
 @pytest.mark.parametrize(
     ("jobs", "when", "seconds"),
@@ -143,7 +142,6 @@ def test_state_that_cannot_be_pickled_is_audited_in_one_process(marked):
     marked.run_apart("--dp-max-seconds=3").assert_outcomes(passed=2)
 
 
-@pytest.mark.spot(2)
 @needs_proc
 @pytest.mark.parametrize("jobs", [2, 1])
 def test_ctrl_c(marked, jobs):
@@ -179,7 +177,6 @@ FREEZERS = {
 }
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("freeze", FREEZERS.values(), ids=FREEZERS)
 def test_a_frozen_clock_switches_no_limit_off(project, freeze):
     project.write(

@@ -44,7 +44,6 @@ PROMISES = {
 }
 
 
-@pytest.mark.spot(8)
 @pytest.mark.usefixtures("_without_blame")
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("promise", PROMISES.values(), ids=PROMISES)

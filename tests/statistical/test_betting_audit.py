@@ -50,7 +50,6 @@ def play(name, share, coupled, most):
     )
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("coupled", [True, False], ids=["coupled", "independent"])
 @pytest.mark.parametrize("name", CLAIMS)
 def test_too_little_noise_is_refuted_and_enough_noise_is_not(name, coupled):

@@ -101,7 +101,6 @@ def test_a_clip_that_is_missing_is_told(mechanism, relation, example, beyond):
         assert 1 < result.beyond.lower <= pay / 5_000
 
 
-@pytest.mark.spot(8)
 @pytest.mark.usefixtures("_without_blame")
 @pytest.mark.parametrize("name", CORRECT)
 def test_what_keeps_its_claim_on_the_examples_is_not_red(name):
@@ -116,7 +115,6 @@ def test_what_keeps_its_claim_on_the_examples_is_not_red(name):
         assert result.beyond.lower > 1
 
 
-@pytest.mark.spot(8)
 @pytest.mark.usefixtures("_without_blame")
 @pytest.mark.parametrize("name", CORRECT)
 def test_the_same_is_red_with_half_of_its_noise(name):

@@ -56,7 +56,6 @@ COVERED = [(name, how) for name in KEPT for how in METHODS[:2]]
 COVERED += [("mu", METHODS[2]), ("delta", METHODS[2]), ("rho", METHODS[3]), ("rdp", METHODS[3])]
 
 
-@pytest.mark.spot(20)
 @pytest.mark.parametrize(
     ("name", "how"),
     COVERED,
@@ -85,7 +84,6 @@ def test_half_of_the_noise_is_caught_and_all_of_it_passes(name, how):
         assert example.delta_lower is None
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("how", METHODS[:3], ids=lambda how: "-".join(map(str, how.values())))
 def test_a_leak_beside_much_noise_breaks_delta_alone(how):
     """One run in 50 tells the record: within ε at no price, beside δ = 0.05 allowed."""

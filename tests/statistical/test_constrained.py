@@ -14,7 +14,6 @@ MECHANISMS = [
 ]
 
 
-@pytest.mark.spot(6)
 @pytest.mark.parametrize("twins", MECHANISMS)
 def test_what_leaks_inside_is_red(twins):
     assert audited(twins, wrong=True, seed=1, max_samples=20_000).violated

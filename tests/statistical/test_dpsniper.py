@@ -83,7 +83,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_mechanisms_are_caught(name):
     mechanism, keywords, lowest, truth = BROKEN[name]
@@ -101,7 +100,6 @@ OF_SKLEARN = {
 }
 
 
-@pytest.mark.spot(5)
 @pytest.mark.parametrize("classifier", ["additive", "logistic", "mlp", *OF_SKLEARN])
 def test_every_classifier_tells_something(classifier):
     """Also where it errs in the tails: to a linear model far-off outputs tell ever more."""

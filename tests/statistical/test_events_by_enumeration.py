@@ -119,7 +119,6 @@ def test_both_directions_and_published_p_values_are_valid(claim):
     assert (two_sided <= alpha).any()
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("claim", "p2"), [(claim, (0.04, 0.5)[k % 2]) for k, claim in enumerate(CLAIMS)], ids=str
 )

@@ -42,7 +42,6 @@ def worst_excess(p_values: np.ndarray, weights: np.ndarray) -> float:
     return float(np.max(reached[last] / levels[last]))
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("runs", [5, 12, 20, 30])
 @pytest.mark.parametrize("eps", EPSILONS)
 def test_p_value_is_valid_at_every_level(runs, eps):

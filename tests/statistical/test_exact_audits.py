@@ -99,7 +99,6 @@ def test_what_was_left_out_is_told():
     assert re.fullmatch(r"\d+ outcomes, all but a probability of \de-1\d", result.estimate.basis)
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("error", [TypeError, ZeroDivisionError])
 @pytest.mark.parametrize("place", ["known_losses.known.law_of", "known_losses.known.aligned_pair"])
 def test_what_only_proposes_breaks_no_audit(monkeypatch, place, error):

@@ -43,7 +43,6 @@ CASES = {
 }
 
 
-@pytest.mark.spot(4)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     ("case", "coupled"), [*((case, True) for case in CASES), ("one of 100", False)]
@@ -76,7 +75,6 @@ def with_gaps(answers, rng, scale):
     return [None if gap else x for x, gap in zip(noisy.tolist(), gaps, strict=True)]
 
 
-@pytest.mark.spot(2)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(("mechanism", "coupled"), [(with_exceptions, True), (with_gaps, False)])
 def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):

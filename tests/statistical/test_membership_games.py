@@ -91,7 +91,6 @@ def test_a_memoriser_is_refuted_within_sixty_runs(seed):
     assert risk.auc == 1
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("seed", [1, 5])  # by which the first output is a table
 def test_a_record_with_which_there_often_is_no_output_is_found(seed):
     """The tables that come out otherwise say nothing of it."""

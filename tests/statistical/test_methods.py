@@ -37,7 +37,6 @@ CLOSE = {"sequential": 0.4, "statdp": 0.7, "dpsniper": 0.6}
 
 
 @pytest.mark.nightly
-@pytest.mark.spot(5)
 @pytest.mark.usefixtures("_by_samples")  # a loss that is known leaves no bound to look at
 @pytest.mark.parametrize("audits", [1, pytest.param(6, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
@@ -97,7 +96,6 @@ def one_number(records, eps, rng, size):
     return laplace(records, 1 / eps, rng, size)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.usefixtures("_by_samples")
 @pytest.mark.parametrize(
     ("method", "mechanism", "inputs"),
@@ -148,7 +146,6 @@ SHOWN = {
 }
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_counterexample_holds_on_fresh_samples(name):
     mechanism, keywords = SHOWN[name]
@@ -179,7 +176,6 @@ def test_a_counterexample_holds_on_fresh_samples(name):
 NINE = [(name, 0.7) for name in STATDP] + [("histogram, scale eps", 1.5), ("iSVT3", 1.5)]
 
 
-@pytest.mark.spot(6)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "eps0"), NINE)
 def test_the_nine_cases_of_the_paper_on_statdp(name, eps0):
@@ -207,7 +203,6 @@ def slow_enough(records, rng):
 
 
 @pytest.mark.nightly
-@pytest.mark.spot(4)
 @every_method
 def test_the_same_seed_gives_the_same_result_for_any_number_of_processes(method):
     one, two, other = (
@@ -220,7 +215,6 @@ def test_the_same_seed_gives_the_same_result_for_any_number_of_processes(method)
     assert told(one) != told(other)
 
 
-@pytest.mark.spot(2)
 @every_method
 @pytest.mark.parametrize("output", [42, None, (1.0, None), math.nan])
 def test_what_never_varies_is_inconclusive(output, method):
@@ -243,7 +237,6 @@ def test_a_mechanism_that_always_raises(method):
         audit(lambda d: {}["no such patient"], eps=1.0, **COUNTS, n_jobs=1, method=method)
 
 
-@pytest.mark.spot(5)
 @every_method
 @pytest.mark.parametrize("max_samples", [1, 2, 3, 10, 47, 100])
 @pytest.mark.parametrize("inputs", [COUNTS, {"inputs": queries(3)}])
@@ -259,7 +252,6 @@ def test_hardly_any_samples(max_samples, inputs, method):
     assert result.samples <= max_samples + 3 * 64  # warming up comes on top
 
 
-@pytest.mark.spot(2)
 @every_method
 def test_the_pair_that_breaks_the_claim_is_found(method):
     def leaks_sevens(records, rng, size):
@@ -294,7 +286,6 @@ def blocks(records, rng, size):
 
 
 @pytest.mark.nightly
-@pytest.mark.spot(12)
 @every_method
 @pytest.mark.parametrize("mechanism", [shared_noise, half_shared, blocks])
 def test_rows_that_are_not_independent_are_no_violation(mechanism, method):
@@ -355,7 +346,6 @@ class Memory:
         return output + before
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("kind", [Sequential, DPSniper, partial(DPSniper, c=0.1)])
 @pytest.mark.parametrize(("classifier", "features"), [(Batch(), None), (None, Memory())])
 def test_what_does_not_look_at_each_output_by_itself_is_refused(classifier, features, kind):
@@ -372,7 +362,6 @@ def test_what_does_not_look_at_each_output_by_itself_is_refused(classifier, feat
         )
 
 
-@pytest.mark.spot(3)
 @every_method
 @pytest.mark.parametrize("vectorized", [True, False])
 @pytest.mark.parametrize("scale", [0.05, 1.0])

@@ -59,7 +59,6 @@ def noisy_bits(noise, scale):
     return train
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize(("runs", "alpha"), [(4, 0.05), (10, 1e-6)])
 @pytest.mark.parametrize(("noise", "claim"), [("laplace", {"eps": 1.0}), ("normal", {"mu": 1.0})])
 def test_what_a_pass_would_have_found_is_found(noise, claim, runs, alpha):

@@ -81,19 +81,16 @@ def audited(mechanism, inputs, samples, **keywords):
     )
 
 
-@pytest.mark.spot(7)
 @pytest.mark.parametrize("mechanism", CORRECT, ids=lambda m: m.__name__)
 def test_equal_decimals_are_equal(mechanism):
     assert not audited(mechanism, TWO_PAIRS, **OFTEN).violated
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_for_the_other_methods_too(method):
     assert not audited(tenths, DATA, 60_000, method=method).violated
 
 
-@pytest.mark.spot(3)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize("mechanism", TOLD_AT_ONCE, ids=lambda m: m.__name__)
 def test_unless_their_bits_are_asked_for(mechanism):

@@ -28,7 +28,6 @@ def at_most_five(data: list[int], rng: Rng) -> float:
     return sum(data) + rng.laplace()
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", [not_empty, has_a_first, at_most_five])
 def test_an_input_that_is_refused_is_not_played(mechanism: Any) -> None:
     inputs = [[1, 0, 1]]
@@ -87,7 +86,6 @@ def unique_ids(rows: list[Any], rng: Rng) -> float:
 IDS = [[(1, 30), (2, 41), (3, 30)], [(1, 30), (2, 50)]]
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize(
     ("mechanism", "neighbors", "method"),
     [

@@ -33,7 +33,6 @@ def test_searched_pairs_make_no_false_alarms(audits, claims):
     assert red <= most(audits * len(claims), ALPHA)
 
 
-@pytest.mark.spot(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("gated", HIDDEN, ids=lambda gated: gated.name)
 def test_what_leaks_behind_a_gate_only_is_found(gated):
@@ -41,7 +40,6 @@ def test_what_leaks_behind_a_gate_only_is_found(gated):
     assert result.violated or result.beyond.violated
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("gated", GATED[:2], ids=lambda gated: gated.name)
 def test_without_a_search_it_is_not(gated):
     result = audit(
@@ -59,7 +57,6 @@ def rare(purchases, rng, size, bonus):
     )
 
 
-@pytest.mark.spot(2)
 @pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_other_auditors_look_at_the_pairs_up_front(method):

@@ -12,7 +12,6 @@ from pytest_dp import Sequential, audit
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 
-@pytest.mark.spot(5)
 # `limit`: pairs that each test with alpha = 1e-6 and power one needs on average: ln(1/alpha) by the
 # least divergence of the outputs from those of a mechanism that keeps the claim.
 @pytest.mark.usefixtures("_verdict_only")
@@ -48,7 +47,6 @@ def test_laplace_noise_that_is_too_small_takes_few_samples(claimed, ratio, limit
 BY_NAME = {case.name: case for case in CORPUS}
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("eps0", "names"),
     [
@@ -69,7 +67,6 @@ def test_wrong_mechanisms_of_the_literature_are_caught_at_once(eps0, names):
     assert np.median(shown) < 0.01
 
 
-@pytest.mark.spot(2)
 @pytest.mark.usefixtures("_by_samples")
 @pytest.mark.parametrize("name", ["NoisyHist1", "SVT1"])
 def test_correct_mechanisms_of_the_literature_pass(name):

@@ -52,7 +52,6 @@ def rejecting(records, scale, rng, size):
     return len(records) + noise
 
 
-@pytest.mark.spot(2)
 @pytest.mark.usefixtures("_without_blame", "_by_samples")  # what is known needs no shared draws
 @pytest.mark.parametrize(
     ("mechanism", "more", "note"),

@@ -46,7 +46,6 @@ CLOSE = {"mu": 0.75, "rho": 0.5, "rdp": 0.4}
 """Share of the truth that so few samples show; of the order 4, which rare outputs have, less."""
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("name", "coupled"), [("mu", True), ("rho", True), ("rho", False), ("rdp", True)]
 )
@@ -57,7 +56,6 @@ def test_noise_as_claimed_is_no_violation(name, coupled):
     assert result.lower <= truth(1.0)
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize(
     ("name", "coupled"), [("mu", True), ("rho", True), ("rho", False), ("rdp", True)]
 )

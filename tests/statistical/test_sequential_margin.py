@@ -31,7 +31,6 @@ def audited(scale, seed=1, **more):
     return audit(LAPLACE, params={"scale": scale}, **{**common, **more})
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("coupled", [True, False])
 @pytest.mark.parametrize("scale", [1.0, 5.0, 50.0])
 def test_a_claim_that_stands_ends_at_its_margin(scale, coupled):
@@ -131,7 +130,6 @@ LOCAL = {"eps": 1.0, "inputs": values(["red", "green"]), "max_samples": 5_000, "
 HOW = [{}, {"method": Sequential(coupled=False)}, {"method": "dpsniper"}, {"method": "statdp"}]
 
 
-@pytest.mark.spot(8)
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("mechanism", [local_hashing, masked_text])
 def test_blind_where_nothing_tells_inputs_apart(mechanism, how):
@@ -143,7 +141,6 @@ def test_blind_where_nothing_tells_inputs_apart(mechanism, how):
 
 
 @pytest.mark.nightly
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("how", HOW[:3])
 def test_features_make_it_see(how):
     claim = {**LOCAL, "max_samples": 10_000, **how, "seed": 1}
@@ -152,7 +149,6 @@ def test_features_make_it_see(how):
     assert useless.blind
 
 
-@pytest.mark.spot(5)
 @pytest.mark.parametrize(
     ("scale", "common"),
     [

@@ -67,7 +67,6 @@ AT_ONCE = {
 }
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("mechanism", AT_ONCE, ids=lambda one: one.__name__)
 def test_noise_that_can_be_taken_off_is_found_at_once(mechanism):
     result = audited(mechanism, max_samples=20_000)
@@ -91,7 +90,6 @@ def lost_now_and_then(d, rng):
 
 
 @pytest.mark.nightly
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", [released, released_in_one_place, lost_now_and_then])
 def test_values_that_are_released_once_in_hundreds_of_runs_are_found(mechanism):
     result = audited(mechanism, max_seconds=300)  # however busy the machine is
@@ -116,7 +114,6 @@ def at_random(d, rng):
     return [5.0, math.nan, sum(d) + noise(rng)][np.searchsorted([0.002, 0.004], rng.random())]
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("mechanism", [apart, one_answer_twice, rounded_answer, at_random])
 def test_correct_mechanisms_that_look_alike_are_not_called_violated(mechanism):
     assert audited(mechanism, max_samples=10_000).verdict == "no violation"

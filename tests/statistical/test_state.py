@@ -61,7 +61,6 @@ def memo_of_a_bit():
     return mechanism
 
 
-@pytest.mark.spot(5)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("make", [memo, cached, cached_on_the_class, memo_of_a_bit])
 def test_a_memo_is_an_error_and_no_verdict(make, method):
@@ -83,7 +82,6 @@ def permanent_response():
     return mechanism
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_kept_and_then_randomised_again_is_an_error(method):
     pairs = {"pairs": [(0, 1)], "neighbors": None, "inputs": None}
@@ -141,7 +139,6 @@ class Service:
         return times * self.kept.setdefault(len(data), 2 * sum(data) + 2 * rng.laplace()) / 2
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("held", [None, NoCopy()])
 def test_what_an_audit_left_in_an_object_makes_no_alarm_in_the_next(held):
     service = Service(held)
@@ -177,7 +174,6 @@ def response(data, rng):
     return len(data) % 2 if rng.random() < 0.9 else 1 - len(data) % 2
 
 
-@pytest.mark.spot(3)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     ("mechanism", "method"),
@@ -202,7 +198,6 @@ def test_bugs_stay_violations(mechanism, method):
 # --- buffers ---
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("size", [150, 1_000])
 def test_a_buffer_is_no_violation(size):
     def make():
@@ -222,7 +217,6 @@ def test_a_buffer_is_no_violation(size):
 # --- samples ---
 
 
-@pytest.mark.spot(5)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", [0.5, 1.0])
 @pytest.mark.parametrize("vectorized", [None, "size"])

@@ -168,7 +168,6 @@ def test_correct_mechanisms_behind_a_connection_are_green(kind, request):
     assert result_of("right", kind, request).verdict == "no violation"
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize(
     ("name", "kind"),
     [*(("memo", kind) for kind in MAX_SAMPLES), *((name, "behind_sqlite") for name in KEPT)],
@@ -194,7 +193,6 @@ def asks(data):
 """
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(("name", "expected"), [("half", "violated"), ("memo", "error")])
 def test_a_module_that_opens_its_connection_is_imported_anew(name, expected, tmp_path):
     """Each interpreter has a child process of its own."""

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.usefixtures("_without_blame")
 
 
 @pytest.mark.nightly
-@pytest.mark.spot(6)
 @pytest.mark.parametrize("make", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_a_memo_where_copies_do_not_reach_is_no_violation(make):
     assert verdict(make, "sequential", seed=0) == "error"
@@ -35,7 +34,6 @@ def test_a_response_that_is_kept_where_copies_do_not_reach_is_no_violation():
 
 
 @pytest.mark.nightly
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("method", ["statdp", "dpsniper"])
 def test_nor_is_it_of_other_methods(method):
     assert verdict(ZOO["memo_in_a_library"], method, seed=0) == "error"
@@ -59,7 +57,6 @@ def test_a_memo_where_copies_do_not_reach_hides_no_bug_without_noise(bug):
     assert verdict(lambda: kept_by(bug), "sequential", seed=1) == "violated"
 
 
-@pytest.mark.spot(2)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize("name", ["missing", "fixed_seed", "half_the_noise"])
 def test_what_a_run_leaves_in_a_library_hides_no_bug(name):
@@ -133,7 +130,6 @@ audit(mechanism, eps=1.0, neighbors="add_remove_one", inputs=[[1]], n_jobs=1, ma
 """
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     "ends", ["os._exit(1)", "os.kill(os.getpid(), signal.SIGTERM)", "os.abort()", "0"]
 )

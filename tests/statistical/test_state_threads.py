@@ -91,7 +91,6 @@ def outcome(kind, rest):
 
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("mode", ["importlib", "prepend"])
 @pytest.mark.parametrize("place", ["the process", "each import"])
 def test_claims_beside_threads_are_judged_as_ever(place, mode, tmp_path):

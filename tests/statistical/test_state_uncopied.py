@@ -61,13 +61,11 @@ UNCOPIED = [
 ]
 
 
-@pytest.mark.spot(7)
 @pytest.mark.parametrize("make", UNCOPIED)
 def test_a_memo_that_cannot_be_copied_is_no_violation(make):
     assert verdict(make, "sequential", seed=0) == "error"
 
 
-@pytest.mark.spot(2)
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize("name", ["fixed_seed", "half_the_noise"])
 def test_bugs_that_hold_what_cannot_be_copied_stay_violations(name):
@@ -126,7 +124,6 @@ def connected():
     return mechanism
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("kept", ["json", "database", "lines"])
 def test_an_answer_in_a_file_is_no_violation(kept, tmp_path):
     """Files are no part of a process: nothing can start afresh there."""
@@ -184,7 +181,6 @@ def kept_below_noise(folder):
     return mechanism
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("make", [kept_in_names, kept_below_noise])
 def test_an_answer_in_a_folder_or_below_noise_is_no_violation(make, tmp_path):
     result = audit(make(tmp_path), eps=1.0, seed=1, n_jobs=1, max_samples=2_000, **RECORDS)
@@ -210,7 +206,6 @@ def counted_in_a_file(folder):
     return mechanism
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("make", [written_and_read, counted_in_a_file])
 def test_files_that_each_run_writes_hide_no_violation(make, tmp_path):
     assert verdict(lambda: make(tmp_path), "sequential", 1, max_samples=4_000) == "violated"
@@ -222,7 +217,6 @@ def waits_for_a_thread():
     return lambda data, rng: pool.submit(sum, data).result()
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("make", "why"),
     [

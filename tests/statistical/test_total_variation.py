@@ -18,7 +18,6 @@ def tells(chance):
     return mechanism
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("method", ["sequential", "statdp", "dpsniper"])
 @pytest.mark.parametrize("chance", [0.02, 0.1, 0.3])
 def test_audits_of_eps_0(method, chance):

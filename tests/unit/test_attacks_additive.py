@@ -74,7 +74,6 @@ def test_log_odds_against_closed_forms(law):
     assert gain(odds, first) > gained * gain(truth, first)
 
 
-@pytest.mark.spot(2)
 def test_inputs_that_never_share_an_output():
     def draw(d, rng, n):
         return 3 * d + rng.random(n)

@@ -60,7 +60,6 @@ def models():
     return {name: learned(outputs, first, classifier) for name, classifier in MODELS.items()}
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_equal_outputs_score_equally(models, name):
     model, (outputs, _) = models[name], both(mixed, 60, 21)

@@ -84,7 +84,6 @@ def bounds_to_expect(p1, p2, runs, alpha, claim=PURE):
     return event_test(claim).predicted(p1, runs * share, p2, runs * (1 - share), alpha)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize("distance", [0.3, -1.0])
 def test_the_threshold_that_shows_most_of_a_claim(claim, distance):

@@ -12,13 +12,11 @@ from scipy.stats import binom
 from pytest_dp.betting.betting_loop import (
     FIRST_BATCH,
     BettingLoop,
-    batch_size,
 )
 from pytest_dp.betting.detector import fit_detector
 from pytest_dp.betting.pair_queue import PairQueue, PairStatus
 from pytest_dp.data.relations import Pair
 from pytest_dp.outputs.features import features
-from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.statistics.event_bets import rank_for
@@ -139,23 +137,6 @@ def test_the_same_outputs_give_the_same_batches():
         loop.play(5_000)
         played.append((sampler.batches, loop.ledger.log_e_value))
     assert played[0] == played[1]
-
-
-@pytest.mark.parametrize(
-    ("drawn", "earned", "in_all", "size"),
-    [
-        pytest.param(0, 0.0, 0, FIRST_BATCH, id="first"),
-        pytest.param(1_000, 0.0, 1_000, 200, id="a fifth of what was drawn"),
-        pytest.param(100, 0.0, 10_000, 400, id="a share of all"),
-        pytest.param(1_000, 10.0, 1_000, 190, id="half of what should win"),
-        pytest.param(1_000, 13.5, 1_000, 20, id="a tenth of the usual at least"),
-    ],
-)
-def test_batches_grow_and_shrink_before_the_end(drawn, earned, in_all, size):
-    ledger = Ledger(ApproximateDP(1.0), 1e-6)
-    ledger.log_wealth[:] = earned
-    status = PairStatus(0, Pair([0], []), PairedOutputs(), drawn=drawn, earned=earned)
-    assert batch_size(status, in_all, ledger) == pytest.approx(size, abs=1)
 
 
 def imported_by(file):

@@ -39,14 +39,6 @@ def test_counts_of_the_past_show_what_new_outputs_show():
         assert np.abs(past - seen).max() < 0.04
 
 
-def test_every_pair_is_counted_once_by_score_and_in_half_by_each_event():
-    rng = np.random.default_rng(6)
-    detector, record = detector_of((np.arange(401 * 2) < 401) + rng.laplace(size=802))
-    assert detector.pairs == 401 == record.joint[0].sum()
-    assert {joint.sum() for joint in record.joint[1:]} <= {200.0, 201.0}
-    assert [len(joint) for joint in record.joint] == [one.width for one in detector.binnings]
-
-
 def test_a_value_that_is_released_once_in_a_while_is_one_of_the_events():
     """It says nothing yet, and everything later."""
     rng = np.random.default_rng(7)

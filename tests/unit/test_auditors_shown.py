@@ -18,7 +18,6 @@ MECHANISMS = {
 
 
 @pytest.mark.nightly
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("name", "coupled"),
     [("no noise", True), ("hardly any", False), ("a label", True), ("raises", False)],

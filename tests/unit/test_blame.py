@@ -217,7 +217,6 @@ def a_sentence(data, rng):
     return f"About {len(data) + rng.laplace(scale=9):.2f} came{more}."  # here
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(("mechanism", "kind", "said", "pair", "remedy"), CASES)
 def test_the_line_is_named(mechanism, kind, said, pair, remedy):
     one, *_ = look(mechanism, pair)
@@ -334,7 +333,6 @@ def above_enough(data, rng):
     return [x > 4 for x in noisy]
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", SILENT)
 def test_nothing_is_said_where_nothing_holds(mechanism):
     assert look(mechanism) == ()
@@ -383,7 +381,6 @@ def gaussian(data, rng):
     return len(data) + rng.normal(scale=0.5)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("claim", "said"),
     [

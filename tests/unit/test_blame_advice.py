@@ -74,7 +74,6 @@ NOTIONS = {
 }
 
 
-@pytest.mark.spot(8)
 @pytest.mark.parametrize(
     ("step", "notion"),
     [
@@ -93,7 +92,6 @@ def right_step(gradients, rng):
     return clipped(gradients).sum(axis=0) + rng.normal(size=3)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_a_right_step_of_dp_sgd_is_not_blame_lines(notion):
     assert look(right_step, (GRADIENTS, GRADIENTS[1:]), NOTIONS[notion], 1.0) == ()

@@ -16,8 +16,6 @@ from pytest_dp import (
     TradeOff,
     add_remove_one,
     audit,
-    replace_one,
-    replace_special,
 )
 from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.claiming.claim import expand
@@ -27,7 +25,6 @@ from pytest_dp.records.comparing import claim_changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judge_claim
 
-EXAMPLES = {"eps": 1.0, "inputs": [[1, None], [2]]}
 PAIRS = {"pairs": [([1], [])]}
 
 
@@ -46,19 +43,6 @@ def test_an_unknown_keyword_is_answered_in_lines_that_can_be_read():
     assert lines[0].startswith("A claim has no keyword 'epsilom'. Did you mean 'eps")
     assert max(map(len, lines)) <= LINE_WIDTH
     assert all(keyword in str(caught.value) for keyword in KEYWORDS)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("add_remove_one", add_remove_one()),
-        ("replace_one", replace_one(unit=None, rows=None, group=1)),
-        ("replace_special", replace_special()),
-        ("replace_special", replace_special(None)),
-    ],
-)
-def test_a_name_and_a_value_are_the_same_neighbours(name, value):
-    assert expand(EXAMPLES | {"neighbors": name}) == expand(EXAMPLES | {"neighbors": value})
 
 
 GUARANTEES = [

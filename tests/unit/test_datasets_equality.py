@@ -98,33 +98,6 @@ def test_what_differs_in_type_or_content_is_not_one(group):
         assert len({digest(wrap(value)) for value in group}) == len(group)
 
 
-def test_the_same_content_is_one():
-    class Local:
-        def __init__(self, value):
-            self.value = value
-
-    makers = (
-        lambda: [1, 2.5, "a", None, True, b"x", math.nan],
-        lambda: ["same" * k for k in (1, 1)] + ["".join(["sa", "me"])],
-        lambda: {"a", "b", 1, None},
-        lambda: np.arange(3.0),
-        lambda: frame(("a", [1, 2]), ("b", ["x", None])),
-        lambda: pd.concat([frame(("a", [1])), frame(("a", [2]))], ignore_index=True),
-        lambda: {"x": [Tagged(1.5, "t")], "y": {Fraction(1, 3)}},
-        lambda: Local([0.5]),
-        lambda: [Local(Local(1)), deque([1]), Colour.RED],
-    )
-    for make in makers:
-        assert key(make()) == key(make())
-        assert digest(make()) == digest(make())
-    assert key(Local(1)) != key(Local(2))
-    other_nan = np.array([0x7FF8000000000001], np.uint64).view(float)
-    assert key(other_nan) == key(np.array([math.nan]))
-    assert key(np.asfortranarray(np.eye(2, 3))) == key(np.eye(2, 3))
-    round_trip = frame(("a", [1, 2]))
-    assert key(round_trip) == key(round_trip.copy()) == key(pd.concat([round_trip]))
-
-
 def test_equal_records_are_one_to_relations():
     assert equality_key([1, True, 0.0]) == equality_key([1.0, 1, -0.0])
     for pairs in (
@@ -136,12 +109,12 @@ def test_equal_records_are_one_to_relations():
         assert len(pairs_of(claim.promise)) == 1
 
 
-@pytest.mark.parametrize("neighbors", ["replace_one", "any_two", None])
-@pytest.mark.parametrize("pair", [(0.0, -0.0), (1, True), (1.0, 1), (Decimal(1), Decimal("1.0"))])
-def test_equal_values_of_other_content_are_neighbours(pair, neighbors):
-    stated = ([[pair[0], 5], [pair[1], 5]]) if neighbors == "replace_one" else pair
-    (claim,) = expand({"eps": 1.0, "pairs": [stated], "neighbors": neighbors})
-    assert len(pairs_of(claim.promise)) == 1
+def test_equal_values_of_other_content_are_neighbours():
+    for pair in [(0.0, -0.0), (1, True), (1.0, 1), (Decimal(1), Decimal("1.0"))]:
+        for neighbors in ["replace_one", "any_two", None]:
+            stated = ([[pair[0], 5], [pair[1], 5]]) if neighbors == "replace_one" else pair
+            (claim,) = expand({"eps": 1.0, "pairs": [stated], "neighbors": neighbors})
+            assert len(pairs_of(claim.promise)) == 1
 
 
 def shifted(data):

@@ -100,26 +100,6 @@ def test_a_rare_event_is_seen_on_a_logarithmic_scale():
     assert float(filled.attrib["height"]) > 20
 
 
-def test_a_few_kinds_have_a_line_each_and_nothing_of_them_is_markup():
-    bars = (Bar("<b>&'", None, None, (80, 10), (80, 10)), Bar("no", None, None, (20, 90), (0, 0)))
-    root = read(outputs(Histogram("output<i>", (100, 100), bars)).svg)
-    assert words(root) == [
-        "<b>&' (in S)",
-        "D",
-        "80 %",
-        "D'",
-        "10 %",
-        "no",
-        "D",
-        "20 %",
-        "D'",
-        "90 %",
-    ]
-    lengths = [float(e.attrib["width"]) for e in of_class(root, "dp-out")]
-    assert lengths == pytest.approx([room * lengths[3] / 90 for room in (80, 10, 20, 90)], abs=0.1)
-    assert len(of_class(root, "dp-in")) == 2
-
-
 # What the claim allows
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import pytest
 
@@ -71,19 +70,6 @@ def test_processor_time_of_workers_counts(monkeypatch):
     deadline = Deadline(1e6)
     Sent("another machine:7", 5e5, b"done").counted()
     assert deadline.remaining() == pytest.approx(5e5, rel=1e-3)
-
-
-@pytest.mark.parametrize("ahead", [-86_400.0, 3_600.0])
-def test_a_worker_whose_clock_is_wrong_has_the_time_that_is_left(machine, ahead):
-    deadline = Deadline(60).sooner(0.5)
-    machine.compute(10)
-    left = pickle.loads(pickle.dumps(Left.of(deadline, 1)))
-    machine.now += ahead
-    machine.computed = 0.0
-    there = left.deadline()
-    assert (there.remaining(), there.to_the_last(), there.allowed) == (20, 50, 60)
-    machine.compute(15)
-    assert there.remaining() == 5
 
 
 def test_workers_share_the_time_that_is_left(machine):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 from scipy.special import ndtri
 
 from pytest_dp import audit
-from pytest_dp.auditors.budget import Budget
 from pytest_dp.claiming.settings import VECTORIZED_SAMPLES, settings_for
-from pytest_dp.methods.two_stage import limit_to_time
 
 NEEDED = 3.7303
 """The deviation of Gaussian noise that (1, 1e-5) needs at sensitivity 1 (analytic mechanism)."""
@@ -41,7 +37,6 @@ def untraced(data, scale, rng, size):
     return data[0] + scale * ndtri(rng.random(size))
 
 
-@pytest.mark.spot(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [traced, untraced])
 def test_gaussian_noise_a_fifth_too_small_under_a_delta_is_found_by_default(mechanism):
@@ -76,20 +71,3 @@ def test_a_violation_by_gaussian_noise_names_the_claim_that_takes_fewer_runs():
     assert by_mu.violated
     assert by_mu.bet_samples < by_delta.bet_samples / 4
     assert (said in by_delta.notes, by_mu.notes) == (True, ())
-
-
-@pytest.mark.parametrize(
-    ("quickest", "planned"), [(1e-5, 100_000), (1e-2, 2_048)], ids=["quick", "slow"]
-)
-def test_the_quickest_run_says_how_many_there_is_time_for(quickest, planned):
-    """A slow first call does not make later ones fewer: more effort would show less."""
-    notes = []
-    sampler = SimpleNamespace(
-        quickest_run=quickest, seconds_a_run=20 * quickest, runs=0, note=notes.append
-    )
-    sampler.time_a_run = 10e-3
-    settings = SimpleNamespace(alpha=1e-6, max_samples=100_000, max_seconds=60.0)
-    budget = Budget(settings, sampler, SimpleNamespace(spent=lambda: 0.0))
-    limit_to_time(SimpleNamespace(sampler=sampler, budget=budget, settings=settings))
-    assert budget.max_samples == planned
-    assert bool(notes) == (planned < 100_000)

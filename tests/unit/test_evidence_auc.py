@@ -47,31 +47,10 @@ def mean_wealth(law: tuple[tuple[float, ...], ...], batches: tuple[int, ...]) ->
     return total.tolist()
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("batches", [(1,), (2,), (1, 1)])
-def test_bets_win_nothing_on_average_at_the_true_area(law, batches):
-    assert mean_wealth(law, batches) == pytest.approx([1, 1], abs=1e-12)
-
-
-def test_bets_win_against_a_larger_area_and_lose_against_a_smaller_one():
-    law = LAWS[0]
-    rng = np.random.default_rng(1)
-    bets = AreaBets(0.6)
-    for _ in range(20):
-        bets.settle(*(rng.choice(3, 20, p=p).astype(float) for p in law))
-    truth = area_of(*law)
-    assert 0.6 < bets.lower(0.05) < truth < bets.upper(0.05) < truth + 0.1
-    assert bets.p_value < 1e-6
-    assert AreaBets(0.6).lower(0.05) == 0
-    assert AreaBets(0.6).upper(0.05) == 1
-
-
-def test_pairs_that_are_all_won_refute_the_claim_as_soon_as_any_could():
-    bets, pairs = AreaBets(0.6), 0
-    while bets.p_value > 1e-6:
-        pairs += (size := min(4, bets.soonest(1e-6)))
-        bets.settle(np.ones(size), np.zeros(size))
-    assert math.log(1e6) / math.log(1 / 0.6) < pairs <= 30
+def test_bets_win_nothing_on_average_at_the_true_area():
+    for batches in [(1,), (2,), (1, 1)]:
+        for law in LAWS:
+            assert mean_wealth(law, batches) == pytest.approx([1, 1], abs=1e-12)
 
 
 def test_the_area_and_its_error_are_those_of_all_pairs():

@@ -138,7 +138,6 @@ def pairs_taken(claim, cuts, shift, seed, coupled=False):
     return float(record.joint[0].sum())
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("claim", "limit", "most"),
     [

@@ -99,7 +99,6 @@ EACH = [
 ]
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize(("seen", "claim", "alpha"), EACH, ids=str)
 def test_no_point_contradicts_the_bound_or_the_p_value(seen, claim, alpha):
     """All counts against claims of every kind, at either alpha."""
@@ -181,7 +180,6 @@ def test_points_that_are_just_critical_are_not_rejected(monkeypatch):
 # p-value and bound belong together
 
 
-@pytest.mark.spot(4)
 @of_claims
 @pytest.mark.parametrize(
     ("seen", "alpha"),
@@ -289,7 +287,6 @@ def test_prediction_against_the_bound_at_the_expected_counts(k, claim, alpha):
 # corners
 
 
-@pytest.mark.spot(5)
 @pytest.mark.usefixtures("coarse")
 @of_claims
 @pytest.mark.parametrize("alpha", [0.9, 0.05, 1e-200])

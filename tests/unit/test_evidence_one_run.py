@@ -55,13 +55,13 @@ def best_of_all(guesses: int, canaries: int, reach: int, *sticks: HockeyStick) -
     return -float(solved.fun)
 
 
-@pytest.mark.parametrize(("guesses", "canaries"), [(1, 1), (2, 2), (3, 3), (1, 3), (2, 3), (1, 2)])
-@pytest.mark.parametrize(("eps", "delta"), [(0.5, 0.0), (1.5, 0.0), (1.0, 0.01), (0.0, 0.02)])
-def test_the_chances_are_those_of_the_best_of_all_mechanisms(guesses, canaries, eps, delta):
-    allowed = one_run.tails(guesses, canaries, stick(eps, delta))
-    for reach in range(1, guesses + 1):
-        best = best_of_all(guesses, canaries, reach, *stick(eps, delta))
-        assert allowed[reach] == pytest.approx(best, rel=1e-6)
+def test_the_chances_are_those_of_the_best_of_all_mechanisms():
+    for eps, delta in [(0.5, 0.0), (1.5, 0.0), (1.0, 0.01), (0.0, 0.02)]:
+        for guesses, canaries in [(1, 1), (2, 2), (3, 3), (1, 3), (2, 3), (1, 2)]:
+            allowed = one_run.tails(guesses, canaries, stick(eps, delta))
+            for reach in range(1, guesses + 1):
+                best = best_of_all(guesses, canaries, reach, *stick(eps, delta))
+                assert allowed[reach] == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize(("guesses", "canaries"), [(2, 2), (3, 3), (2, 3)])
@@ -133,32 +133,10 @@ def test_what_a_bet_pays_is_one_at_most_in_the_mean(canaries, eps, delta):
             assert float(response @ pays) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 0.0), (1.0, 1e-9)])
-def test_bets_on_very_many_canaries_pay(eps, delta):
-    """However rare it is that all of the guesses are right, less than the smallest float."""
-    placed = one_run.bets(20_000)
-    for bet in placed:
-        pays = bet.log_pays(20_000, stick(eps, delta))
-        assert np.all(np.diff(pays) >= 0)
-        assert np.all(np.isfinite(pays))
-        limit = -math.log(delta) + 1e-6 if delta else math.inf  # at most 1 / delta
-        assert pays[-1] <= limit
-    assert one_run.runs_needed(20_000, stick(eps, delta), 1e-6) == 1
-
-
 def guessed(rng, placed, loss, runs):
     chance = 1 / (1 + math.exp(-loss))
     rows = [[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(runs)]
     return np.array(rows, int).reshape(runs, len(placed))
-
-
-def test_bets_win_where_more_is_lost_and_lose_where_less_is():
-    rng, m = np.random.default_rng(1), 200
-    placed = one_run.bets(m)
-    more, less, none = (guessed(rng, placed, *how) for how in ((2.0, 4), (0.5, 4), (1.0, 0)))
-    assert one_run.log_e_value(more, placed, m, stick(1.0)) > math.log(1e6)
-    assert one_run.log_e_value(less, placed, m, stick(1.0)) < 0
-    assert one_run.log_e_value(none, placed, m, stick(1.0)) == pytest.approx(0)
 
 
 def test_a_bound_from_several_runs_is_below_the_truth_and_near_it():

@@ -62,7 +62,6 @@ def test_a_claim_is_refuted_exactly_if_it_is_below_the_bound(proof, counts, alph
     assert proof.bound(counts, PURE, alpha / 10).lower < bound
 
 
-@pytest.mark.spot(3)
 @pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
 @of_proofs

@@ -41,18 +41,28 @@ def test_the_last_line_has_all_but_the_confidence(claim, last, tmp_path):
 RISING = ("inconclusive", "weak", "fair", "strong", "aligned", "exact")
 
 
-@pytest.mark.parametrize("at_least", RISING)
-@pytest.mark.parametrize("strength", RISING[1:])
-def test_a_pass_below_the_floor_of_its_claim_is_red(strength, at_least):
-    passed = SimpleNamespace(
-        verdict="no violation", strength=strength, unreached=(), far_below=None, not_exact="hash"
-    )
-    passed.stopped_early = False
-    said = _too_little(passed, at_least)
-    is_red = RISING.index(strength) < RISING.index(at_least)
-    assert (f"The pass is {strength}, and at_least={at_least!r} is asked for" in said) is is_red
-    assert ("a loss that is computed" in said) is (is_red and at_least in ("aligned", "exact"))
-    assert _too_little(SimpleNamespace(verdict="violated", strength=""), at_least) == ""
-    counted = total([replace(Record.of(PASSED, COUNT, "shop/stats.py", 8), too_little=said)])
-    assert ("1 less than asked for" in counted) is is_red
-    assert ("no violation found" in counted) is not is_red
+def test_a_pass_below_the_floor_of_its_claim_is_red():
+    for strength in RISING[1:]:
+        for at_least in RISING:
+            passed = SimpleNamespace(
+                verdict="no violation",
+                strength=strength,
+                unreached=(),
+                far_below=None,
+                not_exact="hash",
+            )
+            passed.stopped_early = False
+            said = _too_little(passed, at_least)
+            is_red = RISING.index(strength) < RISING.index(at_least)
+            assert (
+                f"The pass is {strength}, and at_least={at_least!r} is asked for" in said
+            ) is is_red
+            assert ("a loss that is computed" in said) is (
+                is_red and at_least in ("aligned", "exact")
+            )
+            assert _too_little(SimpleNamespace(verdict="violated", strength=""), at_least) == ""
+            counted = total(
+                [replace(Record.of(PASSED, COUNT, "shop/stats.py", 8), too_little=said)]
+            )
+            assert ("1 less than asked for" in counted) is is_red
+            assert ("no violation found" in counted) is not is_red

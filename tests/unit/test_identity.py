@@ -86,20 +86,6 @@ def test_an_environment_inside_of_the_folder_is_no_source(tmp_path):
     assert files_of(tmp_path) == SOURCES
 
 
-def test_submodules_count_and_names_of_files_may_be_any(tmp_path):
-    write(tmp_path / "other", {"noise.py": "x = 1"})
-    for root in ("other", "here"):
-        write(tmp_path / root, {"a b\nć.py": "x"})
-        git(tmp_path / root, "init", "-q")
-        git(tmp_path / root, "add", ".")
-    git(tmp_path / "other", *["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "first"])
-    added = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../other", "lib"]
-    git(tmp_path / "here", *added)
-    assert files_of(tmp_path / "here") == [
-        *(".gitmodules", "a b\nć.py", "lib", "lib/a b\nć.py", "lib/noise.py")
-    ]
-
-
 def test_it_is_the_same_in_every_process_and_place(project, tmp_path):
     shutil.copytree(project, tmp_path / "there")
     code = "import sys; from pathlib import Path; from pytest_dp.records.identity import *\n"

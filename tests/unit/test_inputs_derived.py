@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import subprocess
 import sys
 from typing import NamedTuple
@@ -78,45 +77,6 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
         more = [of.more([]) for _ in range(5)]
         assert {len(pair.d1) for pair in more} == {900}
         assert not any(pair.beyond for pair in more)
-
-
-def test_many_pairs_of_small_examples_are_given_in_part():
-    notes = []
-    examples = [[number] * 3 + [number + 1] for number in range(10)]
-    of = source(inputs=examples, neighbors=ADD_REMOVE, notes=notes)
-    found = pairs(inputs=examples, neighbors=ADD_REMOVE)
-    assert list(of.given) == found[:64]
-    assert len(found) > 64
-    assert notes == [
-        "of the pairs that follow from the inputs, 64 come first; the others are tried while there "
-        "is time"
-    ]
-    assert of.more([]) == found[64]
-    few = source(inputs=[[1]], neighbors=ADD_REMOVE, notes=notes)
-    assert few.more([]).beyond == "twice the record 1 (they have it once at most)"
-    assert len(notes) == 1
-
-
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        [{"a": 1}, {"a": 1}, {"a": math.nan}, {"a": float("nan")}],
-        [[1], [1], [math.nan], [float("nan")]],
-        [np.array([1]), np.array([1]), np.array([math.nan]), np.array([math.nan])],
-        [{1}, {1}, {2}, {2}],
-        [math.nan, float("nan"), 1, 1],
-        [None, None, pd.NaT, pd.NaT],
-        np.array([1, 1, math.nan, math.nan]),
-        np.array([1, 1, "NaT", "NaT"], dtype="M8[ns]"),
-        pd.DataFrame({"a": [1, 1, math.nan, math.nan]}),
-        pd.DataFrame({"a": pd.array([1, 1, None, None], dtype="Int64")}),
-    ],
-    ids=str,
-)
-def test_records_without_hash_or_equality(dataset):
-    found = pairs(inputs=[dataset], neighbors=REPLACE)
-    assert len(found) == 4  # each of four replaced by the one other record
-    assert all(fault(pair.d1, pair.d2, REPLACE) == "" for pair in found)
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=3))

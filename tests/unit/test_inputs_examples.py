@@ -15,7 +15,6 @@ from pytest_dp.claiming.keywords import read_one
 from pytest_dp.data.conversion import length
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs.examples import Examples
-from pytest_dp.proposers.shrinking import shrunk
 
 ADD, REPLACE = "add_remove_one", "replace_one"
 MONDAY, TUESDAY, FRIDAY = date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 5)
@@ -79,20 +78,6 @@ def test_what_is_beyond_is_said_in_words(examples, data, said):
     examples = Examples(examples, read_one("neighbors", ADD))
     assert examples.beyond(Pair(data, data)) == said
     assert examples.holds(data) == (not said)
-
-
-@pytest.mark.parametrize(
-    ("d1", "d2", "said"),
-    [
-        (["ann", "ann"], ["ann", "MAL"], "'MAL' (they have 'ann', 'bob', 'eve' and 1 other)"),
-        (["ann", "MAL"], ["ann", "ann"], "'MAL' (they have 'ann', 'bob', 'eve' and 1 other)"),
-        (["ann", "ann"], ["ann", "bob"], "twice the record 'ann' (they have it once at most)"),
-        (["ann", "bob"], ["bob", "bob"], "twice the record 'bob' (they have it once at most)"),
-    ],
-)
-def test_a_new_value_is_told_before_what_is_repeated(d1, d2, said):
-    examples = Examples([["ann", "bob"], ["eve", "tom"]], read_one("neighbors", REPLACE))
-    assert examples.beyond(Pair(d1, d2)) == said
 
 
 WEEKS = [[("W1", 3), ("W1", 4)], [("W2", 3), ("W2", 4), ("W2", 4)]]
@@ -166,16 +151,6 @@ def test_a_unit_has_all_rows_of_an_example_or_none(kind, rows, said):
     assert examples.beyond(Pair(data, data)) == said
 
 
-def test_smaller_pairs_inside_have_whole_units():
-    relation = read_one("neighbors", add_remove_one(unit=0))
-    rows = [(user, question) for user in range(4) for question in range(5)]
-    pair, examples = relation.pair(rows, rows[5:]), Examples([rows], relation)
-    inside = shrunk(pair, relation, lambda made: not examples.beyond(made), mixes=False)
-    assert (inside.d1, inside.d2) == (rows[:5], [])
-    most = shrunk(pair, relation, lambda made: len(made.d2) > 7, mixes=False)
-    assert len(most.d2) == 8  # three rows of one user among them
-
-
 def test_a_predicate_says_which_are_neighbours_not_which_datasets_there_are():
     of = source([[1, 2, 3], [4, 5]], one_more)
     assert of.given
@@ -220,20 +195,3 @@ def test_the_number_of_records_is_that_of_the_examples_where_they_are_replaced()
     examples = Examples([[1, 2, 3], [4, 5]], read_one("neighbors", REPLACE))
     assert examples.beyond(Pair([1], [2])) == "1 records (they have 2 to 3)"
     assert examples.beyond(Pair([1, 2], [1, 5])) == ""
-
-
-@pytest.mark.parametrize(
-    ("examples", "neighbors", "pair", "added"),
-    [
-        ([[18, 90]], ADD, Pair([0], []), ([0],)),
-        ([[18, 90]], ADD, Pair([], [0]), ([0],)),
-        ([[18, 90, 35]], REPLACE, Pair([18, 90, 0], [18, 90, 35]), ([18, 90, 0],)),
-        ([[18, 90]], REPLACE, Pair([0, 5], [0, 7]), ([0, 5], [0, 7])),
-    ],
-)
-def test_what_to_add_takes_a_pair_inside(examples, neighbors, pair, added):
-    assert sorted(Examples(examples, read_one("neighbors", neighbors)).to_add(pair)) == sorted(
-        added
-    )
-    bounds = source([*examples, *added], neighbors).bounds
-    assert bounds.beyond(pair) == ""

@@ -45,7 +45,6 @@ def refusal(root=None, **keywords):
     return str(caught.value)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("relation", ["add_remove_one", "replace_one"])
 @pytest.mark.parametrize(
     "datasets",
@@ -142,7 +141,6 @@ def one_apart(d1, d2):
     return len(d1) == len(d2) and sum(abs(a - b) for a, b in zip(d1, d2, strict=True)) == 1
 
 
-@pytest.mark.spot(5)
 @pytest.mark.parametrize(
     ("datasets", "claim", "holds"),
     [
@@ -267,7 +265,6 @@ PAIR = {"pairs": [([1], [])]}
 FLOATS = st.floats(0.1, 1.0)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("claim", "parts"),
     [

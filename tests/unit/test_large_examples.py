@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import islice
 
 import numpy as np
@@ -13,9 +12,8 @@ import pytest
 from neighbours import source
 
 from pytest_dp import add_remove_one, audit
-from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
-from pytest_dp.data import key, records_of, types
+from pytest_dp.data import key, records_of
 from pytest_dp.data.conversion import length, taken_rows
 from pytest_dp.data.record_pool import ThinPool
 from pytest_dp.data.thinning import KEPT_ROWS, kept_rows
@@ -107,25 +105,6 @@ def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
         assert added == read[0] or pool.same[added] == pool.same[read[0]]
 
 
-@pytest.mark.parametrize("name", ["frame", "polars", "table", "array", "structured"])
-def test_few_records_are_made_of_a_large_example(name, monkeypatch):
-    data, made = DATASETS[name], Counter()
-    kind = type(types.type_of(data))
-    records = kind.records
-
-    def counted(self, value):
-        found = records(self, value)
-        made["rows"] = max(made["rows"], len(found))
-        return found
-
-    monkeypatch.setattr(kind, "records", counted)
-    of = source(inputs=[data], neighbors="add_remove_one")
-    whole = next(of.wholes)
-    assert not of.bounds.beyond(whole)
-    assert len(whole.content) == 2
-    assert made["rows"] <= KEPT_ROWS + 1
-
-
 @each_dataset
 def test_pairs_of_the_whole_are_neighbours(data):
     notes = []
@@ -169,24 +148,3 @@ def test_a_leak_of_large_data_alone_is_red():
 
     result = audit(count, eps=1.0, inputs=[DATASETS["dicts"]], neighbors="add_remove_one", seed=1)
     assert result.violated
-
-
-def test_the_start_of_a_long_list_is_shown_without_its_end():
-    class Record:
-        shown = 0
-
-        def __repr__(self):
-            Record.shown += 1
-            return "record"
-
-    text = on_one_line([[Record() for _ in range(100_000)]])
-    assert text == "[[record, record, record, record, record, record, record, ..."[:57] + "..."
-    assert Record.shown < 1_000
-
-
-@pytest.mark.parametrize(
-    "value", [[], (), (1,), [1, 2], [[1] * 5_000], ["a  b" * 50, 2], [("x",)], {"a": [1] * 99}]
-)
-def test_a_value_on_one_line_is_its_repr_cut_off(value):
-    flat = " ".join(repr(value).split())
-    assert on_one_line(value) == (flat if len(flat) <= 60 else f"{flat[:57]}...")

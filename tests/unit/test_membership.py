@@ -14,10 +14,7 @@ from pytest_dp import ClaimError, MechanismError, Membership, audit, between, ri
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data.cells import cells_of
 from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
-from pytest_dp.methods.ridge import fit_ridge
-from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.targeted import target_of, target_record
 from pytest_dp.pairs.targets import targets_of
 from pytest_dp.privacy import AttackAUC
@@ -99,25 +96,6 @@ def test_counts_of_agreeing_rows_are_those_of_a_loop():
 )
 def test_pairs_whose_outputs_are_tables_like_them_have_a_target(d1, d2, outputs, is_one):
     assert (target_of(d1, d2, outputs, 0) is not None) == is_one
-
-
-def ridge(rows, inside):
-    about = [leaf(f"output[{i}]") for i in range(rows.shape[1])]
-    return fit_ridge(tabulate(rows), inside, about)
-
-
-def test_a_few_outputs_teach_one_quantity_among_many():
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(24, 60))
-    inside = np.arange(24) % 2 == 0
-    rows[:, 7] += 4 * inside
-    rows[3, 9], rows[4, 11] = np.nan, np.inf
-    score = ridge(rows, inside).score
-    new = rng.normal(size=(200, 60))
-    new[::2, 7] += 4
-    won = score(tabulate(new[::2]))[:, None] > score(tabulate(new[1::2]))
-    assert won.mean() > 0.85
-    assert not ridge(np.ones((8, 3)), np.arange(8) % 2 == 0).weights.any()
 
 
 class Model:

@@ -15,21 +15,13 @@ from numpy.random import default_rng
 
 from pytest_dp.oracles.alignment import Alignment, align
 from pytest_dp.oracles.checking import Memory, NotAligned
-from pytest_dp.oracles.handing_out import Replayer
-from pytest_dp.oracles.numbers import Plan, quantiles
+from pytest_dp.oracles.numbers import Plan
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.conversions import gdp_to_eps
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.laws import (
-    EXPONENTIAL,
-    GEOMETRIC,
-    GUMBEL,
-    INTEGERS,
-    LAPLACE,
-    LOGISTIC,
-    NORMAL,
     UNIFORM,
     Law,
 )
@@ -279,18 +271,6 @@ def test_leak_in_one_of_50_runs_is_seen_whatever_decides_it(seed):
         aligned(leaks, [1, 1], [1])
 
 
-def test_runs_on_data_that_pairs_share_are_made_once(monkeypatch):
-    made, run = [], Replayer.run
-    monkeypatch.setattr(Replayer, "run", lambda *a, **k: made.append(a[1]) or run(*a, **k))
-    data, memory = [1, 2, 3], Memory()
-    one = aligned(count, data, [1, 2], replays=40, memory=memory)
-    on_data = made.count(0)
-    made.clear()
-    other = aligned(count, data, [1, 3], replays=40, memory=memory)
-    assert on_data - made.count(0) >= 18
-    assert one.bound == other.bound
-
-
 def test_kept_runs_that_do_not_come_again_are_no_alignment():
     data, memory = [1, 1], Memory()
     aligned(count, data, [1], replays=20, memory=memory)
@@ -374,32 +354,6 @@ def groups_without_threshold(data, rng):
 def test_group_of_one_record_without_a_threshold_has_no_alignment():
     with pytest.raises(NotAligned):
         aligned(groups_without_threshold, ["a", "a", "b"], ["a", "a"], delta=1e-5)
-
-
-@pytest.mark.parametrize(
-    "law",
-    [
-        Law(LAPLACE),
-        Law(NORMAL),
-        Law(LOGISTIC),
-        Law(EXPONENTIAL),
-        Law(GUMBEL),
-        Law(UNIFORM),
-        Law(GEOMETRIC, 0.4),
-        Law(INTEGERS, 7),
-    ],
-    ids=lambda law: law.family.name,
-)
-def test_quantiles_have_their_probabilities(law):
-    tail = np.array([0.4, 0.1, 1e-3, 1e-9])
-    below, above = (quantiles(law, tail, np.full(4, upper)) for upper in (False, True))
-    if law.lattice:  # the first whole number at which the distribution reaches it
-        assert (np.exp(law.log_below(below)) >= tail - 1e-12).all()
-        assert (np.exp(law.log_below(below - 1)) <= tail + 1e-12).all()
-        assert (np.exp(law.log_above(above)) <= tail + 1e-12).all()
-        return
-    np.testing.assert_allclose(np.exp(law.log_below(below)), tail, rtol=1e-6)
-    np.testing.assert_allclose(np.exp(law.log_above(above)), tail, rtol=1e-6)
 
 
 def test_replays_reach_each_quantile_of_each_draw():

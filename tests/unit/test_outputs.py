@@ -21,9 +21,6 @@ from searching import check, look
 from zoo import Answer, Broken, BrokenMapping, Colour, Plain, Point, Readable, Unset, Weight, itself
 
 from pytest_dp.counterexample import simplest
-from pytest_dp.outputs.event_search import thresholds
-from pytest_dp.outputs.events import Between, Equals, Event
-from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
 
@@ -196,45 +193,3 @@ def test_events_mean_what_they_say(values, random):
             except (TypeError, IndexError, KeyError, ValueError, ZeroDivisionError):
                 said = False  # an output of which the event does not speak
             assert said == one.event(output), (text, output)
-
-
-# --- text, thresholds ---
-
-
-@pytest.mark.parametrize(
-    ("condition", "text"),
-    [
-        (Between(leaf("output"), low=3.0), "output >= 3.0"),
-        (Between(leaf("output"), low=-0.0), "output >= 0.0"),
-        (Between(leaf("output[2]"), 0.0, 1.5), "0.0 <= output[2] < 1.5"),
-        (Between(LEN, low=4.0), "len(output) >= 4"),
-        (Equals(leaf("output"), 0.5), "output == 0.5"),
-        (Equals(leaf("output"), 3.0), "output == 3"),
-        (Equals(leaf("output"), math.nan), "isnan(output)"),
-    ],
-)
-def test_texts(condition, text):
-    assert str(Event((condition,))) == text
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        [],
-        [math.nan] * 3,
-        [math.inf, -math.inf, math.nan],
-        [1.7e308 * (i - 250) / 250 for i in range(501)],
-        list(5e-324 * np.arange(400)),
-        [0.0] * 1000 + [1e-320 * i for i in range(1000)],
-        list(np.arange(1000) + 1e300),
-    ],
-)
-def test_thresholds_of_awkward_numbers(numbers):
-    cuts = thresholds(np.array([x for x in numbers if not math.isnan(x)], dtype=float))
-    assert not np.isnan(cuts).any()
-    assert np.all(cuts[1:] > cuts[:-1])
-
-
-def test_thresholds_are_short():
-    cuts = thresholds(np.random.default_rng(0).normal(size=5000))
-    assert max(len(repr(float(cut))) for cut in cuts) <= 5

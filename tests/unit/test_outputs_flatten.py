@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from counting import calls
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from zoo import (
@@ -259,10 +258,3 @@ def test_what_holds_itself_ends():
     wide: list[Any] = [1.0]
     wide += [wide] * 100
     assert len(tabulate([wide]).codes) == 101
-
-
-def test_nested_outputs_take_few_calls_for_each_value():
-    lengths = np.random.default_rng(0).integers(0, 8, size=(2_000, 2)).tolist()
-    outputs = [([False] * a + [1.5], [True] * b) for a, b in lengths]
-    assert len(tabulate(outputs).structures) == 64
-    assert calls(lambda: tabulate(outputs)) < 6 * sum(a + 1 + b for a, b in lengths)

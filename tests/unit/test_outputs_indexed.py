@@ -26,20 +26,6 @@ def test_what_stands_at_an_index_is_what_python_says():
     assert (codes == -1).all()
 
 
-@pytest.mark.parametrize(
-    "outputs",
-    [
-        [[float(i), 0.5] for i in range(50)],  # no whole sequence beside it
-        [np.random.default_rng(i).normal(size=6) for i in range(50)],
-        [3.0] * 50,
-        [(i % 2, [0, 1]) for i in range(50)],  # two values say no more than others
-    ],
-    ids=["not inside", "numbers", "bare", "two values"],
-)
-def test_where_nothing_is_an_index_nothing_is_asked(outputs):
-    assert list(at_indices(tabulate(outputs))) == []
-
-
 def hashed(cohort, value, size):
     return int.from_bytes(sha256(f"{cohort}:{value}".encode()).digest()[:4], "big") % size
 
@@ -83,7 +69,6 @@ def coordinate(eps, size=32):
 WORDS = [("rome", "oslo")]
 
 
-@pytest.mark.spot(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("is_broken", [True, False])
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ import pytest
 from searching import best_events
 
 from pytest_dp.auditors.witness import paying
-from pytest_dp.outputs.events import Between, Equals, Event
-from pytest_dp.outputs.feature import Feature, leaf
+from pytest_dp.outputs.events import Between, Event
+from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.outputs.wording import negate
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.readers.parsed import parse_text
 from pytest_dp.statistics.event_bets import rank_for
@@ -97,19 +96,6 @@ def test_bytes_are_parsed_and_one_kind_of_exception_is_told_from_outputs():
     assert "json.loads(output)['a']" in [f.text for f in features(tabulate(outputs))]
     raised = [Raised("ValueError", "", str(i)) if i % 3 else float(i) for i in range(99)]
     assert "raises ValueError" in [f.text for f in features(tabulate(raised))]
-
-
-def test_that_a_key_is_missing_is_said_before_lengths():
-    table = tabulate([{"a": 1.0}] * 50 + [{"a": 1.0, "b": 2.0}] * 50)
-    [key, *_] = features(table)
-    assert (key.text, key.columns(table)[0].sum()) == ("'b' in output", 50)
-    assert str(Equals(key, 0.0)) == "'b' not in output"
-
-
-def test_words_of_conditions():
-    ordinal = Feature("output.toordinal()", "leaf", "output.toordinal()")
-    assert str(Between(ordinal, high=738900.0)) == "output < date(2024, 1, 15)"
-    assert negate("type(output) is float") == "type(output) is not float"
 
 
 def test_conditions_that_do_not_pay_on_new_outputs_are_dropped():

@@ -2,34 +2,11 @@ import numpy as np
 import pytest
 
 from pytest_dp.outputs.features import all_features, features
-from pytest_dp.outputs.place_choice import MAX_PLACES, choose, differing_columns, gaps, informative
+from pytest_dp.outputs.place_choice import MAX_PLACES, choose, differing_columns, informative
 from pytest_dp.outputs.table import tabulate
 
 HALF = 60
 FIRST = np.arange(2 * HALF) < HALF
-
-
-def by_hand(values, first):
-    """The widest gap over all half-lines and single values, one by one."""
-    widest = 0.0
-    for at in np.unique(values):
-        for inside in (values <= at, values >= at, values == at):
-            one, two = np.sum(inside & first), np.sum(inside & ~first)
-            widest = max(widest, abs(one - two) / np.sqrt(one + two + 1))
-    return widest
-
-
-@pytest.mark.parametrize("kind", ["continuous", "whole numbers", "constant", "infinite"])
-def test_gaps_are_those_over_all_half_lines_and_values(kind):
-    rng = np.random.default_rng(1)
-    numbers = {
-        "continuous": rng.laplace(size=(2 * HALF, 7)) + 0.5 * FIRST[:, None],
-        "whole numbers": rng.integers(0, 6, size=(2 * HALF, 7)) * 1.0,
-        "constant": np.zeros((2 * HALF, 7)),
-        "infinite": np.where(rng.random((2 * HALF, 7)) < 0.3, np.inf, rng.random((2 * HALF, 7))),
-    }[kind]
-    expected = [by_hand(column, FIRST) for column in numbers.T]
-    np.testing.assert_allclose(gaps(numbers, None), expected)
 
 
 def test_what_differs_between_the_outputs_of_a_pair():

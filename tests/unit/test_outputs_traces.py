@@ -74,7 +74,6 @@ SHARED = {
 }
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("name", SHARED)
 def test_noise_that_is_shared_is_taken_off(name):
     def draw(d, rng):

@@ -103,7 +103,6 @@ def noisy_count(records, rng, scale):
     return len(records) + rng.laplace(scale=scale)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("method", ["sequential", "statdp", "dpsniper"])
 @pytest.mark.parametrize("pair", [([0], []), ([], [0])])
 def test_a_violation_has_all_pictures(method, pair):

@@ -82,26 +82,14 @@ def test_known_values(eps, gaussian, concentrated):
     assert ZeroConcentratedDP(0.0359).delta_at(eps) == pytest.approx(concentrated, rel=8e-3)
 
 
-@pytest.mark.parametrize("order", [1.0, 1.0001, 1.5, 2.0, 8.0, 300.0])
-@pytest.mark.parametrize(
-    ("p", "q"), [(0.3, 0.2), (0.3, 0.2999), (1e-8, 1e-12), (0.999, 0.2), (0.1, 0.8), (0.5, 1e-9)]
-)
-def test_divergences_of_coins(p, q, order):
-    from pytest_dp.privacy.bernoulli import renyi
+def test_divergences_of_coins():
+    for p, q in [(0.3, 0.2), (0.3, 0.2999), (1e-8, 1e-12), (0.999, 0.2), (0.1, 0.8), (0.5, 1e-9)]:
+        for order in [1.0, 1.0001, 1.5, 2.0, 8.0, 300.0]:
+            from pytest_dp.privacy.bernoulli import renyi
 
-    exact = exact_renyi(p, q, order)
-    value = float(renyi(p, q, order))
-    assert exact * (1 - 1e-7) <= value <= exact * (1 + 1e-15)
-
-
-def test_divergences_of_coins_that_never_fall_on_one_side():
-    from pytest_dp.privacy.bernoulli import renyi
-
-    for order in (1.0, 2.0):
-        assert renyi(0.1, 0.0, order) == renyi(0.1, 1.0, order) == math.inf
-        assert renyi(0.0, 0.0, order) == renyi(1.0, 1.0, order) == 0.0
-        assert renyi(0.0, 0.5, order) == pytest.approx(math.log(2))
-        assert renyi(1.0, 0.5, order) == pytest.approx(math.log(2))
+            exact = exact_renyi(p, q, order)
+            value = float(renyi(p, q, order))
+            assert exact * (1 - 1e-7) <= value <= exact * (1 + 1e-15)
 
 
 @pytest.mark.slow
@@ -174,14 +162,6 @@ def test_a_few_hockey_sticks_are_spread_over_the_curve(name):
 
 
 @every
-def test_group_of_one_and_the_same_value_change_nothing(name):
-    claim = EVERY[name]
-    assert claim.group(1) == claim
-    assert claim.at(claim.claimed) == claim.times(1.0) == claim
-    assert hash(claim) == hash(claim.group(1))
-
-
-@every
 def test_guarantees_are_values_that_travel(name):
     claim = EVERY[name]
     assert claim.hockey_sticks
@@ -191,22 +171,6 @@ def test_guarantees_are_values_that_travel(name):
     assert there.largest_probability(0.1) == claim.largest_probability(0.1)
     if name != "profile":  # a bound method of another value is another function
         assert there == claim
-
-
-@every
-def test_numbers_and_arrays_are_answered_alike(name):
-    claim = EVERY[name]
-    for ask, asked in (
-        (claim.largest_probability, (Q,)),
-        (claim.shown_by, (np.minimum(2 * Q, 1), Q)),
-    ):
-        answers = ask(*asked)
-        assert answers.shape == Q.shape
-        for i in (0, 10, 30):
-            one = ask(*(float(each[i]) for each in asked))
-            assert isinstance(one, float)
-            assert one == pytest.approx(answers[i], rel=1e-9)
-    assert claim.shown_by(0.9, Q).shape == claim.shown_by(Q, 0.0).shape == Q.shape
 
 
 def test_approximate():
@@ -227,14 +191,16 @@ def test_approximate():
     )
 
 
-@pytest.mark.parametrize("order", [1.0, 1.3, 2.0, 20.0])
-@pytest.mark.parametrize("eps", [0.01, 1.0, 10.0])
-def test_what_divergences_prove_of_pure_privacy(eps, order):
+def test_what_divergences_prove_of_pure_privacy():
     """The divergence of randomised response proves its eps, and none proves more."""
-    p = math.exp(eps) / (1 + math.exp(eps))
-    value = exact_renyi(p, 1 - p, order)
-    assert ApproximateDP(0.5).shown_by_divergence(order, value) == pytest.approx(eps, rel=1e-6)
-    assert ApproximateDP(0.5, 1e-9).shown_by_divergence(order, value) == 0.0
+    for eps in [0.01, 1.0, 10.0]:
+        for order in [1.0, 1.3, 2.0, 20.0]:
+            p = math.exp(eps) / (1 + math.exp(eps))
+            value = exact_renyi(p, 1 - p, order)
+            assert ApproximateDP(0.5).shown_by_divergence(order, value) == pytest.approx(
+                eps, rel=1e-6
+            )
+            assert ApproximateDP(0.5, 1e-9).shown_by_divergence(order, value) == 0.0
 
 
 def test_gaussian():
@@ -288,20 +254,6 @@ def test_concentrated():
     assert claim.shown_by(0.2, 0.5) == 0.0
 
 
-def test_renyi_of_several_orders():
-    claim = EVERY["rdp of several"]
-    assert claim.parameter == "scale"
-    assert claim.divergences == ((1.0, 0.1), (1.5, 0.1), (2.0, 0.2), (8.0, 1.5))
-    assert claim.shown_by_divergence(2.0, 0.4) == pytest.approx(2.0)
-    assert claim.shown_by_divergence(1.0, 0.4) == pytest.approx(4.0)
-    assert claim.shown_by_divergence(9.0, 0.4) == 0.0
-    assert claim.times(2.0).bounds == ((1.5, 0.2), (2.0, 0.4), (8.0, 3.0))
-    assert EVERY["rdp"].times(2.0) == RenyiDP(((8.0, 1.0),))
-    assert EVERY["rdp"].parameter == "rdp"
-    with pytest.raises(ClaimError, match="no rule for groups"):
-        claim.group(2)
-
-
 @pytest.mark.parametrize("name", ["profile", "tradeoff"])
 def test_functions_of_a_gaussian_are_its_guarantee(name):
     claim = EVERY[name]
@@ -347,14 +299,6 @@ def test_groups_that_are_promised_nothing(keywords, k):
         of_group(read_guarantee(keywords), k)
 
 
-def test_of_eps_0_noise_scales_the_price():
-    claim = ApproximateDP(0.0, 0.1)
-    assert claim.with_noise_over(1.25) == pytest.approx(math.log(1.25))
-    assert claim.noise_below(math.log(1.25)) == pytest.approx(1.25)
-    assert claim.noise_below(0.0) == 1.0
-    assert claim.noise_below(math.inf) > 1e100
-
-
 @pytest.mark.parametrize(
     ("keywords", "claim", "label"),
     [
@@ -386,20 +330,6 @@ def test_of_eps_0_noise_scales_the_price():
 def test_keywords(keywords, claim, label):
     assert read_guarantee(keywords) == claim
     assert claim.label == label
-
-
-def test_words():
-    assert str(ApproximateDP(1.0, 1e-5)) == "eps=1.0, delta=1e-05"
-    assert ApproximateDP(1.0).at_least("1.23") == "eps >= 1.23"
-    assert ApproximateDP(1.0, 1e-5).written("1.0") == "eps = 1.0, delta = 1e-05"
-    assert ZeroConcentratedDP(1.0).more_than("1.0") == "rho > 1.0"
-    assert GaussianDP(1.0).true("1.3") == "a true mu of 1.3"
-    assert EVERY["rdp"].at_least("0.7") == "eps >= 0.7 at order 8"
-    assert EVERY["rdp"].spanning("0.7", "0.9") == "eps of 0.7 to 0.9 at order 8"
-    assert ApproximateDP(1.0).spanning("0.7", "0.9") == "a loss of 0.7 to 0.9"
-    assert EVERY["profile"].spanning("1", "2") == "a loss of 1 to 2 times the claim"
-    assert EVERY["profile"].at_least("1.4") == "loss >= 1.4 times the claim"
-    assert EVERY["rdp of several"].true("1.4") == "1.4 times the claim"
 
 
 @pytest.mark.parametrize(
@@ -461,23 +391,6 @@ def test_words():
 def test_what_is_not_allowed(keywords, message):
     with pytest.raises(ClaimError, match=f"(?s){message}"):
         read_guarantee(keywords)
-
-
-@pytest.mark.parametrize(
-    "profile",
-    [
-        EVERY["approximate"].delta_at,
-        EVERY["rho"].delta_at,
-        EVERY["rdp of several"].delta_at,
-        laplace_profile,
-        lambda eps: 0.0,
-        lambda eps: 0.25,
-    ],
-)
-def test_profiles_of_mechanisms_are_allowed(profile):
-    claim = read_guarantee({"guarantee": PrivacyProfile(profile)})
-    for eps in (0.0, 0.3, 1.0, 3.0):
-        assert claim.delta_at(eps) == pytest.approx(profile(eps), rel=5e-3, abs=1e-12)
 
 
 def test_what_is_proven_is_rounded_down_and_what_holds_is_rounded_up():

@@ -155,19 +155,6 @@ def test_curves_add_up_to_what_gaussians_do(part):
     assert smallest(claim, [(part, 32)]).claimed > 1.3
 
 
-def test_leaks_beside_other_notions():
-    parts = [(GaussianDP(0.5), 1), (ApproximateDP(0.2, 1e-6), 2)]
-    needed = smallest(ApproximateDP(0.1, 1e-5), parts)
-    without = smallest(ApproximateDP(0.1, 1e-5 - 2e-6), [parts[0], (ApproximateDP(0.2), 2)])
-    assert needed.eps == pytest.approx(without.eps, rel=1e-3)
-    p, q = enumerated([((0.2, 1e-6), 2)])
-    grid = np.linspace(-12, 12, 20001)
-    density = np.exp(-((grid - 0.5) ** 2) / 2), np.exp(-(grid**2) / 2)
-    density = [each / each.sum() for each in density]
-    both = np.multiply.outer(p, density[0]), np.multiply.outer(q, density[1])
-    assert delta_of(*both, needed.eps) == pytest.approx(1e-5, rel=1e-2)
-
-
 def test_losses_are_only_ever_rounded_towards_more():
     rng = np.random.default_rng(5)
     for _ in range(20):
@@ -248,32 +235,6 @@ def test_any_parts_add_up_to_a_number_or_to_none(claim):
             except ClaimError:
                 continue
             assert 0 <= value < math.inf
-
-
-@pytest.mark.parametrize("eps", [1e-9, 0.01, 1.0, 30.0])
-@pytest.mark.parametrize("times", [1, 2, 31, 10_000])
-def test_many_pure_parts_as_gaussian_privacy_are_the_exact_mu(eps, times):
-    """By the corner in the middle of the binomial law, where floats hold it or not."""
-    mpmath = pytest.importorskip("mpmath")
-    mu = smallest(GaussianDP(1e-12), [(ApproximateDP(eps), times)]).mu
-    if times <= 31:
-        mpmath.mp.dps = 450
-        rare = 1 / (1 + mpmath.exp(mpmath.mpf(eps)))
-        normal = 0
-        for p, heads in (
-            (rare, range(times // 2 + 1, times + 1)),
-            (rare, range(times // 2, -1, -1)),
-        ):
-            low = p if heads.step == 1 else 1 - p
-            tail = mpmath.fsum(
-                mpmath.binomial(times, k) * low**k * (1 - low) ** (times - k) for k in heads
-            )
-            normal += float(mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * tail))
-        assert mu == pytest.approx(normal, rel=2e-9)
-    elif eps < 0.1:
-        assert mu == pytest.approx(math.sqrt(times) * eps, rel=1e-4)
-    assert smallest(GaussianDP(mu), [(ApproximateDP(eps), times)]) == GaussianDP(mu)
-    assert smallest(GaussianDP(mu * 0.999), [(ApproximateDP(eps), times)]).mu > mu * 0.999
 
 
 def laplace(eps):

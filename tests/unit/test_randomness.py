@@ -119,22 +119,6 @@ def test_each_line_has_a_stream_of_its_own():
     assert three[0] != five[0]
 
 
-def test_seeds_are_kept():
-    def seeded(data):
-        np.random.seed(3)
-        random.seed(None)
-        return np.random.default_rng(7).random() + random.Random(None).random()
-
-    tape = Tape(1)
-    run(seeded, tape)
-    assert [(each.source.name, each.seed) for each in tape.seeded] == [
-        ("np.random", (3,)),
-        ("random", ()),
-        ("np.random.default_rng()", (7,)),
-        ("random.Random", ()),
-    ]
-
-
 def swallows(data, rng):
     try:
         return rng.bit_generator

@@ -18,9 +18,7 @@ from hypothesis import strategies as st
 from neighbours import pairs, refusal
 
 from pytest_dp import (
-    ClaimError,
     add_remove_one,
-    dp_claim,
     queries,
     replace_one,
     replace_special,
@@ -319,32 +317,6 @@ def test_a_null_record_of_ones_own():
 )
 def test_what_does_not_go_together(keywords, message):
     assert message in refusal(**keywords)
-
-
-@pytest.mark.parametrize(
-    ("part", "whole", "add_up"),
-    [
-        (add_remove_one(unit="user"), add_remove_one(unit="user"), True),
-        (add_remove_one(unit="user"), add_remove_one(unit="user", rows=2), True),
-        (add_remove_one(unit="user", rows=3), add_remove_one(unit="user", rows=2), True),
-        (add_remove_one(unit="user"), add_remove_one(unit="user", group=2), True),
-        ("add_remove_one", add_remove_one(unit="user"), False),
-        (add_remove_one(unit="user"), "add_remove_one", False),
-        (add_remove_one(unit="user", rows=2), add_remove_one(unit="user"), False),
-        (add_remove_one(unit="user", rows=2), add_remove_one(unit="user", rows=3), False),
-    ],
-)
-def test_composition_is_of_the_same_units(part, whole, add_up):
-    @dp_claim(eps=0.5, inputs=[[{"user": 1}]], neighbors=part)
-    def mechanism(data):
-        return data
-
-    claim = {"inputs": [[{"user": 1}]], "composes": [mechanism], "neighbors": whole}
-    if add_up:
-        assert expand({"eps": 1.0, **claim})
-        return
-    with pytest.raises(ClaimError, match="Losses add up for the same neighbours only"):
-        expand({"eps": 1.0, **claim})
 
 
 USERS = pd.DataFrame({"user": [1, 2], "age": [31, 45]})

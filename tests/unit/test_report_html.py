@@ -85,20 +85,6 @@ def test_every_claim_has_its_row_and_all_that_is_known():
     assert seen.of("open") == [None] * 3  # what is wrong is shown at once
 
 
-def test_what_says_little_comes_right_after_what_alarms():
-    broken, fair, strong, unknown, error = rows()
-    graded = [("strong", strong), ("weak", replace(fair, strength="weak")), ("", unknown)]
-    graded += [("blind", replace(unknown, strength="blind")), ("", error), ("", broken)]
-    unchanged = replace(fair, status="unchanged", unchanged_since="2026-11-20")
-    records = [unchanged, replace(unchanged, strength="weak"), *(record for _, record in graded)]
-    text = page(records, RAN, NOW)
-    assert re.findall(r"<h2>(.*?)</h2>", text) == [
-        *("Violated", "Not audited", "Inconclusive: blind", "Inconclusive"),
-        *("No violation found: weak", "Unchanged: weak", "No violation found", "Unchanged"),
-    ]
-    assert Page(text).of("open") == [None] * 6
-
-
 def test_what_is_broken_on_other_inputs_stands_above_clean_passes():
     broken, fair, strong, *_ = rows()
     beyond = replace(fair, beyond=replace(broken, status="beyond"))

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from results import BROKEN, COUNT, FOUND, PASSED, VIOLATION, Event
+from results import BROKEN, COUNT, FOUND, VIOLATION, Event
 
 from pytest_dp import DPSniper
 from pytest_dp.claiming.claim import Claim, Promise
@@ -24,38 +24,6 @@ STATDP = replace(BROKEN, method="statdp", p_value=2.7e-212, e_value=None, bet_sa
 
 
 SURE = "99.9999 % confidence"
-
-
-@pytest.mark.parametrize(
-    ("result", "expected"),
-    [
-        (BROKEN, f"claimed eps = 1.0, but eps >= 1.89 ({SURE})"),
-        (replace(BROKEN, lower=1.00042), f"claimed eps = 1.0, but eps >= 1.0004 ({SURE})"),
-        (replace(BROKEN, lower=1.0), f"claimed eps = 1.0, but eps > 1.0 ({SURE})"),
-        (
-            replace(BROKEN, claim=Claim(Promise(ApproximateDP(1e-3))), lower=1.2345e-3),
-            f"claimed eps = 0.001, but eps >= 0.00123 ({SURE})",
-        ),
-        (
-            replace(BROKEN, claim=Claim(Promise(ApproximateDP(20.0))), lower=21.977, alpha=0.05),
-            "claimed eps = 20.0, but eps >= 21.9 (95 % confidence)",
-        ),
-        (
-            PASSED,
-            "no violation of eps = 1.0 found; a true eps of 1.31 would have been caught (fair)",
-        ),
-        (
-            replace(PASSED, resolution=math.inf),
-            "no violation of eps = 1.0 found, but this run could have caught nothing",
-        ),
-        (
-            replace(PASSED, verdict="inconclusive", samples=912, seconds=60),
-            "inconclusive: could not test eps = 1.0 with 912 samples in 1 min",
-        ),
-    ],
-)
-def test_headline(result, expected):
-    assert headline(result) == expected
 
 
 # The violation
@@ -166,40 +134,22 @@ def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
     ]
 
 
-@pytest.mark.parametrize("bound", [-math.inf, -0.2, 0.0, 0.9, 1.0])
-@pytest.mark.parametrize("runs", [0, 13])
-def test_no_refutation_stands_beside_a_bound_that_takes_it_back(bound, runs):
-    found = replace(WEAK.counterexample, counts=(runs, 0), runs=(runs, runs), lower=bound)
-    weak = replace(WEAK, counterexample=found)
-    for text in (violation(weak), Record.of(weak, COUNT, "shop/stats.py", 8).counterexample):
-        said = " ".join(text.split())
-        assert "eps >=" not in said
-        assert "at least" not in said
-        assert "DP-Sniper" not in said
-        assert "p-value" not in said
-        assert "outputs in S came 7.20 times as often on D" in said
-        assert ("raise max_samples or max_seconds" in said) == (runs == 0)
-
-
-@pytest.mark.parametrize(
-    ("counts", "said"),
-    [
-        (
-            (64, 0),
-            "In 160 runs, outputs in S came in 64 of 80 runs on D, and in none of 80 on D'; 2",
-        ),
-        ((20, 10), None),  # the bets were on more than S
-        ((2, 0), None),  # which says little where S is rare on both
-        ((7, 0), None),
-        ((0, 0), None),
-        (None, None),
-    ],
-)
-def test_only_what_speaks_for_the_verdict_is_said_about_the_bets(counts, said):
-    found = replace(WEAK.counterexample, bet_counts=counts)
-    text = " ".join(violation(replace(WEAK, counterexample=found)).split())
-    assert "in S came" not in text if said is None else said in text
-    assert "multiplied their stake by 4e9." in text
+def test_no_refutation_stands_beside_a_bound_that_takes_it_back():
+    for runs in [0, 13]:
+        for bound in [-math.inf, -0.2, 0.0, 0.9, 1.0]:
+            found = replace(WEAK.counterexample, counts=(runs, 0), runs=(runs, runs), lower=bound)
+            weak = replace(WEAK, counterexample=found)
+            for text in (
+                violation(weak),
+                Record.of(weak, COUNT, "shop/stats.py", 8).counterexample,
+            ):
+                said = " ".join(text.split())
+                assert "eps >=" not in said
+                assert "at least" not in said
+                assert "DP-Sniper" not in said
+                assert "p-value" not in said
+                assert "outputs in S came 7.20 times as often on D" in said
+                assert ("raise max_samples or max_seconds" in said) == (runs == 0)
 
 
 def test_a_violation_without_fresh_runs_still_shows_its_evidence():

@@ -65,7 +65,6 @@ def test_the_kernel_names_no_optional_room():
 
 
 @pytest.mark.slow
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("room", sorted(OPTIONAL))
 def test_claims_are_audited_without_a_room(room):
     code = CLAIMS.format(room=room)

@@ -7,10 +7,9 @@ import sys
 import numpy as np
 import pytest
 from drawing import outputs, sampler
-from zoo import Broken
 
 from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.running import reuse
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
@@ -161,37 +160,7 @@ def test_exceptions_on_some_runs_are_outputs():
     assert Raised("ValueError", message="no") in drawn
 
 
-def test_the_first_traceback_is_kept_without_our_frames():
-    def inner(data):
-        raise ValueError("deep inside")
-
-    first, second = outputs(lambda data: inner(data), 2, key=(1,))[:2]
-    assert "deep inside" in first.trace
-    assert "in inner" in first.trace
-    assert "calling.py" not in first.trace
-    assert first == second
-
-
 # --- equality of outputs ---
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "equal"),
-    [
-        (1, 1, True),
-        (float("nan"), float("nan"), True),
-        ((1, float("nan")), (1, float("nan")), True),
-        (np.array([1, np.nan]), np.array([1, np.nan]), True),
-        (np.array([1, 2]), np.array([1, 3]), False),
-        (np.array([1, 2]), np.array([1, 2, 3]), False),
-        (np.array(["a", None], dtype=object), np.array(["a", None], dtype=object), True),
-        ([np.arange(2)], [np.arange(2)], True),
-        (Broken(), Broken(), True),
-        (None, 0, False),
-    ],
-)
-def test_same(one, other, equal):
-    assert same(one, other) is equal
 
 
 @pytest.mark.parametrize("values", [2, 5, 30, 300, 3_000])

@@ -99,7 +99,6 @@ SHARING = [
 ]
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("mechanism", SHARING)
 def test_one_draw_a_call_is_shared(mechanism):
     pair = Pair(mechanism)
@@ -114,7 +113,6 @@ def test_one_draw_a_call_is_shared(mechanism):
     assert_independent(x, y)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     "make",
     [
@@ -185,7 +183,6 @@ def test_exceptions_are_outputs_and_do_not_shift_the_streams():
 # --- streams that a run derives from its own ---
 
 
-@pytest.mark.spot(4)
 @pytest.mark.parametrize("bits", [None, np.random.PCG64, np.random.MT19937, np.random.SFC64])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("how", ["spawn", "jumped", "spawn late"])

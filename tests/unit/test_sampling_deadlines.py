@@ -85,7 +85,6 @@ RETURNED = {
 """What reading hangs in: where it is touched, or never is, differs."""
 
 
-@pytest.mark.spot(12)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RETURNED)
 def test_reading_what_was_returned_is_part_of_the_run(name, monkeypatch):

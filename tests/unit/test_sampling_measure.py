@@ -31,7 +31,6 @@ def moments(outputs):
 # --- the same as draw ---
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     ("mechanism", "vectorized", "counts"),
@@ -89,7 +88,6 @@ def test_measuring_happens_in_the_workers(tmp_path):
 # --- memory, time and effort ---
 
 
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("vectorized", [None, "size"])
 def test_memory_does_not_grow_with_the_number_of_runs(vectorized):
     def rows(data, rng, size):

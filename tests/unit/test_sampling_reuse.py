@@ -12,7 +12,6 @@ import pytest
 
 from pytest_dp import audit
 from pytest_dp.running.calling import Call
-from pytest_dp.running.reuse import is_reused
 
 BUFFER = np.zeros(2)
 LIST = [0.0, 0.0]
@@ -69,7 +68,6 @@ def test_what_is_filled_anew_is_copied(form):
     assert len(texts) == 40
 
 
-@pytest.mark.spot(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["dict", "deep tuple", "frozen dataclass"])
 def test_a_leak_in_it_is_found(form):
@@ -89,21 +87,3 @@ def test_vectorised_calls_may_reuse_what_is_deep_inside():
     generator = np.random.default_rng(0)
     kept = [call.draw([1], 30, generator) for _ in range(2)]
     assert len({float(row["a"][0]) for rows in kept for row in rows}) == 60
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda k: float(k),
-        lambda k: (float(k), "a"),
-        lambda k: {"a": float(k), "b": [k]},
-        lambda k: np.array([k]),
-        lambda k: Answer([k]),
-        lambda k: Frozen((k, "label")),
-        lambda k: (None, "a", b"c", (k, 2.0)),
-        lambda k: pd.DataFrame({"a": [k]}),
-        lambda k: [[], (), {}, k],
-    ],
-)
-def test_new_outputs_are_left_alone(make):
-    assert not is_reused([make(k) for k in range(100)])

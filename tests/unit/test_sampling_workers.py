@@ -82,7 +82,6 @@ def test_workers_that_give_other_outputs_are_not_used():
     assert any("other outputs in a worker process" in note for note in some.notes)
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("mechanism", "keywords"),
     [

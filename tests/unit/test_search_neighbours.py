@@ -62,7 +62,6 @@ def proposed(keywords: dict[str, Any], most: int, seed: int = 5) -> tuple[Any, l
     return promise.relation, pairs
 
 
-@pytest.mark.spot(3)
 @pytest.mark.parametrize("keywords", CLAIMS, ids=lambda k: "-".join(map(str, k.values()))[:40])
 def test_it_is_what_the_claim_speaks_of(keywords: dict[str, Any]) -> None:
     found = (proposed(keywords, 60, seed) for seed in range(5, 20))
