@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from pytest_dp import audit
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
@@ -65,6 +66,8 @@ def group_sums(frame, rng):
     return [sums.get(team, 0.0) + rng.laplace(scale=100.0) for team in ("a", "b", "c")]
 
 
+@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_forgotten_clip_is_told_after_few_runs_though_examples_give_many_pairs():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(

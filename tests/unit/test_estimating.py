@@ -78,7 +78,7 @@ def test_what_runs_show_above_the_bound_is_by_samples():
 
 @pytest.mark.parametrize("mechanism", [noisy, coin])
 def test_what_holds_on_many_inputs_is_not_refuted(mechanism):
-    pairs = [(x % 2, 1 - x % 2) if mechanism is coin else (x, x + 1) for x in range(60)]
+    pairs = [(x % 2, 1 - x % 2) if mechanism is coin else (x, x + 1) for x in range(20)]
     assert estimate(mechanism, pairs=pairs, max_samples=2_000).mode in ("aligned", "exact")
 
 
@@ -110,7 +110,7 @@ def test_a_mechanism_that_always_raises_is_refused():
 )
 def test_rounded_noise_whose_tails_lose_more_is_not_known_by_likely_values(noise):
     """The loss has no bound; a table of likely values has one."""
-    found = estimate(lambda x, rng: round(x + noise(x, rng)), pairs=[(0, 1)], max_seconds=4, seed=1)
+    found = estimate(lambda x, rng: round(x + noise(x, rng)), pairs=[(0, 1)], max_samples=4_000)
     assert found.mode == "sampled" or math.isinf(found.value)
 
 

@@ -55,14 +55,14 @@ def digest(root):
     return project_digest(root)
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_each_edit_gives_another_identity(project, name):
+def test_each_edit_gives_another_identity(project):
     before = digest(project)
-    (project / name).write_text(FILES[name] + "# a comment\n")
-    after = digest(project)
-    (project / name).unlink()
-    assert len({before, after, digest(project)}) == 3
-    write(project, FILES)
+    for name in SOURCES:
+        (project / name).write_text(FILES[name] + "# a comment\n")
+        after = digest(project)
+        (project / name).unlink()
+        assert len({before, after, digest(project)}) == 3
+        write(project, FILES)
     assert digest(project) == before
 
 
