@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from pytest_dp.data.conversion import length, rebuilt
 from pytest_dp.data.equality import digest, equality_key, key
 from pytest_dp.data.ordering import ends_first
 from pytest_dp.data.types import DataType, type_of
+
+LONG_SPAN = 16
+"""Rows of a span, on average, from which on spans are copied as wholes; with more or fewer, large
+datasets take longer to make."""
 
 Positions = tuple[int, ...]
 
@@ -157,7 +161,7 @@ class ThinPool(Pool):
         spans: list[tuple[int, int]] = []
         for at in positions:
             if at >= self._native:  # an added record
-                parts += [self._type.spanned(self._rows, spans)] * bool(spans)
+                parts += [self._copy(spans)] * bool(spans)
                 parts.append(rebuilt(self.example, [self.records[at]]))
                 spans = []
             elif spans and spans[-1][1] == self._spans[at][0]:
@@ -165,7 +169,15 @@ class ThinPool(Pool):
             else:
                 spans.append(self._spans[at])
         if spans or not parts:
-            parts.append(self._type.spanned(self._rows, spans))
+            parts.append(self._copy(spans))
         if len(parts) == 1:
             return parts[0]
         return self._type.spanned(self._type.joined(parts), [(0, sum(map(length, parts)))])
+
+    def _copy(self, spans: Sequence[tuple[int, int]]) -> Any:
+        """Return the rows of these spans."""
+        rows = sum(end - start for start, end in spans)
+        if rows >= LONG_SPAN * len(spans):
+            return self._type.spanned(self._rows, spans)
+        each_row = chain.from_iterable(range(start, end) for start, end in spans)
+        return self._type.taken(self._rows, list(each_row))

@@ -3,9 +3,8 @@
 Inside are datasets of the examples' records, none more often than some example has it and in an
 order that the examples have, as records may be unique and data may be sorted; what holds within
 each example (`regularities`) holds of them; and a unit has all rows that it has in some example, or
-none. All else may be something that the mechanism need not
-take: a value between or outside of those in the examples, or a record whose values never came
-together.
+none. All else may be something that the mechanism need not take: a value between or outside of
+those in the examples, or a record whose values never came together.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pytest_dp.basics.reprs import plural
@@ -102,14 +101,16 @@ class Examples(Bounds):
     ) -> None:
         self._examples, self._relation, self._strict = tuple(examples), relation, not made
         self._like = max(examples, key=length)
+        data = type_of(self._like)
+        self._names = data and data.columns(self._like)
         self._null = relation.null_key(self._like)
         self._known: dict[Hashable, _Entry] = {}
         self._of_object: dict[int, _Entry] = {}
-        self._given = (*examples, *made)
-        self._datasets = [self._read(records_of(example)) for example in self._given]
-        self._known |= {entry.content: entry for entry in chain(*self._datasets)}
-        # Datasets of lists hold the same objects: what they contain was read before.
-        self._of_object = {id(entry.record): entry for entry in chain(*self._datasets)}
+        self._given, self._datasets = (*examples, *made), list[list[_Entry]]()
+        for example in self._given:
+            self._datasets.append(entries := self._read(records_of(example)))
+            self._known |= {entry.content: entry for entry in entries}
+            self._of_object |= {id(entry.record): entry for entry in entries}  # as of lists
         self._keys = [[entry.content for entry in entries] for entries in self._datasets]
         self._most: Counter[Hashable] = Counter()
         for keys in self._keys:
@@ -183,9 +184,8 @@ class Examples(Bounds):
     def _named(self, record: Any) -> dict[Hashable, Any]:
         """The values of a record by their names, or places; those of frames by their columns."""
         named = _inner(record)
-        data = type_of(self._like)
-        columns = data and data.columns(self._like)
-        return dict(zip(columns, named.values(), strict=False)) if columns else named
+        names = self._names
+        return dict(zip(names, named.values(), strict=False)) if names else named
 
     def _unknown(self, entry: _Entry) -> str:
         """A record that no example has, in words: by a value that is in none, if there is one.
