@@ -89,9 +89,9 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """
     if val is None or isinstance(val, str | bytes | bool | int | float | complex | re.Pattern):
         return None
-    if has_set(val):
-        return None
     try:
+        if has_no_short_text(val):
+            return None
         if isinstance(val, dict) and val and all(isinstance(key, str) for key in val):
             text = ", ".join(f"{key}={in_short(value)}" for key, value in val.items())
         else:
@@ -102,13 +102,15 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return text if is_plain and len(text) <= MAX_ID_LENGTH else None
 
 
-def has_set(value: object) -> bool:
-    """Return whether a value is a set, or a container with one in it."""
+def has_no_short_text(value: object) -> bool:
+    """Return whether a value is a set, or too long for an id, or holds such a value."""
+    if isinstance(value, set | frozenset):
+        return True
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, list | tuple):
-        return any(map(has_set, value))
-    return isinstance(value, set | frozenset)
+        return len(value) > MAX_ID_LENGTH or any(map(has_no_short_text, value))
+    return False
 
 
 def in_short(value: object) -> str:
@@ -135,16 +137,19 @@ def in_short(value: object) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What a spot check leaves out is nightly; the long ones first: none runs alone at the end.
+    """Mark as nightly what `make test` leaves out; the long ones first: none runs alone at the end.
 
-    Of the cases of a slow or statistical test the first is run by day, or every n-th as its mark
-    says.
+    Of the cases of a slow test the first is run by day, or every n-th as its mark says; of the
+    statistical tests, the first case of each canary.
     """
     seen: Counter[str] = Counter()
     for item in items:
         mark = item.get_closest_marker("spot")
-        is_long = item.get_closest_marker("slow") or item.path.parent.name == "statistical"
+        is_statistical = item.path.parent.name == "statistical"
+        is_long = is_statistical or item.get_closest_marker("slow")
         step = mark.args[0] if mark else sys.maxsize if is_long else 1
+        if is_statistical and not item.get_closest_marker("canary"):
+            item.add_marker("nightly")
         if step > 1 and not item.get_closest_marker("nightly"):
             function = item.nodeid.partition("[")[0]
             if seen[function] % step:

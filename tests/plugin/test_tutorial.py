@@ -11,6 +11,7 @@ from shown import Session, comparable, made
 TUTORIAL = ROOT / "docs/tutorial.md"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_tutorial_step_by_step(tmp_path, pytester, monkeypatch):
     found = made(TUTORIAL, Session(tmp_path))

@@ -57,6 +57,7 @@ def test_a_dropped_clip_violates_every_promise(promise):
         assert result.violated
 
 
+@pytest.mark.canary
 def test_a_violation_with_its_loss():
     result = audited(with_half_the_noise, eps=1.0)
     assert result.violated

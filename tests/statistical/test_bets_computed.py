@@ -26,6 +26,8 @@ from pytest_dp.privacy import ApproximateDP, GaussianDP, Guarantee, RenyiDP, Zer
 from pytest_dp.privacy.losses import NEGLIGIBLE_TAIL
 from pytest_dp.statistics.ledger import RUNGS, Ledger, Record
 
+pytestmark = pytest.mark.canary
+
 ROUNDING = 1e-9
 """Linear programs are solved to 1e-10, and their largest entries here are below ten."""
 CLAIM = len(RUNGS) - 1

@@ -50,6 +50,7 @@ def play(name, share, coupled, most):
     )
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("coupled", [True, False], ids=["coupled", "independent"])
 @pytest.mark.parametrize("name", CLAIMS)
 def test_too_little_noise_is_refuted_and_enough_noise_is_not(name, coupled):
@@ -70,6 +71,7 @@ def opaque(answer, scale, rng, size):
 ONE_PAIR = {"pairs": [(0.0, 1.0)], "vectorized": "size", "n_jobs": 1, "seed": 3}
 
 
+@pytest.mark.canary
 def test_a_vectorised_claim_on_several_records_passes_by_its_known_loss():
     """Real calls may be of one row or two, which are held against calls of one row as well."""
 
@@ -94,6 +96,7 @@ def test_a_mechanism_that_leaves_its_input_alone_is_not_blind(coupled):
     assert not any("no event that was tried" in note for note in result.notes)
 
 
+@pytest.mark.canary
 @pytest.mark.usefixtures("_by_samples")
 def test_a_pass_by_bets_says_what_would_have_been_caught():
     result = audit(opaque, eps=1.0, params={"scale": 1.2}, max_samples=40_000, **ONE_PAIR)
@@ -144,6 +147,7 @@ def test_a_classifier_of_the_user_is_bet_on():
     assert result.verdict == "violated"
 
 
+@pytest.mark.canary
 def test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdict():
     def gated(ages, rng, size):
         return len(ages) + rng.laplace(scale=0.1 if 77 in ages else 1.0, size=size)

@@ -101,6 +101,7 @@ def test_a_clip_that_is_missing_is_told(mechanism, relation, example, beyond):
         assert 1 < result.beyond.lower <= pay / 5_000
 
 
+@pytest.mark.canary
 @pytest.mark.usefixtures("_without_blame")
 @pytest.mark.parametrize("name", CORRECT)
 def test_what_keeps_its_claim_on_the_examples_is_not_red(name):

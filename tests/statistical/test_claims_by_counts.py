@@ -56,6 +56,7 @@ COVERED = [(name, how) for name in KEPT for how in METHODS[:2]]
 COVERED += [("mu", METHODS[2]), ("delta", METHODS[2]), ("rho", METHODS[3]), ("rdp", METHODS[3])]
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize(
     ("name", "how"),
     COVERED,

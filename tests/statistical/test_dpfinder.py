@@ -33,6 +33,7 @@ def clipped_sum(data, rng, width):
     return sum(min(x, width) for x in data) + rng.laplace()
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("mechanism", [mechanisms.svt4, mechanisms.svt5])
 def test_a_leak_around_a_threshold_that_the_patterns_do_not_reach_is_caught(mechanism):
     """Beyond the patterns, it is told beside the verdict."""
@@ -60,6 +61,7 @@ def test_numbers_of_records_are_moved_within_the_examples(width, violated):
         assert result.p_value <= result.alpha
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("audits", [4, pytest.param(60, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("scale", "is_kept"), [(1.0, True), (0.5, False)])
 def test_false_alarms_are_as_rare_as_alpha(audits, scale, is_kept):

@@ -83,6 +83,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_mechanisms_are_caught(name):
     mechanism, keywords, lowest, truth = BROKEN[name]

@@ -14,6 +14,8 @@ from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.event_test import event_test
 from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED
 
+pytestmark = pytest.mark.canary
+
 CLAIMS = [
     ApproximateDP(0.5),
     ApproximateDP(0.0, 0.2),

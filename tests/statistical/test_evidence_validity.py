@@ -11,6 +11,8 @@ from scipy import stats
 
 from pytest_dp.statistics import statdp
 
+pytestmark = pytest.mark.canary
+
 EPSILONS = (0.0, 0.05, 0.5, 1.0, 2.0)
 
 

@@ -29,6 +29,7 @@ def response(x, rng, eps):
     return x if rng.random() < p else 1 - x
 
 
+@pytest.mark.canary
 def test_wrong_ones_are_found():
     keywords = {"params": {"eps": 1.5}, "pairs": [(0, 1)], "seed": 1, "max_samples": 40_000}
     result = audit(response, eps=1.0, n_jobs=1, **keywords)
@@ -44,6 +45,7 @@ def unseen(x):
     return x if byte < 192 else 1 - x
 
 
+@pytest.mark.canary
 def test_noise_that_no_stand_in_sees_stays_green_and_is_not_called_exact():
     result = audit(unseen, eps=math.log(3), pairs=[(0, 1)], n_jobs=1, max_samples=40_000)
     assert result.verdict == "no violation"

@@ -30,6 +30,7 @@ def game(seed: int, truth: float, claimed: float, alpha: float, pairs: int, kind
     return bets
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("games", GAMES)
 @pytest.mark.parametrize("kind", ["normal", "won or lost"])
 def test_false_alarms_at_the_boundary_are_within_alpha(games, kind):
@@ -81,6 +82,7 @@ def independent(data, rng):
     return [[int(age), 1, "b"] for age in rng.integers(20, 60, 40)]
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_memoriser_is_refuted_within_sixty_runs(seed):
     result = audit(memoriser, auc=0.6, data=people(), records=[-1], seed=seed)
@@ -124,6 +126,7 @@ def test_what_comes_out_half_of_the_time_is_refuted_and_measured(seed):
     assert 0.6 <= result.lower <= 0.75
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("mechanism", [constant, independent], ids=lambda f: f.__name__)
 def test_what_knows_nothing_of_the_record_stands(mechanism):
     claim = {"auc": 0.6, "data": people(), "records": [-1, 0, 3], "max_samples": 2_000}

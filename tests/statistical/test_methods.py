@@ -146,6 +146,7 @@ SHOWN = {
 }
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_counterexample_holds_on_fresh_samples(name):
     mechanism, keywords = SHOWN[name]
@@ -215,6 +216,7 @@ def test_the_same_seed_gives_the_same_result_for_any_number_of_processes(method)
     assert told(one) != told(other)
 
 
+@pytest.mark.canary
 @every_method
 @pytest.mark.parametrize("output", [42, None, (1.0, None), math.nan])
 def test_what_never_varies_is_inconclusive(output, method):
@@ -237,6 +239,7 @@ def test_a_mechanism_that_always_raises(method):
         audit(lambda d: {}["no such patient"], eps=1.0, **COUNTS, n_jobs=1, method=method)
 
 
+@pytest.mark.canary
 @every_method
 @pytest.mark.parametrize("max_samples", [1, 2, 3, 10, 47, 100])
 @pytest.mark.parametrize("inputs", [COUNTS, {"inputs": queries(3)}])
@@ -305,6 +308,7 @@ def test_noise_that_all_rows_share_is_an_error_of_its_own():
     assert told > 0
 
 
+@pytest.mark.canary
 @usual_methods
 def test_a_budget_that_is_used_up_is_no_leak(method):
     spent = 0
@@ -362,6 +366,7 @@ def test_what_does_not_look_at_each_output_by_itself_is_refused(classifier, feat
         )
 
 
+@pytest.mark.canary
 @every_method
 @pytest.mark.parametrize("vectorized", [True, False])
 @pytest.mark.parametrize("scale", [0.05, 1.0])

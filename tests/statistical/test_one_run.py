@@ -39,6 +39,7 @@ def once(train, seed=0, runs=1, canaries=BITS, score=said, guesses=None, **more)
     )
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("audits", [16, pytest.param(500, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("runs", [1, 3])
 def test_what_attains_the_claim_is_red_as_often_as_alpha(runs, audits):
@@ -92,6 +93,7 @@ def test_several_runs_refute_what_one_cannot_and_stop():
     assert (sound.verdict, sound.samples) == ("no violation", 5)
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("bug", [{"clip": None}, {"noisy_steps": 1}])
 def test_bugs_of_dp_sgd_are_found_by_one_run(bug):
     noise = math.sqrt(benchmark.STEPS) / benchmark.shift_at(benchmark.EPS)
@@ -176,6 +178,7 @@ def test_gradients_are_read_by_inner_products_and_canaries_are_drawn():
     assert result.strongest.startswith("There are 1,000 canaries")
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [

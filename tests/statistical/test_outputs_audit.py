@@ -37,6 +37,7 @@ def message(data, rng):
     return noisy(data, rng)
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize(("leak", "samples"), [(drawn_while_read, 1_000), (message, 4_000)])
 def test_a_leak_is_found(leak, samples):
     assert run(leak, max_samples=samples).violated
@@ -63,6 +64,7 @@ def types_and_orders(data, rng):
     return {key: draw if rng.random() < 0.5 else float(draw) for key in keys}
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize(
     "correct",
     [

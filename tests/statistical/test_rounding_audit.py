@@ -81,6 +81,7 @@ def audited(mechanism, inputs, samples, **keywords):
     )
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("mechanism", CORRECT, ids=lambda m: m.__name__)
 def test_equal_decimals_are_equal(mechanism):
     assert not audited(mechanism, TWO_PAIRS, **OFTEN).violated

@@ -90,6 +90,7 @@ class WithLock:
             return x + rng.laplace(scale=0.3)
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize(
     ("mechanism", "claim"),
     [

@@ -28,6 +28,7 @@ def at_most_five(data: list[int], rng: Rng) -> float:
     return sum(data) + rng.laplace()
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("mechanism", [not_empty, has_a_first, at_most_five])
 def test_an_input_that_is_refused_is_not_played(mechanism: Any) -> None:
     inputs = [[1, 0, 1]]

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.usefixtures("_verdict_only")
 HIDDEN = [*GATED, *(planted for planted in PLANTED if planted.name.startswith("NaN"))]
 
 
+@pytest.mark.canary
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("audits", "claims"), [(1, ["examples"]), pytest.param(8, CLAIMS, marks=pytest.mark.nightly)]

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.usefixtures("_without_blame")
 
 # `limit`: pairs that each test with alpha = 1e-6 and power one needs on average: ln(1/alpha) by the
 # least divergence of the outputs from those of a mechanism that keeps the claim.
+@pytest.mark.canary
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     ("claimed", "ratio", "limit", "coupled", "most"),
@@ -67,6 +68,7 @@ def test_wrong_mechanisms_of_the_literature_are_caught_at_once(eps0, names):
     assert np.median(shown) < 0.01
 
 
+@pytest.mark.canary
 @pytest.mark.usefixtures("_by_samples")
 @pytest.mark.parametrize("name", ["NoisyHist1", "SVT1"])
 def test_correct_mechanisms_of_the_literature_pass(name):

@@ -46,6 +46,7 @@ CLOSE = {"mu": 0.75, "rho": 0.5, "rdp": 0.4}
 """Share of the truth that so few samples show; of the order 4, which rare outputs have, less."""
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize(
     ("name", "coupled"), [("mu", True), ("rho", True), ("rho", False), ("rdp", True)]
 )

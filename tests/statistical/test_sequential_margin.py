@@ -31,6 +31,7 @@ def audited(scale, seed=1, **more):
     return audit(LAPLACE, params={"scale": scale}, **{**common, **more})
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("coupled", [True, False])
 @pytest.mark.parametrize("scale", [1.0, 5.0, 50.0])
 def test_a_claim_that_stands_ends_at_its_margin(scale, coupled):
@@ -130,6 +131,7 @@ LOCAL = {"eps": 1.0, "inputs": values(["red", "green"]), "max_samples": 5_000, "
 HOW = [{}, {"method": Sequential(coupled=False)}, {"method": "dpsniper"}, {"method": "statdp"}]
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("mechanism", [local_hashing, masked_text])
 def test_blind_where_nothing_tells_inputs_apart(mechanism, how):
@@ -149,6 +151,7 @@ def test_features_make_it_see(how):
     assert useless.blind
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize(
     ("scale", "common"),
     [

@@ -23,6 +23,7 @@ def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 EXAMPLES = [list(map(int, np.random.default_rng(k).integers(20, 90, 25))) for k in range(2)]
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("coupled", [True, False])
 def test_it_is_shown_on_few_records(coupled: bool) -> None:
     result = audit(

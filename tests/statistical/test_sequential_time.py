@@ -36,6 +36,7 @@ def broken_count(records, rng):
     return len(records) + rng.laplace(scale=0.4)
 
 
+@pytest.mark.canary
 def test_a_mechanism_that_takes_all_the_time_is_run_no_more_often_than_that_allows(monkeypatch):
     """By a clock that each run moves on, which interrupts none of the runs of a batch."""
     now = [0.0]
@@ -94,6 +95,7 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
     assert any(note.endswith("run it again to see more") for note in result.notes)
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("times", [8, 50])
 def test_a_machine_that_gets_busy_takes_no_counterexample_away(monkeypatch, times):
     """By a clock that each run moves on: after the claim is refuted, by so many times as much."""

@@ -61,6 +61,7 @@ def memo_of_a_bit():
     return mechanism
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("make", [memo, cached, cached_on_the_class, memo_of_a_bit])
 def test_a_memo_is_an_error_and_no_verdict(make, method):
@@ -174,6 +175,7 @@ def response(data, rng):
     return len(data) % 2 if rng.random() < 0.9 else 1 - len(data) % 2
 
 
+@pytest.mark.canary
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     ("mechanism", "method"),

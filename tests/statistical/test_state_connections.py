@@ -148,6 +148,7 @@ def result_of(name, kind, request):
         return None
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("kind", MAX_SAMPLES)
 def test_violations_behind_a_connection_are_red(kind, request):
     assert result_of("half", kind, request).verdict == "violated"
@@ -163,6 +164,7 @@ def test_a_bit_that_leaks_behind_a_connection_is_red(request):
     assert result_of("bit", "behind_sqlite", request).verdict == "violated"
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("kind", MAX_SAMPLES)
 def test_correct_mechanisms_behind_a_connection_are_green(kind, request):
     assert result_of("right", kind, request).verdict == "no violation"

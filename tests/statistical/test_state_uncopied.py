@@ -61,11 +61,13 @@ UNCOPIED = [
 ]
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("make", UNCOPIED)
 def test_a_memo_that_cannot_be_copied_is_no_violation(make):
     assert verdict(make, "sequential", seed=0) == "error"
 
 
+@pytest.mark.canary
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize("name", ["fixed_seed", "half_the_noise"])
 def test_bugs_that_hold_what_cannot_be_copied_stay_violations(name):
@@ -217,6 +219,7 @@ def waits_for_a_thread():
     return lambda data, rng: pool.submit(sum, data).result()
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize(
     ("make", "why"),
     [

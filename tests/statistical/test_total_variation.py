@@ -18,6 +18,7 @@ def tells(chance):
     return mechanism
 
 
+@pytest.mark.canary
 @pytest.mark.parametrize("method", ["sequential", "statdp", "dpsniper"])
 @pytest.mark.parametrize("chance", [0.02, 0.1, 0.3])
 def test_audits_of_eps_0(method, chance):

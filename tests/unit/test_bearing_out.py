@@ -119,6 +119,8 @@ def test_a_loss_above_the_claim_is_suspect_where_runs_are_few():
     assert result.violated
 
 
+@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame")
 def test_a_suspect_audit_spends_its_effort_and_says_what_it_saw_where():
     """Beyond the examples as well, though it is the effort of both."""
@@ -150,6 +152,7 @@ def enumerated_steps(x, rng):
     return 0.1 * (x + int(rng.geometric(1 - math.exp(-1)) - rng.geometric(1 - math.exp(-1))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "suspect"),
     [(rounded_steps, False), (enumerated_steps, False), (far_but_known, True)],
@@ -274,12 +277,14 @@ def cauchy(rng):
 SEARCHED = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]], "seed": 1, "n_jobs": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gate", [None, 77])
 def test_a_searched_claim_passes_by_what_is_known_of_proposed_pairs(gate):
     result = audit(gated_count(gate, cauchy), **SEARCHED, max_samples=2_000)
     assert (result.verdict, result.strength) == ("no violation", "aligned")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize(
     "noise", [lambda rng: 0.4 * cauchy(rng), lambda rng: rng.laplace(scale=0.5)]

@@ -52,6 +52,8 @@ def test_gaussian_noise_that_is_enough_is_not():
     assert not audit(untraced, params={"scale": 1.001 * NEEDED}, **common).violated
 
 
+@pytest.mark.nightly
+@pytest.mark.slow
 def test_an_audit_does_not_end_early_where_gaussian_noise_is_likely_too_small():
     """Under a delta it ends some runs after its margin, where nothing is above the claim."""
     common = {"eps": 1.0, "delta": 1e-5, "seed": 1, "max_samples": 300_000, **PAIR}

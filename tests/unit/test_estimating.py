@@ -76,6 +76,7 @@ def test_what_runs_show_above_the_bound_is_by_samples():
     assert found.mode == "sampled" or found.value >= 4.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [noisy, coin])
 def test_what_holds_on_many_inputs_is_not_refuted(mechanism):
     pairs = [(x % 2, 1 - x % 2) if mechanism is coin else (x, x + 1) for x in range(20)]
@@ -99,6 +100,7 @@ def test_a_mechanism_that_always_raises_is_refused():
         estimate(raises, pairs=[([0.0], [1.0])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [

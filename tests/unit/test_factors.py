@@ -67,6 +67,7 @@ def test_bits_that_are_flipped_one_by_one(mechanism, kept):
     assert error < 1e-9
 
 
+@pytest.mark.nightly
 def test_real_outputs_agree_and_others_do_not():
     known = pair(one_time_rappor)
     rng = np.random.default_rng(2)

@@ -237,6 +237,7 @@ def test_functions_that_tell_neighbours(relation):
             assert pair.d2 == next(halves(pair.d1))
 
 
+@pytest.mark.nightly
 def test_groups_and_units():
     made = source(inputs=st.lists(st.integers(0, 5)), neighbors=add_remove_one(group=2))
     assert {abs(len(pair.d1) - len(pair.d2)) for pair in made.given} == {0, 2}

@@ -105,6 +105,7 @@ def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
         assert added == read[0] or pool.same[added] == pool.same[read[0]]
 
 
+@pytest.mark.spot(3)
 @each_dataset
 def test_pairs_of_the_whole_are_neighbours(data):
     notes = []

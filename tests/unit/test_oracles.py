@@ -151,6 +151,7 @@ VALUES = [1.0, 2.0, 3.0], [2.0, 1.0, 2.0]
 COUNTS = [5.0, 3.0, 4.0, 4.0, 2.0], [5.0, 3.0, 4.0, 4.0, 1.0]
 
 
+@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("mechanism", "pair", "loss"),
     [
@@ -256,6 +257,7 @@ def test_mechanisms_that_leak_have_no_alignment(mechanism, reason):
         aligned(mechanism, [1, 1], [1])
 
 
+@pytest.mark.spot(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_leak_in_one_of_50_runs_is_seen_whatever_decides_it(seed):
     generator = default_rng(seed)
@@ -303,6 +305,7 @@ def half_the_noise(data, rng):
     return len(data) + rng.laplace(scale=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "pair", "loss"),
     [

@@ -69,6 +69,7 @@ def coordinate(eps, size=32):
 WORDS = [("rome", "oslo")]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("is_broken", [True, False])
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ GATES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("inputs", "is_gate"), GATES)
 def test_gates_are_opened_that_draws_hardly_meet(inputs, is_gate, seed):

@@ -24,6 +24,7 @@ ADD, REPLACE = (RELATIONS[name]() for name in ("add_remove_one", "replace_one"))
 ROWS = [("ann", 3), ("bob", 90)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "is_wanted",
     [
@@ -40,6 +41,8 @@ def test_datasets_like_examples_hold_constants_and_numbers_between(is_wanted):
     assert find(datasets_like([ROWS], ADD, [131, "root"]), is_wanted) is not None
 
 
+@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "is_wanted",
     [lambda rows: len(rows) != 2, lambda rows: any(not 2 <= age <= 91 for _, age in rows)],

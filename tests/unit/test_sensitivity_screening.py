@@ -72,6 +72,7 @@ STRATEGIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add_remove_one", "replace_one"])
 @pytest.mark.parametrize(("strategy", "yields"), STRATEGIES.values(), ids=STRATEGIES)
 def test_screened_pairs_of_a_strategy_are_ones_that_it_yields(strategy, yields, relation):
@@ -106,6 +107,7 @@ def _few_screened(monkeypatch):
     monkeypatch.setattr("pytest_dp.proposers.by_movement.MAX_OUTSIDE", 20)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_few_screened", "few_pairs")
 @pytest.mark.parametrize(("name", "relation"), LEAKING)
 def test_a_leak_that_a_strategy_never_shows_is_not_met(name, relation):

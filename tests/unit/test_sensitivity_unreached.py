@@ -165,6 +165,7 @@ def remainder(answers, rng):
     return answers[0] + rng.laplace(scale=scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_code_that_other_answers_alone_reach_keeps_a_pass_from_being_more_than_fair(seed):
     claim = {"eps": 1.0, "neighbors": "one_query", "inputs": queries(4)}

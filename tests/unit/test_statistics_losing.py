@@ -107,6 +107,7 @@ def gaussian(records, sigma, rng, size):
     return np.frombuffer(noisy.tobytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "true", "method"),
     [((2.0, 1e-4), 2.6, "dpsniper"), ((3.0, 1e-5), 4.8, "sequential")],
