@@ -9,7 +9,7 @@ import pytest
 from pytest_dp import Claimed, claims, risk_claim, riskiest
 
 PEOPLE = [[20 + i % 7, i % 3, "ab"[i % 2]] for i in range(30)] + [[99, 9, "z"]]
-ABOUT = {"auc": 0.7, "data": "shop:PEOPLE", "records": riskiest(1), "max_samples": 200}
+ABOUT = {"auc": 0.7, "data": "shop:PEOPLE", "records": riskiest(1), "max_samples": 400}
 
 
 @risk_claim(auc=0.6, data=lambda: PEOPLE, records=riskiest(2), max_samples=600)
