@@ -77,15 +77,6 @@ def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
     assert "dp-claims.json: 3 as on record" in result.outlines
 
 
-def test_an_update_without_news_leaves_the_file_alone(shop):
-    file = shop.root / "dp-claims.json"
-    before = file.stat()
-    result = shop.run("--dp-claims=update")
-    assert file.stat().st_mtime_ns == before.st_mtime_ns
-    assert file.stat().st_ino == before.st_ino
-    assert "dp-claims.json: 4 claims on record, as before" in result.outlines
-
-
 def test_what_is_hidden_can_be_put_on_record(shop):
     edit(shop, (SHOP_FILE, "# total\n", SKIP), (TESTS_FILE, "# vendor\n", SKIP))
     assert failed(shop.run()) == mechanisms(TOTAL, MEAN)
@@ -96,20 +87,6 @@ def test_what_is_hidden_can_be_put_on_record(shop):
     result = shop.run()
     assert failed(result) == mechanisms(TOTAL)
     assert f"  stronger: {MEAN}: it is audited again" in result.outlines
-
-
-def test_several_claims_of_a_test_have_entries_of_their_own(shop):
-    twice = "        dp_check(lambda d, size: [3] * size, rho=0.5, mu=None, pairs=[(0, 1)])\n"
-    edit(shop, (TESTS_FILE, "\ndef test_plain", f"{twice}\ndef test_plain"))
-    assert failed(shop.run()) == mechanisms(MEAN)
-    shop.run("--dp-claims=update")
-    assert entries(shop)[f"{MEAN}#2"]["promise"] == {"rho": 0.5}
-    assert shop.run().ret == 0
-    assert failed(shop.run("-k", "total")) == []
-    edit(shop, (TESTS_FILE, twice, twice.replace("0.5", "0.7")))
-    assert failed(shop.run()) == mechanisms(MEAN)
-    edit(shop, (TESTS_FILE, twice.replace("0.5", "0.7"), ""))
-    assert failed(shop.run()) == mechanisms(f"{MEAN}#2")
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import re
 from typing import NamedTuple
-from xml.etree import ElementTree as ET
 
 import pytest
 from projects import QUICK, laplace
-
-from pytest_dp.running import sampler
 
 pytestmark = pytest.mark.slow
 
@@ -85,63 +82,6 @@ def test_workers_and_order_change_no_number_table_or_failure(shop, alone):
     for lines in alone.told:
         assert [line for line in lines if "  method       sequential, " in line]
         assert [line for line in lines if re.fullmatch(rf"  e-value +{number} after .*", line)]
-
-
-BUSY = """
-@dp_claim(eps=1.0, pairs=[([1], [])], max_samples=600{more})
-def {name}(d, rng):
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-    open(f"in-{{multiprocessing.current_process().name}}-{{worker}}", "a").close()
-    time.sleep(0.0005)
-    return len(d) + rng.laplace(scale={scale})
-"""
-EAGER = """
-from pytest_dp.running import sampler
-assert sampler.START_WORKERS_FROM and sampler.NOTICED_SECONDS
-sampler.START_WORKERS_FROM = sampler.NOTICED_SECONDS = 0.01
-"""
-
-
-@pytest.mark.nightly
-def test_processes_and_order_change_no_number_anywhere(project, monkeypatch):
-    for limit in ("START_WORKERS_FROM", "NOTICED_SECONDS"):  # as they were, at the end
-        monkeypatch.setattr(sampler, limit, getattr(sampler, limit))
-    project.write(
-        "test_a.py",
-        "import multiprocessing, os, time",
-        BUSY.format(name="good", scale=1.0, more=""),
-        BUSY.format(name="broken", scale=0.3, more=""),
-        BUSY.format(name="apart", scale=0.3, more=", method=Sequential(coupled=False)"),
-        laplace("quick", 0.25),
-    )
-    project.write("conftest.py", EAGER, imports="")
-
-    def outcome(*options: str):
-        """Text of ``-v``, the failures as in JUnit's file, and how many processes there were."""
-        report = project.root / "report.xml"
-        result = project.run("-v", f"--junitxml={report}", *options)
-        result.assert_outcomes(passed=1, failed=3)
-        failures = {
-            case.get("name"): failure.text
-            for case in ET.parse(report).iter("testcase")
-            for failure in case.findall("failure")
-        }
-        processes = list(project.root.glob("in-*"))
-        for file in processes:
-            file.unlink()
-        return project.told(result), failures, len(processes)
-
-    told, failures, one = outcome("--dp-jobs=1")
-    assert (len(told), len(failures), one) == (4, 3, 1)
-    assert all("e-value" in text for text in failures.values())
-    by_name = {lines[0]: lines for lines in told}
-    assert by_name["broken[eps=1.0]"] != by_name["apart[eps=1.0]"], "other random numbers"
-    for options, order in (("-n", "2"), ""), (("--dp-jobs=2",), REVERSE):
-        project.write("conftest.py", EAGER, order, imports="")
-        same_told, same_failures, several = outcome(*options)
-        assert same_told == told
-        assert same_failures == failures
-        assert several > 1
 
 
 def test_what_a_worker_sees_is_kept_and_told_by_the_run(shop, monkeypatch):

@@ -111,19 +111,6 @@ assert dp_check(noisy(1.0)).verdict == "no violation\""""
 
 
 @pytest.mark.usefixtures("no_audits")
-def test_an_expected_violation_beside_a_real_one(project):
-    body = "with pytest.raises(PrivacyViolation):\n    dp_check(noisy(0.1))\ndp_check(noisy(0.2))"
-    result = check(project, body)
-    result.assert_outcomes(failed=1)
-    rows = project.rows(result)["test_a.py::test_a"]
-    assert [(row["status"], row["expected"]) for row in rows] == [
-        ("violated", True),
-        ("violated", False),
-    ]
-    result.stdout.fnmatch_lines(['E*Reproduce:  pytest "test_a.py::test_a" --dp-seed=*'])
-
-
-@pytest.mark.usefixtures("no_audits")
 def test_xfail(project):
     project.write(
         "test_a.py",

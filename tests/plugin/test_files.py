@@ -213,12 +213,3 @@ def test_the_hook_gets_the_records(stats):
     )
     result = stats.run("-s")
     result.stdout.fnmatch_lines(["*told good* no violation *", "*told broken* violated *"])
-
-
-@pytest.mark.usefixtures("no_audits")
-def test_properties_in_junit(stats):
-    stats.run("-k", "broken", "--junitxml=junit.xml", "-o", "junit_family=xunit1")
-    text = (stats.root / "junit.xml").read_text()
-    for name, value in (("dp_verdict", "violated"), ("dp_claim", "eps=1.0")):
-        assert f'<property name="{name}" value="{value}"' in text
-    assert '<property name="dp_lower" value="' in text

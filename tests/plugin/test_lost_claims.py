@@ -178,19 +178,6 @@ def test_several_of_one_name_are_told_apart_by_their_lines(project):
     assert lost(project) == [f"test_a.py::noisy[lost claim, line {line}]" for line in (3, 7)]
 
 
-def test_modules_that_are_not_collected_are_left_alone(project):
-    project.write("shop.py", CLAIM, PLAIN, PLAIN)
-    project.write("api.py", "from shop import noisy  # dp_claim\n", imports="")
-    project.write("test_a.py", "from shop import noisy\nimport shop\ndef test_plain(): pass")
-    assert lost(project) == []
-    assert [name.partition("[")[0] for name in lost(project, "--dp-modules")] == ["shop.py::noisy"]
-
-
-def test_a_module_that_is_not_to_be_collected_loses_nothing(project):
-    project.write("test_a.py", "__test__ = False\n" + CLAIM, PLAIN, PLAIN)
-    assert project.ids() == []
-
-
 @pytest.mark.parametrize(
     ("ini", "args", "told"),
     [

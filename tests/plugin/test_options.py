@@ -48,15 +48,6 @@ def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(
     assert tuple(getattr(each, name) for each in settings) == expected
 
 
-def test_an_audit_goes_by_them(project):
-    project.write("test_a.py", laplace("good", 1.0))
-    result = project.run("--dp-alpha=0.01", "--dp-method=statdp", "--dp-seed=8f2c", "-v")
-    result.assert_outcomes(passed=1)
-    [[row]] = project.rows(result).values()
-    assert (row["alpha"], row["method"], row["seed"]) == (0.01, "statdp", "8f2c")
-    assert 1000 < row["samples"] <= 2000
-
-
 @pytest.mark.parametrize(
     ("option", "message"),
     [

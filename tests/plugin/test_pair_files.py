@@ -189,19 +189,3 @@ def test_where_there_is_none_the_report_says_why(shop, mechanism, data, said):
         str(result.stdout).replace("E  ", "").split()
     )
     assert files(shop) == []
-
-
-@pytest.mark.usefixtures("no_audits")
-def test_a_pair_that_the_claim_names_needs_none(shop):
-    shop.write(
-        "test_shop.py",
-        """
-        @pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_samples=2000)
-        def test_count(dp_check):
-            dp_check(lambda data, rng: len(data) + rng.laplace(scale=0.1))
-        """,
-    )
-    result = shop.run("test_shop.py")
-    result.assert_outcomes(failed=1)
-    assert "no file" not in str(result.stdout)
-    assert files(shop) == []

@@ -46,22 +46,6 @@ def test_selecting(mixed, options, expected):
     assert mixed.ids(*options) == expected
 
 
-def test_collecting_audits_nothing(mixed):
-    mixed.write("test_b.py", "@dp_claim(eps=1.0, pairs=[(0, 1)])", "def f(d): raise SystemExit")
-    result = mixed.run("--collect-only", "-q")
-    assert result.ret == 0
-    assert result.outlines[-1].startswith("5 tests collected")
-    assert "privacy claims" not in result.stdout.str()
-
-
-@pytest.mark.usefixtures("no_audits")
-def test_last_failed(mixed):
-    again = ("-p", "no:hypothesispytest", "--lf", "-q")
-    mixed.pytester.runpytest_inprocess(*again).assert_outcomes(passed=3, failed=1)
-    result = mixed.pytester.runpytest_inprocess(*again)
-    result.assert_outcomes(failed=1)
-
-
 @pytest.mark.usefixtures("no_audits")
 def test_junit(mixed):
     mixed.write("test_b.py", "@dp_claim(eps=-1, pairs=[(0, 1)])", "def bad(d): return 0")

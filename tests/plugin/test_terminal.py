@@ -143,22 +143,6 @@ def test_progress_comes_late_and_leaves_nothing_behind(terminal):
     assert stream.seen() == "shop/stats.py .."
 
 
-def test_progress_never_wraps_the_line(terminal):
-    shown, writer, stream = terminal
-    writer.write("." * 60)
-    with shown:
-        shown.show(120_000, 14.2)
-        assert stream.seen() == "." * 60 + " [14 of 60 s]"
-    writer.write("." * 8)
-    with shown:
-        shown.show(120_000, 15.2)
-        assert stream.seen() == "." * 68 + " [15 s]"
-    writer.write("." * 7)
-    with shown:
-        shown.show(120_000, 15.2)
-    assert stream.seen() == "." * 75
-
-
 SLOW = """
 @dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=0.6)
 def slow(d, rng):

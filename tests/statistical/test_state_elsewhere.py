@@ -34,12 +34,6 @@ def test_a_response_that_is_kept_where_copies_do_not_reach_is_no_violation():
     assert "error" in found
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("method", ["statdp", "dpsniper"])
-def test_nor_is_it_of_other_methods(method):
-    assert verdict(ZOO["memo_in_a_library"], method, seed=0) == "error"
-
-
 def kept_by(bug):
     """Answers in a library and in the environment, beside a mechanism that is broken."""
     LIBRARY.kept = {}
@@ -85,11 +79,6 @@ def test_a_generator_that_all_forked_processes_share_hides_no_violation():
     held = iter(np.random.default_rng(1).laplace(scale=0.5, size=100_000))
     LIBRARY.draw = lambda: next(held)
     assert verdict(lambda: lambda data: sum(data) + LIBRARY.draw(), "sequential", 1) == "violated"
-
-
-def test_where_processes_cannot_be_forked_all_is_as_copies_tell(monkeypatch):
-    monkeypatch.delattr("os.fork")
-    assert verdict(lambda: states.missing, "sequential", seed=1) == "violated"
 
 
 def test_no_more_than_a_few_processes_wait_and_none_is_left(monkeypatch):

@@ -5,13 +5,8 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from itertools import product
 
-import numpy as np
 import pytest
 
 from pytest_dp.auditors import run
@@ -148,55 +143,6 @@ def test_a_file_that_makes_no_sense_is_left_out_and_told(tmp_path, damage, told)
     (problem,) = store.problems
     assert str(file) in problem
     assert told in problem
-
-
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch):
-    store = filled(tmp_path, 1.5)
-    monkeypatch.setattr(
-        os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(28, "No space left on device"))
-    )
-    store.add(CLAIM, ABOUT, "77", 1e-6, of_run(1.0))
-    assert "No space left on device" in store.problems[0]
-    assert len(list((tmp_path / ".dp").rglob("*"))) == 4  # two folders, .gitignore, run
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from pytest_dp.records.evidence_store import Store
-from pytest_dp.results.evidence import Evidence
-store = Store(Path(sys.argv[1]))
-print("ready", flush=True)
-for number in range(int(sys.argv[2]), 1_000_000):
-    evidence = Evidence((-2.0, -1.0), 1, 10)
-    store.add({claim!r}, {about!r}, f"{{number:x}}", 1e-6, evidence)
-"""
-
-
-def writing(root, first):
-    code = WRITER.format(claim=CLAIM, about=ABOUT)
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(root), str(first)], stdout=subprocess.PIPE
-    )
-    process.stdout.readline()
-    return process
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_processes_that_are_killed_while_they_write_lose_nothing(tmp_path):
-    rng = np.random.default_rng(1)
-    for kill in range(6):
-        both = [writing(tmp_path, 10_000 * (2 * kill + k)) for k in range(2)]
-        time.sleep(rng.uniform(0.01, 0.1))
-        for process in both:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-        store = Store(tmp_path)
-        total = store.earlier(CLAIM, ABOUT, "ffffffff", 1e-6)
-        assert not store.problems
-        assert total.runs == len(files_of(tmp_path)) > 0
-        assert total.log_e_value == -total.runs
 
 
 # Which audits are the same

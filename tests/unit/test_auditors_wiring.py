@@ -17,13 +17,11 @@ from pytest_dp.auditors.budget import COUPLED_SHARE
 from pytest_dp.methods import dpfinder
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import Sampler
-from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.proofs import CLASSICAL, SHARP
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 PAIRS = {"pairs": [([1], []), ([1, 1], [1])], "n_jobs": 1, "seed": 1}
-COUNTS = Counts(300, 500, 100, 500)
 
 
 def laplace(records, rng, size, scale=0.5):

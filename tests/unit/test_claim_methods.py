@@ -39,12 +39,6 @@ def test_a_method_by_name_is_its_value_with_all_as_usual():
     assert settings.method == DPSniper(), "nothing is left of the one below"
 
 
-def test_none_is_a_value_or_leaves_a_setting_open():
-    assert Settings().over({"margin": 1.5}, effort(margin=None)).margin == 1.0, "never reached"
-    assert effort(features=None) == {"features": None}, "None is a value"
-    assert effort(search=None) == {}, "None leaves it open"
-
-
 @pytest.mark.parametrize(
     ("method", "useless"),
     [
@@ -59,20 +53,6 @@ def test_settings_that_a_method_has_no_use_for(method, useless):
         given |= {"margin": 2.0, "search": (), "beyond": "off"}
     assert unused_settings(effort(**given), method) == useless
     assert unused_settings(effort(features=None, floating_point=False), method) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "read"),
-    [
-        ({"canaries": np.eye(2)}, ([1.0, 0.0], [0.0, 1.0])),
-        ({"canaries": np.int64(50)}, 50),
-        ({"guesses": 5}, (3, 2)),
-        ({"guesses": [0, 7]}, (0, 7)),
-    ],
-)
-def test_canaries_and_guesses(given, read):
-    (name,) = given
-    assert getattr(effort(method=OneRun(**given))["method"], name) == read
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest
 from pytest_dp import ClaimError
 from pytest_dp.data import describe, key, kind_of, rebuilt, records_of
 from pytest_dp.data.conversion import length
-from pytest_dp.data.relations import AddRemoveOne, ReplaceOne
 
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 MADRID = "Europe/Madrid"
@@ -181,15 +180,3 @@ def test_what_is_no_dataset(value):
 )
 def test_each_is_described_on_one_line(value, text):
     assert describe(value, 62) == text
-
-
-def test_neighbours_of_each_keep_its_types():
-    for example in EXAMPLES:
-        for relation in (AddRemoveOne(), ReplaceOne()):
-            found = list(relation.pairs(example, records_of(example)))
-            assert found or isinstance(example, set | frozenset)
-            for pair in found:
-                assert relation.fault(pair.d1, pair.d2) == ""
-                for one in (pair.d1, pair.d2):
-                    assert type(one) is type(example)
-                    same_types(one, example)

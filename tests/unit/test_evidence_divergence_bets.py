@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pytest_dp.privacy import GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.privacy import RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics.divergence_bets import (
     DivergenceBet,
     against_divergences,
@@ -18,7 +18,6 @@ from pytest_dp.statistics.divergence_bets import (
     payoffs_of_ratio,
 )
 from pytest_dp.statistics.event_bets import FRACTIONS
-from pytest_dp.statistics.ledger import Ledger, Record
 from pytest_dp.statistics.soft_bets import SHARPNESS, against_sticks
 
 pytestmark = pytest.mark.slow
@@ -113,46 +112,6 @@ def test_growth_is_that_of_all_factors_for_every_rung(order):
         share = odds / (1 + odds * r)
         pays = attacks.paid1[0, :, None, k] + attacks.paid2[0, None, :, k] - r
         assert found[rung, k, f] == pytest.approx(np.sum(joint * np.log1p(share * pays)))
-
-
-def pairs_taken(claim, cuts, shift, seed, coupled=False):
-    """Until normal outputs so far apart, in bins, refute the claim; nothing has to be learned."""
-    rng = np.random.default_rng(seed)
-    width = len(cuts) + 1
-    scores = np.concatenate([[cuts[0] - 0.3], (cuts[1:] + cuts[:-1]) / 2, [cuts[-1] + 0.3]])
-
-    def draw(size):
-        y = rng.normal(size=size)
-        x = (y if coupled else rng.normal(size=size)) + shift
-        both = np.searchsorted(cuts, x) * width + np.searchsorted(cuts, y)
-        return np.bincount(both, minlength=width**2).reshape(width, width)
-
-    ledger = Ledger(claim, 1e-6)
-    record = Record([draw(12).astype(float)], scores=scores)
-    while not ledger.refuted:
-        size = max(12, int(record.joint[0].sum() / 5))
-        batch = [draw(size)]
-        ledger.settle(ledger.stake(record, 1.0), batch)
-        record = record.with_batch(batch)
-        assert record.joint[0].sum() < 1e6
-    return float(record.joint[0].sum())
-
-
-@pytest.mark.parametrize(
-    ("claim", "limit", "most"),
-    [
-        (GaussianDP(0.26805), 803, (2.9, 0.56)),
-        (ZeroConcentratedDP(0.035926), 800, (2.9, 0.56)),
-        (RenyiDP(((2.0, 0.071853),)), 804, (2.7, 0.8)),
-        (RenyiDP(((8.0, 0.28741),)), 1_072, (4.5, 1.0)),
-    ],
-)
-def test_half_of_the_noise_that_is_needed_is_found_near_the_limit(claim, limit, most):
-    """Medians, over the least pairs that any test on independent outputs needs on average."""
-    cuts = norm.ppf(np.linspace(0, 1, 32)[1:-1], 0.268, 1.05)
-    for coupled in (False, True):
-        taken = [pairs_taken(claim, cuts, 2 * 0.26805, seed, coupled) for seed in range(3)]
-        assert np.median(taken) < most[coupled] * limit
 
 
 # lower bounds from held-out pairs: how often they are too high, and how tight

@@ -168,38 +168,6 @@ def test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times():
     assert np.mean(losses < math.log(least.c1 / least.c2)) == pytest.approx(0.01, abs=0.006)
 
 
-@pytest.mark.parametrize(
-    ("p1", "p2", "eps", "alpha"),
-    [
-        (0.5, 0.08, 1.0, 1e-6),
-        (0.02, 0.002, 1.0, 0.05),
-        (0.9, 0.2, 0.5, 1e-6),
-        (1.0, 0.0, 1.0, 1e-6),
-    ],
-)
-def test_runs_that_are_planned_nearly_always_refute_and_few_less_need_not(p1, p2, eps, alpha):
-    """By the sum over all counts of what StatDP's test rejects."""
-    claim = ApproximateDP(eps)
-    runs = CLASSICAL.runs(p1, p2, claim, alpha, 10**6)
-
-    def power(runs):
-        total, c2 = 0.0, -1
-        first, last = (int(q) for q in stats.binom.ppf((1e-6, 1 - 1e-6), runs, p1))
-        for c1 in range(first, last + 1):  # what is rejected at c1 is rejected at all larger ones
-            while c2 < runs and statdp.p_value_both(c1, runs, c2 + 1, runs, eps) <= alpha / 2:
-                c2 += 1
-            total += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(c2, runs, p2)
-        return float(total)
-
-    assert power(runs) > 0.97
-    assert power(runs * 3 // 4) < 0.99
-    assert CLASSICAL.runs(p1, p2, claim, alpha, runs // 2) is None
-    if p2 and p1 <= 0.5:
-        counts = Counts(round(p1 * runs), runs, 0, runs)
-        found = CLASSICAL.resolution(counts, claim, alpha)
-        assert found == pytest.approx(math.log(p1 / p2), rel=0.05)
-
-
 def test_the_resolution_is_where_unlucky_counts_just_refute():
     n, claim = 2_000, ApproximateDP(0.5)
     at = SHARP.resolution(Counts(1_000, n, 500, n), claim, 0.05)

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact import loss, probabilities
+from exact import loss
 
 from pytest_dp import audit
 from pytest_dp.oracles.enumerated import delta_of, eps_at, grouped, pair_probabilities
@@ -182,21 +182,3 @@ def test_local_mechanisms(mechanism, k):
     assert known.lower <= known.upper
     assert (known.lower, known.upper) == pytest.approx((EPS, EPS), abs=1e-10)
     assert (0 < known.extra_delta < 1e-11) == (mechanism is endless_loop)
-
-
-def test_diffprivlib():
-    mechanisms = pytest.importorskip("diffprivlib.mechanisms")
-    binary = mechanisms.Binary(epsilon=0.7, value0="no", value1="yes", random_state=1)
-    assert loss(binary.randomise, "no", "yes").upper == pytest.approx(0.7, abs=1e-10)
-
-    def flip(utility):
-        made = mechanisms.PermuteAndFlip(epsilon=1.0, sensitivity=1.0, utility=list(utility))
-        return made.randomise()
-
-    # By the definition of McKenna and Sheldon, for two candidates.
-    better = 0.5 + 0.5 * (1 - math.exp(-0.5))
-    assert probabilities(flip, (1.0, 0.0))[0] == pytest.approx(better, abs=1e-10)
-    assert loss(flip, (1.0, 0.0), (0.0, 0.0)).lower == pytest.approx(-math.log(2 * (1 - better)))
-    known = loss(mechanisms.Geometric(epsilon=1.0).randomise, 3, 4)
-    assert known.lower == pytest.approx(1.0, abs=1e-6)
-    assert known.extra_delta < 1e-11

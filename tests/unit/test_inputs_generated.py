@@ -9,17 +9,14 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from neighbours import source
 
 from pytest_dp import ClaimError, add_remove_one, queries, replace_special
 from pytest_dp.data import key
 from pytest_dp.data.relations import RELATIONS, Pair
-from pytest_dp.pairs import drawing
 from pytest_dp.pairs.generated import MIN_FIRST, Generated
 from pytest_dp.pairs.pair_strategies import neighbours
-from pytest_dp.strategies import neighbors
 
 pytestmark = pytest.mark.slow
 
@@ -72,26 +69,6 @@ def test_the_same_pairs_for_each_seed():
         return [*made.pairs, *islice(made.propose([]), 30)]
 
     assert drawn(1) == drawn(1) != drawn(2)
-
-
-def test_tests_of_the_user_draw_what_they_drew_before():
-    drawn = []
-
-    @seed(7)
-    @settings(database=None)
-    @given(st.lists(st.integers()), st.floats())
-    def own(numbers, number):
-        drawn.append((numbers, repr(number)))
-
-    generated()  # what it imports has constants, which Hypothesis draws too
-    own()
-    before, profile = drawn[:], settings.default
-    drawn.clear()
-    generated(seed=2)
-    own()
-    assert drawn == before
-    assert len(drawn) >= 50
-    assert settings.default is profile
 
 
 def test_corner_cases_come_first():
@@ -209,15 +186,6 @@ def test_pairs_are_shrunk():
     assert made.shrunk(elsewhere, old_b) is elsewhere
 
 
-def test_without_choices_pairs_are_drawn_and_stay_as_they_are(monkeypatch):
-    monkeypatch.setattr(drawing, "choices_work", lambda: False)
-    monkeypatch.setattr("pytest_dp.pairs.generated.choices_work", lambda: False)
-    made = generated(st.lists(st.integers(0, 9), max_size=3))
-    assert len(made.pairs) == MIN_FIRST
-    assert [] in [side for pair in made.pairs for side in (pair.d1, pair.d2)]
-    assert made.shrunk(made.pairs[0], lambda _: True) is made.pairs[0]
-
-
 def near(d1, d2):
     return abs(d1 - d2) == 1
 
@@ -305,17 +273,6 @@ def test_claims_about_strategies_that_do_not_work(claim, parts):
     message = refusal(**claim)
     assert all(part in message for part in parts), message
     assert len(message) < 700
-
-
-def test_drawn_pairs():
-    data = st.lists(st.integers(0, 5), max_size=3)
-    made = source(pairs=st.tuples(data, data))
-    assert len(made.given) == MIN_FIRST
-    assert all(key(pair.d1) != key(pair.d2) for pair in made.given)
-    assert all(pair.difference == "" for pair in made.given)
-    near = neighbors(data, "add_remove_one")
-    made = source(pairs=near, neighbors="add_remove_one")
-    assert {pair.difference for pair in made.given} == {"one record added", "one record removed"}
 
 
 def test_parameters_are_drawn_with_the_inputs():

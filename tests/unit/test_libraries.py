@@ -59,10 +59,6 @@ def coin(dp):
     return dp.m.make_randomized_response_bool(prob=0.75)
 
 
-def smoothed(dp):
-    return dp.c.make_zCDP_to_approxDP(vector(dp))
-
-
 READ = [
     (number, 2, {}, {"eps": 2.0, "pairs": [(0, 2)]}),
     (lambda dp: number(dp, "make_gaussian"), 2, {}, {"rho": 2.0, "pairs": [(0, 2)]}),
@@ -88,18 +84,6 @@ def test_a_measurement_says_its_claim(dp, make, d_in, given, read):
     assert {name: keywords[name] for name in read} == read
     assert keywords["beyond"] == "off"
     assert entry.declaration.file == __file__  # the line of the table, not of the adapter
-
-
-def test_approximate_measures_give_delta_as_well(dp):
-    given = {"pairs": [({"a": 1}, {})]}
-    pure = opendp.claimed(keys(dp), (1, 1, 1), **given).declaration.keywords
-    assert (pure["eps"], 0 < pure["delta"] < 1e-3) == (1.0, True)
-    gauss = keys(dp, "make_gaussian_threshold", "l02inf_distance")
-    zero = opendp.claimed(gauss, (1, 1, 1), **given).declaration.keywords
-    assert (zero["rho"], 0 < zero["delta"] < 1e-3) == (0.5, True)
-    profile = opendp.claimed(smoothed(dp)).declaration.keywords["guarantee"]
-    assert profile.function(1.0) == pytest.approx(smoothed(dp).map(1).delta(1.0), rel=1e-3)
-    assert profile.region.delta_at(0.0) < smoothed(dp).map(1).delta(0.0)  # which is not tight
 
 
 def test_scores_to_select_from_are_queries(dp):

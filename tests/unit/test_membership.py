@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -133,14 +132,6 @@ def test_a_model_is_asked_how_well_it_fits_the_label():
     assert shown(line, [[1.0, 5.0], [3, 4]])([line]).tolist() == [[[-3.0, 2.0, 0]]]
 
 
-def test_scores_and_features_of_the_user_come_first():
-    data = [[1.5, "b"], [2.5, "a"]]
-    by_score = shown(Model(0.5), data, score=lambda model, record: [model.p, record[0]])
-    assert by_score([Model(0.25)]).tolist() == [[[0.25, 1.5, 0]]]
-    by_features = shown(Model(0.5), data, features=lambda model: model.p)
-    assert by_features([Model(0.25)]).tolist() == [[[0.25, 0]]]
-
-
 def test_to_raise_with_the_record_alone_is_told():
     def strict(data, rng):
         if data[-1][2] == "z" and rng.random() < 0.9:
@@ -264,20 +255,6 @@ def test_each_record_has_its_share_of_alpha():
     assert result.resolution == resolution(0.6, *pairs, 1e-6 / 4)
     assert (sum(pairs) + 4) * 5 + 20 > result.samples  # 4 to learn from, and some to try out
     assert result.p_value == pytest.approx(min(4 * min(r.p_value for r in result.risks), 1))
-
-
-def slow(data, rng):
-    time.sleep(0.07)  # a batch is worth another process
-    return [data[i] for i in rng.integers(len(data), size=len(data))]
-
-
-@pytest.mark.nightly
-def test_audits_are_the_same_by_their_seed_whoever_runs_them():
-    claim = {**CLAIM, "max_samples": 44, "seed": 5}
-    here, there = (audit(slow, **claim, n_jobs=jobs) for jobs in (1, 2))
-    assert here.risks == there.risks
-    assert here.risks[0].pairs >= 5
-    assert audit(slow, **{**claim, "seed": 6}, n_jobs=1).risks != here.risks
 
 
 def test_what_is_shown_of_an_attack_is_what_was_bet_on():

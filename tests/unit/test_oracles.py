@@ -273,13 +273,6 @@ def test_leak_in_one_of_50_runs_is_seen_whatever_decides_it(seed):
         aligned(leaks, [1, 1], [1])
 
 
-def test_kept_runs_that_do_not_come_again_are_no_alignment():
-    data, memory = [1, 1], Memory()
-    aligned(count, data, [1], replays=20, memory=memory)
-    with pytest.raises(NotAligned, match="another output"):
-        aligned(ratio, data, [1], replays=20, memory=memory)
-
-
 @pytest.mark.parametrize("edge", [5.0, 6.0, 7.0, 12.0])
 def test_coarse_rounding_does_not_hide_that_a_shift_is_wrong(edge):
     def coarse(data, rng):

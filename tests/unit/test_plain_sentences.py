@@ -180,12 +180,6 @@ def test_each_pattern_hits_its_example_only(name):
     assert hits([("here", not_hit)]) == []
 
 
-def test_code_links_and_headings_are_left_out():
-    page = "# Mend\n\n```text\nWhat is told\n```\n\nA [long link](x.md) of\n`beyond` two lines.\n"
-    ((line, text),) = paragraphs(page)
-    assert [*sentences_of(f"{line}", text)] == [("7", "A long link of X two lines.")]
-
-
 def test_the_pages_are_plain():
     check(of_pages())
 

@@ -108,18 +108,6 @@ def check(relation, found, dataset):
         assert key(pair.d1) == key(dataset)
 
 
-@given(rows, rows)
-def test_faults_of_units_against_their_definition(d1, d2):
-    one, two = ({u: bag(r) for u, r in by_user(d).items()} for d in (d1, d2))
-    changed = [user for user in {**one, **two} if one.get(user) != two.get(user)]
-    gone = len(one.keys() - two.keys())
-    come = len(two.keys() - one.keys())
-    whole = len(changed) == 1 and gone + come == 1
-    assert (AddRemoveOne(unit=0).fault(d1, d2) == "") == whole
-    replaced = bool(changed) and gone == come and len(changed) - gone == 1
-    assert (ReplaceOne(unit=0).fault(d1, d2) == "") == replaced
-
-
 def test_a_person_reads_which_unit_it_was():
     visits = pd.DataFrame({"user_id": [7, 7, 7, 8, 8, 9], "paid": range(6)})
     by_user = add_remove_one(unit="user_id")
@@ -317,40 +305,3 @@ def test_a_null_record_of_ones_own():
 )
 def test_what_does_not_go_together(keywords, message):
     assert message in refusal(**keywords)
-
-
-USERS = pd.DataFrame({"user": [1, 2], "age": [31, 45]})
-ORDERS = pd.DataFrame({"user": [1, 1, 2], "cost": [9.0, 5.0, 1.0]})
-
-
-class Shop(NamedTuple):
-    users: pd.DataFrame
-    orders: pd.DataFrame
-
-
-@dataclass
-class Kept:
-    users: pd.DataFrame
-    orders: pd.DataFrame
-
-
-SEVERAL_TABLES = {
-    "a tuple": (USERS, ORDERS),
-    "a list": [USERS, ORDERS],
-    "a dict": {"users": USERS, "orders": ORDERS},
-    "a named tuple": Shop(USERS, ORDERS),
-    "a dataclass": Kept(USERS, ORDERS),
-    "of polars": (pl.from_pandas(USERS), pl.from_pandas(ORDERS)),
-}
-
-
-@pytest.mark.parametrize("tables", SEVERAL_TABLES.values(), ids=SEVERAL_TABLES)
-def test_several_tables_are_refused_with_a_function_that_does_it(tables):
-    said = refusal(inputs=[tables], neighbors=add_remove_one(unit="user"))
-    assert "2 tables" in said
-    assert "2 tables" in refusal(inputs=[tables], neighbors="add_remove_one")
-    names = {}
-    exec(said.partition("such as:\n")[2], names)
-    found = pairs(inputs=[tables], neighbors=names["without_one"])
-    assert {type(pair.d2) for pair in found} == {type(tables)}
-    assert len(found) == 2

@@ -110,12 +110,6 @@ def test_what_was_found_stands_in_a_few_words(given, said):
     assert short_finding(replace(rows()[1], **given)) == said
 
 
-def test_the_legend_explains_only_what_there_is():
-    assert legend(rows()[:1]) == []
-    assert legend(rows()[1:2])[1:] == ["No test can prove privacy."]
-    assert "weak: -v says why." in legend([replace(rows()[1], strength="weak")])
-
-
 def test_a_violation_beyond_the_examples_is_told_as_such():
     row = replace(rows()[0], outside="0 (they have 18 to 90)")
     lines = [line for line, _ in table([row])]
@@ -225,12 +219,6 @@ def test_what_is_said():
     )
 
 
-@pytest.mark.parametrize("value", [1.0, math.inf])
-@pytest.mark.parametrize("error", [math.inf, math.nan])
-def test_what_may_be_off_by_anything_is_not_said(value, error):
-    assert estimate_text(known(value, error=error)) == ""
-
-
 # GitHub
 
 
@@ -320,14 +308,6 @@ def test_summary_stays_below_the_limit_of_github():
     assert len(text.encode()) < 1024**2
     assert "6 more did not fit here" in text
     assert len(cells_of(text)) == 12
-
-
-def test_append(tmp_path):
-    path = tmp_path / "summary.md"
-    github.append(path, "## one\n")
-    github.append(str(path), "## zwei é \ud800")
-    github.append(path, "")
-    assert path.read_bytes().decode() == "## one\n\n## zwei é \\ud800\n"
 
 
 @pytest.mark.parametrize(

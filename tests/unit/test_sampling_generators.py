@@ -81,14 +81,6 @@ def test_a_claim_that_does_not_fit_the_signature(mechanism, keywords, message):
         sampler(mechanism, **keywords)
 
 
-def test_async_functions_are_refused():
-    async def later(data):
-        return 0
-
-    with pytest.raises(ClaimError, match="Write"):
-        sampler(later)
-
-
 # --- global generators ---
 
 
@@ -238,9 +230,3 @@ def several_large_containers():
 def test_the_search_for_generators_is_bounded_whatever_there_is_to_search(things):
     thing = things()
     assert calls(lambda: generators.find(lambda data: thing, {})) < 400_000
-
-
-def test_globals_and_system_entropy_are_not_hidden_generators():
-    source = random.SystemRandom()
-    module = np.random.mtrand._rand
-    assert not generators.find(lambda data: (source.random(), module.random())).generators

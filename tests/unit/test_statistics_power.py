@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binom, laplace, norm
 
 from pytest_dp import RenyiDP
-from pytest_dp.basics.bisection import bracket
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,
@@ -33,7 +32,6 @@ from pytest_dp.statistics.power import (
     smallest_event,
     smallest_scale,
 )
-from pytest_dp.statistics.shared_loss import count_equal_losses
 
 pytestmark = pytest.mark.slow
 
@@ -179,32 +177,6 @@ def test_the_largest_eps_is_that_beside_the_delta(noise):
     assert max(shown) < 1.4 * true
 
 
-def at_places(losses, runs, paired, seed=1):
-    """Labels of places to which Laplace noise is added for such losses; from their definition."""
-    rng = np.random.default_rng(seed)
-    for loss in losses:
-        noise = rng.laplace(size=(2, runs))
-        one, two = noise[0] + loss, noise[0] if paired else noise[1]
-        yield (one > loss / 2).astype(np.int64), (two > loss / 2).astype(np.int64)
-
-
-@pytest.mark.parametrize("noise", [1, 5])
-@pytest.mark.parametrize("paired", [False, True])
-@pytest.mark.parametrize(
-    ("losses", "expected"),
-    [([0.2] * 4, 4), ([1, 0, 0, 0, 0, 0], 1), ([0.5] * 2 + [0.0] * 30, 2), ([0.8, 0.2], 1.5)],
-)
-def test_as_how_many_places_share_a_loss(losses, expected, paired, noise):
-    """Also where there is so much noise that single places are hardly told apart."""
-    found = [
-        count_equal_losses(
-            at_places([loss / noise for loss in losses], 9_000, paired, seed), paired
-        )
-        for seed in range(5)
-    ]
-    assert np.median(found) == pytest.approx(expected, rel=0.15)
-
-
 def test_a_shared_loss_is_detected_where_the_count_of_places_that_show_it_is():
     """Brute force: the best threshold of the count, and the best stake, at what is reported."""
     runs, places = 1_000_000, 5  # so many that learning costs next to nothing
@@ -234,39 +206,6 @@ def best_of_one_event(p, q, stick):
         [a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b)] for a, b in zip(p, q, strict=True)
     ]
     return float((np.array(cells) @ won.T).max())
-
-
-def test_tails_in_which_few_outputs_are_do_not_decide():
-    """Of a Laplace loss of 0.2, seen in few outputs, the shape of the noise is not known."""
-    rng, bets, losses = np.random.default_rng(1), PlannedBets(CLAIM, 9_000, ALPHA), []
-    ends = cuts_of(laplace, 0.2, 9_000)
-    law = np.diff(laplace.cdf(ends, 0.2)), np.diff(laplace.cdf(ends))
-    for _ in range(100):
-        record = Record([np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000])
-        shapes = shapes_of(record)
-        losses.append(scaled_loss(record, shapes, CLAIM, smallest_scale(shapes, bets)))
-    assert np.median(losses) < 1.25 * smallest_event(0.5, bets)
-
-
-def test_the_shape_of_noise_is_seen_through_much_of_it():
-    """With Gaussian noise the clearest event shows half of what rarer ones show."""
-    rng, bets, losses = np.random.default_rng(1), PlannedBets(CLAIM, 9_000, ALPHA), []
-    ends = np.concatenate([[-np.inf], np.linspace(-1, 1, 10), [np.inf]])
-    law = np.diff(norm.cdf(ends, 0.122)), np.diff(norm.cdf(ends))
-    for _ in range(50):
-        record = Record([np.outer(*(rng.multinomial(9_000, p) for p in law)) / 9_000])
-        losses.append(detection_limit(record, bets, 1.0))
-
-    def wins(distance):
-        """Whether bets win on noise that is scaled in fact."""
-        record = seen(norm, distance, 9_000.0)
-        events, soft = Ledger(CLAIM).growth(record)
-        return max(events, soft / LEARNING_FACTOR) >= NEEDED
-
-    distance = bracket(wins, 0.1, 2.0, width=1e-3)[1]
-    q = np.linspace(0.01, 0.5, 100)
-    exact = np.log(norm.sf(norm.isf(q) - distance) / q).max()
-    assert np.median(losses) == pytest.approx(exact, rel=0.15)
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.3), (0.5, 0.0), (0.5, 0.1), (2.0, 1e-3)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections import Counter
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import combinations, islice, permutations, product
 
 import numpy as np
@@ -24,7 +23,7 @@ z3 = pytest.importorskip("z3")
 
 
 from pytest_dp.proposers.functions import NAMES, functions_of_stand_ins  # noqa: E402
-from pytest_dp.proposers.leaves import Variables, _unescaped, literal  # noqa: E402
+from pytest_dp.proposers.leaves import Variables, literal  # noqa: E402
 from pytest_dp.proposers.numbers import Truth  # noqa: E402
 from pytest_dp.proposers.proposing import Explorer  # noqa: E402
 from pytest_dp.proposers.solving import Questions  # noqa: E402
@@ -213,12 +212,6 @@ def test_without_z3_only_who_asks_for_it_gets_an_error(monkeypatch):
         audit(counted(True), **ONLY)
 
 
-def test_runs_on_request_only():
-    usual = {name: value for name, value in ONLY.items() if name != "search"}
-    result = audit(counted(False), **usual, max_samples=500, n_jobs=1)
-    assert not any("symbolic: " in note for note in result.notes)
-
-
 # Questions to z3
 
 
@@ -262,27 +255,6 @@ def test_a_process_that_hangs_is_ended(questions, monkeypatch):
     questions._process.send_signal(signal.SIGSTOP)
     assert questions.any([], []) is None
     assert questions.unanswered == 1
-
-
-def test_answers_are_those_of_z3(questions):
-    """Smallest and largest values against plain arithmetic; texts and truths come back whole."""
-    x, y, n = z3.Real("x"), z3.Real("y"), z3.Int("n")
-    square = [x >= 0, x <= 3, y >= 0, y <= 5, n >= 2, n <= 7]
-    assert questions.least(square, z3.ToReal(n) - x).number(x) == 3
-    assert questions.least(square, n).number(n) == 2
-    most = questions.most(square, [x > 1, x > 2, x < 1], [n == 4])
-    assert most.number(x) > 2
-    assert most.number(n) == 4
-    model = questions.any(square, [n == 9, x == z3.RealVal("1/3")])
-    assert 2 <= model.number(n) <= 7
-    assert model.number(x) == Fraction(1, 3)
-    root = questions.any([x * x == 2, x > 0], []).number(x)
-    assert abs(root * root - 2) < Fraction(1, 10**9)
-    written, truth = z3.String("written"), z3.Bool("truth")
-    model = questions.any([written == z3.StringVal('a"b\nü|'), truth], [])
-    assert (_unescaped(model.value(written)), model.value(truth)) == ('a"b\nü|', True)
-    assert questions.any([x > 3, x < 3], []) is None
-    assert questions.unanswered == 0
 
 
 # Arguments of least noise
