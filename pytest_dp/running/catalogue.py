@@ -1,4 +1,4 @@
-"""Catalogue of methods that draw: their laws by their arguments, and their use of the stream."""
+"""Catalogue of methods that draw: their laws by their arguments, and numpy's use of the stream."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Arguments = dict[str, Any]
 Standard = tuple[Law, Any, Any]
 """A law of standard draws, their scale and their location; the two may be arrays, or traced."""
 Rows = Literal["free", "bound"]
-"""Of draws in one call, each takes its numbers from the stream in turn. Free ones take the same
-numbers whatever location and scale they are given, as each transforms uniform, standard normal or
-standard exponential variates (numpy's distributions.c and legacy-distributions.c); of bound ones
+"""Of numpy's draws in one call, each takes its numbers from the stream in turn. Free ones take the
+same numbers whatever location and scale they are given, as each transforms uniform, standard normal
+or standard exponential variates (numpy's distributions.c and legacy-distributions.c); of bound ones
 the arguments have to agree."""
 
 
@@ -40,7 +40,7 @@ class Kind:
     standard: Callable[[Arguments], Standard] | None = None
     """By the arguments. Raises TypeError where they are not numbers."""
     rows: Rows | None = None
-    """None where rows are not independent, or nobody knows."""
+    """Of numpy's methods; None where rows are not independent, or nobody knows."""
 
 
 def _location_scale(
@@ -109,17 +109,13 @@ NUMPY: dict[str, Kind] = {
 }
 """Methods of numpy's generators."""
 PYTHON: dict[str, Kind] = {
-    # Laws that are not known come first: an entry below takes their place.
-    **_of("lognormvariate triangular weibullvariate paretovariate", "free"),
-    **_of("betavariate gammavariate vonmisesvariate binomialvariate", "bound"),
-    **_of("randbytes choice choices sample", "bound"),
     "random": _UNIFORM,
     "uniform": _between("a", "b"),
-    **dict.fromkeys(("gauss", "normalvariate"), _location_scale(NORMAL, "free", "sigma", "mu")),
-    "expovariate": Kind(lambda given: (Law(EXPONENTIAL), 1 / given["lambd"], 0.0), "free"),
-    "randint": Kind(lambda given: _integers(given["a"], given["b"] + 1), "bound"),
-    "randrange": Kind(_randrange, "bound"),
-    "getrandbits": Kind(lambda given: _integers(0, 2 ** given["k"]), "bound"),
+    **dict.fromkeys(("gauss", "normalvariate"), _location_scale(NORMAL, scale="sigma", loc="mu")),
+    "expovariate": Kind(lambda given: (Law(EXPONENTIAL), 1 / given["lambd"], 0.0)),
+    "randint": Kind(lambda given: _integers(given["a"], given["b"] + 1)),
+    "randrange": Kind(_randrange),
+    "getrandbits": Kind(lambda given: _integers(0, 2 ** given["k"])),
 }
 """Methods of Python's generators."""
 _UNKNOWN = Kind()

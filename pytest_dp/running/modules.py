@@ -63,16 +63,9 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def functions_replaced(instrument: Instrument) -> Iterator[None]:
-    """Let functions of ``np.random`` and `random` ask an instrument."""
-    with _apply_to_thread(instrument), _functions().in_place():
-        yield
-
-
-@contextmanager
 def modules_replaced(instrument: Instrument) -> Iterator[None]:
     """Let everything in Python and numpy that draws, or makes a generator, ask an instrument."""
-    with _apply_to_thread(instrument), _functions().in_place(), _others().in_place():
+    with _apply_to_thread(instrument), _replacements().in_place():
         yield
 
 
@@ -175,20 +168,15 @@ def _wrap_function(
 
 
 @functools.cache
-def _functions() -> Replacements:
-    """Functions of modules that draw on a global generator."""
-    return Replacements(
+def _replacements() -> Replacements:
+    """Return stand-ins for all functions that draw, or make a generator."""
+    of_generators = (
         (module, name, _wrap_function(source, name, function))
         for module, owner, source in _GLOBAL
         for name, function in list(vars(module).items())
         if getattr(function, "__self__", None) is owner
     )
-
-
-@functools.cache
-def _others() -> Replacements:
-    """All else that draws, or makes a generator."""
-    return Replacements((*_further(), *_makers()))
+    return Replacements((*of_generators, *_further(), *_makers()))
 
 
 def _further() -> tuple[Place, ...]:

@@ -2,17 +2,16 @@
 
 Two inputs can share their random numbers in a vectorised mechanism if both ask for the same noise
 and each draw uses only its own row. What is asked is logged; rows of noise are replaced by others
-to see whether any other row of the outputs moves. It may ask the generator that it is given, or
-functions of ``np.random`` and ``random``; all rows at once, or one after the other in a loop.
+to see whether any other row of the outputs moves. It has to ask the generator that it is given, and
+for all rows at once.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import pickle
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,9 @@ import numpy as np
 from pytest_dp.basics.arrays import Bools, Outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running.calling import Call
-from pytest_dp.running.catalogue import NUMPY as NUMPY_KINDS
-from pytest_dp.running.catalogue import PYTHON as PYTHON_KINDS
-from pytest_dp.running.catalogue import Kind, Rows
+from pytest_dp.running.catalogue import NUMPY
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import Runs, state_of
-from pytest_dp.running.modules import NUMPY, PYTHONS, functions_replaced
 from pytest_dp.running.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple
 from pytest_dp.running.requests import RNG, Source
 from pytest_dp.running.stand_ins import Instrument, stand_in, was_drawn_unasked
@@ -44,106 +40,55 @@ that are used otherwise: it is far above."""
 DIFFERENT_NOISE = "the two inputs ask for different noise"
 
 
-class _Streams:
-    """Where the noise of a source comes from, and that of rows whose noise is replaced.
-
-    Generators are made when they are first used, as most mechanisms have one source.
-    """
-
-    def __init__(self, source: Source, sequence: np.random.SeedSequence, first: int) -> None:
-        self._kind, self._sequence, self._first = source.kind, sequence, first
-        self.kinds: Mapping[str, Kind] = PYTHON_KINDS if source is PYTHONS else NUMPY_KINDS
-        self.is_used = False
-
-    @functools.cached_property
-    def main(self) -> Any:
-        self.is_used = True
-        return self._made(self._first)
-
-    @functools.cached_property
-    def replacement(self) -> Any:
-        return self._made(self._first + 1)
-
-    def _made(self, number: int) -> Any:
-        own = child(self._sequence, number)
-        if self._kind is random.Random:
-            return random.Random(own.generate_state(4).tobytes())
-        if self._kind is np.random.RandomState:
-            return np.random.RandomState(np.random.MT19937(own))
-        return np.random.Generator(np.random.Philox(own))
-
-    def rows_of(self, method: str) -> Rows | None:
-        """How a method's draws in one call use the stream; None if that is not known."""
-        return self.kinds[method].rows if method in self.kinds else None
-
-
 class Log(Instrument):
     """A log of the draws that a mechanism asks for in one call of many rows.
 
-    Rows that are `replaced` get other noise. `per_row` is how many numbers a loop over the rows
-    draws for each, where it draws them one by one.
+    Rows that are `replaced` get other noise.
     """
 
     def __init__(
-        self,
-        sequence: np.random.SeedSequence,
-        rows: int,
-        replaced: Bools | None = None,
-        per_row: int = 0,
+        self, sequence: np.random.SeedSequence, rows: int, replaced: Bools | None = None
     ) -> None:
         super().__init__()
-        self._sequence = sequence
-        self._streams = {
-            source: _Streams(source, sequence, ROW_CHILD + 2 * k)
-            for k, source in enumerate((RNG, NUMPY, PYTHONS))
-        }
-        self.rows, self._replaced, self._per_row = rows, replaced, per_row
+        self._sequence, self.rows, self._replaced = sequence, rows, replaced
+        self._own, self._other = (
+            np.random.Generator(np.random.Philox(child(sequence, ROW_CHILD + k))) for k in range(2)
+        )
         self._calls = hashlib.sha256()
         self._asked = False
-        self._one_by_one = 0
         self.recorder: np.random.Generator = stand_in(self, RNG)
 
     def replacing(self, rows: Bools) -> Log:
         """For the same call again, in which these rows get other noise."""
-        return Log(self._sequence, self.rows, rows, self._one_by_one // self.rows)
+        return Log(self._sequence, self.rows, rows)
 
     def attribute(self, source: Source, name: str) -> Any:
         self.is_over()  # whether this is another thread
-        streams = self._streams[source]
-        if streams.rows_of(name) is not None:
-            return lambda *args, **keywords: self._noise(source, name, args, keywords)
+        if name in NUMPY and NUMPY[name].rows is not None:
+            return partial(self._noise, name)
         self.note(f"it uses {source.name}.{name}")
-        return getattr(streams.main, name)
+        return getattr(self._own, name)
 
-    def _noise(
-        self, source: Source, name: str, args: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> Any:
-        streams = self._streams[source]
-        values = getattr(streams.main, name)(*args, **keywords)
-        by_row = isinstance(values, np.ndarray) and values.shape[:1] == (self.rows,)
-        if name == "choice" and by_row and not keywords.get("replace", args[2:3] != (False,)):
+    def _noise(self, name: str, *args: Any, **keywords: Any) -> Any:
+        values = getattr(self._own, name)(*args, **keywords)
+        self._asked = True
+        if not isinstance(values, np.ndarray) or values.shape[:1] != (self.rows,):
+            self.note("the first axis of its noise is not the number of draws")
+            return values
+        if name == "choice" and not keywords.get("replace", args[2:3] != (False,)):
             self.note("it calls rng.choice with replace=False")
         if "out" in keywords:
             self.note(f"it calls rng.{name} with out=")
-        self._asked = True
-        shape = f"{values.shape} {values.dtype}" if by_row else f"one {np.shape(values)}"
-        self._calls.update(f"{source.name} {name} {shape};".encode())
-        if streams.rows_of(name) == "bound":
-            self._calls.update(_pickle_arguments((args, keywords)))
-        if not by_row:
-            return self._noise_of_row(streams, name, args, keywords, values)
+        self._calls.update(f"{name} {values.shape} {values.dtype};".encode())
+        if NUMPY[name].rows == "bound":
+            try:
+                self._calls.update(pickle.dumps((args, keywords)))
+            except Exception:  # whatever pickling raises
+                self.note(DIFFERENT_NOISE)
         if self._replaced is not None:
-            replacement = getattr(streams.replacement, name)(*args, **keywords)
+            replacement = getattr(self._other, name)(*args, **keywords)
             values[self._replaced] = replacement[self._replaced]
         return values
-
-    def _noise_of_row(
-        self, streams: _Streams, name: str, args: tuple[Any, ...], keywords: Any, value: Any
-    ) -> Any:
-        row, self._one_by_one = self._one_by_one // max(self._per_row, 1), self._one_by_one + 1
-        if self._replaced is not None and row < self.rows and self._replaced[row]:
-            return getattr(streams.replacement, name)(*args, **keywords)
-        return value
 
     def digest(self) -> bytes:
         """Return a digest of the noise that was asked for.
@@ -156,20 +101,8 @@ class Log(Instrument):
             raise CannotCouple(self.refusal)
         if not self._asked:
             raise CannotCouple(NOTHING_RANDOM)
-        if self._one_by_one % self.rows:
-            raise CannotCouple("the first axis of its noise is not the number of draws")
-        ends = [
-            pickle.dumps(state_of(used.main)) for used in self._streams.values() if used.is_used
-        ]
-        self._calls.update(b"".join(ends))
+        self._calls.update(pickle.dumps(state_of(self._own)))
         return self._calls.digest()
-
-
-def _pickle_arguments(arguments: Any) -> bytes:
-    try:
-        return pickle.dumps(arguments)
-    except Exception as error:
-        raise CannotCouple(DIFFERENT_NOISE) from error
 
 
 def draw_row_aligned(
@@ -237,10 +170,10 @@ def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> Runs:
 
 def _logged_call(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]:
     """The outputs of a call, and a digest of the noise in it."""
-    with functions_replaced(log):
-        outputs = call.rows(data, log.rows, log.recorder)
+    was_drawn_unasked()  # by what ran before
+    outputs = call.rows(data, log.rows, log.recorder)
     if not runs.are_idle():
-        log.note("its vectorised calls draw on more than rng, np.random and random")
+        log.note("its vectorised calls draw on more than rng")
     return outputs, log.digest()
 
 

@@ -40,11 +40,6 @@ def into_memory(data, rng, size):
     return sum(data) + noise
 
 
-def column_by_column(data, size):
-    one = [random.gauss(0.0, 1.0) for _ in range(size)]
-    return [len(data) + a + random.random() for a in one]
-
-
 def seeds_itself(data, size):
     np.random.seed(3)
     return len(data) + np.random.laplace(size=size)
@@ -58,23 +53,19 @@ REFUSED = {
         lambda data, rng, size: rng.binomial(100, 0.1 + 0.1 * len(data), size),
         lambda data, rng, size: rng.laplace(size=(size, len(data))).sum(axis=1),
         lambda data, rng, size: rng.integers(1 + len(data), size=size),
-        lambda data, size: [random.choice(data) for _ in range(size)],
-        lambda data, size: [sum(random.random() for _ in data) for _ in range(size)],
     ],
     "first axis": [
         rejection_of_few,
         lambda data, rng, size: sum(data) + rng.laplace(size=(3, size)).sum(axis=0),
-        lambda data, rng, size: sum(data) + rng.laplace(size=size) + random.random(),
+        lambda data, rng, size: sum(data) + rng.laplace(size=size) + rng.random(),
+        lambda data, rng, size: [sum(data) + rng.laplace() for _ in range(size)],
     ],
     "noise of others": [
         lambda data, rng, size: rng.laplace(size=size)[LAST if len(data) > 1 else slice(None)],
         lambda data, rng, size: sum(data) + np.sort(rng.laplace(size=size)),
         lambda data, rng, size: sum(data) + np.cumsum(rng.laplace(size=size)),
         lambda data, rng, size: sum(data) + np.roll(rng.laplace(size=size), len(data)),
-        lambda data, size: np.sort(np.random.laplace(len(data), size=size)),
-        lambda data, size: list(itertools.accumulate(random.gauss(0, 1) for _ in range(size))),
         minus_the_mean,
-        column_by_column,
     ],
     "earlier calls": [lambda data, rng, size: rng.laplace(size=size) + next(CALLS)],
     "permutation": [lambda data, rng, size: rng.permutation(rng.laplace(size=size))],
@@ -89,9 +80,10 @@ REFUSED = {
     "more than rng": [
         lambda data, rng, size: rng.laplace(size=size) + KEPT.normal(size=size),
         lambda data, size: [sum(data) + laplace() for _ in range(size)],
+        lambda data, rng, size: sum(data) + rng.laplace(size=size) + np.random.laplace(size=size),
+        lambda data, size: [sum(data) + random.expovariate(1.0) for _ in range(size)],
         seeds_itself,
     ],
-    "np.random.permutation": [lambda data, size: np.random.permutation(size) + len(data)],
 }
 
 
