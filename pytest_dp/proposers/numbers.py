@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import z3
 
-from pytest_dp.proposers.arrays import of_ufunc
 from pytest_dp.proposers.stand_ins import Operator, Symbolic, plain
 from pytest_dp.proposers.trace import Trace
 
@@ -121,9 +120,6 @@ class _Arithmetic(Symbolic):
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        return of_ufunc(ufunc, method, inputs, keywords)
 
     def __getattr__(self, name: str) -> Any:
         """Attributes of its type, and functions that numpy looks for on objects."""

@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.proposers.arrays import cells, found_in, note, values_of
-from pytest_dp.proposers.functions import (
-    NAMES,
-    functions_of_stand_ins,
-    released,
-)
+from pytest_dp.proposers.arrays import arrays_of_stand_ins, found_in, note, values_of
+from pytest_dp.proposers.functions import NAMES, released
 from pytest_dp.proposers.numbers import term
 from pytest_dp.proposers.stand_ins import is_symbolic
 from pytest_dp.proposers.trace import Trace
@@ -67,7 +63,7 @@ class Fixed(Instrument):
         if size is None and not shape:
             return location + scale * values.tolist()[0]
         noise = values.reshape(shape)
-        return cells(np.asarray(location + np.multiply(scale, noise)))
+        return np.asarray(location + np.multiply(scale, noise))
 
     def _scaled(self, scale: Any) -> None:
         flat = np.ravel(np.asarray(scale, object)).tolist()
@@ -97,7 +93,7 @@ def traced(
         copied, _ = call.copy_alone()
         data = data_of(trace)
         shadow(copied.mechanism, NAMES)
-        with apply_instrument(instrument, deadline), functions_of_stand_ins().in_place():
+        with apply_instrument(instrument, deadline), arrays_of_stand_ins().in_place():
             output = copied.one(data, stand_in(instrument, RNG))
     except (CannotCopy, CannotInstrument, ClaimError, MechanismError, OutOfTime):
         return None

@@ -23,7 +23,6 @@ from pytest_dp.data.relations import (
     ReplaceOne,
     WithParams,
 )
-from pytest_dp.proposers.arrays import array_of
 from pytest_dp.proposers.functions import Rows, sized
 from pytest_dp.proposers.leaves import (
     Leaf,
@@ -302,7 +301,7 @@ def _assembled(like: Any, values: list[Any]) -> Any:
     if type(like) in (list, tuple):
         return Rows(values) if type(like) is list else tuple(values)
     if isinstance(like, np.ndarray) and like.dtype.names is None:
-        return array_of(values) if values else like
+        return np.array(values, object) if values else like
     pandas: Any = sys.modules.get("pandas")
     if pandas is not None and isinstance(like, pandas.DataFrame):
         columns = {

@@ -115,7 +115,7 @@ def draw_row_aligned(
     log = Log(sequence, count)
     with _guarded_sources(call, sequence) as runs:
         outputs, digest = _logged_call(call, data, log, runs)
-    choose = check_of(sequence)
+    choose = _check_of(sequence)
     if choose is not None:
         copied, data = call.spare(data)
         replaced = _half(count, choose)
@@ -125,7 +125,7 @@ def draw_row_aligned(
     return outputs, digest
 
 
-def check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
+def _check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
     """Return the generator that chooses rows to draw again with other noise; None if none are."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     return choose if choose.random() < CHECKED_SHARE else None

@@ -30,9 +30,8 @@ from pytest_dp.running.chunks import (
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.per_run import CannotCouple
-from pytest_dp.running.row_aligned import DIFFERENT_NOISE, TRIAL_RUNS, check_of
+from pytest_dp.running.row_aligned import DIFFERENT_NOISE, TRIAL_RUNS
 from pytest_dp.running.sharing import CannotShare, Comparison
-from pytest_dp.running.streams import stream
 from pytest_dp.running.subject import Subject
 from pytest_dp.statistics.assumptions import NOT_IID
 
@@ -143,16 +142,6 @@ class Sampler(Subject):
         """
         rows = max(chunk.count for chunk in self.chunks(draw))
         return rows if GROWTH_OF_ROWS * self._rows <= rows <= draw.count // 4 else 0
-
-    def cost_of(self, draw: Draw) -> int:
-        """Runs that a draw takes which two inputs share, with those by which it is checked.
-
-        Where outputs come one by one, the latter are some 5 %, and not counted here.
-        """
-        if self.call.size is None:
-            return 2 * draw.count
-        checked = (c.count for c in self.chunks(draw) if check_of(stream(self.seed, *c.key)))
-        return 2 * (draw.count + sum(checked)) + 4 * self._rows_to_try(draw)
 
     def _decide_if_slow(self) -> None:
         """Decide, once and for all, whether the mechanism is slow.

@@ -42,8 +42,6 @@ class Purpose(IntEnum):
     """To check what was traced."""
     HIDDEN = 12
     """For generators that are found nowhere but in the memory of a process."""
-    OBSERVE = 13
-    """To see which code an input runs."""
     COINS = 14
     """By which canaries are in the data or not, and ties between their scores are broken."""
     OUTSIDE = 16

@@ -165,7 +165,7 @@ def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[S
     try:
         parallel = _parallel(n_jobs)
         parallel.timeout = _patience(deadline)
-        for sent in _run_pool(parallel, work):
+        for sent in parallel(work):
             yield sent
             parallel.timeout = _patience(deadline)  # for the next job
     except (TimeoutError, multiprocessing.TimeoutError):
@@ -191,8 +191,6 @@ def _patience(deadline: Deadline) -> float:
 
 _KEPT: list[tuple[Any, int, joblib.Parallel]] = []
 """At most one pool of processes that joblib would otherwise start for every call."""
-_OURS: list[Any] = []
-"""The executor that joblib has started for us; in that of others, users have work."""
 
 
 def _parallel(n_jobs: int) -> joblib.Parallel:
@@ -214,20 +212,11 @@ def _close() -> None:
             _KEPT.pop()[-1].__exit__(None, None, None)
 
 
-def _run_pool(pool: joblib.Parallel, work: Iterator[Any]) -> Any:
-    """Return the results of joblib; note its executor as ours if there was none before."""
-    before = reusable_executor._executor  # noqa: SLF001  asking for one would start one
-    results = pool(work)
-    if before is not reusable_executor._executor:  # noqa: SLF001
-        _OURS[:] = [reusable_executor._executor]  # noqa: SLF001
-    return results
-
-
 def stop() -> None:
-    """End the worker processes that were started here, if there are any."""
+    """End the worker processes that joblib keeps, if there are any: it starts others when asked."""
     _close()
-    executor = reusable_executor._executor  # noqa: SLF001
-    if executor is not None and executor in _OURS:
+    executor = reusable_executor._executor  # noqa: SLF001  asking for one would start one
+    if executor is not None:
         with contextlib.suppress(Exception):
             executor.shutdown(wait=True, kill_workers=True)
 

@@ -22,7 +22,8 @@ from pytest_dp.running.copies import Pristine
 z3 = pytest.importorskip("z3")
 
 
-from pytest_dp.proposers.functions import NAMES, functions_of_stand_ins  # noqa: E402
+from pytest_dp.proposers.arrays import arrays_of_stand_ins  # noqa: E402
+from pytest_dp.proposers.functions import NAMES  # noqa: E402
 from pytest_dp.proposers.leaves import Variables, literal  # noqa: E402
 from pytest_dp.proposers.numbers import Truth  # noqa: E402
 from pytest_dp.proposers.proposing import Explorer  # noqa: E402
@@ -48,7 +49,7 @@ def holds_elsewhere(function, start, others):
     """
     made, trace = Variables(), Trace()
     leaves = [made.leaf(value) for value in start]
-    with functions_of_stand_ins().in_place():
+    with arrays_of_stand_ins().in_place():
         result = function(*(leaf.stand_in(trace) for leaf in leaves))
     formula, same_way = formula_of(result), 0
     path = [branch.taken for branch in trace.branches] + [fact for _, fact in trace.facts]
