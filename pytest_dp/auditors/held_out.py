@@ -174,7 +174,8 @@ def _counted(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
     coins = np.random.default_rng(stream(seed, Purpose.TEST, len(sums)))
     tie = witness.event.tie if isinstance(witness.event, Attack) else 0.0
     c1, c2 = (int(s[1]) + int(coins.binomial(int(s[2]), tie)) for s in sums)
-    return Counts(c1, int(sums[0][0]), c2, int(sums[1][0]))
+    planned = witness.p1, witness.p2
+    return Counts(c1, int(sums[0][0]), c2, int(sums[1][0]), planned)
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:

@@ -42,7 +42,7 @@ from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.divergence_bets import best_bet
 from pytest_dp.statistics.event_bets import event_growth
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 
 LOOKING_TIME = 0.5
 """Share of the time in which the strongest attack is looked for. Larger: less is left to count it;
@@ -208,7 +208,7 @@ def _samples_needed(witness: Witness, plan: PlannedTest, left: int) -> int:
     """Samples that show clearly what the witness is worth, of those that are left."""
     claim, claimed = plan.guarantee, plan.guarantee.claimed
     p1, p2 = np.array([max(witness.p1, 1e-12)]), np.array([witness.p2])
-    test = event_test(claim)
+    test = EventTest(claim)
     best, share = float(test.shows(p1, p2)[0]), first_share(p1, p2, claim)
 
     def needed(wanted: float, total: int) -> int:

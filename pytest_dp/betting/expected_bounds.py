@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 
 BEST_OF_MANY = 2.0
 """Standard errors that either probability of a cut loses, as the best of many looks better than it
@@ -22,6 +22,10 @@ difference."""
 LEAST_SHARE = 0.05
 """Share of the samples on either input, at least. Larger: samples are wasted; smaller: bounds on
 one side are chance."""
+
+MANY_RUNS = 1e6
+"""Runs for which errors on both inputs are compared. Derived: so many that one run more or less
+makes no difference."""
 
 T = TypeVar("T")
 
@@ -123,7 +127,7 @@ def expected_bounds(
     expected = np.full(len(c1), -np.inf)
     if usable.any():
         a, b = p1[usable], p2[usable]
-        test, runs, alpha = event_test(plan.guarantee), plan.runs, plan.alpha
+        test, runs, alpha = EventTest(plan.guarantee), plan.runs, plan.alpha
         share = first_share(a, b, plan.guarantee)
         found = test.predicted(a, runs * share, b, runs * (1 - share), alpha)
         expected[usable] = np.where(np.isnan(found), -np.inf, found)
@@ -145,7 +149,7 @@ def cautious(
 
 def first_share(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
     """The share of samples for the likelier side by which an event shows most (Neyman)."""
-    s1, s2 = event_test(guarantee).errors(p1, p2)
+    s1, s2 = EventTest(guarantee).costs(p1, MANY_RUNS, p2, MANY_RUNS)
     share: Floats = np.clip(s1 / (s1 + s2), LEAST_SHARE, 1 - LEAST_SHARE)
     return share
 

@@ -39,7 +39,7 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import Draw
 from pytest_dp.running.streams import Purpose
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.proofs import PUBLISHED, SHARP
 
 MIN_EXPECTED = 50
@@ -149,7 +149,7 @@ def _attacks_of_pair(
         chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
         # As in the paper, probabilities below c are not told from c.
         likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
-        power = float(event_test(session.guarantee).shows(np.array(likelier), np.array(rarer)))
+        power = float(EventTest(session.guarantee).shows(np.array(likelier), np.array(rarer)))
         yield power, Witness(state, attack, sign, likelier, rarer)
 
 

@@ -33,7 +33,7 @@ from pytest_dp.outputs.feature import Feature, about_extract
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.event_bets import rank_for
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.proofs import CLASSICAL
 
 SEARCH_SHARE = 0.4
@@ -145,4 +145,4 @@ def _largest_shown(session: Session, state: PairState) -> float:
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)
-    return float(event_test(guarantee).shows(*cautious(*counts, runs)))
+    return float(EventTest(guarantee).shows(*cautious(*counts, runs)))

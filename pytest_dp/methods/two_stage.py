@@ -26,7 +26,7 @@ from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.blindness import any_event_differs, would_show
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.power import largest_loss
 from pytest_dp.statistics.proofs import Proof
 
@@ -167,7 +167,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
         four = best.counts.four
         chances = (np.array(min((c + 0.5) / n, 1.0)) for c, n in (four[:2], four[2:]))
         caught *= max(
-            1.0, witness.largest / max(float(event_test(guarantee).shows(*chances)), MIN_SHOWN)
+            1.0, witness.largest / max(float(EventTest(guarantee).shows(*chances)), MIN_SHOWN)
         )
     verdict: Verdict = "violated" if violated else "no violation"
     example = None

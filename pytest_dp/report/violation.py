@@ -34,8 +34,7 @@ LOWER_A_RISK = (
 )
 
 LEAST_SHOWN = 1e-9
-"""A p-value below which a failure says "less than": there `statistics.proofs.SHOWN_AT` makes it
-sharpest, and smaller ones tell a reader nothing more."""
+"""A p-value below which a failure says "less than": smaller ones tell a reader nothing more."""
 SPARE = 3
 """Runs more in S on D' with which counts still have to explain a verdict. With fewer, a few runs
 stand beside evidence that does not rest on them; with more, counts are left out that explain it."""

@@ -8,6 +8,7 @@ discreteness of the binomial can only make them wider than they need to be.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from scipy.special import betainccinv, betaincinv
 
@@ -84,14 +85,23 @@ def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha:
 
 def claim_p_value(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee) -> float:
     """The smallest alpha at which `claim_lower` exceeds the claim, rounded up."""
+    return smallest_level(
+        lambda alpha: claim_lower(c1, n1, c2, n2, guarantee, alpha) > guarantee.claimed
+    )
+
+
+def smallest_level(is_refuted: Callable[[float], bool]) -> float:
+    """Return the smallest level at which a claim is refuted, rounded up: a p-value.
+
+    Regions of larger levels have to lie in those of smaller ones.
+    """
 
     def is_reached(exponent: float) -> bool:
-        alpha = min(10**exponent, 1 - 1e-12)
-        return claim_lower(c1, n1, c2, n2, guarantee, alpha) > guarantee.claimed
+        return is_refuted(min(10**exponent, 1 - 1e-12))
 
     # On a scale of powers of ten; below 1e-300 the exact value is of no interest.
     if not is_reached(0.0):
         return 1.0
     if is_reached(-300.0):
         return 1e-300
-    return float(10 ** bracket(is_reached, -300.0, 0.0, width=300 * 2.0**-40)[1])
+    return float(10 ** bracket(is_reached, -300.0, 0.0, width=1e-6)[1])

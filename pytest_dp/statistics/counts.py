@@ -17,6 +17,9 @@ class Counts:
     c2: int
     """The same on the other one."""
     n2: int
+    planned: tuple[float, float] = (0.5, 0.25)
+    """Probabilities of the event that were expected before anything was counted: by these, errors
+    of either count are weighed. They must not depend on the counts."""
 
     @property
     def four(self) -> tuple[int, int, int, int]:
@@ -36,7 +39,7 @@ class Counts:
     @property
     def swapped(self) -> Counts:
         """These counts with D and D' exchanged."""
-        return Counts(self.c2, self.n2, self.c1, self.n1)
+        return Counts(self.c2, self.n2, self.c1, self.n1, self.planned[::-1])
 
     def check(self) -> None:
         """Raise ValueError unless these counts are possible."""

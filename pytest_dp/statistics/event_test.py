@@ -1,12 +1,12 @@
 """Tests of any guarantee, and bounds on its parameter, from the counts of one event.
 
-What two probabilities p1 and p2 show of a claim's parameter rises with p1 and falls with p2, and
-the confidence regions of `pytest_dp.statistics.region` hold for both at once. So the least that any
-point of a region shows is a bound, and the largest p-value of the points that the claim allows is a
-p-value: docs/proofs/bounds-on-any-claim.md. Weights follow the boundary of what the claim allows.
-
-A claim of ε alone is the simplest case: it bounds the ratio of the probabilities, of which bounds
-may be negative.
+Given independent ``c1 ~ Bin(n1, p1)`` and ``c2 ~ Bin(n2, p2)``, the tails of both counts become
+normal scores Z1 and Z2. The points (p1, p2) with small Z1, Z2 and ``w1 Z1 + w2 Z2`` are a
+confidence region, whatever the weights, as long as the counts had no part in them: they are how
+much errors of either frequency cost, by what was expected beforehand. What an event shows of a
+claim's parameter rises with p1 and falls with p2, so its least value on the edge of the region is a
+bound. Two Clopper-Pearson bounds at half of alpha let both frequencies err at their worst at the
+same time; here their errors are added as independent ones are. Proof: docs/proofs/ratio-bound.md.
 """
 
 from __future__ import annotations
@@ -14,204 +14,166 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtr
+from scipy.special import betainccinv, betaincinv, ndtr, ndtri
 
-from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.basics.arrays import Floats
 from pytest_dp.privacy import Guarantee
-from pytest_dp.statistics import clopper_pearson, region
+from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.region import BETA, LOG_MARGIN, MIN_LEVEL
 from pytest_dp.statistics.validation import check_level
 
-ASYMPTOTIC_N = 1e6
-"""Runs at which probabilities are compared with 0 and 1 where errors are compared: any large number
-would do."""
+BETA = 0.01
+"""Share of alpha that pays for points that are left out as too far off. Larger: less for the
+others; smaller: points farther off count. By hand."""
+CELLS = 128
+"""Parts of the edge, each of which counts with the corner that shows least. More take longer; fewer
+make the bound less sharp, but never invalid."""
+PLANNED_CELLS = 2
+"""The same where a bound is predicted, by the places between them."""
+PLANNED_SCORE = 3.0
+"""Normal score at which the cost of an error is looked at. Larger and smaller: weights that are
+worse for rare events, where few are drawn, or many."""
+ROUNDING = 1e-9
+"""Relative error of a quantile, to the safe side. Larger makes bounds lower by as much, and never
+invalid."""
+MIN_LEVEL = 1e-250
+"""Nothing is proved below this level, where probabilities become too small for a float."""
 
 
-_INNER = expit(np.linspace(-35, 30, 3_001))
-"""The places between 0 and 1, evenly spaced in log odds."""
-PLACES: Floats = np.concatenate([[0.0], _INNER, [1.0]])
-"""Probabilities on the rarer side at which the boundary of a claim is known; in between it is
-interpolated. More cost time once for each claim; fewer weigh errors less exactly. By hand."""
-MAX_VARIANCE = 1e300
-"""What stands for an infinite variance, so that ratios of variances stay numbers."""
-
-
-@lru_cache(maxsize=16)
-def _boundary(guarantee: Guarantee) -> tuple[float, Floats]:
-    """How errors of both probabilities compare along the boundary of what a claim allows.
-
-    The probabilities that it allows form a convex set: how fast the largest one on the likelier
-    input rises with that on the other says how much the errors of either matter. Nothing is proved
-    by it. With the largest p1 beside p2 = 0 comes, at the inner places, the logarithm of the
-    variance of the term of p2 by one run, which falls with p2.
-    """
-    p1 = np.maximum.accumulate(np.minimum(guarantee.largest_probability(PLACES), 1.0))
-    slope = np.diff(p1) / np.diff(PLACES)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.log(_INNER * (1 - _INNER)) + 2 * np.log(slope[1:] / (p1[1:-1] - p1[0]))
-    finite = np.clip(np.nan_to_num(spread, nan=-600.0), -600.0, 600.0)
-    return float(p1[0]), np.maximum.accumulate(finite[::-1])[::-1]
-
-
-def event_test(guarantee: Guarantee) -> EventTest:
-    """How counts of an event are held against a claim; only this asks which kind of claim it is."""
-    return (EventTest if guarantee.largest_ratio is None else RatioTest)(guarantee)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EventTest:
     """A test of a claim by counts of one event: bounds, p-values and predictions of both."""
 
     guarantee: Guarantee
     """The claim, with what it fixes, such as δ."""
-    follows: ClassVar[bool] = False
-    """Whether the weights follow what is bounded wherever it is looked at."""
 
     def lower(self, counts: Counts, alpha: float) -> float:
         """Lower confidence bound on the parameter; `-inf` if the event was not seen.
 
-        It exceeds the claim if its `p_value` is at most `alpha`; the claim matters elsewhere too,
-        as the bound is made to be sharp there. It may be negative, which says nothing but how far
-        it is from showing anything.
+        It may be negative, which says nothing but how far it is from showing anything.
         """
-        grid = self._grid(counts, alpha)
-        if grid is None:
-            return -math.inf
-        return float(self._proved(*grid.corner(*grid.frontier())).min(initial=math.inf))
+        corners = self._corners(counts, alpha)
+        return -math.inf if corners is None else float(self.shows(*corners).min())
 
-    def p_value(self, counts: Counts, alpha: float) -> float:
-        """A valid p-value of the claim: the largest over all probabilities that it allows.
+    def refutes(self, counts: Counts, alpha: float) -> bool:
+        """Return whether the claim allows no point of the region: then `lower` is above it."""
+        corners = self._corners(counts, alpha)
+        if corners is None:
+            return False
+        if self.guarantee.largest_ratio is not None:
+            return bool(self.shows(*corners).min() > self.guarantee.claimed)
+        return bool((corners[0] > self.guarantee.largest_probability(corners[1])).all())
 
-        It is sharpest around `alpha`, which must be fixed before the counts are seen, and 1.0
-        instead of anything above 0.5.
-        """
-        grid = self._grid(counts, alpha)
-        score = 0.0 if grid is None else grid.smallest_score(self._allows)
-        if not score > 0:
-            return 1.0
-        return float(BETA * alpha + ndtr(-score))
+    def p_value(self, counts: Counts) -> float:
+        """Return the smallest level at which the claim is refuted, rounded up."""
+        return clopper_pearson.smallest_level(lambda alpha: self.refutes(counts, alpha))
 
     def interval(self, counts: Counts, alpha: float) -> tuple[float, float]:
         """Two-sided confidence interval of what the event shows of the parameter."""
-        share = alpha / 4
-        c1, n1, c2, n2 = counts.four
-        ends = clopper_pearson.upper(c1, n1, share), clopper_pearson.lower(c2, n2, share)
-        return self.lower(counts, alpha / 2), float(self.shows(*ends))
-
-    def _grid(self, counts: Counts, alpha: float) -> region.Grid | None:
-        """The region of both probabilities; None if nothing can be proved."""
-        check_level(alpha)
-        counts.check()
-        if counts.c1 == 0 or alpha < MIN_LEVEL:
-            return None
-        return region.Grid(*counts.four, self.variances, alpha)
+        rarer = self._corners(counts, alpha / 2, turned=True)
+        upper = math.inf if rarer is None else float(self.shows(*rarer[::-1]).max())
+        return self.lower(counts, alpha / 2), upper
 
     def predicted(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
     ) -> Floats:
-        """Predict the median of `lower` over samples: to choose between events; proves nothing.
+        """Return about the median of `lower` over samples: to choose between events.
 
-        Probabilities, or estimates of them, and runs are broadcast. The
-        distance to what the event shows is about right to a few percent if 10 outputs of the first
-        input are expected, and to 15 percent if 3 are.
+        Probabilities, or estimates of them, and runs are broadcast. It proves nothing.
         """
         check_level(alpha)
-        chance1, runs1, chance2, runs2 = _broadcast(p1, n1, p2, n2)
-        z = region.critical(alpha)
+        every = np.broadcast_arrays(p1, n1, p2, n2)
+        chance1, n1, chance2, n2 = (np.asarray(part, np.float64)[..., None] for part in every)
+        costs = self.costs(chance1, n1, chance2, n2)
+        edge = _edge(chance1 * n1, n1, chance2 * n2, n2, costs, alpha, PLANNED_CELLS)
+        return np.where(chance1[..., 0] > 0, self.shows(*edge).min(axis=-1), -np.inf)
 
-        def odds(at1: Floats, at2: Floats) -> Floats:
-            variance1, variance2 = self.variances(at1, runs1, at2, runs2)
-            plain = region.variance(at1, runs1) + region.variance(at2, runs2)
-            squared: Floats = variance2 / variance1 * region.tilt(z, plain)
-            return squared
-
-        estimates, runs = (chance1, chance2), (runs1, runs2)
-        found = region.predict_bound(estimates, runs, alpha, self.shows, odds, not self.follows)
-        return np.where(chance1 > 0, found, -np.inf)
-
-    def errors(self, p1: Floats, p2: Floats) -> tuple[Floats, Floats]:
-        """Return what one run of each input adds to the standard error of the proved parameter."""
-        n, least = ASYMPTOTIC_N, 1e-12
-        v1, v2 = self.variances(np.maximum(p1, least), n, np.maximum(p2, least), n)
-        return np.sqrt(n * v1) + least, np.sqrt(n * v2) + least
-
-    def variances(
+    def costs(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike
     ) -> tuple[Floats, Floats]:
-        """How much frequencies, of so many runs, add to the error of what an event shows.
-
-        As a claim of ε beside a δ compares ``ln(p1 - δ)`` with ``ln p2``, a claim compares the
-        first, δ being what it allows beside p2 = 0, with what it would be on the boundary. Falls
-        with either probability; as if half a run at least were in the event, and half a run not.
-        """
-        runs1, runs2 = np.asarray(n1, dtype=np.float64), np.asarray(n2, dtype=np.float64)
-        likelier, rarer = np.clip(p1, 0.5 / runs1, 1 - 0.5 / runs1), np.maximum(p2, 0.5 / runs2)
-        least, spread = _boundary(self.guarantee)
-        above = likelier - least
-        with np.errstate(divide="ignore", over="ignore"):
-            variance1 = np.where(above > 0, likelier * (1 - likelier) / above**2, np.inf) / runs1
-        variance2 = np.exp(np.interp(np.log(rarer), np.log(_INNER), spread)) / runs2
-        return np.minimum(variance1, MAX_VARIANCE), np.minimum(variance2, MAX_VARIANCE)
+        """Return by how much less an event shows if either frequency errs, in so many runs."""
+        chance1, runs1, chance2, runs2 = (np.asarray(x, np.float64) for x in (p1, n1, p2, n2))
+        likelier = [_least(chance1 * runs1, runs1, z) for z in (0.0, PLANNED_SCORE)]
+        rarer = [_most(chance2 * runs2, runs2, z) for z in (0.0, PLANNED_SCORE)]
+        with np.errstate(invalid="ignore"):
+            at = self.shows(likelier[0], rarer[0])
+            costs = at - self.shows(likelier[1], rarer[0]), at - self.shows(likelier[0], rarer[1])
+        one, other = (np.clip(np.nan_to_num(c, nan=1.0, posinf=1e6), 1e-9, 1e6) for c in costs)
+        return one, other
 
     def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
         """Return the parameter that these probabilities of an event prove, rounded down.
 
-        Where that is nothing, the log ratio of ``p1 - delta`` and p2: negative, and no more than
-        the distance from showing anything.
+        Of ε alone, and where that is nothing, the log ratio of ``p1 - delta`` and p2: where it is
+        negative, no more than the distance from showing anything.
         """
         chance1, chance2 = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
-        ratios = _log_ratio(np.maximum(chance1 - self.guarantee.delta, 0.0), chance2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = np.maximum(chance1 - self.guarantee.delta, 0.0)
+            ratios: Floats = np.log(excess) - np.log(chance2)
+        if self.guarantee.largest_ratio is not None:
+            return ratios  # of the event, not of its complement
         proved = self.guarantee.shown_by(np.maximum(chance1, chance2), chance2)
         return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
 
-    def _proved(self, p1: Floats, p2: Floats) -> Floats:
-        """Return what the corners of cells prove, rounded down."""
-        return self.shows(p1, p2)
+    def _corners(
+        self, counts: Counts, alpha: float, *, turned: bool = False
+    ) -> tuple[Floats, Floats] | None:
+        """Return corners of cells that cover the edge; None if nothing can be proved.
 
-    def _allows(self, p1: Floats, p2: Floats) -> Bools:
-        """Return whether the claim allows these corners of cells."""
-        allowed: Bools = p1 <= self.guarantee.largest_probability(p2)
-        return allowed
-
-
-class RatioTest(EventTest):
-    """For claims of ε alone: the log ratio of both probabilities."""
-
-    follows = True
-
-    @property
-    def eps(self) -> float:
-        return self.guarantee.claimed
-
-    def interval(self, counts: Counts, alpha: float) -> tuple[float, float]:
-        return self.lower(counts, alpha / 2), -self.lower(counts.swapped, alpha / 2)
-
-    def variances(
-        self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike
-    ) -> tuple[Floats, Floats]:
-        return region.variance(np.asarray(p1), n1), region.variance(np.asarray(p2), n2)
-
-    def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
-        return _log_ratio(np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64))
-
-    def _proved(self, p1: Floats, p2: Floats) -> Floats:
-        return self.shows(p1, p2) - LOG_MARGIN
-
-    def _allows(self, p1: Floats, p2: Floats) -> Bools:
-        allowed: Bools = self._proved(p1, p2) <= self.eps
-        return allowed
+        They are the least p1 and the most p2; of a region for the other end, if `turned`, the least
+        p2 and the most p1.
+        """
+        check_level(alpha)
+        counts.check()
+        costs = _planned_costs(self.guarantee, *counts.planned, *counts.runs)
+        if turned:
+            counts, costs = counts.swapped, costs[::-1]
+        if counts.c1 == 0 or alpha < MIN_LEVEL:
+            return None
+        low, high = _edge(*counts.four, costs, alpha, CELLS)
+        return low[:-1] * (1 - ROUNDING), np.minimum(high[1:] * (1 + ROUNDING), 1.0)
 
 
-def _log_ratio(p1: Floats, p2: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: Floats = np.log(p1) - np.log(p2)
-    return ratio
+@lru_cache(maxsize=64)
+def _planned_costs(
+    guarantee: Guarantee, p1: float, p2: float, n1: int, n2: int
+) -> tuple[Floats, Floats]:
+    return EventTest(guarantee).costs(p1, n1, p2, n2)
 
 
-def _broadcast(*values: ArrayLike) -> tuple[Floats, ...]:
-    return tuple(np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in values)))
+def _edge(
+    c1: ArrayLike,
+    n1: ArrayLike,
+    c2: ArrayLike,
+    n2: ArrayLike,
+    costs: tuple[Floats, Floats],
+    alpha: float,
+    cells: int,
+) -> tuple[Floats, Floats]:
+    """Return places on the edge of the region: p1 and p2, which rise along it."""
+    z, m = -float(ndtri((1 - BETA) * alpha)), -float(ndtri(BETA * alpha / 4))
+    length = np.hypot(*costs)
+    w1, w2 = costs[0] / length, costs[1] / length
+    first = np.maximum((z * w1 - m) / w2, -(m + z * w2) / w1)
+    last = np.minimum((z * w1 + m) / w2, (m - z * w2) / w1)
+    along = first + (last - first) * np.linspace(0, 1, cells + 1)
+    low = _least(c1, n1, z * w1 - along * w2)
+    return low, _most(c2, n2, z * w2 + along * w1)
+
+
+def _least(count: ArrayLike, runs: ArrayLike, z: ArrayLike) -> Floats:
+    """Return the probability at which so large a count has this normal score."""
+    c, n = np.asarray(count, np.float64), np.asarray(runs, np.float64)
+    p = betaincinv(c, n - c + 1, ndtr(-np.asarray(z, np.float64)))
+    return np.where((c > 0) & ~np.isnan(p), p, 0.0)
+
+
+def _most(count: ArrayLike, runs: ArrayLike, z: ArrayLike) -> Floats:
+    """Return the probability at which so small a count has this normal score."""
+    c, n = np.asarray(count, np.float64), np.asarray(runs, np.float64)
+    p = betainccinv(c + 1, n - c, ndtr(-np.asarray(z, np.float64)))
+    return np.where((c < n) & ~np.isnan(p), p, 1.0)

@@ -15,11 +15,8 @@ from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics import clopper_pearson, statdp
 from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 
-SHOWN_AT = 1e-9
-"""A p-value around which a shown one is sharpest: those of violations are small. Larger: they are
-less sharp where it matters."""
 LOSS_ERROR = 1e-3
 """Relative error of a detection limit. Larger: limits are less exact; smaller: they take longer."""
 
@@ -61,7 +58,7 @@ class Bound:
     @property
     def loss(self) -> tuple[float, float]:
         """Two-sided confidence interval of what the event shows of the parameter."""
-        return event_test(self.guarantee).interval(self.counts, self.alpha)
+        return EventTest(self.guarantee).interval(self.counts, self.alpha)
 
     @property
     def intervals(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -85,16 +82,13 @@ class Bound:
         }
 
     def shown_p_value(self) -> float:
-        """StatDP's p-value of the claim; for information.
-
-        Of claims of more than ε, one that is sharpest around `SHOWN_AT`.
-        """
+        """StatDP's p-value of the claim, of ε alone; else the sharp one. For information."""
         counts, guarantee = self.counts, self.guarantee
         if not counts.n1:
             return 1.0
         if guarantee.largest_ratio is not None:
             return statdp.p_value_both(*counts.four, guarantee.claimed)
-        return event_test(guarantee).p_value(counts, SHOWN_AT)
+        return EventTest(guarantee).p_value(counts)
 
 
 class Proof(ABC):
@@ -162,7 +156,7 @@ class Proof(ABC):
         if math.isinf(loss):
             return loss
         likelier = half if c is None else min(c * math.exp(loss), 1.0)
-        return float(event_test(guarantee).shows(likelier, likelier * math.exp(-loss)))
+        return float(EventTest(guarantee).shows(likelier, likelier * math.exp(-loss)))
 
 
 def likelier_under_laplace(c: float, loss: float) -> float:
@@ -179,7 +173,7 @@ def likelier_under_laplace(c: float, loss: float) -> float:
 def unlucky(p1: float, n1: int, p2: float, n2: int) -> Counts:
     """Counts of an event with these probabilities that show less than others do, nearly always."""
     low, high = _off(p1, n1, -1), _off(p2, n2, 1)
-    return Counts(math.floor(low * n1), n1, math.ceil(high * n2), n2)
+    return Counts(math.floor(low * n1), n1, math.ceil(high * n2), n2, (p1, p2))
 
 
 def _off(p: float, runs: float, sign: int) -> float:
@@ -192,11 +186,11 @@ class _Sharp(Proof):
     even = False
 
     def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
-        test = event_test(guarantee)
-        return test.lower(counts, alpha), test.p_value(counts, alpha)
+        test = EventTest(guarantee)
+        return test.lower(counts, alpha), test.p_value(counts)
 
     def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
-        return event_test(guarantee).p_value(counts, alpha) <= alpha
+        return EventTest(guarantee).refutes(counts, alpha)
 
 
 class _Published(Proof):

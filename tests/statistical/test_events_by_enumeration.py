@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
-from pytest_dp.statistics import clopper_pearson, region
+from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED
 
 pytestmark = pytest.mark.canary
@@ -25,6 +25,8 @@ CLAIMS = [
     RenyiDP(((1.5, 0.3), (8.0, 2.0))),
 ]
 PLACES = np.concatenate(([1e-6, 1e-4, 1e-3, 0.999, 1.0], np.linspace(0.005, 0.995, 60)))
+PLANNED = (0.9, 0.1)
+"""What is expected of all counts here: weights that suit large losses."""
 of_claims = pytest.mark.parametrize("claim", CLAIMS, ids=str)
 
 
@@ -45,13 +47,6 @@ def by_turns(names: str, *cases: tuple) -> pytest.MarkDecorator:
     )
 
 
-@pytest.fixture(autouse=True)
-def _coarse(monkeypatch, request):
-    """Cells ten times as wide: as valid, and quicker by far."""
-    if "near_alpha" not in request.node.name:
-        monkeypatch.setattr(region, "NODES", 100)
-
-
 def chances(n1: int, p1: np.ndarray, n2: int, p2: np.ndarray) -> np.ndarray:
     """P(c1, c2) for every pair of counts, in the rows those for p1[k], p2[k]."""
     first = stats.binom.pmf(np.arange(n1 + 1), n1, p1[:, None])
@@ -61,8 +56,11 @@ def chances(n1: int, p1: np.ndarray, n2: int, p2: np.ndarray) -> np.ndarray:
 
 def at_counts(function, n1, n2) -> np.ndarray:
     """A bound, or a p-value, for every pair of counts."""
-    every = [[function(Counts(c1, n1, c2, n2)) for c2 in range(n2 + 1)] for c1 in range(n1 + 1)]
-    return np.array(every)
+
+    def of(c1, c2):
+        return function(Counts(c1, n1, c2, n2, PLANNED))
+
+    return np.array([[of(c1, c2) for c2 in range(n2 + 1)] for c1 in range(n1 + 1)])
 
 
 def worst_level(p_values: np.ndarray, weights: np.ndarray) -> float:
@@ -76,8 +74,8 @@ def worst_level(p_values: np.ndarray, weights: np.ndarray) -> float:
 
 @by_turns("n1, n2, alpha", (12, 6, 0.2), (14, 14, 0.05))
 def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha):
-    """At the boundary and inside, at every level, though tests are sharpest at `alpha`."""
-    p_values = at_counts(lambda seen: event_test(claim).p_value(seen, alpha), n1, n2)
+    """At the boundary and inside, at every level."""
+    p_values = at_counts(lambda seen: EventTest(claim).p_value(seen), n1, n2)
     worst = [
         worst_level(p_values, chances(n1, share * claim.largest_probability(PLACES), n2, PLACES))
         for share in (1.0, 0.9, 0.4)
@@ -86,16 +84,16 @@ def test_true_claims_are_rejected_with_chance_alpha_at_most(claim, n1, n2, alpha
     assert max(worst) >= 0.15 or not (p_values <= alpha).any()
 
 
-@by_turns("n1, n2, alpha", (5, 12, 0.05), (16, 16, 0.1))
+@by_turns("n1, n2, alpha", (8, 12, 0.05), (16, 16, 0.1))
 def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha):
-    sharp = at_counts(lambda seen: event_test(claim).lower(seen, alpha), n1, n2)
+    sharp = at_counts(lambda seen: EventTest(claim).lower(seen, alpha), n1, n2)
     published = at_counts(
         lambda seen: clopper_pearson.claim_lower(*seen.four, claim, alpha), n1, n2
     )
     ends = [1e-6, 1e-3, 0.01, 0.99, 0.999, 1.0]
     places = np.concatenate((ends, np.linspace(0.03, 0.97, 33)))
     p1, p2 = (p.ravel() for p in np.meshgrid(places, places))
-    truth = event_test(claim).shows(p1, p2)
+    truth = EventTest(claim).shows(p1, p2)
     weights = chances(n1, p1, n2, p2)
     for bounds, least in ((sharp, -math.inf if claim.largest_ratio else 0), (published, 0)):
         assert (bounds > 0).any()
@@ -125,16 +123,19 @@ def test_both_directions_and_published_p_values_are_valid(claim):
     ("claim", "p2"), [(claim, (0.04, 0.5)[k % 2]) for k, claim in enumerate(CLAIMS)], ids=str
 )
 def test_exact_size_at_moderate_counts_is_near_alpha(claim, p2):
-    """Each c1 has a largest rejected c2, and no larger c1 has a smaller one."""
+    """Each c1 has a largest rejected c2, and no larger c1 has a smaller one.
+
+    Weights are planned for twice the ratio, as where a violation is expected.
+    """
     runs, alpha, size, high = 500, 0.02, 0.0, -1
-    p1, p_value = float(claim.largest_probability(p2)), event_test(claim).p_value
+    p1, refutes = float(claim.largest_probability(p2)), EventTest(claim).refutes
     first, last = (int(q) for q in stats.binom.ppf((alpha * 1e-2, 1 - alpha * 1e-2), runs, p1))
     for c1 in range(first, last + 1):
-        while high < runs and p_value(Counts(c1, runs, high + 1, runs), alpha) <= alpha:
+        while high < runs and refutes(Counts(c1, runs, high + 1, runs, (p1, p2 / 2)), alpha):
             high += 1
         size += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(high, runs, p2)
     outside = stats.binom.cdf(first - 1, runs, p1) + stats.binom.sf(last, runs, p1)
-    assert 0.4 * alpha <= size <= alpha - outside
+    assert 0.15 * alpha <= size <= alpha - outside
 
 
 @pytest.mark.parametrize(
@@ -149,12 +150,12 @@ def test_size_at_large_counts_is_near_alpha(p1, p2, n1, n2, alpha):
     eps = math.log(p1 / p2)
     sd1, sd2 = (math.sqrt(n * p * (1 - p)) for n, p in ((n1, p1), (n2, p2)))
     at, critical = [round(n1 * p1 + k * sd1) for k in (-3, -1.5, 0, 1.5, 3)], []
-    lower = event_test(CLAIMS[0]).lower
+    lower = EventTest(CLAIMS[0]).lower
     for c1 in at:
         expected = c1 / n1 * math.exp(-eps) * n2 - 2 * sd2
         ends = round(expected - sd2), round(expected + sd2)
         for _ in range(2):  # nearly linear on the short way between the ends, then on a shorter
-            off = [lower(Counts(c1, n1, c2, n2), alpha) - eps for c2 in ends]
+            off = [lower(Counts(c1, n1, c2, n2, (p1, p2)), alpha) - eps for c2 in ends]
             middle = ends[0] + (ends[1] - ends[0]) * off[0] / (off[0] - off[1])
             ends = round(middle) - 100, round(middle) + 100
         critical.append(middle)

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from pytest_dp.running import sampler, workers
-from pytest_dp.statistics import region
 
 pytest.register_assert_rewrite("coupling", "searching")
 
@@ -15,12 +14,6 @@ def always_share(monkeypatch):
     """However little there is to do, workers do it."""
     monkeypatch.setattr(sampler, "START_WORKERS_FROM", 0.0)
     monkeypatch.setattr(sampler, "NOTICED_SECONDS", 0.0)
-
-
-@pytest.fixture
-def coarse(monkeypatch):
-    """Confidence regions of cells eight times as wide: as valid, and quicker by far."""
-    monkeypatch.setattr(region, "NODES", 128)
 
 
 @pytest.fixture(scope="module")

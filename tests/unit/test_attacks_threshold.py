@@ -20,7 +20,7 @@ from pytest_dp.betting.expected_bounds import (
 from pytest_dp.betting.scores import Attack
 from pytest_dp.methods.dpsniper import threshold_attack
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +81,7 @@ def plan(runs, alpha, claim=PURE):
 def bounds_to_expect(p1, p2, runs, alpha, claim=PURE):
     """Bounds to expect of events if their probabilities are known."""
     share = first_share(p1, p2, claim)
-    return event_test(claim).predicted(p1, runs * share, p2, runs * (1 - share), alpha)
+    return EventTest(claim).predicted(p1, runs * share, p2, runs * (1 - share), alpha)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)

@@ -17,7 +17,7 @@ from pytest_dp.privacy import (
 )
 from pytest_dp.statistics import clopper_pearson, statdp
 from pytest_dp.statistics.counts import NO_COUNTS, Counts
-from pytest_dp.statistics.event_test import event_test
+from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.proofs import (
     CLASSICAL,
     PUBLISHED,
@@ -62,7 +62,6 @@ def test_a_claim_is_refuted_exactly_if_it_is_below_the_bound(proof, counts, alph
     assert proof.bound(counts, PURE, alpha / 10).lower < bound
 
 
-@pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
 @of_proofs
 def test_claims_of_other_kinds_are_refuted_if_the_bound_exceeds_them(proof, counts, claim):
@@ -94,7 +93,7 @@ def test_delta_at_the_claimed_eps():
 
 def test_each_proof_is_by_the_bound_of_its_name():
     four = APART.four
-    assert SHARP.bound(APART, PURE, 0.01).lower == event_test(PURE).lower(APART, 0.01)
+    assert SHARP.bound(APART, PURE, 0.01).lower == EventTest(PURE).lower(APART, 0.01)
     for claim in CLAIMS[:2]:
         published = clopper_pearson.eps_lower(*four, 0.01, claim.delta)
         assert PUBLISHED.bound(APART, claim, 0.01).lower == published
@@ -116,7 +115,7 @@ def test_classical_looks_both_ways_and_pays_for_it(claim):
     assert one.alpha == other.alpha == 0.005
     if claim != PURE:
         near = Counts(260, 500, 200, 500)
-        once = event_test(claim).p_value(near, 0.005)
+        once = EventTest(claim).p_value(near)
         assert CLASSICAL.bound(near, claim, 0.01).p_value == pytest.approx(2 * once)
 
 
