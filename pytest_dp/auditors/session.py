@@ -11,7 +11,6 @@ from joblib import cpu_count
 
 from pytest_dp.auditors.budget import Budget, start_watch
 from pytest_dp.auditors.result import AuditResult
-from pytest_dp.betting.expected_bounds import PlannedTest
 from pytest_dp.claiming.claim import Claim
 from pytest_dp.claiming.method_settings import Method
 from pytest_dp.claiming.settings import Settings
@@ -70,10 +69,6 @@ class Session:
     def is_report_only(self, pair: Pair) -> bool:
         """Return whether what a pair shows is reported beside the verdict, as no part of it."""
         return bool(pair.beyond) and self.settings.beyond == "tell"
-
-    def plan(self, runs: float) -> PlannedTest:
-        """Return a test of the claim with so many samples, which may be counted in pairs."""
-        return PlannedTest(self.guarantee, runs, self.budget.alpha)
 
     def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
         """Return a result, with everything filled in that does not depend on the method."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -11,15 +10,9 @@ from typing import Any, cast
 import numpy as np
 
 from pytest_dp.auditors.pair_state import PairState, quantities_of
-from pytest_dp.basics.arrays import Bools
+from pytest_dp.basics.arrays import Bools, Floats
 from pytest_dp.betting.binning import ByScore
-from pytest_dp.betting.expected_bounds import (
-    Choice,
-    PlannedTest,
-    choice_of,
-    likelier_first,
-    rough_bounds,
-)
+from pytest_dp.betting.expected_bounds import cautious, likelier_first
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.telling import digits_for, told_by, typical_outputs
 from pytest_dp.claiming.settings import Settings
@@ -30,6 +23,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.table import Table
 from pytest_dp.pairs import Pair
+from pytest_dp.privacy import ApproximateDP, Guarantee
 from pytest_dp.statistics.event_bets import event_growth, rank_for
 
 MAX_OUTPUTS = 200_000
@@ -37,9 +31,9 @@ MAX_OUTPUTS = 200_000
 READABLE_WORTH = 0.65
 """Share of the standard errors of a learned attack that a readable event has. Larger: events are
 less readable; smaller: they prove less."""
-AS_GOOD = 0.97
-"""Share of a bound, or of a rank, that counts as just as good. Larger: events are less readable;
-smaller: they prove less."""
+
+ALIKE = ApproximateDP(0.0)
+"""What is kept by inputs that are not told apart at all."""
 
 RankOf = Callable[[int], Rank]
 
@@ -59,6 +53,8 @@ class Witness:
     """The same on the other."""
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
     """Some outputs inside an attack, and some outside."""
+    growth: float = 0.0
+    """Log wealth that the best bet on it would have earned, on outputs that it is not made of."""
     largest: float = 0.0
     """The most that any event showed of the claim's parameter in the search, if that was asked."""
     middle: Attack | None = None
@@ -148,72 +144,80 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     return replace(witness, event=attack, examples=(inside, outside))
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A readable event."""
-
-    event: Event
-    unseen: Choice
-    """What is to be expected of it, by outputs among which it was not looked for."""
-    growth: float
-    """What the best bet on it would have earned on all outputs, were they all like those."""
-
-
-def witness_of(state: PairState, attack: Choice | None, reading: Read | None) -> Witness | None:
-    """The readable event where it is worth nearly as much as the learned attack, else that."""
-    least = -math.inf if attack is None else AS_GOOD * attack.expected
-    if (
-        reading is not None
-        and reading.unseen.expected >= least
-        and reading.unseen.expected > -math.inf
-    ):
-        return readable_witness(state, reading)
-    if attack is None or attack.expected == -math.inf:
-        return None
-    return learned_witness(state, attack)
-
-
-def learned_witness(state: PairState, choice: Choice) -> Witness:
-    """Return the learned attack with this threshold."""
-    model = cast("ByScore", state.binnings[0]).model
-    attack = Attack(model, choice.sign, choice.threshold)
-    return Witness(state, attack, choice.sign, choice.p1, choice.p2)
-
-
-def readable_witness(state: PairState, reading: Read) -> Witness:
-    """Return the readable event."""
-    seen = reading.unseen
-    return Witness(state, reading.event, seen.sign, seen.p1, seen.p2)
-
-
 def read(
-    settings: Settings, state: PairState, table: Table, on_d: Bools, plan: PlannedTest
-) -> Read | None:
-    """Return the event that half of the outputs of a pair propose; None if they do not.
+    settings: Settings, state: PairState, table: Table, on_d: Bools, guarantee: Guarantee
+) -> Witness | None:
+    """Return the readable event that half of the outputs of a pair propose; None if they do not.
 
-    The table has as many outputs on either input. The event is the one that breaks the claim most
-    clearly; it will be counted on held-out samples by the `plan`.
+    The table has as many outputs on either input. The event is the one that breaks the guarantee
+    most clearly, or else tells inputs apart most clearly. The other half says what it is worth.
     """
     about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
-    rank_of = rank_for(plan.guarantee, rarest=0.0)
     runs = len(on_d) // 2
     known = np.arange(len(on_d)) % runs < runs // 2
     part, sides = table.rows(known), on_d[known]
+    rank_of = rank_for(guarantee, rarest=0.0)
     found = readable(part, sides, about, rank_of, KEPT_RANK)
     if found is None or found.rank <= 0:  # on half of the outputs nothing gains
-        found = readable(part, sides, about, by_bound(plan), KEPT_RANK) or found
+        found = readable(part, sides, about, rank_for(ALIKE, rarest=0.0), KEPT_RANK) or found
     if found is None:
         return None
     half = runs - runs // 2
     event = paying(found.event, table.rows(~known), on_d[~known], rank_of(half), KEPT_RANK)
     inside = event.mask(table) & ~known
-    c1, c2 = (int((inside & side).sum()) for side in (on_d, ~on_d))
-    unseen = choice_of(c1, half, c2, half, plan)
-    likelier, rarer = (np.array([count]) for count in likelier_first(unseen.sign, c1, c2))
-    growth = event_growth(likelier, rarer, half, plan.guarantee.hockey_sticks)[0] * runs / half
-    return Read(event, unseen, float(growth))
+    counts = [np.array([(inside & side).sum()]) for side in (on_d, ~on_d)]
+    sign = 1 if counts[0] >= counts[1] else -1
+    hits = likelier_first(sign, *counts)
+    growth = event_growth(*hits, half, guarantee.hockey_sticks) * runs / half
+    p1, p2 = cautious(hits[0], half, hits[1], half)
+    return Witness(state, event, sign, float(p1[0]), float(p2[0]), growth=float(growth[0]))
 
 
-def by_bound(plan: PlannedTest) -> RankOf:
-    """Return a rank of events: the bound to expect of each, in hundredths."""
-    return lambda searched: lambda c1, c2: 100 * rough_bounds(c1, c2, searched, plan)
+def learned_witness(state: PairState, guarantee: Guarantee) -> Witness | None:
+    """Return the outputs beyond the cut of the score on which bets against a guarantee gain most.
+
+    Where they gain on none, beyond the cut that tells inputs apart best. None if there is no cut.
+    """
+    by_score, joint = cast("ByScore", state.binnings[0]), state.record.joint[0]
+    if not len(by_score.cuts):
+        return None
+    total = round(float(joint.sum()))  # sums of parts may be less by rounding
+    above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
+    sides = {1: above, -1: [total - side for side in above[::-1]]}
+
+    def growth(sign: int, against: Guarantee) -> Floats:
+        likelier, rarer = sides[sign]
+        return event_growth(likelier, rarer, total, against.hockey_sticks)
+
+    gains = any(growth(sign, guarantee).max() > 0 for sign in sides)
+    against = guarantee if gains else ALIKE
+    sign = max(sides, key=lambda sign: growth(sign, against).max())
+    k = int(np.argmax(growth(sign, against)))
+    attack = Attack(by_score.model, sign, sign * float(by_score.cuts[k]))
+    c1, c2 = (np.array([side[k]]) for side in sides[sign])
+    p1, p2 = cautious(c1, total, c2, total)
+    return Witness(
+        state,
+        attack,
+        sign,
+        max(float(p1[0]), 1e-6),
+        float(p2[0]),
+        growth=float(growth(sign, guarantee)[k]),
+        middle=_median_event(by_score, joint),
+    )
+
+
+def _median_event(by_score: ByScore, joint: Floats) -> Attack:
+    """The event of a score above the middle one of the record."""
+    below = (joint.sum(0) + joint.sum(1)).cumsum()[:-1] / (2 * joint.sum())
+    return Attack(by_score.model, 1, float(by_score.cuts[np.argmin(np.abs(below - 0.5))]))
+
+
+def choose_witness(learned: Witness | None, readable: Witness | None) -> Witness | None:
+    """Return the readable event where bets on it grow nearly as fast as by the score, else that."""
+    if learned is None or readable is None:
+        return readable or learned
+    # growth goes with the square of how many standard errors an edge is
+    if readable.growth >= READABLE_WORTH**2 * learned.growth:
+        return replace(readable, middle=learned.middle)
+    return learned

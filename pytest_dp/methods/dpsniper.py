@@ -15,15 +15,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import numpy as np
 
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.session import AuditFinding, Session
-from pytest_dp.auditors.strongest import best_threshold, read_in_time
-from pytest_dp.auditors.witness import Witness, with_examples, witness_of
+from pytest_dp.auditors.strongest import read_in_time
+from pytest_dp.auditors.witness import Witness, with_examples
 from pytest_dp.basics.arrays import Floats, Outputs
-from pytest_dp.betting.expected_bounds import Choice, likelier_first
+from pytest_dp.betting.binning import ByScore
+from pytest_dp.betting.expected_bounds import Cut, PlannedTest, best_cut, likelier_first
 from pytest_dp.betting.models import Posterior
 from pytest_dp.betting.scores import Attack, scores
 from pytest_dp.betting.tally import Tally
@@ -66,12 +68,17 @@ def audit(session: Session) -> AuditFinding:
     return AuditFinding(search_then_test(session, find, proof, coupled=coupled))
 
 
+AS_GOOD = 0.97
+"""Share of a bound that counts as just as good. Larger: events are less readable; smaller: they
+prove less."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _BestCut:
     """The best cut of the learned score of a pair."""
 
     state: PairState
-    choice: Choice
+    cut: Cut
 
 
 def _find_attack(pairs: PairSearch) -> Witness | None:
@@ -82,22 +89,30 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
     planned = left_to_test(session)
     if not found or planned < 2:
         return None
-    state, choice = found[0].state, found[0].choice
-    readable = read_in_time(session, state, session.plan(planned))
-    best = witness_of(state, choice, readable)
-    return None if best is None else with_examples(best, state.outputs.examples())
+    state, cut = found[0].state, found[0].cut
+    readable = read_in_time(session, state, session.guarantee)
+    plan = PlannedTest(session.guarantee, planned, session.budget.alpha)
+    if readable is not None:
+        expected = plan.expect(np.array([readable.p1]), np.array([readable.p2]))[0]
+        if expected >= AS_GOOD * cut.expected:
+            return readable
+    attack = Attack(cast("ByScore", state.binnings[0]).model, cut.sign, cut.threshold)
+    witness = Witness(state, attack, cut.sign, cut.p1, cut.p2)
+    return with_examples(witness, state.outputs.examples())
 
 
-def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]) -> list[_Cut]:
+def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]) -> list[_BestCut]:
     """Return the best cut of each pair that enough is known of, the most promising first."""
     session, found = pairs.session, []
-    plan = session.plan(left_to_test(session))
+    plan = PlannedTest(session.guarantee, left_to_test(session), session.budget.alpha)
     for state in known:
         if state.outputs.pairs >= MIN_FITTED:
             learn(session.settings, state, deadline)
-            choice = best_threshold(state, plan)
-            found.append(_Cut(state, choice))
-    return sorted(found, key=lambda cut: (-cut.choice.expected, cut.state.number))
+            joint = state.record.joint[0].astype(int)
+            cuts = cast("ByScore", state.binnings[0]).cuts
+            if (cut := best_cut(joint.sum(1), joint.sum(0), cuts, plan)) is not None:
+                found.append(_BestCut(state, cut))
+    return sorted(found, key=lambda one: (-one.cut.expected, one.state.number))
 
 
 @dataclass(frozen=True, slots=True)

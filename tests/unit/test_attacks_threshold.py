@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from pytest_dp.betting.binning import cuts_of
-from pytest_dp.betting.expected_bounds import (
-    PlannedTest,
-    best_cut,
-    first_share,
-)
+from pytest_dp.betting.expected_bounds import PlannedTest, best_cut, cautious
 from pytest_dp.betting.scores import Attack
 from pytest_dp.methods.dpsniper import threshold_attack
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
-from pytest_dp.statistics.event_test import EventTest
 
 pytestmark = pytest.mark.slow
 
@@ -80,8 +75,7 @@ def plan(runs, alpha, claim=PURE):
 
 def bounds_to_expect(p1, p2, runs, alpha, claim=PURE):
     """Bounds to expect of events if their probabilities are known."""
-    share = first_share(p1, p2, claim)
-    return EventTest(claim).predicted(p1, runs * share, p2, runs * (1 - share), alpha)
+    return plan(runs, alpha, claim).expect(p1, p2)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -109,3 +103,18 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
 
 def between(cuts, found):
     return np.bincount(np.searchsorted(cuts, found), minlength=len(cuts) + 1)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_the_bound_to_expect_of_an_event(claim):
+    n, ahead = 10_000, plan(50_000, 1e-3, claim)
+    for c1, c2 in ((500, 100), (4_000, 3_000), (6_000, 3_000)):
+        p1, p2 = cautious(np.array([c1]), n, np.array([c2]), n)
+        assert p1 < c1 / n
+        assert p2 > c2 / n
+        expected = ahead.expect(p1, p2)
+        known = ahead.expect(np.array([c1 / n]), np.array([c2 / n]))
+        assert expected < known < float(claim.shown_by(c1 / n, c2 / n))
+        assert expected > 0.3 * float(claim.shown_by(c1 / n, c2 / n))
+        assert plan(500_000, 1e-3, claim).expect(p1, p2) > expected
+    assert ahead.expect(np.array([0.3]), np.array([0.3])) <= 0
