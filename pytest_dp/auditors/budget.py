@@ -40,9 +40,9 @@ OUTSIDE_RESERVE = 0.05
 MAX_CONFIRMING_RUNS = 2_048
 """Runs that are set aside to confirm a violation, at most. More: less is left to bet with; fewer:
 violations of large efforts are confirmed by less."""
-SHOWN_RUNS = 20_000
+SHOWN_RUNS = 16_000
 """Runs that show a violation that was soon found. More take longer; fewer: bounds are wider."""
-TIMES_SHOWN = 4
+TIMES_SHOWN = 2
 """How many times as many runs show a violation as refuted the claim, where these are more. More
 take longer; fewer: bounds on small violations are wider."""
 

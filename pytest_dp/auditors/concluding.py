@@ -286,7 +286,7 @@ def _shown_fields(
     if shown is not None:
         outcome["strongest"] = presentation.described(shown, witness)
         outcome["loss"] = shown.loss
-    if not bets.refuted and best.state in bets.check.suspects():
+    if not bets.refuted and best.witness.state in bets.check.suspects():
         with contextlib.suppress(OutOfTime):
             outcome["seen"] = in_one_sentence(_counterexample(bets, best, shown, bet))
     if violated:
@@ -301,7 +301,7 @@ def _shown_fields(
 def _pictures(best: Strongest, shown: Bound | None, example: Counterexample | None) -> Pictures:
     """What there is to draw of the strongest attack, and of the event that breaks the claim."""
     pictures = pictures_of(shown, best.tested, violated=example is not None)
-    joint = best.state.record.joint
+    joint = best.witness.state.record.joint
     return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 
 
@@ -337,7 +337,7 @@ def _counterexample(
 ) -> Counterexample:
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
     witness = best.witness
-    seen = partial(seen_before, best.state, witness, pairs=bet)
+    seen = partial(seen_before, witness, pairs=bet)
     session = bets.session
     bound = shown or Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
     screened = session.screened

@@ -6,7 +6,7 @@ Every auditor ends here, with the event that its search, or its bets, came up wi
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Ints
 from pytest_dp.basics.errors import DependentRuns
 from pytest_dp.betting.bars import Bars, bars_of
-from pytest_dp.betting.expected_bounds import first_share
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.tally import Tally
 from pytest_dp.outputs.paired_outputs import first_pairs
@@ -47,9 +46,6 @@ CUT_OFF = (
     "the time to describe a violation was over before all was counted: this machine is slow, or "
     "busy; run it again to see more"
 )
-LEAST_EVENT_RUNS = 100
-"""Runs of an event, or its complement, that have to be expected where shares are uneven. More:
-fewer events are shown; fewer: bounds are chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +60,6 @@ class Tested:
     bars: Histogram | None = None
     """The outputs that were counted, as bars."""
 
-    def swapped(self) -> Tested:
-        """The same, with the other input as the likelier one."""
-        bars = None if self.bars is None else self.bars.swapped()
-        return replace(self, counts=self.counts.swapped, bars=bars)
-
 
 def count(
     session: Session,
@@ -76,32 +67,29 @@ def count(
     witness: Witness,
     total: int,
     *,
-    even: bool = False,
     refuted: bool = False,
     drawn: bool = True,
 ) -> Tested | None:
     """Count in `total` held-out samples; None if there is not one for each input.
 
-    More are drawn on the input that needs more, unless they are to be `even`. `drawn` is whether a
-    picture may be drawn of them. Of a claim that is `refuted`, a few are counted first, then ever
-    more: where time ends this, what was counted has a small share of alpha, and a note says so.
-    Raises OutOfTime where there is no time for these few.
+    `drawn` is whether a picture may be drawn of them. Of a claim that is `refuted`, a few are
+    counted first, then ever more: where time ends this, what was counted has a small share of
+    alpha, and a note says so. Raises OutOfTime where there is no time for these few.
     """
-    runs = _runs_on_either(session.guarantee, witness, total, even=even)
-    if min(runs) < 1:
+    runs = total // 2
+    if runs < 1:
         return None
     tally = _tally(session.budget, witness, drawn=drawn)
     ends = _ends(runs) if refuted else [runs]
     groups: tuple[list[Ints], list[Ints]] = ([], [])
-    done, share = (0, 0), (1 - SHARE_OF_FEW if len(ends) > 1 else 1.0)
+    done, share = 0, (1 - SHARE_OF_FEW if len(ends) > 1 else 1.0)
     budget = session.budget
     of_few = budget.counting_deadline(SECONDS_OF_FEW)
     for number, end in enumerate(ends):
-        sizes = end[0] - done[0], end[1] - done[1]
-        done, counted = end, None
+        size, done, counted = end - done, end, None
         deadline = of_few if number else budget.deadline
-        if not number or budget.has_time(deadline, sum(sizes)):
-            draws = _draws(pool, witness, sizes, number)
+        if not number or budget.has_time(deadline, 2 * size):
+            draws = _draws(pool, witness, size, number)
             try:
                 counted = session.sampler.measure(draws, tally, deadline)
             except OutOfTime as out:
@@ -122,34 +110,21 @@ def count(
     )
 
 
-def _runs_on_either(
-    guarantee: Guarantee, witness: Witness, total: int, *, even: bool
-) -> tuple[int, int]:
-    """Return how many samples are drawn on either input."""
-    share = 0.5
-    if not even:
-        chances = np.array(witness.p1), np.array(witness.p2)
-        share = float(first_share(*chances, guarantee))
-    if abs(share - 0.5) <= 0.1 or min(share, 1 - share) * total <= LEAST_EVENT_RUNS:
-        return total // 2, total // 2
-    return int(total * share), total - int(total * share)
-
-
-def _ends(runs: tuple[int, int]) -> list[tuple[int, int]]:
+def _ends(runs: int) -> list[int]:
     """Return after how many samples of either input the counts could end: a few, and ever more."""
-    share, ends = MIN_SHOWN_RUNS / sum(runs), []
-    while share < 1:
-        ends.append((int(share * runs[0]), int(share * runs[1])))
-        share *= GROWTH
-    return [*(end for end in ends if min(end) > 0), runs]
+    few, ends = MIN_SHOWN_RUNS // 2, []
+    while few < runs:
+        ends.append(few)
+        few *= GROWTH
+    return [*ends, runs]
 
 
-def _draws(pool: Pool, witness: Witness, sizes: tuple[int, int], number: int) -> list[Draw]:
+def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[Draw]:
     """Return the draws of a batch of samples on either input."""
     batch = (number,) * (number > 0)
     return [
         Draw(pool.inputs[i], size, (Purpose.TEST, i, side, *batch))
-        for side, (i, size) in enumerate(zip(witness.sides, sizes, strict=True))
+        for side, i in enumerate(witness.sides)
     ]
 
 

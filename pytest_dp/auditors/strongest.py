@@ -44,12 +44,11 @@ wider."""
 
 @dataclass(frozen=True, slots=True)
 class Strongest:
-    """An attack, the pair that it was learned on, and what it counted on held-out samples.
+    """An attack, and what it counted on held-out samples.
 
     `tested` is None where no effort was left for them, after the claim was refuted.
     """
 
-    state: PairState
     witness: Witness
     tested: held_out.Tested | None
 
@@ -85,7 +84,7 @@ def strongest(
     with contextlib.suppress(OutOfTime):
         examples = session.budget.conclude(state.outputs.examples)
         witness = session.budget.conclude(partial(with_examples, witness, examples))
-    return Strongest(state, witness, tested)
+    return Strongest(witness, tested)
 
 
 def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Witness | None:
@@ -130,8 +129,9 @@ def count_divergence(
     )
 
 
-def seen_before(state: PairState, witness: Witness, event: Any, pairs: int) -> Counts:
+def seen_before(witness: Witness, event: Any, pairs: int) -> Counts:
     """How often an event came among the first `pairs` outputs on either input."""
+    state = witness.state
     table, on_d = state.outputs.table()
     inside = event.mask(table)
     inside &= np.arange(len(on_d)) % state.outputs.pairs < pairs

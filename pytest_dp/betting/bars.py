@@ -41,8 +41,7 @@ class Bars:
     spans: tuple[Span, ...]
     """Of numbers, in increasing order."""
     edges: tuple[float, ...]
-    """Where each span but the first begins; if there are as many as spans, the numbers
-    themselves."""
+    """Where each span but the first begins."""
     kinds: tuple[tuple[Hashable, str], ...]
     """What is no number: how it is told, and its name. What is neither comes last of all."""
 
@@ -56,13 +55,7 @@ class Bars:
         numbers, which, kind, keys = _read(self.event, table)
         of_keys = {key: len(self.spans) + at for at, (key, _) in enumerate(self.kinds)}
         bars = np.array([of_keys.get(key, self.size - 1) for key in keys], int)[kind]
-        edges = np.array(self.edges)
-        if len(self.edges) < len(self.spans):
-            at = np.searchsorted(edges, numbers, side="right")
-        else:
-            at = np.searchsorted(edges, numbers)
-            seen = np.isin(numbers, edges)
-            at = np.where(seen, at, self.size - 1)
+        at = np.searchsorted(np.array(self.edges), numbers, side="right")
         codes: Ints = 2 * np.where(which, at, bars) + self.event.mask(table)
         return codes
 
@@ -154,34 +147,21 @@ def _spans(numbers: Floats, ends: list[float]) -> tuple[tuple[Span, ...], tuple[
     values = np.unique(numbers)
     if len(values) <= MAX_SPANS:
         single = tuple((plain(float(value)), float(value), float(value)) for value in values)
-        return single, tuple(values.tolist())
+        return single, tuple((values[:-1] / 2 + values[1:] / 2).tolist())
     edges = _edges(numbers, ends).tolist()
-    spans: list[Span] = [("", *ends) for ends in zip([None, *edges], [*edges, None], strict=True)]
-    if min(ends, default=edges[0]) < edges[0]:
-        spans[0] = (f"below {edges[0]:.3g}", None, edges[0])
-    if max(ends, default=edges[-1]) > edges[-1]:
-        spans[-1] = (f"{edges[-1]:.3g} or more", edges[-1], None)
-    return tuple(spans), tuple(edges)
+    spans = tuple(("", *ends) for ends in zip([None, *edges], [*edges, None], strict=True))
+    return spans, tuple(edges)
 
 
 def _edges(numbers: Floats, ends: list[float]) -> Floats:
-    """Even steps over nearly all numbers, one of which begins where the event does."""
-    low, lower, upper, high = np.quantile(numbers, [0.005, 0.25, 0.75, 0.995]).tolist()
-    if lower < upper:
-        reach = 5 * (upper - lower)
-        low, high = max(low, lower - reach), min(high, upper + reach)
+    """Even steps over nearly all numbers, and over the ends of the event that are not far off."""
+    low, high = np.quantile(numbers, [0.01, 0.99]).tolist()
     if low == high:
         low, high = float(numbers.min()), float(numbers.max())
-    reach = high - low
-    near = sorted(end for end in ends if low - reach <= end <= high + reach)
-    step = (high - low) / MAX_SPANS
-    low, high = min([low, *(end - 2 * step for end in near)]), max([high, *near])
-    step = (high - low) / MAX_SPANS
-    apart = near[1] - near[0] if len(near) > 1 else 0.0
-    if apart and (high - low) * max(1, round(apart / step)) <= 2 * MAX_SPANS * apart:
-        step = (near[1] - near[0]) / max(1, round((near[1] - near[0]) / step))
-    anchor = near[0] if near else low
-    start, stop = math.floor((low - anchor) / step), math.ceil((high - anchor) / step)
+    near = [end for end in ends if 2 * low - high <= end <= 2 * high - low]
+    low, high = min([low, *near]), max([high, *near])
+    step, anchor = (high - low) / MAX_SPANS, near[0] if near else low
+    start, stop = math.floor((low - anchor) / step) - 1, math.ceil((high - anchor) / step)
     edges: Floats = anchor + step * np.arange(start, stop + 1)
     return edges
 

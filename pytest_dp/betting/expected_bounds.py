@@ -21,12 +21,6 @@ difference."""
 MIN_IN_EVENT = 3
 """Outputs that an event has to exceed. More: rare events are left out; fewer: chance is taken for
 them."""
-LEAST_SHARE = 0.05
-"""Share of the samples on either input, at least. Larger: samples are wasted; smaller: bounds on
-one side are chance."""
-MANY_RUNS = 1e6
-"""Runs for which errors on both inputs are compared. Derived: so many that one run more or less
-makes no difference."""
 
 T = TypeVar("T")
 
@@ -49,9 +43,8 @@ class PlannedTest:
     def expect(self, p1: Floats, p2: Floats) -> Floats:
         """Return the bounds to expect of events with these probabilities."""
         p1, p2 = np.clip(p1, 1e-12, 1 - 1e-12), np.clip(p2, 1e-12, 1 - 1e-12)
-        share = first_share(p1, p2, self.guarantee)
-        n1, n2 = self.runs * share, self.runs * (1 - share)
-        found = EventTest(self.guarantee).predicted(p1, n1, p2, n2, self.alpha)
+        n = self.runs / 2
+        found = EventTest(self.guarantee).predicted(p1, n, p2, n, self.alpha)
         return np.where(np.isnan(found), -np.inf, found)
 
 
@@ -107,10 +100,3 @@ def cautious(
     p1 = np.minimum((c1 - errors * error1) / n1, 1 - 0.5 / n1)
     p2 = np.minimum((c2 + errors * (1 + error2)) / n2, 1 - 0.5 / n2)
     return p1, p2
-
-
-def first_share(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
-    """The share of samples for the likelier side by which an event shows most (Neyman)."""
-    s1, s2 = EventTest(guarantee).costs(p1, MANY_RUNS, p2, MANY_RUNS)
-    share: Floats = np.clip(s1 / (s1 + s2), LEAST_SHARE, 1 - LEAST_SHARE)
-    return share

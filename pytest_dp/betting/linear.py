@@ -10,6 +10,7 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021.
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +21,18 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.feature import SPECIAL, Feature, numbers_and_categories
 from pytest_dp.outputs.leaves import NUMBER, Category
 from pytest_dp.outputs.table import Table
-from pytest_dp.statistics.regression import expit, logit
+from pytest_dp.statistics.regression import logistic, logit
 
 MAX_DEVIATION = 1e6
 """Standard deviations beyond which all numbers count as the same. More overflow; fewer: what is
 far out is lost."""
 MAX_CATEGORIES = 64
 """Categories that a linear model knows. More learn noise by heart; fewer are not told apart."""
+RIDGE = 1e-6
+"""Penalty on squared weights, for each output. Larger: odds are less extreme; smaller: where one
+number tells all, weights grow without end."""
+NEWTON_STEPS = 100
+"""Steps of the fit, at most. Only the time depends on it, but where one number tells all."""
 MIN_DEVIATION = 1e-12
 """Deviation relative to the mean, at least. Smaller: rounding counts as variation; larger: small
 noise on a large number is lost."""
@@ -99,25 +105,10 @@ def fit(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
     """
     plan = design(table, features)
     rows = plan.matrix(table)
-    sign = np.where(on_d, 1.0, -1.0)
-
-    def loss(parameters: Floats) -> tuple[float, Floats]:
-        odds = rows @ parameters[:-1] + parameters[-1]
-        slope = -sign * expit(-sign * odds) / len(rows)
-        penalty = 0.5 * (1e-6) * float(parameters[:-1] @ parameters[:-1])
-        gradient = np.append(rows.T @ slope + (1e-6) * parameters[:-1], slope.sum())
-        return float(np.logaddexp(0, -sign * odds).mean()) + penalty, gradient
-
-    from scipy.optimize import minimize  # which takes a while to load
-
-    optimum = minimize(
-        loss,
-        np.zeros(rows.shape[1] + 1),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 200, "ftol": 1e-12, "gtol": 1e-8},
-    ).x
-    return Logistic(plan, optimum[:-1], float(optimum[-1]))
+    basis = np.concatenate([np.ones((1, len(rows))), rows.T])
+    prior = np.zeros(len(basis)), np.full(len(basis), RIDGE * len(rows))
+    weights = logistic(basis, on_d.astype(float), np.ones(len(rows)), prior, NEWTON_STEPS, 1e-6)
+    return Logistic(plan, weights[1:], float(weights[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +148,15 @@ class Classified:
 def fit_classifier(
     classifier: Any, table: Table, on_d: Bools, features: list[Feature], seed: int
 ) -> Classified:
-    """Fit a copy of a classifier with scikit-learn's interface; ``"mlp"`` is that of the paper."""
-    if isinstance(classifier, str):
-        classifier = _mlp()
+    """Fit a copy of a classifier with scikit-learn's interface.
+
+    ``"mlp"`` is the network of the paper: two hidden layers, Adam, ten epochs.
+    """
+    by_paper = isinstance(classifier, str)
+    if by_paper:
+        from sklearn.neural_network import MLPClassifier
+
+        classifier = MLPClassifier((10, 5), learning_rate_init=0.01, max_iter=10)
     plan = design(table, features)
     if not plan.numbers and not plan.flags:  # nothing varies: a flag that never rises will do
         plan = Design((), tuple((feature, SPECIAL[1]) for feature in features[:1]))
@@ -169,7 +166,10 @@ def fit_classifier(
     state = np.random.get_state()  # noqa: NPY002  the generator that scikit-learn falls back to
     np.random.seed(seed % 2**32)  # noqa: NPY002
     try:
-        fitted = untrained.fit(plan.matrix(table), on_d.astype(int))
+        with warnings.catch_warnings():
+            if by_paper:  # its network is meant to stop early
+                warnings.simplefilter("ignore")
+            fitted = untrained.fit(plan.matrix(table), on_d.astype(int))
     except Exception as error:
         raise _failed(classifier, "fit", error) from error
     finally:
@@ -183,34 +183,6 @@ def fit_classifier(
             "it was fitted to. Allowed: probabilities."
         )
     return model
-
-
-def _mlp() -> Any:
-    """The network of the paper: two hidden layers, Adam, ten epochs."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.neural_network import MLPClassifier
-
-    return _Quiet(MLPClassifier((10, 5), learning_rate_init=0.01, max_iter=10), ConvergenceWarning)
-
-
-class _Quiet:
-    """A classifier that is meant to stop early, and says nothing about it."""
-
-    def __init__(self, inner: Any, category: type[Warning]) -> None:
-        self.inner, self.category = inner, category
-
-    def get_params(self) -> dict[str, Any]:
-        return dict(self.inner.get_params())
-
-    def set_params(self, **parameters: Any) -> None:
-        self.inner.set_params(**parameters)
-
-    def fit(self, rows: Floats, labels: Any) -> Any:
-        import warnings
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", self.category)
-            return self.inner.fit(rows, labels)
 
 
 def _failed(classifier: Any, what: str, error: Exception) -> ClaimError:

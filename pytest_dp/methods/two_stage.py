@@ -146,7 +146,7 @@ def _count_witness(search: PairSearch, witness: Witness, proof: Proof) -> Tested
         p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, CHANCE_ALPHA)
         enough = proof.runs(p1, p2, session.guarantee, session.budget.alpha, total // 2)
         total = total if enough is None else min(total, 2 * max(2 * enough, MIN_TESTED))
-    return held_out.count(session, search.pool, witness, total, even=proof.even)
+    return held_out.count(session, search.pool, witness, total)
 
 
 def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
@@ -154,15 +154,11 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
     session = search.session
     c = session.method.c
     guarantee, claimed = session.guarantee, session.guarantee.claimed
-    # Proofs pay for looking both ways themselves: they are to get counts as the search turned them.
-    best, counts = held_out.bound_of(guarantee, session.budget.alpha, tested, proof), tested.counts
-    if proof.both_ways and counts.c2 * counts.n1 > counts.c1 * counts.n2:
-        witness, tested = replace(witness, sign=-witness.sign), tested.swapped()
-        best = replace(best, counts=best.counts.swapped)
-    p_value = best.p_value * session.budget.alpha / (best.alpha * proof.tests)
+    best = held_out.bound_of(guarantee, session.budget.alpha, tested, proof)
+    p_value = best.p_value * session.budget.alpha / best.alpha
     lower, loss = max(best.lower, 0.0), best.loss
     violated = lower > claimed or p_value <= session.budget.alpha
-    caught = proof.resolution(best.counts, guarantee, best.alpha * proof.tests, c)
+    caught = proof.resolution(best.counts, guarantee, best.alpha, c)
     if witness.largest:  # where there is little to find, an event may show less than was seen
         four = best.counts.four
         chances = (np.array(min((c + 0.5) / n, 1.0)) for c, n in (four[:2], four[2:]))

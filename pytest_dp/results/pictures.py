@@ -6,7 +6,7 @@ Auditors make them, but for `allowed`, which `pytest_dp.report.curves` adds.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 Points = tuple[tuple[float, float], ...]
 Interval = tuple[float, float, float]
@@ -38,11 +38,6 @@ class Histogram:
     """How many outputs there are on D, and on D'."""
     bars: tuple[Bar, ...]
     """Those of numbers first, in increasing order."""
-
-    def swapped(self) -> Histogram:
-        """Return the histogram with D and D' exchanged."""
-        bars = (replace(b, counts=b.counts[::-1], inside=b.inside[::-1]) for b in self.bars)
-        return replace(self, runs=self.runs[::-1], bars=tuple(bars))
 
 
 @dataclass(frozen=True, slots=True)

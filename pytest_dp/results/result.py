@@ -52,8 +52,8 @@ class Counterexample:
         Clopper-Pearson intervals of both probabilities. The ends that matter, the lower one of the
         first and the upper one of the second, hold together with confidence ``1 - alpha``.
     p_value : float
-        StatDP's p-value of the claim on these counts, for both directions. Claims of more than ε
-        have the p-value of ``pytest_dp.statistics.event_test``.
+        StatDP's p-value of the claim on these counts. Claims of more than ε have the
+        p-value of ``pytest_dp.statistics.event_test``.
     lower : float
         What the event shows by itself, in the claim's parameter.
     eps_clopper_pearson : float

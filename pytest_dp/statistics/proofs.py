@@ -32,7 +32,7 @@ class Bound:
     counts: Counts
     guarantee: Guarantee
     alpha: float
-    """Level of the bound, and of the intervals; of each test where two are combined."""
+    """Level of the bound, and of the intervals."""
     lower: float = -math.inf
     """On the parameter of the claim, by this event; minus infinity where nothing was counted."""
     p_value: float = 1.0
@@ -87,19 +87,13 @@ class Bound:
         if not counts.n1:
             return 1.0
         if guarantee.largest_ratio is not None:
-            return statdp.p_value_both(*counts.four, guarantee.claimed)
+            return statdp.p_value(*counts.four, guarantee.claimed)
         return EventTest(guarantee).p_value(counts)
 
 
 class Proof(ABC):
     """How a bound on a claim's parameter follows from counts."""
 
-    even: ClassVar[bool] = True
-    """Whether as many outputs are counted on both inputs."""
-    both_ways: ClassVar[bool] = False
-    """Whether either input may be the likelier one."""
-    tests: ClassVar[int] = 1
-    """That share alpha."""
     attained: ClassVar[float] = 1.0
     """Share of the mechanism's true loss that what is counted is taken to have."""
 
@@ -113,8 +107,7 @@ class Proof(ABC):
 
     def bound(self, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
         """Return the bound and the p-value that counts prove, with the counts."""
-        proved = self.proved(counts, guarantee, alpha)
-        return Bound(counts, guarantee, alpha / self.tests, *proved)
+        return Bound(counts, guarantee, alpha, *self.proved(counts, guarantee, alpha))
 
     def runs(
         self, p1: float, p2: float, guarantee: Guarantee, alpha: float, limit: int
@@ -183,8 +176,6 @@ def _off(p: float, runs: float, sign: int) -> float:
 class _Sharp(Proof):
     """The bound on both probabilities at once."""
 
-    even = False
-
     def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
         test = EventTest(guarantee)
         return test.lower(counts, alpha), test.p_value(counts)
@@ -211,38 +202,18 @@ class _Published(Proof):
 
 
 class _Classical(Proof):
-    """StatDP's test, which looks in both directions, and DP-Sniper's bound: half of alpha for each.
-
-    They use the same counts in different ways; neither is always the stronger. Which input is
-    called first must not depend on the counts, as the bound looks in one direction only. StatDP
-    knows no δ: for other claims than ε alone, both directions are tested with the bound on both
-    probabilities, which is at least as good.
-    """
-
-    both_ways, tests = True, 2
+    """StatDP's test; it knows no δ, and is the sharp one for other claims than ε alone."""
 
     def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
-        half = alpha / 2
         if guarantee.largest_ratio is None:
-            lower, p = SHARP.proved(likelier_first(counts), guarantee, half)
-            return lower, min(1.0, 2 * p)
-        lower = max(
-            statdp.eps_lower(*counts.four, half),
-            clopper_pearson.eps_lower(*counts.four, half),
-        )
-        published = clopper_pearson.claim_p_value(*counts.four, guarantee)
-        p = statdp.p_value_both(*counts.four, guarantee.claimed)
-        return lower, min(1.0, 2 * p, 2 * published)
+            return SHARP.proved(counts, guarantee, alpha)
+        four = counts.four
+        return statdp.eps_lower(*four, alpha), statdp.p_value(*four, guarantee.claimed)
 
     def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
         if guarantee.largest_ratio is None:
-            return SHARP.refutes(likelier_first(counts), guarantee, alpha / 2)
-        return statdp.log_p_value_both(*counts.four, guarantee.claimed) <= math.log(alpha / 2)
-
-
-def likelier_first(counts: Counts) -> Counts:
-    """The counts, those of the input first on which the event came more often."""
-    return counts if counts.c1 * counts.n2 >= counts.c2 * counts.n1 else counts.swapped
+            return SHARP.refutes(counts, guarantee, alpha)
+        return statdp.log_p_value(*counts.four, guarantee.claimed) <= math.log(alpha)
 
 
 SHARP, PUBLISHED, CLASSICAL = _Sharp(), _Published(), _Classical()

@@ -58,25 +58,8 @@ def log_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))
 
 
-def p_value_both(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
-    """A p-value for the claim in both directions, the event chosen before the counts were seen.
-
-    Twice that of the larger frequency, at most 1 (Bonferroni). That of the other could only make it
-    smaller, and never does for as many runs on both: it is not computed.
-    """
-    return max(math.exp(log_p_value_both(c1, n1, c2, n2, eps)), SMALLEST_FLOAT)
-
-
-def log_p_value_both(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
-    """Natural logarithm of `p_value_both`."""
-    check_count("c1", c1, n1)  # before they trade places
-    check_count("c2", c2, n2)
-    one, other = ((c1, n1), (c2, n2)) if c1 * n2 >= c2 * n1 else ((c2, n2), (c1, n1))
-    return min(0.0, math.log(2.0) + log_p_value(*one, *other, eps))
-
-
 def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-    """Lower confidence bound on ε in nats: every claim below it is rejected by `p_value_both`.
+    """Lower confidence bound on ε in nats: every claim below it is rejected by `p_value`.
 
     0.0 if not even ε = 0 is rejected. The claim ε itself is rejected at `alpha` if and only if the
     bound reaches ε, up to 1e-6 by which the bound is rounded down.
@@ -89,7 +72,7 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
     target = math.log(alpha)
 
     def is_rejected(eps: float) -> bool:
-        return log_p_value_both(c1, n1, c2, n2, eps) <= target
+        return log_p_value(c1, n1, c2, n2, eps) <= target
 
     if not is_rejected(0.0):
         return 0.0

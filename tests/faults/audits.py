@@ -74,11 +74,11 @@ FAULTS = (
     ),
     Fault(
         "one-way-proof-turned-by-its-counts",
-        "methods/two_stage.py",
-        "held_out.bound_of(guarantee, session.budget.alpha, tested, proof)",
-        "held_out.bound_of(guarantee, session.budget.alpha, max(tested, tested.swapped(), "
-        "key=lambda one: one.counts.c1), proof)",
-        "StatDP spends one and a half times its alpha.",
+        "auditors/held_out.py",
+        "proof.bound(tested.counts, guarantee, tested.share * alpha)",
+        "proof.bound(max(tested.counts, tested.counts.swapped, key=lambda one: one.c1), guarantee, "
+        "tested.share * alpha)",
+        "A test that is one way spends twice its alpha.",
         WIRING + "test_proofs_get_counts_as_the_search_turned_them",
     ),
     Fault(

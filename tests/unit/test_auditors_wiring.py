@@ -174,7 +174,7 @@ def test_a_bound_at_the_claim_does_not_break_it(monkeypatch, lower, red):
 
 
 def test_proofs_get_counts_as_the_search_turned_them(monkeypatch):
-    """Which input is called first is not by the counts that are tested: half of a proof is one way.
+    """Which input is called first is not by the counts that are tested: proofs are one way.
 
     Nothing tells these inputs apart, so that either is the likelier one in about half of all tests.
     """

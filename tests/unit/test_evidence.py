@@ -65,22 +65,6 @@ def test_log_p_value_is_monotone():
     assert (np.diff(by_c1) <= 1e-9).all()
 
 
-@pytest.mark.parametrize("runs", [1, 4, 11])
-def test_both_directions_cost_a_factor_of_two(runs):
-    for eps in (0.0, 0.3, 2.0):
-        for c1 in range(runs + 1):
-            for c2 in range(runs + 1):
-                ways = (
-                    statdp.p_value(c1, runs, c2, runs, eps),
-                    statdp.p_value(c2, runs, c1, runs, eps),
-                )
-                expected = min(1.0, 2 * min(ways))
-                assert statdp.p_value_both(c1, runs, c2, runs, eps) == pytest.approx(
-                    expected, rel=1e-12
-                )
-                assert ways[0] == 1.0 or c1 > c2
-
-
 # lower bound on eps by inversion
 
 
@@ -93,10 +77,10 @@ def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
     bound = statdp.eps_lower(c1, runs, c2, runs, alpha)
     assert math.isfinite(bound)
     if bound > 0:
-        assert statdp.p_value_both(c1, runs, c2, runs, bound) <= alpha
-    assert statdp.p_value_both(c1, runs, c2, runs, bound + 2e-6) > alpha
+        assert statdp.p_value(c1, runs, c2, runs, bound) <= alpha
+    assert statdp.p_value(c1, runs, c2, runs, bound + 2e-6) > alpha
     for eps in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0):
-        assert (statdp.p_value_both(c1, runs, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
+        assert (statdp.p_value(c1, runs, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
 
 
 # Clopper-Pearson
