@@ -7,29 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.proposers.numbers import Truth, number
+from pytest_dp.proposers.numbers import Truth
 from pytest_dp.proposers.stand_ins import is_symbolic
 from pytest_dp.proposers.texts import Text
-from pytest_dp.proposers.trace import Trace
 from pytest_dp.running.shadowing import StandsFor
 
 MAX_DEPTH = 5
 """Levels of an output in which formulas are looked for. Fewer miss inner ones."""
 
 
-class Rows(list[Any]):
-    """A list of records that knows a formula for its length."""
-
-    size: Any = None
-
-
 def _length(data: Any) -> Any:
-    if type(data) is Text:
-        return data.length()
-    if type(data) is Rows and data.size is not None:
-        trace, formula = data.size
-        return number(trace, len(data), formula)
-    return len(data)
+    return data.length() if type(data) is Text else len(data)
 
 
 NAMES = {"float": StandsFor.of(float), "int": StandsFor.of(int), "len": _length}
@@ -50,9 +38,3 @@ def _leaves(output: Any, depth: int = MAX_DEPTH) -> Iterator[Any]:
 def released(output: Any) -> Iterator[Truth]:
     """Truths in an output that nothing decided."""
     return (value for value in _leaves(output) if type(value) is Truth)
-
-
-def sized(rows: Rows, trace: Trace, formula: Any) -> Rows:
-    """A list of records with a formula for its length."""
-    rows.size = trace, formula
-    return rows

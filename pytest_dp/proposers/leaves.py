@@ -144,10 +144,6 @@ class Variables:
             return Leaf((single,), lambda trace: number(trace, value, single.formula), kind)
         return None
 
-    def length(self, value: int) -> Variable:
-        """The length of a dataset."""
-        return self._new(z3.Int, value)
-
     def record(self, record: Any) -> Record:
         """A record with variables for its values."""
         leaves = {name: self.leaf(value) for name, value in fields_of(record).items()}

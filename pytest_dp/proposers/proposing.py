@@ -141,28 +141,26 @@ class Explorer:
         runs = self._run(pair, seed)
         if runs is None:
             return
-        if runs.stage.params and not self._met["noise"]:
-            quietest = self._quietest(runs)
-            if quietest:
-                yield from quietest
-                return
+        if runs.stage.params and not self._met["noise"] and (quietest := self._quietest(runs)):
+            yield Found(quietest, True, True)
+            return
         for kind, place, model in self._answers(runs):
-            for made in runs.stage.pairs(model):
+            if made := runs.stage.answer(model):
                 yield Found(replace(made, origin=f"symbolic: {place}"), kind == "most")
 
-    def _quietest(self, runs: _Runs) -> list[Found]:
+    def _quietest(self, runs: _Runs) -> Pair | None:
         """The pair with the parameters of least noise, which they keep in all other pairs."""
         scales = [*runs.d1.scales, *runs.d2.scales]
         if not scales:
-            return []
+            return None
         self._met["noise"] += 1
         total = z3.Sum([z3.If(scale < 0, -scale, scale) for scale in scales])
         model = self._questions.least(runs.facts, total)
         if model is None:
-            return []
+            return None
         self._quiet = runs.stage.params_in(total, model)
-        quiet = "symbolic: the least noise"
-        return [Found(replace(pair, origin=quiet), True, True) for pair in runs.stage.pairs(model)]
+        made = runs.stage.answer(model)
+        return made and replace(made, origin="symbolic: the least noise")
 
     def _run(self, pair: Pair, seed: int | None) -> _Runs | None:
         deadline = Deadline(MAX_RUN_SECONDS)
@@ -182,19 +180,14 @@ class Explorer:
         return _Runs(stage, d1, d2)
 
     def _stage(self, pair: Pair) -> Stage | None:
-        """A pair as stand-ins; of one whose records are equal, perhaps another that tells more."""
+        """A pair as stand-ins; None of one that the strategy did not make."""
         if self._generated is None:
             return Stage(pair, self._relation, None, self._quiet)
-        for _ in range(2):
-            drawn = self._generated.drawn(pair)
-            if drawn is None:
-                return None
-            strategy = Strategy(drawn, self._generated.redrawn, self._seen)
-            stage = Stage(pair, self._relation, strategy, self._quiet)
-            if stage.follows or stage.distinct is None:
-                break
-            pair = stage.distinct
-        return stage
+        drawn = self._generated.drawn(pair)
+        if drawn is None:
+            return None
+        strategy = Strategy(drawn, self._generated.redrawn, self._seen)
+        return Stage(pair, self._relation, strategy, self._quiet)
 
     def _answers(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
         yield from self._arguments(runs)

@@ -5,25 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, cycle, islice
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import z3
 
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.data import is_real, key, kind_of, rebuilt, records_of
+from pytest_dp.data import key, kind_of, rebuilt, records_of
 from pytest_dp.data.fields import columns_of
 from pytest_dp.data.relations import (
     AllQueries,
-    OfRecords,
     OneQuery,
     Pair,
     Relation,
-    ReplaceOne,
     WithParams,
 )
-from pytest_dp.proposers.functions import Rows, sized
 from pytest_dp.proposers.leaves import (
     Leaf,
     Record,
@@ -35,11 +32,6 @@ from pytest_dp.proposers.leaves import (
 )
 from pytest_dp.proposers.solving import Model
 from pytest_dp.proposers.trace import Trace
-
-MAX_SIZE = 300
-"""Records of a dataset whose size is a formula. Larger ones make runs slower."""
-MAX_STARTS = 8
-"""Places of a record that stand-ins take. More take longer; fewer miss later records."""
 
 Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
 """The pair of a strategy in which some choices are others; None if there is none."""
@@ -66,8 +58,7 @@ class Stage:
     """Stand-ins for a pair.
 
     `facts` are what D and D' have to fulfil to be neighbours, and inside of the strategy's range;
-    parameters that were `decided` keep these values. `follows` is whether a strategy makes what is
-    expected of other choices; else `distinct` is a pair of other ones, if any. Raises StagingError.
+    parameters that were `decided` keep these values. Raises StagingError.
     """
 
     def __init__(
@@ -83,12 +74,7 @@ class Stage:
         self._d1 = [made.record(record) for record in _rows(pair.d1)]
         self._d2 = self._second()
         self.params = {name: leaf for name, v in pair.params.items() if (leaf := made.leaf(v))}
-        self._size: Variable | None = None
-        self.follows = True
-        self.distinct: Pair | None = None
-        if strategy is None:
-            self._let_length_vary()
-        else:
+        if strategy is not None:
             self._match_choices(strategy)
         self.facts = [*made.facts, *self._neighbours()]
         self.facts += [fact for variable in made.all for fact in variable.allowed()]
@@ -136,14 +122,6 @@ class Stage:
         if isinstance(self._relation, OneQuery):
             yield z3.AtMost(*moved, 1)
 
-    def _let_length_vary(self) -> None:
-        relation, d1 = self._relation, self.pair.d1
-        fixed = isinstance(relation, ReplaceOne) or not isinstance(relation, OfRecords)
-        if type(d1) is list and d1 and not fixed and relation.unit is None:  # type: ignore[union-attr]
-            self._size = self._made.length(len(d1))
-            size = self._size.formula
-            self._made.facts += [size >= 1, size <= MAX_SIZE]
-
     # Choices of a strategy
 
     def _match_choices(self, strategy: Strategy) -> None:
@@ -166,18 +144,9 @@ class Stage:
             _aligned(params[::-1], choices, range(len(choices) - 1, -1, -1), set())  # drawn last
             rest = [variable for variable in second if id(variable) not in known]
             sides = [(first, 0, len(choices)), (rest, 0, len(choices))]
-        kept = {id(variable): list(variable.places) for variable in self._made.all}
-        leading = first[0].value if first else None
-        starts = [at for at, choice in enumerate(choices) if _same(choice, leading)]
-        for start in starts[:MAX_STARTS] or [0]:
-            taken = {at for places in kept.values() for at in places}
-            for variable in self._made.all:
-                variable.places = list(kept[id(variable)])
-            for variables, low, high in sides:
-                _aligned(variables, choices, range(max(low, start), high), taken)
-            self.follows = self._follows(strategy)
-            if self.follows:
-                break
+        taken = {at for variable in self._made.all for at in variable.places}
+        for variables, low, high in sides:
+            _aligned(variables, choices, range(low, high), taken)
         for variable in self._made.all:
             if not variable.places:
                 self._made.facts.append(variable.known)
@@ -190,16 +159,6 @@ class Stage:
         for name, leaf in self.params.items():
             for variable in leaf.variables:
                 variable.seen = strategy.seen.get(("with", name), Seen())
-
-    def _follows(self, strategy: Strategy) -> bool:
-        """Whether other choices make the values that are expected; `distinct` is what they make."""
-        new: dict[int, Any] = {}
-        for variable in self._made.all:
-            if variable.places:
-                new[id(variable)] = _another(variable.value, variable.seen, len(new))
-        self.distinct = strategy.redraw(self.pair, self._changes(new))
-        wanted = lambda variable: new.get(id(variable), variable.value)  # noqa: E731
-        return self.distinct is not None and self._makes(self.distinct, wanted)
 
     def _changes(self, values: Mapping[int, Any]) -> dict[int, Any]:
         """Return other choices by their numbers, of values by the variables that have them."""
@@ -221,16 +180,14 @@ class Stage:
     # Stand-ins and answers
 
     def d1(self, trace: Trace) -> Any:
-        return self._stand_in(trace, self.pair.d1, self._d1, 0)
+        return self._stand_in(trace, self.pair.d1, self._d1)
 
     def d2(self, trace: Trace) -> Any:
-        return self._stand_in(trace, self.pair.d2, self._d2, len(self._d2) - len(self._d1))
+        return self._stand_in(trace, self.pair.d2, self._d2)
 
-    def _stand_in(self, trace: Trace, like: Any, rows: list[Record], more: int) -> Any:
+    def _stand_in(self, trace: Trace, like: Any, rows: list[Record]) -> Any:
         values = [record.with_values(lambda leaf: leaf.stand_in(trace)) for record in rows]
         data = _assembled(like, values)
-        if self._size is not None and isinstance(data, Rows):
-            sized(data, trace, self._size.formula + more)
         if not self.params:
             return WithParams(data, self.pair.params) if self.pair.params else data
         params = {name: leaf.stand_in(trace) for name, leaf in self.params.items()}
@@ -244,33 +201,22 @@ class Stage:
         params = {name: made(leaf) for name, leaf in self.params.items()}
         return d1, d2, {**self.pair.params, **params}
 
-    def pairs(self, model: Model) -> list[Pair]:
-        """The pairs of an answer; none if it is no pair of neighbours."""
+    def answer(self, model: Model) -> Pair | None:
+        """Return the pair of an answer; None if it is no pair of neighbours."""
         try:
             values = {id(variable): variable.found(model) for variable in self._made.all}
             value_of: Callable[[Variable], Any] = lambda variable: values[id(variable)]  # noqa: E731
             if self._strategy is not None:
                 pair = self._strategy.redraw(self.pair, self._changes(values))
-                return [pair] if pair is not None and self._makes(pair, value_of) else []
-            d1, d2, params = self._with(value_of)
-            return list(self._between(d1, d2, params, value_of))
+                return pair if pair is not None and self._makes(pair, value_of) else None
+            rows1, rows2, params = self._with(value_of)
+            d1, d2 = _like(self.pair.d1, rows1), _like(self.pair.d2, rows2)
+            if self._relation is None:
+                return replace(self.pair, d1=d1, d2=d2)
+            pair = self._relation.pair(d1, d2)
+            return pair and replace(pair, params=params)
         except (ClaimError, ValueError, OverflowError):  # such as of a column that cannot hold it
-            return []
-
-    def _between(
-        self, d1: list[Any], d2: list[Any], params: Any, value_of: Callable[[Variable], Any]
-    ) -> Iterator[Pair]:
-        if self._relation is None:
-            yield replace(self.pair, d1=_like(self.pair.d1, d1), d2=_like(self.pair.d2, d2))
-            return
-        size = len(d1) if self._size is None else value_of(self._size)
-        if size != len(d1):
-            longer = rebuilt(self.pair.d1, list(islice(cycle(d1), size)))
-            yield from islice(self._relation.pairs(longer, d2), 2)
-            return
-        made = self._relation.pair(_like(self.pair.d1, d1), _like(self.pair.d2, d2))
-        if made is not None:
-            yield replace(made, params=params)
+            return None
 
 
 def seen_in(pairs: Sequence[Pair]) -> dict[Hashable, Seen]:
@@ -299,7 +245,7 @@ def _assembled(like: Any, values: list[Any]) -> Any:
     if not kind_of(like):
         return values[0]
     if type(like) in (list, tuple):
-        return Rows(values) if type(like) is list else tuple(values)
+        return type(like)(values)
     if isinstance(like, np.ndarray) and like.dtype.names is None:
         return np.array(values, object) if values else like
     pandas: Any = sys.modules.get("pandas")
@@ -328,12 +274,3 @@ def _aligned(
                 ahead = ahead[place + 1 :]
                 taken.add(at)
                 break
-
-
-def _another(value: Any, seen: Seen, number: int) -> Any:
-    """Another value that may be allowed, for each number another one; the same if none is near."""
-    if is_real(value) and not isinstance(value, bool):
-        for other in (value + 1 + number, value - 1 - number):
-            if seen.low <= other <= seen.high:
-                return other
-    return value[:-1] if isinstance(value, str) else value

@@ -132,7 +132,6 @@ GATES = {
     "looked up": (lambda data: len({a for a, _ in data}) < len(data) - 1, FOUR_ROWS),
     "prefix": (lambda data: any(name.startswith("x-9") for name in data), NAMES_OF),
     "numpy": (lambda data: np.dot(data, [3, 1, 2]) == 700, queries(3)),
-    "length": (lambda data: len(data) >= 40, [[1, 2, 3], [2, 2]]),
 }
 
 
