@@ -47,7 +47,7 @@ def prepared(mechanism: Callable[..., Any], claim: dict[str, Any]) -> tuple[Any,
     whole = expand({"eps": 1.0, **claim})[0]
     call = prepare(mechanism, whole.arguments)
     whole = replace(whole, promise=resolved(whole.promise))
-    constants = [constant.value for constant in constants_of(call.mechanism, call.params)]
+    constants = constants_of(call.mechanism, call.params)
     return whole, call, source_of(whole, 1, "inputs", constants=constants)
 
 

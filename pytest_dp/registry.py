@@ -31,6 +31,7 @@ _PARTS: dict[Kind, dict[str, Any]] = {
     "search": {
         "inputs": "pytest_dp.proposers",
         "gradient": "pytest_dp.methods.gradient:ByGradients",
+        "symbolic": "pytest_dp.proposers.proposing:BySymbols",
     },
     "explainer": {"blame": "pytest_dp.explain:explain"},
     "reader": {

@@ -292,7 +292,7 @@ def gradients_of(
     least: float = MIN_SHARE,
 ) -> Gradients:
     """Restarts on neighbours, around the constants of the code; raises as `Gradients`."""
-    values = [constant.value for constant in constants_of(call.mechanism, call.params)]
+    values = constants_of(call.mechanism, call.params)
     centres = [float(value) for value in values if is_real(value)]
     return Gradients(call, families, centres[:MAX_CENTRES], seed, deadline, least)
 

@@ -60,7 +60,7 @@ class _Parts:
 
     def __init__(self, example: Any, relation: AddRemoveOne, rng: np.random.Generator) -> None:
         self._type: DataType = type_of(example)  # type: ignore[assignment]
-        self._example, self._relation, self._rng = example, relation, rng
+        self._relation, self._rng = relation, rng
         self._rows = self._type.joined([example])
         self._length = self._type.length(example)
         at = np.arange(self._length)

@@ -13,7 +13,6 @@ from pytest_dp.data.relations import Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.pairs.sources import PairSource, Proposer, checked, marked, sieved
 from pytest_dp.proposers.by_movement import ByMovement
-from pytest_dp.proposers.by_symbols import BySymbols
 from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.proposers.shrinking import counts, shrunk
@@ -37,7 +36,7 @@ def compared_values(call: Call, promise: Promise, settings: Settings) -> list[An
         return []
     from pytest_dp.proposers.matching import matching_texts  # loads Hypothesis
 
-    found = [constant.value for constant in constants_of(call.mechanism, call.params)]
+    found = constants_of(call.mechanism, call.params)
     return found + matching_texts(call.mechanism, call.params, settings.seed or 0)
 
 
@@ -64,8 +63,9 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     notes: list[Callable[[], list[str]]] = []
     if "symbolic" in names and not isinstance(promise.inputs, Values):
         own_clock = Clock(SEARCH_TIME * settings.max_seconds / 2)
-        by_symbols = BySymbols(call, source.given, relation, source.generated, own_clock)
-        solving.append(by_symbols.proposing)
+        make = load("search", "symbolic")
+        by_symbols = make(call, source.given, relation, source.generated, own_clock)
+        solving.append(by_symbols)
         notes.append(by_symbols.notes)
     if "gradient" in names:
         by_gradients = load("search", "gradient")(promise, call, clock, settings.seed or 0)

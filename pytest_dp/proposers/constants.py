@@ -12,9 +12,7 @@ import re
 import sys
 import types
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,45 +33,30 @@ _LOADING = frozenset(["LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL"])
 """Instructions of Python that compare, and that load a constant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A number or a string, and its place in the code: ``"a constant in stats.py:14"``."""
-
-    value: int | float | str
-    origin: str = ""
-
-
-def constants_of(mechanism: Any, params: dict[str, Any]) -> list[Constant]:
-    """The constants that a mechanism may compare its data with, those in comparisons first.
-
-    They are looked for in all that is `reachable`.
-    """
-    ranked: dict[tuple[type, Any], tuple[int, Constant]] = {}
-    for rank, constant in islice(_in_all(mechanism, params), MAX_READ):
-        key = type(constant.value), constant.value
-        if key not in ranked or ranked[key][0] > rank:
-            ranked[key] = rank, constant
-    ordered = sorted(ranked.values(), key=lambda entry: entry[0])
-    return [constant for _, constant in ordered[:MAX_CONSTANTS]]
+def constants_of(mechanism: Any, params: dict[str, Any]) -> list[int | float | str]:
+    """Return what a mechanism may compare its data with, constants in comparisons first."""
+    ranked: dict[tuple[type, Any], int] = {}
+    for rank, value in islice(_in_all(mechanism, params), MAX_READ):
+        key = type(value), value
+        ranked[key] = min(rank, ranked.get(key, rank))
+    ordered = sorted(ranked, key=lambda key: ranked[key])
+    return [value for _, value in ordered[:MAX_CONSTANTS]]
 
 
 def reachable(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[Any, str]]:
-    """Constants, and the project's functions, that a mechanism or an argument can reach."""
+    """Yield all that a mechanism or an argument can reach, but for code of libraries."""
     arguments = ((value, f"the argument {name}") for name, value in params.items())
     for value, place in reach((mechanism, ""), *arguments):
-        if is_constant(value) or (
-            type(value) is types.FunctionType and is_project_file(value.__code__.co_filename)
-        ):
+        if type(value) is not types.FunctionType or is_project_file(value.__code__.co_filename):
             yield value, place
 
 
 def reachable_patterns(mechanism: Any, params: dict[str, Any]) -> Iterator[str]:
     """Yield regular expressions: compiled ones, and texts in code that calls functions of `re`."""
-    arguments = ((value, name) for name, value in params.items())
-    for value, _ in reach((mechanism, ""), *arguments):
+    for value, _ in reachable(mechanism, params):
         if type(value) is re.Pattern and isinstance(value.pattern, str):
             yield value.pattern
-        elif type(value) is types.FunctionType and is_project_file(value.__code__.co_filename):
+        elif type(value) is types.FunctionType:
             with noting_faults("reading regular expressions of code"):
                 yield from _patterns_in(value.__code__)
 
@@ -97,12 +80,12 @@ def is_constant(value: Any) -> bool:
     return issubclass(kind, float | np.integer | np.floating) and math.isfinite(value)
 
 
-def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Constant]]:
+def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Any]]:
     """The constants of all that a mechanism can reach, with a rank: 0 for those in comparisons."""
-    for value, place in reachable(mechanism, params):
+    for value, _ in reachable(mechanism, params):
         if is_constant(value):
-            yield 1, Constant(_plain(value), place)
-        else:
+            yield 1, _plain(value)
+        elif type(value) is types.FunctionType:
             with noting_faults("reading constants of code"):  # such as code that some tool made
                 yield from list(_in_code(value.__code__))
 
@@ -117,12 +100,10 @@ def _plain(value: Any) -> Any:
     return int.__int__(value) if issubclass(kind, int) else float.__float__(value)
 
 
-def _in_code(code: types.CodeType) -> Iterator[tuple[int, Constant]]:
+def _in_code(code: types.CodeType) -> Iterator[tuple[int, Any]]:
     """The constants that code loads, and those of functions that are defined in it."""
-    file, line = Path(code.co_filename).name, code.co_firstlineno
     steps = list(dis.get_instructions(code))
     for at, step in enumerate(steps):
-        line = (step.positions.lineno if step.positions else None) or line
         if step.opname not in _LOADING:
             continue
         if isinstance(step.argval, types.CodeType):
@@ -130,10 +111,7 @@ def _in_code(code: types.CodeType) -> Iterator[tuple[int, Constant]]:
             continue
         # The other side of a comparison may be loaded first or second.
         decides = any(after.opname in _DECIDING for after in steps[at + 1 : at + 3])
-        for value in _members(step.argval):
-            if is_constant(value):
-                place = f"a constant in {file}:{line}"
-                yield 0 if decides else 1, Constant(value, place)
+        yield from ((not decides, value) for value in _members(step.argval) if is_constant(value))
 
 
 def _members(value: Any) -> Iterable[Any]:

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import z3
 
+from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.data.relations import Pair, Relation
+from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.leaves import Seen
 from pytest_dp.proposers.running import traced
 from pytest_dp.proposers.solving import QUESTION_SECONDS, Questions
 from pytest_dp.proposers.staging import Stage, StagingError, Strategy, seen_in
 from pytest_dp.proposers.trace import Branch, Place, Trace
 from pytest_dp.running.calling import Call
-from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.copies import Pristine
+from pytest_dp.running.deadline import Deadline, OutOfTime
 
 if TYPE_CHECKING:  # with Hypothesis, which claims about examples do without
     from pytest_dp.pairs.generated import Generated
@@ -41,6 +45,9 @@ MAX_WITH_PARAMS = 8
 what leaks."""
 MAX_STARTS = 8
 """Pairs from which runs on stand-ins start. More take longer; fewer are much alike."""
+MAX_PROPOSED = 48
+"""Pairs that are proposed, beside those that part at most branches. More take samples from the
+others."""
 MAX_MET = 3
 """Inputs for a branch. More share the search; fewer may miss what leaks."""
 
@@ -71,6 +78,47 @@ class _Runs:
     def facts(self) -> list[Any]:
         """What inputs have to fulfil, whichever way the runs go."""
         return [*self.stage.facts, *(fact for _, fact in (*self.d1.facts, *self.d2.facts))]
+
+
+class BySymbols:
+    """Proposes pairs that part at a branch, or that both go another way than the claim's pairs."""
+
+    name = "symbolic runs"
+
+    def __init__(
+        self,
+        call: Call,
+        pairs: Sequence[Pair],
+        relation: Relation | None,
+        generated: Generated | None,
+        clock: Clock,
+    ) -> None:
+        call = replace(call, pristine=Pristine((call.mechanism, call.params)))
+        self._explorer = Explorer(call, relation, generated, lambda: clock.remaining)
+        found = self._explorer.found(pairs, lambda: clock.remaining > 0)
+        self._pairs, self._error = self._chosen(clock.timed(found)), ""
+
+    def notes(self) -> list[str]:
+        """Return what a person may want to know of the runs."""
+        return [*self._explorer.notes(), *filter(None, [self._error])]
+
+    def propose(self, past: object) -> Iterator[Pair]:  # noqa: ARG002
+        """Return the pairs that are left, the same whatever was learned."""
+        return self._pairs
+
+    def _chosen(self, found: Iterator[Found]) -> Iterator[Pair]:
+        proposed = 0
+        try:
+            for one in found:
+                proposed += not one.certain
+                if one.certain or proposed <= MAX_PROPOSED:
+                    yield one.pair
+        except OutOfTime:
+            raise
+        except Exception as error:  # what z3 or a library says of stand-ins; nothing hangs on it
+            note_fault(error, "symbolic runs")
+            said = on_one_line(str(error), LINE_WIDTH)
+            self._error = f"symbolic runs ended: {type(error).__name__}: {said}"
 
 
 class Explorer:

@@ -59,6 +59,9 @@ MAX_WAITING = 4
 """Processes that wait for further audits of a mechanism. More take memory; fewer start anew."""
 MAX_WAITING_BYTES = 1_000_000
 """Bytes of a mechanism whose process waits. More take memory; fewer start anew."""
+IMPORT_SECONDS = 10.0
+"""Seconds in which a process imports the modules of a project anew; libraries are there already.
+Fewer: slow imports count as hangs; more: a build waits longer where an import hangs."""
 POLL_SECONDS = 0.1
 """Seconds between two looks at a pipe. More: alarms may find it hanging; fewer take longer."""
 
@@ -138,7 +141,9 @@ class Origin:
         if min(seconds, left) <= 0:
             raise OutOfTime
         work = runner, works, min(seconds, left)
-        answer = self._ask(bytes([start]) + _pickle_work(call, start, work), work[-1])
+        to_import = IMPORT_SECONDS if start is Start.IMPORTED else 0.0
+        request = bytes([start]) + _pickle_work(call, start, work)
+        answer = self._ask(request, work[-1] + to_import)
         if self.reason:
             self.close()
             raise CannotCopy(self.reason)

@@ -151,9 +151,6 @@ class Sampler(Subject):
         if self._slow is None and self.runs:
             self._slow = self.call.size is None and self._least >= SLOW_RUN
 
-    def _outputs(self, dataset: Input, chunk: Chunk, deadline: Deadline) -> Outputs:
-        return self._in_process([(dataset, [[chunk]])], _identity, deadline)[0][0]
-
     def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
         """The outputs of each draw; errors are those of `measure`."""
         return [join_outputs(parts) for parts in self.measure(draws, _identity, deadline)]

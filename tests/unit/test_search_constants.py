@@ -31,7 +31,7 @@ class Model:
 
 
 def values_of(mechanism, **params):
-    return [constant.value for constant in constants_of(mechanism, params)]
+    return constants_of(mechanism, params)
 
 
 def test_what_a_comparison_is_made_with_comes_first():
