@@ -152,16 +152,11 @@ def test_the_fewest_canaries_are_just_enough(eps, delta, alpha):
     assert each[0] > alpha >= each[1]
 
 
-@pytest.mark.parametrize("guesses", [(10, 10), (30, 0), (100, 100)])
-def test_normal_scores_are_guessed_as_often_as_said(guesses):
-    rng, m, shift, into = np.random.default_rng(3), 400, 1.5, guesses[0]
-    shares = []
-    for _ in range(400):
-        inside = rng.random(m) < 0.5
-        order = np.argsort(rng.normal(size=m) + shift * inside)
-        out = np.sum(~inside[order[: guesses[1]]])
-        shares.append((np.sum(inside[order[m - into :]]) + out) / sum(guesses))
-    expected = one_run.accuracy(shift, guesses, m)
-    assert float(np.mean(shares)) == pytest.approx(expected, abs=0.01)
-    assert one_run.shift_of(expected, guesses, m) == pytest.approx(shift, rel=1e-4)
-    assert one_run.shift_of(0.5, guesses, m) == 0
+@pytest.mark.parametrize(("eps", "m"), [(1.0, 300), (2.0, 1_000), (4.0, 5_000)])
+def test_as_many_are_guessed_as_can_show_something_and_no_more_than_there_are(eps, m):
+    guesses = sum(one_run.plan_guesses(m, stick(eps, 0.0), 1e-6))
+    assert one_run.to_refute(guesses, m, stick(eps, 0.0), 1e-6) < guesses < one_run.most(m)
+
+
+def test_all_are_guessed_where_no_number_can_show_anything():
+    assert sum(one_run.plan_guesses(50, stick(4.0, 0.0), 1e-6)) == one_run.most(50)
