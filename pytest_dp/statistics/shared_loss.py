@@ -18,44 +18,35 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
 
-OUTLIER_ERRORS = 4.0
-"""Standard errors of the best of thousands. More: places that share a loss are missed; fewer:
-chance is taken for one."""
+CLEAR_ERRORS = 4.0
+"""Standard errors from which a place is known to lose something, of thousands. More: places that
+lose most are missed; fewer: chance is taken for one."""
 MIN_OFTEN = 0.01
 """Share of the outputs that an event has, at least. Larger: rare events are left out; smaller:
 chance is taken for them."""
 
 MIN_JOINT_ERRORS = 2.0
-"""Standard errors from which the places that do not stand out lose anything together. Larger: small
+"""Standard errors from which all the other places lose anything together. Larger: small
 losses of many places are left out; smaller: noise counts as loss. By hand."""
 
 
 def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
     """Return the number of places with equal losses that are as hard to find as the given ones.
 
-    At most the number of places, which it is where none is known to lose more than others: the
-    worst case. Each place has labels from 0 of the outputs on D, and on D'; where they are
-    `paired`, outputs i on D and on D' share their random numbers.
+    At most the number of places, which it is where none is known to lose anything: the worst case.
+    Each place has labels from 0 of the outputs on D, and on D'; where they are `paired`, outputs i
+    on D and on D' share their random numbers.
     """
     squares, errors = np.array([_distance(*labels, paired) for labels in places]).T
     count = len(squares)
-    outliers = np.zeros(count, dtype=bool)
-    while (left := np.count_nonzero(~outliers)) > 1:
-        mean = np.maximum(squares[~outliers].sum() - squares, 0) / (left - 1)  # of all the others
-        far = (np.sqrt(mean) + OUTLIER_ERRORS * np.sqrt(errors)) ** 2
-        more = ~outliers & (squares > far)
-        if not more.any():
-            break
-        outliers |= more
-    if not outliers.any():
+    clear = squares > CLEAR_ERRORS**2 * errors
+    if not clear.any():
         return float(count)
-    others, noise = (
-        float(squares[~outliers].sum()),
-        math.sqrt(2 * float((errors[~outliers] ** 2).sum())),
-    )
+    others = float(squares[~clear].sum())
+    noise = math.sqrt(2 * float((errors[~clear] ** 2).sum()))
     others *= others > MIN_JOINT_ERRORS * noise
-    total = np.sqrt(squares[outliers]).sum() + math.sqrt((~outliers).sum() * others)
-    return float(np.clip(total**2 / (squares[outliers].sum() + others), 1, count))
+    total = np.sqrt(squares[clear]).sum() + math.sqrt((~clear).sum() * others)
+    return float(np.clip(total**2 / (squares[clear].sum() + others), 1, count))
 
 
 def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
