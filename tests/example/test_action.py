@@ -131,33 +131,6 @@ def test_what_fails_beside_violations_is_chosen(audit, at_least, code):
     assert done.returncode == code
 
 
-@pytest.mark.nightly
-@bash_only
-def test_two_projects_of_one_job_replace_nothing_of_each_other(audit):
-    """Alerts by their categories, artifacts by their names, reports by their folders."""
-    left = [
-        audit(scale, arguments="-q --dp-margin=9", **given)[1]
-        for scale, given in (
-            (1.0, {"path": "."}),
-            (0.2, {"path": "packages/a"}),
-            (1.0, {"path": "packages/a", "category": "py3.12: a"}),
-        )
-    ]
-    assert [lines[1:] for lines in left] == [
-        ["category=pytest-dp", "artifact=pytest-dp-ci"],
-        ["category=pytest-dp/packages/a", "artifact=pytest-dp-packages-a-ci"],
-        ["category=py3.12: a", "artifact=py3.12-a-ci"],
-    ]
-    found = [
-        json.loads(Path(lines[0].removeprefix("reports="), "dp.sarif").read_text())["runs"][0]
-        for lines in left
-    ]
-    assert [len(run["results"]) for run in found] == [0, 1, 0]
-    used = {"Upload to code scanning": "category", "Upload reports": "artifact"}
-    for step, output in used.items():
-        assert f"${{{{ steps.audit.outputs.{output} }}}}" in STEPS[step]["with"].values()
-
-
 GROUPS = '[project]\nname = "a"\n[dependency-groups]\ndev = []\ntest = []'
 EXTRAS = '[project]\nname = "a"\n[project.optional-dependencies]\ndev = []'
 

@@ -98,17 +98,6 @@ def test_verdicts_are_those_of_a_local_run(number, cluster, shared):
     assert 1 in cluster() <= {0, 1}
 
 
-def test_other_processes_do_the_work(cluster, shared, tmp_path):
-    folder = str(tmp_path)
-
-    def tells(records, rng):
-        Path(folder, str(os.getpid())).touch()
-        return len(records) + rng.laplace()
-
-    audit(tells, eps=1.0, **PAIR, n_jobs=2, max_samples=5_000, max_seconds=300)
-    assert len(list(tmp_path.iterdir())) > 1
-
-
 def test_workers_that_die_are_survived(cluster, shared, tmp_path):
     here, flag = os.getpid(), str(tmp_path / "died")
 

@@ -116,69 +116,6 @@ def test_methods_say_what_to_write_instead(project, kind):
     assert "Traceback" not in result.stdout.str()
 
 
-HOUSE_RULES = f"""
-import functools
-
-def private(**more): return dp_claim(eps=1.0, {QUICK}, **more)
-def strictly_private(mechanism): return dp_claim(eps=0.5, {QUICK})(mechanism)
-
-def make(scale):
-    @dp_claim(eps=1.0, {QUICK})
-    def noisy(d, rng, size): return len(d) + rng.laplace(scale=scale, size=size)
-    return noisy
-
-def plain(d, rng, size, scale): return len(d) + rng.laplace(scale=scale, size=size)
-
-own = make(1.0)
-"""
-CALLED = f"""
-# dp_claim
-from functools import partial
-from house_rules import make, own, plain, private, strictly_private
-
-@private(alpha=1e-3)  # here
-@strictly_private  # here
-def noisy(d, rng, size): return plain(d, rng, size, 0.2)
-
-broken = make(0.2)  # here
-other = strictly_private(partial(plain, scale=0.2))  # here
-good = strictly_private(partial(plain, scale=3.0))
-
-class Shop:
-    @staticmethod
-    @dp_claim(eps=1.0, {QUICK})  # here
-    def above(records, rng, size): return plain(records, rng, size, 0.2)
-
-    @dp_claim(eps=1.0, {QUICK})  # here
-    @staticmethod
-    def below(records, rng, size): return plain(records, rng, size, 0.2)
-
-@dp_claim(eps=1.0, {QUICK})  # here
-class Count:
-    def __new__(cls, records, rng, size): return plain(records, rng, size, 0.2)
-"""
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("_without_blame")
-def test_whatever_can_be_called_is_audited_and_fails_where_its_claim_was_applied(project):
-    """Also where a helper elsewhere makes the claim, or the mechanism with it."""
-    project.write("house_rules.py", HOUSE_RULES)
-    file = project.write("shop.py", CALLED)
-    project.write("test_b.py", "from shop import broken, other\ndef test_plain(): pass\n")
-    lines = enumerate(file.read_text().splitlines(), 1)
-    here = [number for number, line in lines if line.endswith("# here")]
-    result = project.run("--dp-modules")
-    names = "noisy[eps=1.0]", "noisy[eps=0.5]", "broken[eps=1.0]", "other[eps=0.5]"
-    names += "Shop.above[eps=1.0]", "Shop.below[eps=1.0]", "Count[eps=1.0]"
-    failed = {r.nodeid: r.longreprtext for r in result.reprec.getfailures()}
-    assert failed.keys() == {f"shop.py::{name}" for name in names}
-    for name, line in zip(names, here, strict=True):
-        assert f"\nshop.py:{line}: PrivacyViolation" in failed[f"shop.py::{name}"]
-    rows = project.rows(result)
-    assert rows.keys() - failed.keys() == {"shop.py::good[eps=0.5]", "house_rules.py::own[eps=1.0]"}
-
-
 def test_pytestmark_and_marks_on_the_mechanism_hold_for_its_claims(project):
     project.write("test_a.py", "pytestmark = pytest.mark.skip\n", laplace("noisy", 0.1))
     project.write("test_b.py", "@pytest.mark.skip(reason='later')", laplace("noisy", 0.1))

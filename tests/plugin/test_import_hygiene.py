@@ -104,20 +104,6 @@ def test_a_run_without_claims_loads_nothing_of_it(project, options):
     assert "privacy claims" not in result.stdout.str()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [[], ["--dp-claims=off"], ["-n", "1"]])
-def test_nor_does_one_that_is_about_none_of_the_claims_on_record(project, options):
-    project.write("conftest.py", SPY, imports="")
-    project.write("test_a.py", "def test_plain(): pass\n", imports="")
-    project.write(
-        "dp-claims.json",
-        '{"claims": {"shop.py::f": {"promise": {"eps": 1}}}, "version": 1}',
-    )
-    assert project.run_apart("-p", "no:cacheprovider", "test_a.py", *options).ret == 0
-    assert (project.root / "loaded").read_text().split() == []
-    assert project.run_apart("-p", "no:cacheprovider", *options).ret == ("off" not in str(options))
-
-
 AUDITS = """
 import pytest_dp, sys
 def pytest_collection_finish():

@@ -7,9 +7,7 @@ import re
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.auditors import confirm
 from pytest_dp.auditors.budget import Budget
-from pytest_dp.auditors.loss_oracle import KnownLosses
 from pytest_dp.basics import clocks
 from pytest_dp.report.violation import violation
 
@@ -26,10 +24,6 @@ def by_clock(monkeypatch, now):
     """Let nothing but `now` tell how much time has passed, and was computed."""
     monkeypatch.setattr(clocks, "seconds", lambda: now[0])
     monkeypatch.setattr(clocks, "process_seconds", lambda: now[0])
-
-
-def count(records, rng):
-    return len(records) + rng.laplace()
 
 
 def broken_count(records, rng):
@@ -59,26 +53,6 @@ def test_a_mechanism_that_takes_all_the_time_is_run_no_more_often_than_that_allo
     assert 60 * int(said[1]) + int(said[2] or 0) == pytest.approx(20_000 * ASLEEP, rel=0.2)
     assert "vectorized=" in note
     assert "records" not in note, "its inputs are short"
-
-
-def test_an_audit_that_ends_while_it_learns_has_a_verdict(monkeypatch):
-    """Learning takes for ever after the first few times."""
-    from pytest_dp.auditors import claim_runs, sequential
-
-    monkeypatch.setattr(sequential, "losses_of", lambda _: KnownLosses("it was not traced"))
-    fit, fitted = claim_runs.fit_detector, []
-
-    def learns_ever_longer(*arguments):
-        fitted.append(fit(*arguments))
-        while len(fitted) > 7:
-            sum(range(1_000))
-        return fitted[-1]
-
-    monkeypatch.setattr(claim_runs, "fit_detector", learns_ever_longer)
-    result = audited(count, margin=None)
-    assert result.verdict in ("no violation", "inconclusive")
-    assert result.bet_samples > 1_000
-    assert any("cut off after max_seconds=2" in note for note in result.notes)
 
 
 def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
@@ -121,23 +95,3 @@ def test_a_machine_that_gets_busy_takes_no_counterexample_away(monkeypatch, time
     example = result.counterexample
     assert min(example.runs) > 0
     assert "No effort was left" not in violation(result)
-
-
-@pytest.mark.parametrize(("scale", "more"), [(0.0, True), (0.1, False)])
-def test_answers_of_few_kinds_are_confirmed_by_more_runs(monkeypatch, scale, more):
-    """Where time is up: a few copies of it may repeat themselves by chance; others hardly do."""
-    asked = []
-    monkeypatch.setattr(Budget, "seconds_for", lambda *_: 0.0)
-    copied = confirm.copied_outputs
-    monkeypatch.setattr(
-        confirm,
-        "copied_outputs",
-        lambda *args: asked.append(copied(*args)) or asked[-1],
-    )
-
-    def response(bit, rng):
-        return (bool(bit) ^ (rng.random() < 0.01)) + scale * rng.laplace()
-
-    assert audit(response, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1).violated
-    runs = [sum(map(len, outputs)) for both in asked for outputs in both]
-    assert (max(runs) >= 32) == more

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from itertools import combinations, product
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +11,9 @@ import pytest
 
 import pytest_dp
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.claiming import keywords
-from pytest_dp.claiming.checks import read_whole_number
 from pytest_dp.data.neighbours import Pair, Relation
 from pytest_dp.data.relations import RELATIONS
-from pytest_dp.declaration import Neighbors, Queries
+from pytest_dp.declaration import Queries
 from pytest_dp.privacy.guarantees import HockeyStick, WithoutEps
 from pytest_dp.privacy.regions import Region
 
@@ -45,37 +42,6 @@ class OnePair(Relation):
                 if up != down:
                     other = [x + (at == up) - (at == down) for at, x in enumerate(dataset)]
                     yield self.between(dataset, other)
-
-
-@dataclass(frozen=True, slots=True)
-class Moved(Relation):
-    """Vectors of which a few answers move by so much at most: a relation with more to say."""
-
-    by: int
-    places: int
-    name = "moved"
-    example = "([1, 1], [4, 1])"
-    of = Queries
-
-    @property
-    def said(self):
-        return {"by": self.by, "places": self.places}
-
-    @property
-    def required(self):
-        return f"at most {self.places} answers differ, by at most {self.by}"
-
-    def between(self, d1, d2):
-        moved = np.abs(np.subtract(d2, d1))
-        fits = 0 < np.count_nonzero(moved) <= self.places and moved.max() <= self.by
-        return Pair(d1, d2, "some answers moved") if fits else "they are farther apart"
-
-    def pairs(self, dataset, records=()):
-        for at in combinations(range(len(dataset)), self.places):
-            for signs in product((1, -1), repeat=self.places):
-                steps = dict(zip(at, signs, strict=True))
-                other = [x + self.by * steps.get(i, 0) for i, x in enumerate(dataset)]
-                yield self.between(dataset, other)
 
 
 @dataclass(frozen=True)
@@ -148,23 +114,6 @@ def test_a_relation(monkeypatch):
     assert result.violated
     moved = np.subtract(result.counterexample.d1, result.counterexample.d2)
     assert sorted(moved.tolist()) == [-1, 0, 1]
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_a_relation_with_more_to_say(monkeypatch):
-    claim = {"eps": 1.0, "neighbors": Neighbors("moved", by=3, places=2)}
-    monkeypatch.setitem(RELATIONS, Moved.name, Moved)
-    for name in ("by", "places"):
-        monkeypatch.setitem(keywords._OF_RELATIONS, name, read_whole_number)
-    assert audited(6.0, **claim).verdict == "no violation"
-    result = audited(3.0, **claim)  # enough if one of them moves
-    assert result.violated
-    assert "neighbors=moved(by=3, places=2)" in str(result.claim)
-    moved = np.abs(np.subtract(result.counterexample.d1, result.counterexample.d2))
-    assert sorted(moved.tolist()) == [0, 3, 3]
-    with pytest.raises(ClaimError, match="places"):
-        audited(3.0, **claim | {"neighbors": Neighbors("moved", by=3, places=0)})
 
 
 def flipped(bit, rng, keep):

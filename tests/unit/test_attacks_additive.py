@@ -6,14 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from learning import both, compared, gain, learned
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks import vectorized
-from pytest_dp.betting.feature_bins import bins_of, output_categories
-from pytest_dp.outputs.feature import LEN, leaf
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 
@@ -74,17 +70,6 @@ def test_log_odds_against_closed_forms(law):
     assert gain(odds, first) > gained * gain(truth, first)
 
 
-def test_inputs_that_never_share_an_output():
-    def draw(d, rng, n):
-        return 3 * d + rng.random(n)
-
-    odds, _, first = compared(draw, lambda x: x, 5_000, 7, "logistic")
-    assert np.isfinite(odds).all()
-    # But for those in a bin across the gap.
-    assert np.mean(odds[first] > 3) > 0.95
-    assert np.mean(odds[~first] < -3) > 0.95
-
-
 def noise_or(value, chances):
     def draw(d, rng, n):
         special = rng.random(n) < chances[d]
@@ -115,39 +100,3 @@ def test_whatever_is_special_is_learned(leak, classifier):
     special, *plain = model.log_odds(tabulate([LEAKS[leak], *np.linspace(-1.5, 1.6, 8).tolist()]))
     assert special == pytest.approx(math.log(0.3 / 0.1), abs=0.25)
     assert np.mean(plain) == pytest.approx(math.log(0.7 / 0.9), abs=0.15)
-
-
-# -- Bins ---------------------------------------------------------------------------------------
-
-OUTPUT = leaf("output")
-
-
-ANY = st.one_of(
-    st.floats(),
-    st.integers(-3, 3),
-    st.sampled_from([None, "a", "b", True, False, Raised("KeyError"), 0.5, 1e308, -1e308, 5e-324]),
-    st.lists(st.floats(), max_size=3),
-)
-
-
-@given(st.lists(ANY, min_size=1, max_size=60), st.lists(ANY, max_size=20), st.integers(1, 20))
-def test_no_output_is_outside_the_bins(seen, fresh, most):
-    table = tabulate(seen)
-    for feature in (OUTPUT, LEN, leaf("output[1]")):
-        found = bins_of(feature, table, most)
-        if found is None:
-            continue
-        assert (np.diff(found.cuts) > 0).all()
-        for outputs in (seen, fresh, seen[::-1] + fresh):
-            codes = found.codes(tabulate(outputs))
-            assert len(codes) == len(outputs)
-            assert (codes < found.width).all()
-        # Finite numbers are in order, whatever else there is.
-        numbers = np.sort([x for x in seen if type(x) is float and math.isfinite(x)])
-        codes = found.codes(tabulate(numbers)).astype(int)
-        ordered = codes[codes < found.ordered]
-        if feature is OUTPUT:
-            assert (np.diff(ordered) >= 0).all()
-    everything = output_categories(table, 200, 0.0)
-    assert (everything.codes(tabulate([*fresh, *seen])) < everything.width).all()
-    assert (everything.codes(table) < everything.width - 1).all()

@@ -1,8 +1,6 @@
 """The loop alone: with a sampler that draws answers of known probabilities, and no mechanism."""
 
-import ast
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +21,6 @@ from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import Ledger
 
 RANK = rank_for(ApproximateDP(1.0), rarest=0.0)
-ROOM = Path(__file__).parents[2] / "pytest_dp/betting"
-OPTIONAL = {"auditors", "explain", "oracles", "readers", "proposers"}
 
 
 class Answers:
@@ -88,15 +84,6 @@ def test_claims_that_are_attained_are_refuted_with_chance_alpha_at_most(coupled)
     assert refuted[2.0] >= 10
 
 
-def test_nothing_is_bet_on_a_first_batch():
-    """There is no detector yet; wealth and record begin with the second batch."""
-    loop, sampler = loop_of([2.0])
-    loop.play(FIRST_BATCH)
-    assert sampler.batches == [(0, FIRST_BATCH)]
-    assert loop.ledger.log_e_value == 0.0
-    assert loop.queue.seen[0].detector.pairs == FIRST_BATCH
-
-
 def test_bets_are_fixed_before_their_batch_is_drawn(monkeypatch):
     loop, sampler = loop_of([2.0])
     order, draw, stake, settle = [], sampler.draw, loop.ledger.stake, loop.ledger.settle
@@ -137,18 +124,3 @@ def test_the_same_outputs_give_the_same_batches():
         loop.play(5_000)
         played.append((sampler.batches, loop.ledger.log_e_value))
     assert played[0] == played[1]
-
-
-def imported_by(file):
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            yield node.module
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-
-
-def test_the_room_reads_no_clock_and_names_no_optional_room():
-    names = {name for file in ROOM.glob("*.py") for name in imported_by(file)}
-    assert "pytest_dp.statistics.ledger" in names
-    assert not names & {"time", "datetime", "pytest_dp.basics.clocks"}
-    assert not [name for name in names if {*name.split(".")[1:2]} & OPTIONAL]

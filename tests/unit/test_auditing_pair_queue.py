@@ -5,7 +5,6 @@ import pytest
 from pytest_dp.betting.pair_queue import (
     EDGE_ERRORS,
     FIRST_PROPOSED,
-    NEW_PAIR_EDGE,
     PROPOSED_SHARE,
     WON_BY_CHANCE,
     PairQueue,
@@ -35,17 +34,6 @@ def test_the_bound_is_the_edge_and_room_for_chance(edge, drawn):
     """Growth is half the square of the edge for each pair of outputs."""
     found = edge_upper_bound(drawn * edge**2 / 2, drawn)
     assert found == pytest.approx(edge + EDGE_ERRORS / math.sqrt(drawn))
-
-
-def test_new_pairs_wait_while_more_is_hoped_of_old_ones():
-    queue = queue_of(3)
-    first = queue.pick()
-    assert queue.pick() is first
-    draw(first, 12, NEW_PAIR_EDGE)
-    assert queue.pick() is first
-    draw(first, 12, NEW_PAIR_EDGE - 0.01)
-    second = queue.pick()
-    assert (second.pair.d1, queue.unseen) == ([1], 1)
 
 
 def test_the_largest_bound_is_next_once_all_were_looked_at():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,16 +31,6 @@ def test_a_coin_may_repeat_itself(answers, runs):
 )
 def test_noise_does_not(answers, runs):
     assert not by_chance(repeated(answers, runs))
-
-
-def test_how_often_a_fair_coin_counts_as_kept():
-    """Were it counted without a level, some 9 in 100 processes of two runs would."""
-    rng = random.Random(1)
-    kept = 0
-    for _ in range(5_000):
-        outputs = [[rng.random() < 0.5 for _ in range(2)] for _ in range(3)]
-        kept += keep_answers(outputs) and not by_chance(outputs)
-    assert not kept
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,13 @@
 """Mechanisms that do odd things with their generators: named, never a wrong distribution."""
 
-# ruff: noqa: NPY002
-
 from __future__ import annotations
 
 import copy
-import math
 import os
 import random
 import secrets
 import socket
 import struct
-import threading
 
 import numpy as np
 import pytest
@@ -113,17 +109,6 @@ def test_refused_with_a_reason(reason):
         distribution(REFUSED[reason])
 
 
-def test_mechanisms_that_replace_functions_of_modules():
-    before = np.random.random, math.log
-
-    def replaces(x, rng):
-        np.random.random = lambda: 0.25
-        return np.random.random() < 0.5, bool(rng.random() < 0.5)
-
-    assert probabilities(replaces) == {(True, True): 0.5, (True, False): 0.5}
-    assert (np.random.random, math.log) == before
-
-
 def test_exceptions_are_outputs_where_they_are_the_mechanisms():
     def raises(x, rng):
         if rng.random() < 0.25:
@@ -143,17 +128,6 @@ def test_a_run_that_never_ends_is_given_up():
     call = Call(endless, {}, "rng", pristine=Pristine((endless, {})))
     with pytest.raises(CannotInstrument, match="runs take too long"):
         enumerated(call, 0, Deadline(0.2))
-
-
-def test_what_cannot_be_copied():
-    lock = threading.Semaphore()
-
-    def holds(x):
-        return lock is not None
-
-    call = Call(holds, {}, pristine=None)
-    with pytest.raises(CannotInstrument):
-        enumerated(call, 0, Deadline(1.0))
 
 
 def test_vectorised_mechanisms_are_asked_for_one_row():

@@ -10,8 +10,7 @@ import pytest
 from exact import call_of, distribution, loss
 
 from benchmarks.mechanisms import bloom_filter, one_time_rappor, rappor
-from pytest_dp.oracles.factors import FactoredPair, compare, factored
-from pytest_dp.privacy import ApproximateDP
+from pytest_dp.oracles.factors import compare, factored
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
 
@@ -67,30 +66,9 @@ def test_bits_that_are_flipped_one_by_one(mechanism, kept):
     assert error < 1e-9
 
 
-@pytest.mark.nightly
-def test_real_outputs_agree_and_others_do_not():
-    known = pair(one_time_rappor)
-    rng = np.random.default_rng(2)
-    outputs = [one_time_rappor(0, rng) for _ in range(2_000)]
-    assert known.evidence_against(0, outputs) < math.log(1_000)
-    assert known.evidence_against(0, [one_time_rappor(0, rng, f=0.6) for _ in range(2_000)]) > 20
-    assert known.evidence_against(0, [None] * 2_000) > 20
-    assert isinstance(known, FactoredPair)
-    assert any(known.excesses(ApproximateDP(0.3, 0.0)))
-    assert not any(known.excesses(ApproximateDP(0.7, 0.0)))
-
-
 def running_parity(x, rng):
     """Each bit depends on all before it."""
     return np.cumsum(rng.random(20) < 0.3 + x / 10) % 2
-
-
-def seldom_together(x, rng):
-    """The parts depend on each other where two coins of others fall."""
-    bits = rng.random(5) < 0.5
-    if bits[0] and bits[1]:
-        bits[3] = bits[2]
-    return bits.tolist()
 
 
 def by_first(x, rng):
@@ -112,8 +90,3 @@ def ends_early(x, rng):
 def test_outputs_without_independent_parts_are_refused(mechanism):
     with pytest.raises(CannotInstrument):
         law(mechanism)
-
-
-def test_parts_that_depend_on_each_other_now_and_then_are_one():
-    parts = law(seldom_together).parts
-    assert sorted(map(len, parts)) == [1, 4]

@@ -232,17 +232,6 @@ def test_divergences_of_a_profile_are_those_of_its_mechanism(order):
     assert exact * (1 - 1e-6) <= bound <= exact * 1.001
 
 
-def test_profiles_and_trade_off_functions_are_the_same_thing():
-    tradeoff = privacy.profile_to_tradeoff(GaussianDP(0.5).delta_at)
-    profile = privacy.tradeoff_to_profile(tradeoff)
-    for eps in (0.0, 0.2, 1.0, 1.5):
-        exact = GaussianDP(0.5).delta_at(eps)
-        assert exact <= profile(eps) <= exact * 1.02
-    for x in (0.0, 1e-6, 0.1, 0.5, 0.9):
-        exact = 1 - GaussianDP(0.5).largest_probability(x)
-        assert exact - 2e-4 <= tradeoff(x) <= exact
-
-
 @pytest.mark.parametrize(
     "call",
     [

@@ -33,8 +33,7 @@ from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.instrumented import run_instrumented
 from pytest_dp.running.modules import modules_replaced
-from pytest_dp.running.requests import KINDS, Source
-from pytest_dp.running.stand_ins import CannotInstrument, stand_in
+from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.running.tape import Tape
 
 numpy_rng, legacy = np.random.default_rng(5), np.random.RandomState(3)
@@ -146,14 +145,6 @@ def test_exceptions_of_the_mechanism_are_outputs():
     assert isinstance(run(lambda data, rng: 1 / 0, Tape(1)), Raised)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_stand_ins_pass_for_generators(kind):
-    generator = stand_in(Tape(1), Source("it", kind))
-    assert isinstance(generator, kind)
-    assert repr(generator) == "<instrumented it>"
-    assert 0 <= generator.random() < 1
-
-
 def public():
     return [
         (module, name, value)
@@ -185,13 +176,6 @@ def test_other_threads_keep_their_random_numbers():
         thread.join()
     assert drawn[0][:2] == (np.random.default_rng(1).random(), random.Random(1).random())
     assert not tape.draws
-
-
-def test_the_mechanism_itself_keeps_its_generators():
-    held = Held()
-    state = held.rng.bit_generator.state
-    run(held, Tape(1))
-    assert held.rng.bit_generator.state == state
 
 
 # --- elsewhere: other threads, processes, callbacks, texts ---

@@ -101,13 +101,6 @@ def test_a_reader_of_another_package_adds_its_features(entered):
     assert ">> 20 & 1" in repr(result)
 
 
-def test_readers_can_be_left_out(entered):
-    entered()
-    registry._PARTS["reader"].clear()
-    result = audit(count, **CLAIM, seed=1, n_jobs=1)
-    assert result.verdict == "violated"
-
-
 def test_an_explainer_that_raises_is_named_and_the_violation_stands(entered):
     def fails(violation, seconds):
         raise ValueError("no idea")
@@ -133,8 +126,3 @@ def test_an_entry_point_that_fails_is_named_in_a_warning(entered):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "sequential" in registry.names("method")
-
-
-def test_names_are_entered_once():
-    with pytest.raises(ValueError, match="there is a method named 'statdp' already"):
-        registry.enter("method", "statdp", print)

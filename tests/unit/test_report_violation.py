@@ -16,7 +16,6 @@ from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import short_finding
-from pytest_dp.report.text import verbose
 from pytest_dp.report.violation import violation
 from pytest_dp.results.outcome import Blame, Risk
 
@@ -56,21 +55,6 @@ def test_auditors_without_bets_show_the_samples_in_their_place():
     fixed = VIOLATION.replace("e-value 4e9 (1,840 samples)", "184,000 samples")
     fixed = fixed.replace("8f2c", "8f2c --dp-method=statdp")
     assert violation(STATDP) == fixed.replace("Reproduce:  pytest", "Reproduce:\n  pytest")
-
-
-@pytest.mark.parametrize(
-    ("value", "samples", "line"),
-    [
-        (1_000_000.1, 96, "1e6 after 96 samples"),
-        (1e6 - 1, 96, "999,999 after 96 samples"),
-        (math.exp(700), 2_400_000, "> 1e300 after 2,400,000 samples"),
-    ],
-)
-def test_the_e_value_stands_first_in_the_evidence(value, samples, line):
-    other = replace(BROKEN, e_value=value, bet_samples=samples)
-    begun = "Evidence: e-value " + line.replace("after ", "(").replace(" samples", " samples)")
-    assert begun in " ".join(violation(other).split())
-    assert f"  e-value      {line}" in verbose(Record.of(other, COUNT, "shop/stats.py", 8))
 
 
 WEAK = replace(
@@ -264,15 +248,6 @@ def test_a_leak_is_told_in_delta_too_and_fits():
     ]
     assert "With eps = 1.0, delta is at least 0.0065; with delta = 1e-06, eps >= 3.96." in lines
     assert max(map(len, lines)) <= 76
-
-
-@pytest.mark.parametrize("source", ["output in {" + "1, " * 5_000 + "}", "x" * 5_000, ""])
-def test_an_endless_event_is_cut(source):
-    endless = replace(BROKEN, counterexample=replace(FOUND, event=Event(source)))
-    lines = violation(endless).splitlines()
-    assert len(lines) < 30
-    assert max(map(len, lines)) <= 76
-    assert ("more characters)" in violation(endless)) == (len(source) > 1_000)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import random
-import secrets
 from collections import deque
 
 import numpy as np
@@ -120,23 +118,6 @@ def test_a_buffer_of_coin_tosses_that_was_filled_before_is_not_shared(size):
     pair = Pair(buffered(size, lambda rng: rng.random() < 0.001))
     pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
     assert not pair.can_couple()
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        lambda data: sum(data) + secrets.randbelow(1 << 40),
-        lambda data: sum(data) + np.random.default_rng().laplace(),
-        lambda data: sum(data) + random.SystemRandom().random(),
-        lambda data: secrets.randbelow(1_000) == 0,
-        lambda data: len(data),
-    ],
-)
-def test_what_draws_on_nothing_within_reach_is_not_shared(mechanism):
-    pair = Pair(mechanism)
-    pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
-    assert not pair.can_couple()
-    assert pair.sampler.notes == []
 
 
 @pytest.mark.parametrize("period", [1_000, 10_000])

@@ -6,24 +6,21 @@ from __future__ import annotations
 import functools
 import os
 import random
-import re
 import secrets
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
 from drawing import InClass, Keeper, both_globals, by_name, sampler
 
-import pytest_dp
 from pytest_dp.running import generators
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generators import seed_randomness
 from pytest_dp.running.sampler import Draw
-from pytest_dp.running.streams import Purpose, claim_seed, stream
+from pytest_dp.running.streams import claim_seed, stream
 
 
 class Connection:
@@ -171,15 +168,3 @@ def test_global_generators_go_on_as_if_nothing_had_been_seeded(drawn):
     with seed_randomness(stream(1, 2), generators.NO_GENERATORS):
         assert normals(4) == some + more
     assert np.random.get_bit_generator() is bits
-
-
-def test_no_two_purposes_share_random_numbers():
-    """No number stands for two of them, or begins the keys of samples without a name."""
-    assert len({purpose.value for purpose in Purpose}) == len(Purpose.__members__)
-    house = Path(pytest_dp.__file__).parent
-    texts = [
-        file.read_text() for room in ("auditors", "running") for file in house.rglob(f"{room}/*.py")
-    ]
-    assert len(texts) > 40
-    assert not [found for text in texts for found in re.findall(r"Draw\([^()]*\(\d+,", text)]
-    assert any(re.search(r"Draw\([^()]*\(Purpose\.", text) for text in texts)

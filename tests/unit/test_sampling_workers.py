@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from drawing import at_work, by_name, sampler
 
-from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.basics.errors import MechanismError
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running import workers
 from pytest_dp.running.chunks import Input
@@ -150,20 +150,6 @@ def test_system_entropy_is_shared_out():
 # --- what cannot travel ---
 
 
-def test_state_that_cannot_be_pickled():
-    lock = threading.Lock()
-
-    def mechanism(data, rng):
-        with lock:
-            return rng.random()
-
-    (one, two), some = drawn(mechanism)
-    assert len(set(one + two)) == 600
-    assert "cannot be pickled" in some.notes[0]
-    with pytest.raises(ClaimError, match="cannot be pickled"):
-        drawn(mechanism, explicit=True)
-
-
 def test_outputs_that_cannot_be_pickled():
     (one, _), some = drawn(lambda data, rng: [rng.random(), threading.Lock()])
     assert len(one) == 300
@@ -183,21 +169,6 @@ def test_processes_that_cannot_be_started(monkeypatch, way):
     outputs, some = drawn(tells_its_process)
     assert {process for part in outputs for process, _ in part} == {HERE}
     assert any("one process, as no others could be started" in note for note in some.notes)
-
-
-# --- inputs ---
-
-
-def test_large_arrays_may_be_changed_in_workers_too():
-    def changes(data, rng):
-        data[0] += 1
-        return float(data[0]) + rng.random()
-
-    data = np.zeros(300_000)
-    (one, two), some = drawn(changes, data=data, count=40)
-    assert {int(x) for x in one + two} == {1}
-    assert some.n_jobs == 2
-    assert data[0] == 0
 
 
 # --- trouble ---

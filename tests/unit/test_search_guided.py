@@ -81,17 +81,6 @@ def test_runs_tell_how_far_each_comparison_is_from_its_other_way(mechanism, data
     assert getattr(mechanism, "__func__", mechanism).__code__ is code
 
 
-@pytest.mark.parametrize(("mechanism", "data", "expected"), COMPARED)
-def test_functions_that_tell_distances_give_the_same(mechanism, data, expected):
-    call = prepare(mechanism, Arguments())
-    readings = []
-    for runner in (Runner(call), Runner(call, Distances())):
-        with runner.in_place(Deadline(60.0)):
-            readings.append(runner.run(data).output)
-    assert readings[0].form == readings[1].form
-    assert readings[0].categories == readings[1].categories
-
-
 def count(records, rng):
     return len(records) + rng.laplace()
 

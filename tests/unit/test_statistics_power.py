@@ -17,7 +17,7 @@ from pytest_dp.privacy import (
     gdp_to_eps,
 )
 from pytest_dp.statistics.event_bets import FRACTIONS, payoffs
-from pytest_dp.statistics.ledger import Ledger, Record, suspicion
+from pytest_dp.statistics.ledger import Ledger, Record
 from pytest_dp.statistics.power import (
     LEARNING_COST,
     LEARNING_FACTOR,
@@ -26,7 +26,6 @@ from pytest_dp.statistics.power import (
     couple_bins,
     detection_limit,
     largest_loss,
-    scaled_loss,
     shapes_of,
     shown_by_events,
     smallest_event,
@@ -59,29 +58,12 @@ def seen(law, distance, runs=1e9, together=False):
     return Record([runs * joint], scores=middle * distance)
 
 
-def coins(p, q, runs=1e9):
-    joint = runs * np.outer([1 - p, p], [1 - q, q])
-    return Record([joint], scores=np.array([0.0, 1.0]))
-
-
 @pytest.mark.parametrize("times", [1, 1.5, 2, 3.7, 10])
 def test_gaussian_noise_scaled_down_is_like_inputs_farther_apart(times):
     """That is so by definition; the shape knows neither the law nor the distance."""
     p, q = (side[::-1].cumsum() for side in Shape(seen(norm, 0.2).joint[0]).tilted(times))
     at = np.linspace(0.01, 0.9, 50)
     assert np.interp(at, q, p) == pytest.approx(norm.sf(norm.isf(at) - times * 0.2), abs=0.003)
-
-
-@pytest.mark.parametrize("times", [1, 2, 5])
-def test_randomised_response_scaled(times):
-    keep = 1 / (1 + math.exp(-0.2))
-    found = coins(keep, 1 - keep)
-    (shape,) = shapes_of(found)
-    p, q = shape.tilted(times)
-    expected = 1 / (1 + math.exp(-0.2 * times))
-    assert p == pytest.approx([1 - expected, expected], abs=1e-3)
-    assert q == pytest.approx([expected, 1 - expected], abs=1e-3)
-    assert scaled_loss(found, [shape], CLAIM, times) == pytest.approx(0.2 * times, rel=0.01)
 
 
 @pytest.mark.parametrize("shared", [-1.0, -0.3, 0.0, 0.4, 1.0])
@@ -151,17 +133,6 @@ def test_inputs_that_chance_may_tell_apart_are_not():
     assert told <= 20
 
 
-def test_the_largest_loss_leaves_room_for_luck():
-    exact = math.log(0.5 / 0.15)
-    for pairs in (300, 3_000, 300_000):
-        joint = pairs * np.outer([0.2, 0.3, 0.5], [0.6, 0.25, 0.15])
-        error = 2 * math.sqrt((0.5 * 0.85 + 0.15 * 0.5) / (0.5 * 0.15) / pairs)
-        assert shown_by_events(Record([joint]), CLAIM) == pytest.approx(exact + error, rel=0.05)
-    nested = 300 * np.array([[0.5, 0.0], [0.35, 0.15]])  # the rarer side never alone
-    apart = 300 * np.outer([0.5, 0.5], [0.85, 0.15])
-    assert shown_by_events(Record([nested]), CLAIM) < shown_by_events(Record([apart]), CLAIM)
-
-
 @pytest.mark.parametrize("noise", [1.0, 1.5])
 def test_the_largest_eps_is_that_beside_the_delta(noise):
     """Neither that of an event hardly likelier than delta, nor that of a common one."""
@@ -227,15 +198,3 @@ def test_a_divergence_is_that_of_the_law(order):
     few = seen(norm, 0.5, 2_000.0)
     assert Shape(few.joint[0]).divergence(8.0) < 1.0
     assert 0.95 < largest_loss(few, RenyiDP({8: 1.0})) < 3
-
-
-@pytest.mark.parametrize("runs", [1e3, 1e5])
-def test_a_suspicion_is_the_mean_of_the_best_bet_over_its_error(runs):
-    """Of small edges, by the definition; where nothing is gained, or known, there is none."""
-    p, q = 0.5, 0.5 * math.exp(-1.1)
-    record, pays = coins(p, q, runs), payoffs(*CLAIM.hockey_sticks[0])
-    cells = np.array([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
-    mean = cells @ pays
-    error = math.sqrt((cells @ pays**2 - mean**2) / runs)
-    assert 0.9 < suspicion(record, CLAIM) / (mean / error) < 1.3
-    assert suspicion(coins(0.5, 0.4, runs), CLAIM) == suspicion(Record([]), CLAIM) == 0.0
