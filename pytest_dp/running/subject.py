@@ -292,11 +292,11 @@ class Subject:
             raise CannotCopy("no process was forked before its first run")
         works = [(dataset, self._chunks(runs, key)) for dataset, key in items]
         total = runs * len(items)
-        self.call.made.runs += total
-        self.runs += total
         seconds = HUNG_SECONDS + 50 * total * (self.seconds_a_run or 0.0)
         start = Start.IMPORTED if self.imports else start
-        return self.origin.run(self.call, self.runner, works, deadline, seconds, start=start)
+        outputs = self.origin.run(self.call, self.runner, works, deadline, seconds, start=start)
+        self._count_elsewhere(total)
+        return outputs
 
     def _chunks(self, runs: int, key: tuple[int, ...]) -> list[Chunk]:
         """Two calls of a vectorised mechanism, as it may repeat what it gave before."""
@@ -314,6 +314,7 @@ class Subject:
         seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
         start = Start.IMPORTED if self.imports else Start.AS_IT_WAS
         first, second = files_read(self.call, self.runner, dataset, deadline, seconds, start)
+        self._count_elsewhere(2)
         return [
             file
             for file, when in first.items()
@@ -355,6 +356,11 @@ class Subject:
     def _use_copies(self) -> None:
         self._copies = True
         self.note("changes its input: every run was given a fresh copy")
+
+    def _count_elsewhere(self, runs: int) -> None:
+        """Count runs of another process; those that could not be made do not count."""
+        self.call.made.runs += runs
+        self.runs += runs
 
     def _forget_costs(self) -> None:
         """Forget what runs took together: first calls are slow."""
