@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-from xml.etree import ElementTree as ET
 
 import pytest
 from recorded import (
-    ALL,
     COUNT,
     INI_FILE,
     MEAN,
@@ -27,26 +24,6 @@ from pytest_dp.basics.errors import ClaimsFileError
 from pytest_dp.records.storing import load_entries
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
-
-
-def test_the_file_is_easy_to_read_and_to_merge(shop):
-    text = (shop.root / "dp-claims.json").read_text()
-    assert list(entries(shop)) == ALL
-    assert json.loads(text)["version"] == 1
-    assert text.endswith("\n")
-    count = entries(shop)[COUNT]
-    assert list(count) == sorted(count)
-    assert count["promise"] == {"eps": 1.0}
-    assert count["examples"] == ["[1, 0, 1]", "[1]"]
-    assert count["relation"] == {"neighbors": "add_remove_one"}
-    examples = entries(shop)[VISITORS]["examples"]
-    assert [re.sub("#[0-9a-f]{12}", "#", text) for text in examples] == [
-        "# (3 records)",
-        "# (1 record)",
-    ], "what is not written in the claim may be data of somebody"
-    assert entries(shop)[VISITORS]["inputs"] == "boxes:visits"
-    assert max(map(len, text.splitlines())) < 100
-    assert f"    {json.dumps(TOTAL)}: {{\n" in text
 
 
 @pytest.mark.slow
@@ -242,16 +219,6 @@ def test_a_file_that_cannot_be_written_is_an_error_and_stays(shop, monkeypatch, 
     result.stdout.fnmatch_lines(["  dp-claims.json could not be written: *No space*"])
     assert entries(shop) == before
     assert not list(shop.root.glob(".dp-claims*")), "nothing is left behind"
-
-
-def test_in_junit_and_quietly(shop):
-    edit(shop, (SHOP_FILE, "eps=1.0", "eps=2.0"))
-    result = shop.run("-q", "--junitxml=report.xml")
-    assert "claims on record" not in result.stdout.str()
-    [suite] = ET.parse(shop.root / "report.xml").getroot()
-    assert (suite.get("tests"), suite.get("failures")) == ("5", "1")
-    [failure] = suite.iter("failure")
-    assert failure.get("message").startswith("WeakenedClaim: eps=1.0 -> eps=2.0 is less than dp-")
 
 
 def test_on_github_the_changed_line_is_annotated(shop, monkeypatch):

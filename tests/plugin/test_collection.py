@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from projects import QUICK, laplace
+from projects import laplace
 
 COLLECTED = {
     "beside ordinary tests": (
@@ -120,21 +120,3 @@ def test_pytestmark_and_marks_on_the_mechanism_hold_for_its_claims(project):
     project.write("test_a.py", "pytestmark = pytest.mark.skip\n", laplace("noisy", 0.1))
     project.write("test_b.py", "@pytest.mark.skip(reason='later')", laplace("noisy", 0.1))
     project.run().assert_outcomes(skipped=2)
-
-
-def test_autouse_fixtures_run_for_claims(project):
-    project.write(
-        "test_a.py",
-        f"""
-        SCALE = 0.05
-
-        @pytest.fixture(autouse=True)
-        def patched(monkeypatch):
-            monkeypatch.setattr("test_a.SCALE", 1.0)
-
-        @dp_claim(eps=1.0, {QUICK})
-        def noisy(records, rng, size):
-            return len(records) + rng.laplace(scale=SCALE, size=size)
-        """,
-    )
-    project.run().assert_outcomes(passed=1)

@@ -75,21 +75,6 @@ def test_what_is_returned(project):
     assert len({row["seed"] for of_test in rows.values() for row in of_test}) == 10
 
 
-@pytest.mark.usefixtures("no_audits")
-def test_a_violation_fails_at_the_call(project):
-    result = check(project, "x = 1\ndp_check(noisy(0.2))")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            ">       dp_check(noisy(0.2))",
-            "E       pytest_dp.PrivacyViolation: claimed eps = 1.0, but eps >= *",
-            'E       Reproduce:  pytest "test_a.py::test_a" --dp-seed=*',
-            "test_a.py:10: PrivacyViolation",
-        ]
-    )
-    assert "pytest_dp/" not in result.stdout.str()
-
-
 def test_an_expected_violation_alarms_nobody(project, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.root / "summary.md"))

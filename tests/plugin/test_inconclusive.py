@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -29,20 +28,6 @@ def mixed(project):
 
 
 COUNTS = {"passed": 2, "inconclusive": 2, "warnings": 2}
-
-
-def test_its_own_letter_count_and_reason(mixed):
-    result = mixed.run("--color=yes")
-    assert result.ret == 0
-    assert result.parseoutcomes() == COUNTS
-    result.stdout.fnmatch_lines(["*\x1b[[]33mI\x1b[[]0m*", "*\x1b[[]33m*2 inconclusive*"])
-    lines = [re.sub(r"\x1b\[\d*m", "", line) for line in result.outlines]
-    assert any(line.startswith("test_a.py .II. ") for line in lines)
-    assert re.fullmatch("=+ 2 passed, 2 warnings, 2 inconclusive in .* =+", lines[-1])
-    for name in ("few", "test_few"):
-        [at] = [i for i, line in enumerate(lines) if line.startswith(f"test_a.py::{name} ")]
-        assert "  inconclusive  nothing is known  " in lines[at]
-        assert lines[at + 1] == REASON
 
 
 def test_its_own_word_and_warning(mixed):

@@ -130,11 +130,3 @@ def test_claims_with_strategies_leave_them_alone(project):
     assert "warning" not in both.stdout.str().lower()
     assert drawn_alone.count("seeded") >= 30
     assert kept_alone
-
-
-@pytest.mark.nightly
-def test_no_files_are_left_behind_by_a_strategy(project):
-    project.write("stats.py", MODULE, imports="")
-    project.run_apart("stats.py", "-p", "no:hypothesispytest").assert_outcomes(passed=1, failed=1)
-    assert not list(project.root.glob(".hypothesis/examples"))
-    assert not list(project.root.glob(".hypothesis/constants"))

@@ -94,17 +94,6 @@ def test_ci_has_a_profile(project, monkeypatch, variable):
     assert seen(project, conftest=changed)[1] == 60.0
 
 
-def test_the_header_shows_what_is_not_usual(project):
-    first, second = (project.run("--dp-profile=nightly").outlines for _ in range(2))
-    assert "dp: profile nightly" in first
-    [drawn], [other] = (
-        [line for line in lines if re.match(r"dp: seed \w+; repeat this run", line)]
-        for lines in (first, second)
-    )
-    assert drawn != other
-    assert "dp: profile" not in project.run("--dp-profile=default").stdout.str()
-
-
 def test_a_profile_of_the_ini_file_that_is_none_is_a_usage_error(project):
     message = r"ini key dp_profile: There is no profile 'xyz'\. Registered: 'default', 'dev'"
     with pytest.raises(pytest.UsageError, match=message):
@@ -134,8 +123,3 @@ def test_a_bad_profile_says_what_is_allowed(project, given, message):
 def test_none_leaves_a_setting_open_again(project):
     register_profile("child", parent="dev", changed=None)
     assert find_profile("child").values == {"margin": 1.5, "max_seconds": 20}
-
-
-def test_none_is_no_limit_of_time(project):
-    register_profile("patient", parent="dev", max_seconds=None)
-    assert find_profile("patient").values["max_seconds"] >= 1e9

@@ -25,20 +25,6 @@ def test_counts_of_outputs_that_tell_nothing_are_not_flattered(seed):
     assert max(ledger_of(CLAIM).growth(record)) < 6.0
 
 
-def test_counts_of_the_past_show_what_new_outputs_show():
-    """Shares of outputs above the cuts: of the past, and of fresh outputs through the detector."""
-    rng = np.random.default_rng(5)
-    shift = np.arange(8_000) < 4_000
-    detector, record = detector_of(shift + rng.laplace(size=8_000))
-    fresh = tabulate(np.concatenate([[1.0] * 20_000, [0.0] * 20_000]) + rng.laplace(size=40_000))
-    binning = detector.binnings[0]
-    bins = binning.bins(fresh)
-    for axis, side in ((1, bins[:20_000]), (0, bins[20_000:])):
-        past = record.joint[0].sum(axis).cumsum() / 4_000
-        seen = np.bincount(side, minlength=binning.width).cumsum() / 20_000
-        assert np.abs(past - seen).max() < 0.04
-
-
 def test_a_value_that_is_released_once_in_a_while_is_one_of_the_events():
     """It says nothing yet, and everything later."""
     rng = np.random.default_rng(7)

@@ -1,15 +1,9 @@
-import math
-
-import pytest
-
 from pytest_dp.betting.pair_queue import (
-    EDGE_ERRORS,
     FIRST_PROPOSED,
     PROPOSED_SHARE,
     WON_BY_CHANCE,
     PairQueue,
     PairStatus,
-    edge_upper_bound,
 )
 from pytest_dp.data.relations import Pair
 
@@ -26,14 +20,6 @@ def queue_of(count, proposed=()):
 def draw(status, size, edge_bound):
     status.drawn += size
     status.edge_bound = edge_bound
-
-
-@pytest.mark.parametrize("edge", [0.0, 0.1, 0.7])
-@pytest.mark.parametrize("drawn", [1, 100, 10_000])
-def test_the_bound_is_the_edge_and_room_for_chance(edge, drawn):
-    """Growth is half the square of the edge for each pair of outputs."""
-    found = edge_upper_bound(drawn * edge**2 / 2, drawn)
-    assert found == pytest.approx(edge + EDGE_ERRORS / math.sqrt(drawn))
 
 
 def test_the_largest_bound_is_next_once_all_were_looked_at():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from pathlib import Path
 
@@ -18,13 +17,11 @@ from pytest_dp import (
     StatDP,
     TradeOff,
     add_remove_one,
-    audit,
     dp_claim,
     queries,
     replace_one,
 )
-from pytest_dp.claiming.claim import distinct_labels, expand
-from pytest_dp.claiming.keywords import KEYWORDS
+from pytest_dp.claiming.claim import expand
 
 PAIRS = [([0], [])]
 
@@ -105,13 +102,6 @@ def test_parameters_of_the_mechanism_that_carry_a_guarantee():
     both = {"eps": "epsilon", "delta": "slack", "params": {"epsilon": 1, "slack": [1e-6, 1e-5]}}
     labels = [claim.label for claim in expand({**both, "pairs": PAIRS})]
     assert labels == ["eps=1.0-delta=1e-06", "eps=1.0-delta=1e-05"]
-
-
-def test_labels_are_made_distinct():
-    one = expand({"eps": 1, "neighbors": "one_query", "inputs": queries(3)})
-    every = expand({"eps": 1, "neighbors": "all_queries", "inputs": queries(3)})
-    assert distinct_labels(one + every) == ["eps=1.0-one_query", "eps=1.0-all_queries"]
-    assert distinct_labels(one + one) == ["eps=1.0", "eps=1.0-2"], "one relation tells nothing"
 
 
 GOOD = {"eps": 1.0, "pairs": PAIRS}
@@ -214,10 +204,3 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
 def test_bad_keywords_say_what_is_allowed(keywords, message):
     with pytest.raises(ClaimError, match=message):
         expand(keywords)
-
-
-def test_every_keyword_of_the_decorator_is_a_keyword_of_audit():
-    of_audit = inspect.signature(audit).parameters
-    assert set(KEYWORDS) | {"mechanism", "seed", "n_jobs"} == set(of_audit)
-    of_claim = inspect.signature(dp_claim).parameters
-    assert all(of_audit[name].default == of_claim[name].default for name in {*KEYWORDS})

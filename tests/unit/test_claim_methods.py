@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pytest_dp import ClaimError, DPFinder, DPSniper, OneRun, Sequential, StatDP, audit
+from pytest_dp import ClaimError, OneRun, Sequential, audit
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.method_settings import METHODS
-from pytest_dp.claiming.settings import Settings, unused_settings
+from pytest_dp.claiming.settings import unused_settings
 
 GOOD = {"eps": 1.0, "pairs": [([0], [])]}
 
@@ -24,19 +24,6 @@ def effort(**keywords):
 
 def never(records):
     raise AssertionError("it was run")
-
-
-def test_a_method_by_name_is_its_value_with_all_as_usual():
-    assert list(METHODS) == ["sequential", "statdp", "dpsniper", "dpfinder", "one_run"]
-    assert "method" not in effort()
-    assert Settings().method == Sequential()
-    values = {"sequential": Sequential(), "statdp": StatDP(), "dpsniper": DPSniper(c=None)}
-    values["one_run"] = OneRun(canaries=1_000)
-    values["dpfinder"] = DPFinder(restarts=8)
-    for name, value in values.items():
-        assert effort(method=name) == effort(method=value) == {"method": value}
-    settings = Settings().over({"method": DPSniper(c=0.01)}, effort(method="dpsniper"))
-    assert settings.method == DPSniper(), "nothing is left of the one below"
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-import pytest_dp
 from pytest_dp import (
     ClaimError,
-    PrivacyProfile,
     RenyiDP,
     Sequential,
     TradeOff,
@@ -23,12 +19,6 @@ from pytest_dp.records.comparing import claim_changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import Collected, judge_claim
 
-PAIRS = {"pairs": [([1], [])]}
-
-
-def gaussian(eps):
-    return pytest_dp.privacy.gdp_to_delta(1.0, eps)
-
 
 def coin(x):
     return max(0.0, 0.9 - x)
@@ -41,24 +31,6 @@ def test_an_unknown_keyword_is_answered_in_lines_that_can_be_read():
     assert lines[0].startswith("A claim has no keyword 'epsilom'. Did you mean 'eps")
     assert max(map(len, lines)) <= LINE_WIDTH
     assert all(keyword in str(caught.value) for keyword in KEYWORDS)
-
-
-GUARANTEES = [
-    (RenyiDP({8: 0.5}), "RenyiDP({8: 0.5})", "eps = 0.5 at order 8"),
-    (RenyiDP({2: 0.5, 1.5: 0.1}), "RenyiDP({1.5: 0.1, 2: 0.5})", "RenyiDP({1.5: 0.1, 2: 0.5})"),
-    (PrivacyProfile(gaussian), "PrivacyProfile(gaussian)", "PrivacyProfile(gaussian)"),
-    (TradeOff(lambda x: 1 - x), "TradeOff(f)", "TradeOff(f)"),
-]
-
-
-@pytest.mark.parametrize(("given", "source", "said"), GUARANTEES, ids=lambda it: str(it)[:30])
-def test_a_guarantee_is_shown_as_it_is_written_or_by_its_name(given, source, said):
-    for name, label, told in (("", source, said), ("a=b", "a=b", "a=b")):
-        (claim,) = expand({"guarantee": replace(given, name=name), **PAIRS})
-        assert claim.label == label
-        assert claim.promise.guarantee.written("0.5") == told
-        named = f"{source[:-1]}, name='a=b')" if name else source
-        assert str(claim) == f"@dp_claim(guarantee={named})"
 
 
 def of(**keywords):
@@ -106,9 +78,3 @@ def test_what_is_on_record_is_told_as_it_is_written(old, new, told, keyword):
     assert [str(change) for change in claim_changes(of(**old), of(**new))] == [told]
     told = judge_claim({"f": of(**old)}, Collected("f", of(**new), on_record="f"))
     assert keyword in told.keywords
-
-
-def test_a_record_of_old_keywords_says_what_it_is():
-    old = of(eps=1.0, neighbors="replace_one") | {"promise": {"rdp": [[8.0, 0.5]]}}
-    with pytest.raises(ClaimError, match=r"\{'rdp': \[\[8.0, 0.5\]\]\} is not a promise"):
-        claim_changes(old, of(eps=1.0, neighbors="replace_one"))

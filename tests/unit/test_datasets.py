@@ -148,35 +148,3 @@ def test_what_is_no_dataset(value):
     for make in (records_of, lambda value: rebuilt(value, [])):
         with pytest.raises(ClaimError, match="is not a dataset"):
             make(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("abc", "'abc'"),
-        ({"a": [1, 2], "b": ("x", "y")}, "{'a': [1, 2], 'b': ('x', 'y')}"),
-        ({"a": np.array([1])}, "{'a': array([1])}"),
-        (
-            {"a": [1] * 99, "b": ["x"] * 99},
-            "dict(a, b: (1, 'x'), (1, 'x'), ... (1, 'x')) (99 records)",
-        ),
-        (
-            np.array([(1, 0.5)], dtype=[("age", "i2"), ("pay", "f8")]),
-            "array({'age': [1], 'pay': [0.5]})",
-        ),
-        (
-            np.zeros(99, dtype=[("age", "i2"), ("pay", "f8")]),
-            "array(age, pay: (0, 0.0), (0, 0.0), ... (0, 0.0)) (99 records)",
-        ),
-        (pl.DataFrame({"a": [1], "b": ["x"]}), "pl.DataFrame({'a': [1], 'b': ['x']})"),
-        (pl.DataFrame({"a": []}), "pl.DataFrame({'a': []})"),
-        (
-            pl.DataFrame({"a": range(1_000_000)}),
-            "pl.DataFrame(a: (0,), (1,), ... (999999,)) (1,000,000 records)",
-        ),
-        (pl.Series([1, 2]), "pl.Series([1, 2])"),
-        (pa.table({"a": [1, None]}), "pa.table({'a': [1, None]})"),
-    ],
-)
-def test_each_is_described_on_one_line(value, text):
-    assert describe(value, 62) == text

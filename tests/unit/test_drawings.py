@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-import pytest
-from results import BY_RANGE, COUNTS, PICTURES, RANGES, rows
+from results import PICTURES, RANGES, rows
 
 from pytest_dp.report.drawings import (
     WIDTH,
@@ -47,10 +46,6 @@ def of_class(root: ET.Element, kind: str) -> list[ET.Element]:
     return [e for e in root.iter() if kind in e.attrib.get("class", "").split()]
 
 
-def words(root: ET.Element) -> list[str]:
-    return [element.text for element in root.iter("text")]
-
-
 def ends(path: ET.Element) -> list[tuple[float, float]]:
     return [tuple(map(float, at.split())) for at in re.findall(r"[ML]([\d. -]+)", path.attrib["d"])]
 
@@ -73,20 +68,6 @@ def test_all_that_there_is_is_drawn_and_nothing_else():
 
 
 # Outputs
-
-
-def test_bars_are_as_high_as_there_are_outputs_and_filled_inside_of_the_event():
-    root = read(outputs(BY_RANGE).svg)
-    assert "on D: 89 % in S" in words(root)
-    assert "on D': 30 % in S" in words(root)
-    for side, kind in enumerate(("dp-d", "dp-d2")):
-        bars = [e for e in of_class(root, "dp-out") if kind in e.attrib["class"].split()]
-        heights = [float(e.attrib["height"]) for e in bars]
-        counts = [counts[side] for counts in COUNTS]
-        assert heights == pytest.approx([78 * n / 500 for n in counts], abs=0.06)
-        filled = [e for e in of_class(root, "dp-in") if kind in e.attrib["class"].split()]
-        assert [e.attrib["x"] for e in filled] == [e.attrib["x"] for e in bars[:3]]
-        assert [e.attrib["height"] for e in filled] == [e.attrib["height"] for e in bars[:3]]
 
 
 def test_a_rare_event_is_seen_on_a_logarithmic_scale():

@@ -6,27 +6,11 @@ import pytest
 from scipy.special import ndtri
 
 from pytest_dp import audit
-from pytest_dp.claiming.settings import VECTORIZED_SAMPLES, settings_for
+from pytest_dp.claiming.settings import VECTORIZED_SAMPLES
 
 NEEDED = 3.7303
 """The deviation of Gaussian noise that (1, 1e-5) needs at sensitivity 1 (analytic mechanism)."""
 PAIR = {"pairs": [([0], [1])], "n_jobs": 1, "vectorized": "size"}
-
-
-@pytest.mark.parametrize(
-    ("layers", "vectorized", "expected"),
-    [
-        ([], False, 400_000),
-        ([], True, VECTORIZED_SAMPLES),
-        ([{}, {"max_samples": 400_000}], True, 400_000),
-        ([{"max_samples": 7}, {}], True, 7),
-    ],
-    ids=["a call each", "many a call", "said, as the default", "said first"],
-)
-def test_vectorized_mechanisms_may_run_more_often_unless_anybody_says_otherwise(
-    layers, vectorized, expected
-):
-    assert settings_for(*layers, vectorized=vectorized).max_samples == expected
 
 
 def traced(data, scale, rng, size):

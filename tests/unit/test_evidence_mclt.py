@@ -44,21 +44,3 @@ def test_it_is_the_law_of_a_ratio_of_normal_numbers(p, q, rho, runs):
 
     covered, _ = integrate.quad(inside, max(0.0, q - 9 * t), q + 9 * t, limit=200)
     assert covered == pytest.approx(0.99, abs=2e-5)
-
-
-@pytest.mark.parametrize("never", [(0.0, 0.1), (0.1, 0.0)])
-def test_what_was_never_seen_has_no_interval(never):
-    assert mclt.half_width(*never, 0.0, 100, 0.01) == math.inf
-
-
-def test_counts():
-    loss, error = mclt.loss(324_000, 304_000, 300_000, RUNS, ALPHA)
-    assert loss == pytest.approx(math.log(P / Q))
-    correlation = (0.03 - P * Q) / math.sqrt(P * (1 - P) * Q * (1 - Q))
-    assert error == mclt.half_width(P, Q, correlation, RUNS, ALPHA)
-    assert mclt.loss(3, 0, 0, 10, ALPHA) == (math.inf, math.inf)
-    assert mclt.loss(0, 3, 0, 10, ALPHA) == (-math.inf, math.inf)
-    assert mclt.loss(10, 10, 10, 10, ALPHA) == (0.0, pytest.approx(0.0, abs=ALPHA))
-    assert math.isnan(mclt.loss(0, 0, 0, 10, ALPHA)[0])
-    with pytest.raises(ValueError, match="alpha"):
-        mclt.half_width(P, Q, 0.0, RUNS, 1.5)

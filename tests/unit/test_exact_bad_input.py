@@ -11,28 +11,13 @@ import struct
 
 import numpy as np
 import pytest
-from exact import distribution, probabilities
+from exact import distribution
 
 from pytest_dp.oracles.enumerating import enumerated
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
-
-
-class Keeps:
-    """A generator, and how often it was asked."""
-
-    rng, asked = np.random.default_rng(3), 0
-
-    def __call__(self, data):
-        self.asked += 1
-        return self.asked, bool(self.rng.random() < 0.5)
-
-
-def test_generators_that_are_kept():
-    known = probabilities(Keeps())
-    assert known == {(1, True): 0.5, (1, False): 0.5}  # each run is one of a new copy
 
 
 def swallows(x, rng):
@@ -128,19 +113,6 @@ def test_a_run_that_never_ends_is_given_up():
     call = Call(endless, {}, "rng", pristine=Pristine((endless, {})))
     with pytest.raises(CannotInstrument, match="runs take too long"):
         enumerated(call, 0, Deadline(0.2))
-
-
-def test_vectorised_mechanisms_are_asked_for_one_row():
-    def many(x, rng, size):
-        return (rng.random((size, 2)) < 0.5).sum(axis=1)
-
-    call = Call(many, {}, "rng", "size", pristine=Pristine((many, {})))
-    known = enumerated(call, 0, Deadline(5.0))
-    assert dict(zip(known.outcomes, map(float, known.weights), strict=True)) == {
-        0: 0.25,
-        1: 0.5,
-        2: 0.25,
-    }
 
 
 def test_what_no_stand_in_sees_looks_as_if_it_had_no_noise():

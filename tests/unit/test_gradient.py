@@ -102,22 +102,6 @@ def test_restarts_find_nearly_the_largest_loss(name, least):
         assert max(losses) <= algorithm.bound + 1e-9
 
 
-def test_estimates_hold_the_truth():
-    algorithm, gradients = searching("AT4", seed=5)
-    for number in range(2):
-        found = gradients.restart(number)
-        loss, error = gradients.estimate(found)
-        assert 0 < error < 0.05
-        assert loss == pytest.approx(algorithm.true_loss(found), abs=2 * error)
-
-
-@pytest.mark.nightly
-def test_an_output_that_comes_on_one_input_only_loses_everything():
-    _, gradients = searching("AT5", seed=2)
-    estimates = [gradients.estimate(gradients.restart(number))[0] for number in range(3)]
-    assert max(estimates) == math.inf
-
-
 def test_proposed_pairs_are_neighbours_that_say_where_they_come_from():
     promise = promise_of(inputs=queries(2), neighbors="all_queries")
     call = call_of(mechanisms.svt4, eps=1.0, threshold=20.0)

@@ -12,7 +12,6 @@ import pytest
 
 from pytest_dp import add_remove_one
 from pytest_dp.claiming.keywords import read_one
-from pytest_dp.data.conversion import length
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs.examples import Examples
 
@@ -107,13 +106,6 @@ def test_what_holds_within_each_example_is_kept(examples, data, said):
     assert bool(beyond) == bool(said)
 
 
-@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
-def test_no_pair_that_is_given_mixes_examples(neighbors):
-    weeks = [{row[0] for row in pair.d2} for pair in source(WEEKS, neighbors).given]
-    assert weeks
-    assert all(len(week) == 1 for week in weeks)
-
-
 def one_more(d1, d2):
     return len(d1) == len(d2) + 1
 
@@ -163,32 +155,6 @@ def test_pairs_inside_come_first_and_others_say_what_is_beyond():
     assert sorted(pair.d2 for pair in of.given) == [[0, 1], [1, 0], [1, 1]]
     assert all(pair.beyond for pair in rest(of))
     assert not rest(source([[1, 0, 1]], beyond=False))
-
-
-def test_records_of_a_single_example_replace_each_other():
-    of = source([[0, 100, 40]], REPLACE)
-    assert not any(pair.beyond for pair in (*of.given, *rest(of)))
-    assert len(of.given) == 6
-    # With a further example there are pairs that repeat nothing.
-    of = source([[0, 100, 40], [7, 8, 9]], REPLACE)
-    assert of.given
-    assert not any(len(set(pair.d2)) < 3 for pair in of.given)
-    assert any("twice" in pair.beyond for pair in rest(of))
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [(1, 20.0), (2, 30.5), (3, 41.0)],
-        [("ann", 20.0), ("bob", 30.5)],
-        pd.DataFrame({"age": [20, 45], "user_id": [17, 4]}),
-    ],
-)
-def test_ids_are_not_repeated(rows):
-    given = source([rows], REPLACE).given
-    assert given
-    assert all(length(pair.d1) == length(pair.d2) == len(rows) - 1 for pair in given)
-    assert source([rows], ADD).given
 
 
 def test_the_number_of_records_is_that_of_the_examples_where_they_are_replaced():

@@ -11,22 +11,13 @@ import pandas as pd
 import pytest
 from neighbours import ADD_REMOVE, pairs, refusal
 
-from pytest_dp import ClaimError, queries, values
+from pytest_dp import ClaimError, values
 from pytest_dp.claiming.claim import Promise, expand
 from pytest_dp.data.relations import AddRemoveOne
-from pytest_dp.pairs import describe, pairs_of, resolved
+from pytest_dp.pairs import pairs_of, resolved
 from pytest_dp.privacy import ApproximateDP
 
 # Explicit pairs
-
-
-@pytest.mark.parametrize("relation", [None, ADD_REMOVE])
-def test_explicit_pairs(relation):
-    d1, d2 = [1, 0], [0]
-    (pair,) = pairs(pairs=[(d1, d2)], neighbors=relation)
-    assert pair.d1 is d1
-    assert pair.d2 is d2
-    assert pair.difference == ("" if relation is None else "one record removed")
 
 
 def test_explicit_pairs_that_are_no_neighbours():
@@ -69,17 +60,6 @@ import numpy
 one = numpy.array([1])
 nothing = None
 """
-
-
-def test_names_are_resolved(modules):
-    root = modules(dpi_folder__inputs=SOURCE)
-    found = pairs(root, inputs="dpi_folder.inputs:records", neighbors=ADD_REMOVE)
-    assert found == pairs(inputs=[[], [1]], neighbors=ADD_REMOVE)
-    assert found == pairs(root, inputs="dpi_folder.inputs:function", neighbors=ADD_REMOVE)
-    assert pairs(inputs="dpi_folder.inputs:Group.patterns") == pairs(inputs=queries(2))
-    # The root stays, at the end, for worker processes.
-    assert sys.path[-1] == str(root)
-    assert sys.path.count(str(root)) == 1
 
 
 @pytest.mark.parametrize(
@@ -223,36 +203,3 @@ def raising():
 )
 def test_pairs_that_cannot_be_taken(given_as, message):
     assert message in refusal(pairs=given_as, neighbors=ADD_REMOVE)
-
-
-# Descriptions
-
-
-class Broken:
-    def __init__(self, error):
-        self.error = error
-
-    def __repr__(self):
-        raise self.error
-
-
-class WrongRepr:
-    def __repr__(self):
-        return 3
-
-
-class BrokenList(list):
-    def __len__(self):
-        raise ValueError
-
-    __iter__ = __getitem__ = __len__
-
-
-def test_describe_never_raises():
-    assert describe(Broken(ValueError())) == "<Broken>"
-    assert describe([Broken(RecursionError()), 1]) == "[<Broken>, 1]"
-    assert describe(WrongRepr()) == "<WrongRepr>"
-    assert describe(BrokenList([1])) == "<BrokenList>"
-    endless = []
-    endless += [endless, endless]
-    assert "..." in describe(endless)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from neighbours import pairs, plain, refusal
 
@@ -35,19 +33,6 @@ def test_query_lengths_are_whole_numbers(length):
 
 
 # Values
-
-
-def test_values_give_every_two_extremes_first():
-    found = pairs(inputs=values([1, 0, 2]))
-    assert plain(found) == [(0, 2), (1, 0), (1, 2)]
-    assert {pair.difference for pair in found} == {"any two values"}
-    assert plain(pairs(inputs=values("abc"))) == [("a", "b"), ("a", "c"), ("b", "c")]
-
-
-def test_equal_values_count_once():
-    assert plain(pairs(inputs=values([0, 1, 0, 1]))) == [(0, 1)]
-    nan = float("nan")
-    assert len(pairs(inputs=values([nan, math.nan, [nan], [nan], {"a": nan}]))) == 3
 
 
 @pytest.mark.parametrize("options", [[], [1], [1, 1], [[1], [1]]])

@@ -74,17 +74,6 @@ def test_a_row_of_each_type_and_an_absent_field_is_kept():
     assert {3_000, 4_000} <= set(kept_rows(data))
 
 
-def test_rows_of_a_unit_are_kept_together():
-    users = np.arange(ROWS) // 7
-    users[:30] = 0
-    data = FRAME.assign(user=users)
-    kept = set(kept_rows(data, "user"))
-    for user in set(users[list(kept)].tolist()):
-        assert set(np.flatnonzero(users == user)) <= kept
-    assert set(range(30)) <= kept
-    assert {int(np.argmax(FRAME.income)), int(np.argmin(FRAME.income)), 1_234, 4_321} <= kept
-
-
 @each_dataset
 def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
     kept = kept_rows(data)

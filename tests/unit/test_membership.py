@@ -12,7 +12,7 @@ import pytest
 from pytest_dp import ClaimError, MechanismError, Membership, audit, between, riskiest
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data.cells import cells_of
-from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
+from pytest_dp.methods.membership_attacks import RAISED, shown_of
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.targeted import target_of, target_record
 from pytest_dp.pairs.targets import targets_of
@@ -45,21 +45,6 @@ def test_data_of_any_type_has_columns_and_is_left_without_a_record(kind):
     assert all((rest[name] == cells[name][:30]).all() for name in cells)
     again = targets_of(data, [target.record, 30, -1])
     assert [one.at for one in again] == [30]
-
-
-@pytest.mark.parametrize("other", [3, "text", [], [[1, 2], [3]], {1, 2}, None])
-def test_what_is_no_table_has_no_columns(other):
-    assert cells_of(other) is None
-
-
-def test_records_that_are_far_and_rare_come_first():
-    rng = np.random.default_rng(0)
-    usual = rng.normal(size=(200, 3))
-    odd = [[5.0, 5, 5], [0, 0, 9]]
-    data = np.concatenate([usual[:100], odd, usual[100:]])
-    assert {target.at for target in targets_of(data, riskiest(2))} == {100, 101}
-    names = [["a", "b"]] * 20 + [["c", "b"]] + [["a", "b"]] * 20
-    assert targets_of(names, riskiest(1))[0].at == 20
 
 
 def test_counts_of_agreeing_rows_are_those_of_a_loop():
@@ -156,16 +141,6 @@ def test_a_class_that_only_the_record_has_tells_of_it(rare):
 
     claim = {**CLAIM, "data": data, "records": [-1], "auc": 0.7}
     assert audit(train, **claim, seed=1, max_samples=2_000).violated == rare
-
-
-def test_outputs_that_are_no_tables_are_taken_apart():
-    assert shown({"mean": 1.0}, ROWS) is None
-    inside = [{"mean": 5 + 0.1 * i, "n": 3} for i in range(8)]
-    outside = [{"mean": 0.1 * i, "n": 3} for i in range(8)]
-    learned = learn(inside, outside, (), None, 0)
-    assert (learned.score(inside).min() > learned.score(outside).max()).all()
-    assert learned.told_by
-    assert not learn([3] * 4, [3] * 4, (), None, 0).score([3, 3]).any()
 
 
 def test_the_guarantee_is_what_follows_from_any_event():

@@ -137,32 +137,6 @@ def test_any_output_works(kind):
         simplest(one, table, first, lambda c1, c2: np.full(len(c1), 5.0))
 
 
-simple = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 3),
-    st.integers(),
-    st.floats(),
-    st.sampled_from(["a", "b", ""]),
-    st.just(Raised("KeyError")),
-    st.decimals(),
-    st.complex_numbers(),
-)
-nested = st.recursive(
-    simple,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.tuples(inner, inner),
-        st.dictionaries(st.sampled_from(["a", "b", 1]), inner, max_size=3),
-        st.frozensets(st.integers(0, 3)),
-        st.lists(st.floats(), max_size=3).map(np.array),
-        st.builds(Point, inner, inner),
-        st.builds(Answer, st.floats(), st.lists(inner, max_size=2)),
-    ),
-    max_leaves=6,
-)
-
-
 numbers = st.one_of(st.integers(-5, 5), st.floats(-5, 5).map(lambda x: round(x, 2)))
 of_one_kind = st.one_of(
     st.lists(numbers, min_size=1, max_size=5),

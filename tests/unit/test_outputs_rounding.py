@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_dp.betting.feature_bins import bins_of, output_categories
-from pytest_dp.outputs.event_search import search
-from pytest_dp.outputs.events import OneOf
 from pytest_dp.outputs.feature import Feature, leaf
-from pytest_dp.outputs.features import features
 from pytest_dp.outputs.rounding import (
     NO_ROOM,
     clusters,
@@ -21,8 +16,6 @@ from pytest_dp.outputs.rounding import (
     tolerance_of,
 )
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.privacy import ApproximateDP
-from pytest_dp.statistics.event_bets import rank_for
 
 OUTPUT = leaf("output")
 
@@ -35,11 +28,6 @@ def noisy(values, seed=0, errors=3):
 
 def grid(step, shift=0.0, seed=0, n=4_000):
     return step * np.round(np.random.default_rng(seed).laplace(scale=3, size=n) / step) + shift
-
-
-def events(table, first, limit):
-    rank = rank_for(ApproximateDP(0.0), 0.0)(len(table) // 2)
-    return [one.event for one in search(table, first, rank, features(table, first), limit=limit)]
 
 
 @given(
@@ -63,33 +51,3 @@ def test_whole_numbers_and_bits_have_no_errors():
     assert room(Feature("log2(lowest bit of output)", "lowest bit", "output"), table) == NO_ROOM
     assert room(replace(OUTPUT, exact=True), table) == NO_ROOM
     assert room(OUTPUT, table) != NO_ROOM
-
-
-@pytest.mark.parametrize("step", [0.1, 0.7])
-@pytest.mark.parametrize("n", [400, 4_000])
-def test_models_and_events_do_not_see_errors(step, n):
-    values = grid(step, seed=4, n=n)
-    table, first = tabulate(noisy(values).tolist()), np.arange(n) % 2 == 0
-    again = tabulate(noisy(values, seed=9).tolist())
-    column = bins_of(OUTPUT, table, 12)
-    assert (column.codes(table) == column.codes(again)).all()
-    found = events(table, first, limit=20)
-    assert len(found) > 5
-    for event in found:
-        assert (event.mask(table) == event.mask(again)).all(), str(event)
-
-
-def test_whole_outputs_are_compared_up_to_errors():
-    values = grid(1.1, seed=5)
-    rows = [[a, {"b": b}] for a, b in zip(np.clip(values, -2, 2), np.sign(values), strict=True)]
-    off = [[float(noisy(np.array([a]), i)[0]), b] for i, (a, b) in enumerate(rows)]
-    table, again = tabulate(rows), tabulate(off)
-    known = output_categories(again, 50, 1.0)
-    assert len(known.marks) == len(output_categories(table, 50, 1.0, exact=True).marks)
-    assert (known.codes(table) == known.codes(again)).all()
-    assert output_categories(again, 5, 1.0, exact=True) is None
-    first = values > 0
-    found = events(again, first, limit=30)
-    assert any(isinstance(condition, OneOf) for one in found for condition in one.conditions)
-    for event in found:
-        assert (event.mask(table) == event.mask(again)).all(), str(event)

@@ -2,35 +2,8 @@ import numpy as np
 import pytest
 
 from pytest_dp.outputs.features import all_features, features
-from pytest_dp.outputs.place_choice import MAX_PLACES, choose, differing_columns, informative
+from pytest_dp.outputs.place_choice import MAX_PLACES, choose
 from pytest_dp.outputs.table import tabulate
-
-HALF = 60
-FIRST = np.arange(2 * HALF) < HALF
-
-
-def test_what_differs_between_the_outputs_of_a_pair():
-    rng = np.random.default_rng(2)
-    same = rng.laplace(size=(HALF, 6))
-    one, two = same.copy(), same.copy()
-    two[:, 1] += 1e-13  # by rounding
-    two[7, 2] += 0.1  # once
-    one[5, 3] = two[5, 3] = np.nan
-    one[5, 4], two[5, 4] = np.nan, 0.0
-    one[5, 5], two[5, 5] = np.inf, 1e300
-    rows = np.arange(HALF)
-    moved = differing_columns(np.concatenate([one, two]), None, rows, rows + HALF)
-    assert moved.tolist() == [False, False, True, False, True, True]
-
-
-def test_with_shared_noise_the_columns_that_differ_are_chosen():
-    rng = np.random.default_rng(3)
-    noise = rng.laplace(size=(HALF, 500))
-    numbers = np.concatenate([noise, noise])
-    numbers[FIRST, 300] += 1e-3  # far too little to see without pairs
-    assert informative(numbers, None, FIRST, MAX_PLACES, paired=HALF).tolist() == [300]
-    few = np.arange(2 * HALF) % HALF < 24
-    assert informative(numbers[few], None, FIRST[few], MAX_PLACES, paired=24).tolist() == [300]
 
 
 @pytest.mark.parametrize("make", [np.asarray, lambda rows: rows.tolist(), "dicts"])

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-import tracemalloc
 
 import numpy as np
 import pytest
 from searching import best_events
 
-from pytest_dp.betting.feature_bins import bins_of
-from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import all_features
-from pytest_dp.outputs.noise_relations import relations
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.readers.lattices import grids, remainders
 
@@ -131,30 +127,3 @@ def test_continuous_numbers_lie_on_no_grid():
         assert all(grids(column[:, None]) == [None] for column in draw(size=(50, 24)))
     singles = rng.laplace(size=(24, 300)).astype(np.float32).astype(np.float64)
     assert remainders(["x"] * 300, singles[:12], singles[12:]) == []
-
-
-def test_a_rare_value_among_continuous_ones_has_a_bin_and_an_event():
-    rng = np.random.default_rng(2)
-    outputs = rng.laplace(size=40_000)
-    outputs[:5], outputs[20_000:20_006] = 1.25, -3.5
-    column = bins_of(leaf("output"), tabulate(outputs), 40)
-    assert column.atoms.values.tolist() == [-3.5, 1.25]
-    found = best_events(outputs, rare=True)
-    assert [str(one.event) for one in found[1:]] == ["output == 1.25", "output == -3.5"]
-    assert [(one.c1, one.c2) for one in found[1:]] == [(5, 0), (0, 6)]
-    assert len(best_events(outputs)) == 1
-
-
-def test_many_numbers_are_not_compared_pair_by_pair():
-    def peak(size):
-        one, two = np.random.default_rng(0).laplace(size=(2, 48, size))
-        places = [f"output[{i}]" for i in range(size)]
-        tracemalloc.start()
-        try:
-            assert relations(places, one, two) == []
-            assert remainders(places, one, two) == []
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    assert peak(4_000) < 8 * peak(1_000), "of pairs there are 16 times as many"

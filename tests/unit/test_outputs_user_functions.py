@@ -12,12 +12,9 @@ import pytest
 from searching import values
 
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.features import (
     user_features,
 )
-from pytest_dp.outputs.leaves import ABSENT, NUMBER
-from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 
 
@@ -27,15 +24,6 @@ def total(output):
 
 def ends(output):
     return min(output), max(output)
-
-
-class Calls:
-    def __init__(self, function):
-        self.function, self.count, self.__name__ = function, 0, "counted"
-
-    def __call__(self, output):
-        self.count += 1
-        return self.function(output)
 
 
 @dataclasses.dataclass  # which makes it unhashable
@@ -77,33 +65,6 @@ def test_functions_of_the_user(function, outputs, want):
     for text, numbers in want.items():
         assert values(found[text], outputs) == numbers
         assert hash(found[text])
-
-
-def test_a_function_is_called_once_for_each_output():
-    function = Calls(ends)
-    table = tabulate([[float(i), 3.0] for i in range(50)])
-    found = user_features(function, table)
-    looked_at = function.count
-    assert looked_at <= 51
-    for feature in [*found, *user_features(function, table)]:
-        feature.columns(table)
-    part = table.rows(np.arange(50) % 2 == 0)
-    assert found[0].columns(part)[0].tolist() == [min(i, 3.0) for i in range(0, 50, 2)]
-    assert found[1].columns(part.rows(np.arange(25) > 23))[0].tolist() == [48.0]
-    assert function.count <= looked_at + 1
-
-
-def test_nan_is_a_number_and_a_run_that_raised_has_no_output():
-    function = Calls(lambda x: x)
-    outputs = [Raised("ValueError"), math.nan, 2.0]
-    (feature,) = user_features(function, tabulate(outputs))
-    numbers, codes = feature.columns(tabulate(outputs))
-    assert codes.tolist() == [ABSENT, NUMBER, NUMBER]
-    assert np.isnan(numbers[:2]).all()
-    assert not Event((Between(feature, low=0.0),))(Raised("ValueError"))
-    assert values(feature, [Raised("ValueError")]) == [None]
-    assert user_features(function, tabulate([Raised("ValueError")])) == []
-    assert user_features(function, tabulate([])) == []
 
 
 NO_NUMBERS = (None, "3", [1, "a"], {"a": 1}, [[1.0]], (), 1j)

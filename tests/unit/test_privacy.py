@@ -15,13 +15,11 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy import (
     ApproximateDP,
     GaussianDP,
-    HockeyStick,
     PrivacyProfile,
     Renyi,
     RenyiDP,
     TradeOff,
     ZeroConcentratedDP,
-    of_group,
     read_guarantee,
 )
 
@@ -151,17 +149,6 @@ def test_a_curve_is_that_of_its_hockey_sticks(name):
 
 
 @every
-def test_a_few_hockey_sticks_are_spread_over_the_curve(name):
-    claim = EVERY[name]
-    sticks = claim.hockey_sticks
-    assert all(isinstance(each, HockeyStick) for each in sticks)
-    assert len(sticks) == 1 if claim.eps is not None else 5 <= len(sticks) <= 9
-    for eps, delta in sticks:
-        assert delta == pytest.approx(claim.delta_at(eps), rel=2e-3, abs=1e-15)
-        assert delta >= claim.delta_at(eps) * (1 - 1e-9)
-
-
-@every
 def test_guarantees_are_values_that_travel(name):
     claim = EVERY[name]
     assert claim.hockey_sticks
@@ -263,12 +250,6 @@ def test_group_of_approximate_privacy():
     with pytest.raises(ClaimError, match="promises nothing"):
         ApproximateDP(1.0, 1e-6).group(10**9)
     assert ApproximateDP(0.0, 0.01).group(3).delta == pytest.approx(0.03)
-
-
-@pytest.mark.parametrize(("keywords", "k"), [({"rho": 100.0}, 2), ({"mu": 10.0}, 3)])
-def test_groups_that_are_promised_nothing(keywords, k):
-    with pytest.raises(ClaimError, match=r"group=.* promises nothing"):
-        of_group(read_guarantee(keywords), k)
 
 
 @pytest.mark.parametrize(

@@ -121,17 +121,6 @@ def test_pure_parts_as_gaussian_privacy(coins):
     assert np.any(GaussianDP(mu * 0.99).largest_probability(q) < allowed)
 
 
-def test_renyi_privacy_adds_up_order_by_order():
-    claim = RenyiDP(((2.0, 0.5), (8.0, 2.0)))
-    needed = smallest(claim, [(claim, 3), (GaussianDP(0.1), 1), (ApproximateDP(0.1), 1)])
-    assert needed.parameter == "scale"
-    pure = ApproximateDP(0.1)
-    sums = [1.5 + 0.01 + pure.renyi_at(2.0), 6.0 + 0.04 + pure.renyi_at(8.0)]
-    assert needed.claimed == pytest.approx(max(sums[0] / 0.5, sums[1] / 2.0))
-    single = smallest(RenyiDP(((2.0, 0.5),)), [(claim, 2)])
-    assert single == RenyiDP(((2.0, 1.0),))
-
-
 GAUSSIAN = GaussianDP(0.25)
 
 

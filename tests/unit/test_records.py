@@ -33,9 +33,6 @@ from pytest_dp.records import storing
 from pytest_dp.records.comparing import OTHER, STRONGER, WEAKER, claim_changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import (
-    GONE,
-    KEPT,
-    NEW,
     WEAKENED,
     Collected,
     counterparts,
@@ -227,32 +224,6 @@ def kinds(recorded, now, known=()):
     return {told.id: told.kind for told in judge(recorded, claims, lambda name: True)}
 
 
-def claims_of(*losses, **more):
-    """The claims of one mechanism, by their ids."""
-    return {f"a.py::f[eps={eps}]": {**of(eps=eps), **more} for eps in losses}
-
-
-CHANGED = {
-    "the only one, stronger": ([10.0], [9.0], ["stronger"]),
-    "the only one, weaker": ([10.0], [11.0], [WEAKENED]),
-    "one of them as on record": ([2.0, 10.0], [2.0, 9.0], [KEPT, "stronger"]),
-    "several, of which nobody says which is which": (
-        [2.0, 10.0],
-        [1.5, 9.0],
-        [GONE, GONE, NEW, NEW],
-    ),
-    "one left out": ([2.0, 10.0], [1.5], [GONE, GONE, NEW]),
-    "one more": ([10.0], [9.0, 11.0], [GONE, NEW, NEW]),
-}
-
-
-@pytest.mark.parametrize("case", CHANGED)
-def test_a_claim_with_another_id_is_compared_where_it_is_the_last_one(case):
-    before, now, expected = CHANGED[case]
-    told = kinds(claims_of(*before), claims_of(*now))
-    assert sorted(told.values()) == sorted(expected)
-
-
 def test_other_parameters_are_not_exchanged_between_claims():
     """Ids that sort otherwise than before; each claim keeps its own parameters."""
     before = {
@@ -267,12 +238,6 @@ def test_other_parameters_are_not_exchanged_between_claims():
         f"a.py::f[eps={eps}-n={n}]": of(eps=eps, params={"n": n}) for eps, n in ((1.5, 2), (9.0, 1))
     }
     assert WEAKENED in kinds(before, swapped).values()
-
-
-def test_a_mechanism_with_another_name_is_another():
-    recorded = {"a.py::f": of(eps=1.0), "a.py::g": of(eps=2.0)}
-    now = {"b.py::h": of(eps=2.0), "a.py::f": of(eps=1.0)}
-    assert kinds(recorded, now) == {"a.py::f": KEPT, "a.py::g": GONE, "b.py::h": NEW}
 
 
 def test_an_entry_that_is_written_is_read_again(tmp_path):

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_dp import audit, registry
-from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.feature import KINDS, Feature, Kind
 from pytest_dp.protocols import Explanation
 from pytest_dp.results.outcome import Blame
@@ -53,15 +52,6 @@ def test_a_method_of_another_package_audits_claims_by_its_name(entered):
     result = audit(count, **CLAIM, method="never_red", alpha=1e-3)
     assert (result.verdict, result.method, given) == ("no violation", "never_red", ["never_red"])
     assert result.notes == ()
-
-
-def test_a_method_that_nobody_entered_is_an_error_that_lists_those_there_are(entered):
-    def other():
-        registry.enter("method", "never_red", print)
-
-    entered(other)
-    with pytest.raises(ClaimError, match=r"'one_run'.*'never_red'"):
-        audit(count, **CLAIM, method="never_rad")
 
 
 def test_an_explainer_of_another_package_adds_its_lines(entered):

@@ -24,7 +24,6 @@ from pytest_dp import (
     replace_special,
     values,
 )
-from pytest_dp.claiming.claim import expand
 from pytest_dp.data import key, kind_of, records_of
 from pytest_dp.data.relations import AddRemoveOne, ReplaceOne, ReplaceSpecial
 
@@ -106,26 +105,6 @@ def check(relation, found, dataset):
         assert pair.reversed().reversed().difference == pair.difference
         assert kind_of(pair.d2) == kind_of(dataset)
         assert key(pair.d1) == key(dataset)
-
-
-def test_a_person_reads_which_unit_it_was():
-    visits = pd.DataFrame({"user_id": [7, 7, 7, 8, 8, 9], "paid": range(6)})
-    by_user = add_remove_one(unit="user_id")
-    told = [pair.difference for pair in pairs(neighbors=by_user, inputs=[visits])]
-    assert sorted(told) == [
-        "all 3 rows of user_id=7 removed",
-        "both rows of user_id=8 removed",
-        "the one row of user_id=9 removed",
-    ]
-    first = pairs(neighbors=replace_one(unit="user_id"), inputs=[visits])[0]
-    assert first.difference == "all 3 rows of user_id=7 replaced by 1"
-    assert first.reversed().difference == "the one row of user_id=7 replaced by 3"
-    few = add_remove_one(unit="user_id", rows=3)
-    claim = expand({"eps": 1.0, "neighbors": few, "inputs": [visits]})[0]
-    stated = f"neighbors={few}"
-    assert stated == "neighbors=add_remove_one(unit='user_id', rows=3)"
-    assert stated in str(claim)
-    assert claim.promise.relation.label == "add_remove_one-user_id-3"
 
 
 class Visit(NamedTuple):

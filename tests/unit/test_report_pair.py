@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from results import FOUND
 
-from pytest_dp.data.differences import ABSENT, Change, changes, parts
+from pytest_dp.data.differences import ABSENT, parts
 from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.pair import inputs
 
@@ -34,18 +33,6 @@ def shown(d1: Any, d2: Any, difference: str = "", **more: Any) -> list[str]:
     lines = inputs(example, 74)
     assert max(map(len, lines)) <= 74
     return lines
-
-
-@pytest.mark.parametrize("make", [lambda frame: frame, pl.from_pandas], ids=["pandas", "polars"])
-def test_a_wide_table_by_what_differs(make: Any) -> None:
-    name, place = ("DataFrame", ".iloc") if make(FRAME) is FRAME else ("pl.DataFrame", "")
-    lines = shown(make(FRAME), make(CHANGED), "one record replaced")
-    assert lines[0].startswith(f"D  = {name}, 5,000 records of 20 columns: c0, c1, c2, ")
-    assert lines[1:] == [
-        "D' = D, except for this (one record replaced):",
-        f"     D{place}[3217]['c0']: 'v0v0' -> 'other'",
-        f"     D{place}[3217]['c16']: 0.5 -> 55.0",
-    ]
 
 
 def test_fields_that_change_nothing_are_told_as_such() -> None:
@@ -147,15 +134,6 @@ def test_parts_that_differ(before: Any, after: Any, found: list[Any]) -> None:
     assert repr(list(parts(before, after))) == repr(found)
 
 
-def test_a_replaced_record_is_the_one_most_like_it() -> None:
-    rows = [(i, "a", 0) for i in range(5)]
-    other = [*rows[:2], (9, "z", 9), (2, "a", 1), *rows[3:]]
-    assert changes(rows, other) == [
-        Change(2, 3, (2, "a", 0), (2, "a", 1)),
-        Change(None, 2, ABSENT, (9, "z", 9)),
-    ]
-
-
 SALARIES = pd.DataFrame({"name": ["Ann", "Bob", "Cy"], "pay": [100, 250, 300]})
 RAISED = SALARIES.assign(pay=[100, 999, 300])
 
@@ -168,14 +146,6 @@ def test_in_brief_a_replaced_record_is_what_differs_and_no_more() -> None:
     text = brief(SALARIES, RAISED)
     assert "['pay']: 250 -> 999" in text
     assert not any(secret in text for secret in ("Ann", "Bob", "Cy", "300"))
-
-
-@pytest.mark.parametrize("make", [lambda frame: frame, lambda f: f.to_dict("records")])
-def test_in_brief_a_record_more_is_named_by_its_fields_and_a_digest(make: Any) -> None:
-    text = brief(make(SALARIES), make(SALARIES.iloc[1:]))
-    assert "only in D: a record of name, pay, #" in text
-    assert not any(secret in text for secret in ("Ann", "Bob", "Cy", "250"))
-    assert text != brief(make(SALARIES), make(SALARIES.iloc[[0, 2]]))
 
 
 @pytest.mark.parametrize("data", ["a secret text", [["a secret"]], {"a": {"b": "secret"}}, None])

@@ -11,10 +11,7 @@ import pytest
 from results import BROKEN, FOUND, PASSED, Event
 
 from pytest_dp import audit
-from pytest_dp.report.headline import headline
 from pytest_dp.results.plain import from_plain, plain
-from pytest_dp.running.calling import Call
-from pytest_dp.running.sampler import Sampler
 
 LARGE = replace(
     FOUND,
@@ -44,34 +41,6 @@ def test_the_repr_fits_a_screen(result):
     assert lines[0] == "AuditResult("
     assert f"  verdict={result.verdict!r}," in lines
     assert "\n" not in str(result)
-
-
-def test_a_result_in_a_line():
-    for result in (BROKEN, PASSED):
-        assert str(result) == f"{result.name}: {headline(result)}"
-    told = replace(PASSED, verdict="inconclusive", hindrances=("tried 1 of 9 pairs",))
-    assert str(told).endswith("with 184,000 samples in 0.8 s; tried 1 of 9 pairs")
-
-
-def sampler() -> Sampler:
-    return Sampler(Call(len, {}), 1)
-
-
-def test_notes_that_differ_only_in_a_figure_are_one_note():
-    some = sampler()
-    for note in ("a run takes  99 ms: slow", "moved", "a run takes 0.1 s: slow"):
-        some.note(note)
-    some.note("kept in rng1")
-    some.note("kept in rng2")
-    assert some.notes == ["a run takes 0.1 s: slow", "moved", "kept in rng1", "kept in rng2"]
-    assert some.hindrances == []
-
-
-def test_a_hindrance_is_a_note_and_a_reason():
-    some = sampler()
-    some.note("tried 1 of 9 pairs", hinders=True)
-    some.note("tried 2 of 9 pairs", hinders=True)
-    assert some.notes == some.hindrances == ["tried 2 of 9 pairs"]
 
 
 @pytest.mark.parametrize(

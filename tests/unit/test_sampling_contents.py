@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import types
 
 import pytest
 
 from pytest_dp.outputs.iterators import MAX_ELEMENTS, read_out
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.running.calling import Call
-
-
-class Public:
-    kind = "of the class"
-
-    def __init__(self):
-        self.value, self._hidden = 1, 2
 
 
 def failing():
@@ -41,15 +32,3 @@ def test_iterators_are_read_out(output, wanted, kind):
     found = read_out(output)
     assert (found, found.kind) == (wanted, kind)
     assert read_out(found) is found
-
-
-def test_an_object_that_is_used_again_is_copied():
-    kept = types.SimpleNamespace()
-    mine = Public()
-    count = itertools.count()
-
-    def mechanism(data):
-        kept.value = mine.value = next(count)
-        return mine
-
-    assert len({output.value for output in Call(mechanism, {}).draw([], 5, None)}) == 5

@@ -142,29 +142,3 @@ def test_no_two_chunks_share_random_numbers():
             firsts += [generator.random(), np.random.random(), random.random()]
             firsts.append(keeper.rng.random())
     assert len(set(firsts)) == 4 * len(lengths)
-
-
-@pytest.mark.parametrize("drawn", [0, 1, 2])
-def test_global_generators_go_on_as_if_nothing_had_been_seeded(drawn):
-    """After an odd number of normal draws, too: the other one of the pair is still to come."""
-
-    def normals(count):
-        return [(np.random.standard_normal(), random.gauss(0, 1)) for _ in range(count)]
-
-    def seed():
-        np.random.seed(5)
-        random.seed(5)
-        return normals(drawn)
-
-    bits = np.random.get_bit_generator()
-    expected = seed() + normals(3)
-    before = seed()
-    with seed_randomness(stream(1, 2), generators.NO_GENERATORS):
-        some = normals(2)
-        with seed_randomness(stream(1, 3), generators.NO_GENERATORS):
-            normals(1)
-        more = normals(2)
-    assert before + normals(3) == expected
-    with seed_randomness(stream(1, 2), generators.NO_GENERATORS):
-        assert normals(4) == some + more
-    assert np.random.get_bit_generator() is bits

@@ -53,21 +53,6 @@ def test_tables_of_each_kind_have_one_type(data):
     assert isinstance(data.draw(tables(columns)), pd.DataFrame)
 
 
-def test_tables_are_what_is_installed(monkeypatch):
-    def kinds():
-        found = []
-        few(given(tables({"n": numbers(0, 1)}, max_size=1))(lambda t: found.append(type(t))))()
-        return set(found)
-
-    installed = ["pandas", "polars"]
-    monkeypatch.setattr(strategies, "find_spec", lambda name: name in installed or None)
-    assert kinds() == {pd.DataFrame}
-    installed.remove("pandas")
-    assert kinds() == {pl.DataFrame}
-    installed.remove("polars")
-    assert kinds() == {dict}
-
-
 @few
 @given(st.data(), st.sampled_from(["add_remove_one", "replace_one"]))
 def test_neighbors(data, relation):
