@@ -138,7 +138,7 @@ def _tally(budget: Budget, witness: Witness, *, drawn: bool) -> Tally:
     bars: Bars | None = None
     with suppress(OutOfTime):
         bars = budget.conclude(designed) if drawn else None
-    return Tally(witness.event, witness.middle, bars)
+    return Tally(witness.event, bars)
 
 
 def _counted(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
@@ -156,7 +156,7 @@ def _counted(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     """Shares of runs that were in one of the events, if they vary beyond chance; else empty."""
     for group in groups:
-        for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2], group[:, 3]):
+        for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2]):
             p, shares = assumptions.same_in_all_chunks(hits, group[:, 0])
             if p < NOT_IID:
                 return tuple(shares)

@@ -57,8 +57,6 @@ class Witness:
     """Log wealth that the best bet on it would have earned, on outputs that it is not made of."""
     largest: float = 0.0
     """The most that any event showed of the claim's parameter in the search, if that was asked."""
-    middle: Attack | None = None
-    """An event of about half of the outputs, by which runs that are not independent show best."""
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -203,14 +201,7 @@ def learned_witness(state: PairState, guarantee: Guarantee) -> Witness | None:
         max(float(p1[0]), 1e-6),
         float(p2[0]),
         growth=float(growth(sign, guarantee)[k]),
-        middle=_median_event(by_score, joint),
     )
-
-
-def _median_event(by_score: ByScore, joint: Floats) -> Attack:
-    """The event of a score above the middle one of the record."""
-    below = (joint.sum(0) + joint.sum(1)).cumsum()[:-1] / (2 * joint.sum())
-    return Attack(by_score.model, 1, float(by_score.cuts[np.argmin(np.abs(below - 0.5))]))
 
 
 def choose_witness(learned: Witness | None, readable: Witness | None) -> Witness | None:
@@ -218,6 +209,4 @@ def choose_witness(learned: Witness | None, readable: Witness | None) -> Witness
     if learned is None or readable is None:
         return readable or learned
     # growth goes with the square of how many standard errors an edge is
-    if readable.growth >= READABLE_WORTH**2 * learned.growth:
-        return replace(readable, middle=learned.middle)
-    return learned
+    return readable if readable.growth >= READABLE_WORTH**2 * learned.growth else learned

@@ -16,13 +16,12 @@ from pytest_dp.results.pictures import Histogram
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts outputs: all, in an event, at the threshold of an attack, and above another's.
+    """Counts outputs: all, in an event, and at the threshold of an attack.
 
     Behind these counts are those of the codes of `bars`.
     """
 
     event: Event | Attack
-    other: Attack | None = None
     bars: Bars | None = None
 
     def __call__(self, outputs: Outputs) -> Ints:
@@ -31,14 +30,11 @@ class Tally:
         return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *codes])
 
     def hits(self, table: Table) -> list[Bools]:
-        """Which outputs are in the event, at its threshold, above the other one's."""
-        nothing = np.zeros(len(table), bool)
+        """Which outputs are in the event, and at its threshold."""
         if isinstance(self.event, Attack):
-            inside, at = self.event.hits(table)
-        else:
-            inside, at = self.event.mask(table), nothing
-        return [inside, at, nothing if self.other is None else self.other.mask(table)]
+            return list(self.event.hits(table))
+        return [self.event.mask(table), np.zeros(len(table), bool)]
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram | None:
         """The bars, by counts on either input; None if there are none."""
-        return None if self.bars is None else self.bars.histogram(on_d[4:], on_d2[4:])
+        return None if self.bars is None else self.bars.histogram(on_d[3:], on_d2[3:])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats
-from pytest_dp.betting.feature_bins import Column, FeatureBins
+from pytest_dp.betting.additive import AdditiveScore
+from pytest_dp.betting.feature_bins import FeatureBins
 from pytest_dp.betting.scores import Attack, scores
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import NUMBER, category_text
@@ -18,25 +16,13 @@ MAX_NAMED = 3
 """Quantities that are named, and outputs that are shown. More hide the most telling one."""
 
 
-@runtime_checkable
-class SumOfColumns(Protocol):
-    """A score that is the sum of what several columns add."""
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """The columns."""
-
-    def parts(self, table: Table) -> Iterable[Floats]:
-        """Return what each column adds to the score of each output."""
-
-
 def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
     """The two or three quantities that add most to the score inside of an attack, with examples.
 
     By outputs of both inputs, which it was learned from.
     """
     inside = attack.mask(table)
-    if not isinstance(attack.model, SumOfColumns) or inside.all() or not inside.any():
+    if not isinstance(attack.model, AdditiveScore) or inside.all() or not inside.any():
         return ()
     adds = [attack.sign * part for part in attack.model.parts(table)]
     more = np.array([part[inside].mean() - part[~inside].mean() for part in adds])
