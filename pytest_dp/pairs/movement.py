@@ -72,12 +72,6 @@ class Looked:
         return draws, self.away.output.form, len(self.away.output.numbers)
 
     @property
-    def raised(self) -> bool:
-        """Whether the run raised."""
-        form = self.away.output.form
-        return bool(form) and isinstance(form[0], tuple) and form[0][0] == "raised"
-
-    @property
     def scales(self) -> Floats:
         """The scale of each single draw."""
         return np.concatenate([drawn.scale for drawn in self.away.draws] or [np.empty(0)])

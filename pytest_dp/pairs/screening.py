@@ -148,7 +148,7 @@ class Screening:
         one, other = self._look(d1, pair.d1, twice), self._look(d2, pair.d2, twice)
         if one is None or other is None:
             return None
-        if one.raised != other.raised and not self._raising:
+        if one.away.output.raised != other.away.output.raised and not self._raising:
             return Movement(0.0, kind="raised")
         return self._movements.between(one, other)
 
