@@ -8,15 +8,14 @@ another value than its default.
 from __future__ import annotations
 
 import ast
-import dis
-import inspect
+import linecache
 import sys
-import textwrap
 import types
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +31,16 @@ MAX_SHOWN = 4
 
 Step = tuple[str, int, int]
 """File, first line and offset of an instruction: equal for copies of a function."""
-_ENDS = frozenset(["RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"])
-_GOES_ELSEWHERE = frozenset(
-    ["JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP"]
-)
-_SAYS_NOTHING = frozenset(
-    ["NOP", "RESUME", "CACHE", "EXTENDED_ARG", "POP_TOP", "END_FOR", "COPY", "SWAP"]
-).union(["JUMP_FORWARD", "JUMP_BACKWARD"])
-"""Instructions that compilers add by themselves: a piece of only these is no code of anybody's."""
-
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_APART = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ExceptHandler)
+"""Code in a function that is a function of its own, or that handles exceptions."""
+_WAYS = frozenset(["body", "orelse", "finalbody", "elt", "key"])
+"""Fields of a node with code that may run, or not, where the node does."""
+_NO_ANSWER = (ast.Raise, ast.Pass, ast.Global, ast.Nonlocal)
 _TELLING = frozenset(
     ["debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "exit"]
 )
 """Names of functions whose statements give no answer: of logging, warnings and consoles."""
-_RETURNS_NONE = (["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"])
-"""What stands at the end of a function without ``return``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,123 +115,119 @@ def unreached(tracer: Tracer, fixed: Iterable[str] = ()) -> list[Place]:
 
     `fixed` are names of the mechanism's parameters that no input changes.
     """
+    ran = {file: _Ran() for file, _, _ in tracer.codes}
+    steps: dict[tuple[str, int], set[int]] = {}
+    for file, first, offset in tracer.steps:
+        steps.setdefault((file, first), set()).add(offset)
+    for (file, first, _), code in tracer.codes.items():
+        ran[file].add(code, steps.get((file, first), set()))
     places: set[Place] = set()
-    for code in list(tracer.codes.values())[:MAX_FUNCTIONS]:
+    for (file, first, name), code in list(tracer.codes.items())[:MAX_FUNCTIONS]:
+        own = {*code.co_varnames, *code.co_cellvars} - {"self", "cls", "rng", *fixed}
         given = tracer.arguments.get(code, {})
-        places |= set(_of_code(code, tracer.steps, frozenset(fixed), given))
+        for function in _functions(file).get((first, name), ()):
+            names = own - {n for n, value in _defaults(function) if (n, value) in given.items()}
+            body = function.body if isinstance(function.body, list) else [function.body]
+            for part in ran[file].missed(body, names):
+                places.add(Place(file, part.lineno, part.lineno not in ran[file].lines))
     whole = {(place.file, place.line) for place in places if place.whole}
     chosen = [p for p in places if p.whole or (p.file, p.line) not in whole]
     return sorted(chosen, key=lambda place: (place.file, place.line))
 
 
-def _of_code(
-    code: types.CodeType, steps: set[Step], fixed: frozenset[str], given: dict[str, Any]
-) -> Iterator[Place]:
-    blocks = _blocks(code)
-    whose = (code.co_filename, code.co_firstlineno)
-    done = {offset for file, first, offset in steps if (file, first) == whose}
-    ran_lines = {_line(step) for block in blocks for step in block if step.offset in done}
-    spans = _left_out(code, fixed, given)
-    for block in blocks:
-        if any(step.offset in done for step in block):
-            continue
-        if [step.opname for step in block] in _RETURNS_NONE and block[0].argval is None:
-            continue
-        own = (s for s in block if s.opname not in _SAYS_NOTHING or _line(s) not in ran_lines)
-        told = (s for s in own if not any(low <= _spot(s) <= high for low, high in spans))
-        for line in islice(map(_line, told), 1):
-            if line:
-                yield Place(code.co_filename, line, line not in ran_lines)
+class _Ran:
+    """The parts of a file's code that ran, by the places of their instructions."""
+
+    def __init__(self) -> None:
+        self.lines: set[int] = set()
+        self._spans: list[tuple[Any, ...]] = []
+
+    def add(self, code: types.CodeType, offsets: set[int]) -> None:
+        """Add the instructions of a function at these offsets."""
+        for at, (line, last_line, column, last_column) in enumerate(code.co_positions()):
+            if 2 * at in offsets and None not in (line, last_line, column, last_column):
+                self.lines.add(line or 0)
+                self._spans.append(((line, column), (last_line, last_column)))
+        self._spans = sorted(set(self._spans))
+
+    def _has(self, part: Any) -> bool:
+        """Return whether an instruction of a statement or an expression ran."""
+        start, end = (part.lineno, part.col_offset), (part.end_lineno, part.end_col_offset)
+        for low, high in self._spans[bisect_left(self._spans, (start,)) :]:
+            if low >= end:
+                break
+            if high <= end:
+                return True
+        return not self._spans  # where Python keeps no places of instructions
+
+    def missed(self, way: Sequence[Any], names: set[str]) -> Iterator[Any]:
+        """Yield the first parts of code that did not run, of parts that follow each other.
+
+        What depends on none of the `names` is left out, and so is what says nothing.
+        """
+        for part in way:
+            if self._has(part):
+                yield from self._missed_inside(part, names)
+            elif not _says_nothing(part):
+                yield part
+                break
+
+    def _missed_inside(self, node: ast.AST, names: set[str]) -> Iterator[Any]:
+        if isinstance(node, _APART):
+            return
+        ways = _ways(node)
+        inside = {id(part) for way in ways for part in way}
+        for child in ast.iter_child_nodes(node):
+            if id(child) not in inside:
+                yield from self._missed_inside(child, names)
+        if isinstance(node, ast.If | ast.IfExp) and not names & _names_in(node.test):
+            return
+        for way in ways:
+            if not isinstance(way[-1], ast.Raise):
+                yield from self.missed(way, names)
 
 
-def _line(step: dis.Instruction) -> int:
-    return (step.positions.lineno if step.positions else None) or 0
+def _names_in(node: ast.AST) -> set[str]:
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
-def _spot(step: dis.Instruction) -> tuple[int, int]:
-    positions = step.positions
-    return ((positions.lineno or 0), (positions.col_offset or 0)) if positions else (0, 0)
+def _ways(node: Any) -> list[list[Any]]:
+    """Return the lists of parts of a node that may run, or not."""
+    if isinstance(node, ast.BoolOp):
+        return [node.values[1:]]
+    if isinstance(node, ast.Compare):
+        return [node.comparators[1:]] if len(node.ops) > 1 else []
+    fields = [value for name, value in ast.iter_fields(node) if name in _WAYS and value]
+    return [value if isinstance(value, list) else [value] for value in fields]
 
 
-def _blocks(code: types.CodeType) -> list[list[dis.Instruction]]:
-    """Return the straight pieces that the code may run through on its way to a return."""
-    steps = list(dis.get_instructions(code))
-    at = {step.offset: number for number, step in enumerate(steps)}
-    after: dict[int, list[int]] = {}
-    for number, step in enumerate(steps):
-        following = []
-        if step.opname not in _ENDS | _GOES_ELSEWHERE and number + 1 < len(steps):
-            following.append(number + 1)
-        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
-            following.append(at.get(step.argval, number))
-        after[number] = following
-    reached = _closure({0}, after)
-    before: dict[int, list[int]] = {}
-    for number, following in after.items():
-        for other in following:
-            before.setdefault(other, []).append(number)
-    returns = {n for n, step in enumerate(steps) if step.opname.startswith(("RETURN", "YIELD"))}
-    useful = sorted(reached & _closure(returns, before))
-    leaders = {0}
-    for number in reached:
-        if len(after[number]) > 1 or steps[number].opname in _GOES_ELSEWHERE:
-            leaders |= set(after[number])
-    blocks: list[list[dis.Instruction]] = []
-    last = -2
-    for number in useful:
-        if number in leaders or number != last + 1 or not blocks:
-            blocks.append([])
-        blocks[-1].append(steps[number])
-        last = number
-    return blocks
+def _says_nothing(part: ast.AST) -> bool:
+    """Return whether a statement has no code, raises, or only tells people something."""
+    if isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
+        called = part.value.func
+        return getattr(called, "attr", getattr(called, "id", "")) in _TELLING
+    is_docstring = isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
+    return is_docstring or isinstance(part, _NO_ANSWER)
 
 
-def _closure(start: set[int], edges: dict[int, list[int]]) -> set[int]:
-    reached, ahead = set(start), list(start)
-    while ahead:
-        for other in edges.get(ahead.pop(), ()):
-            if other not in reached:
-                reached.add(other)
-                ahead.append(other)
-    return reached
-
-
-Span = tuple[tuple[int, int], tuple[int, int]]
-"""First and last place, each a line and a column."""
-
-
-def _left_out(code: types.CodeType, fixed: frozenset[str], given: dict[str, Any]) -> list[Span]:
-    """Return the parts of a function that no input is asked to reach.
-
-    They stand behind tests in which no variable of it stands, or log, warn, print or exit.
-    """
+@lru_cache(maxsize=16)
+def _functions(file: str) -> dict[tuple[int, str], list[Function]]:
+    """Return the functions in a file by their first line and name; none without the source."""
+    found: dict[tuple[int, str], list[Function]] = {}
     try:
-        lines, first = inspect.getsourcelines(code)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError, IndentationError):
-        return []
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    own = {*code.co_varnames, *code.co_cellvars} - {"self", "cls", "rng"} - fixed
-    own -= {name for name, value in _defaults(tree) if name in given and given[name] == value}
-    spans: list[Span] = []
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return found
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            called = node.value.func
-            if getattr(called, "attr", getattr(called, "id", "")) in _TELLING:
-                spans += _spans([node], first - 1, indent)
-        if isinstance(node, ast.If | ast.IfExp):
-            names = {name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)}
-            if not names & own:
-                ways = [node.body, node.orelse]
-                spans += [span for way in ways for span in _spans(way, first - 1, indent)]
-    return spans
+        if isinstance(node, Function):
+            decorators = getattr(node, "decorator_list", [])
+            first = min(each.lineno for each in (node, *decorators))
+            found.setdefault((first, getattr(node, "name", "<lambda>")), []).append(node)
+    return found
 
 
-def _defaults(tree: ast.Module) -> Iterator[tuple[str, Any]]:
-    """Return the parameters of the function with a constant as their default, and its value."""
-    function = tree.body[0] if tree.body else None
-    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-        return
+def _defaults(function: Function) -> Iterator[tuple[str, Any]]:
+    """Return the parameters of a function with a constant as their default, and its value."""
     args = function.args
     positional = [*args.posonlyargs, *args.args]
     last = positional[len(positional) - len(args.defaults) :]
@@ -247,12 +237,6 @@ def _defaults(tree: ast.Module) -> Iterator[tuple[str, Any]]:
     ):
         if isinstance(default, ast.Constant):
             yield arg.arg, default.value
-
-
-def _spans(way: Any, line: int, column: int) -> Iterator[Span]:
-    for node in way if isinstance(way, list) else [way]:
-        low = node.lineno + line, node.col_offset + column
-        yield low, (node.end_lineno + line, node.end_col_offset + column)
 
 
 def in_words(places: Iterable[Place]) -> str:

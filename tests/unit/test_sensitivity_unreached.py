@@ -57,6 +57,12 @@ def checked(records, rng):
         return 0
 
 
+def ends_by_raising(records, rng):
+    if len(records) < 3:
+        return len(records) + rng.laplace()
+    raise ValueError("too many")
+
+
 def with_context(records, rng):
     with np.errstate(all="ignore"):
         total = sum(records)
@@ -119,6 +125,7 @@ def by_default_in_some_calls(records, rng):
         pytest.param(loop, [[1]], [(4, True)], id="continue"),
         pytest.param(loop, [[1, None]], [], id="loop"),
         pytest.param(checked, [[1]], [], id="raise-and-except"),
+        pytest.param(ends_by_raising, [[1]], [], id="raise-at-the-end"),
         pytest.param(with_context, [[1, 2]], [(4, False)], id="or"),
         pytest.param(with_context, [[1, 2], [1]], [], id="with-and-assert"),
         pytest.param(warning, [[1]], [], id="logging"),
