@@ -16,8 +16,8 @@ from pytest_dp.explain.findings import (
     together_with,
 )
 from pytest_dp.explain.missing_noise import RAISES
-from pytest_dp.explain.noise import noise_of
-from pytest_dp.explain.runs import ABSENT, MANY_RUNS, RUNS, SIDES, WHOLE, Leaf, Run, Runs, indices
+from pytest_dp.explain.more_noise import with_more_noise
+from pytest_dp.explain.runs import ABSENT, MANY_RUNS, RUNS, SIDES, WHOLE, Leaf, Run, Runs
 from pytest_dp.explain.source import condition_of
 from pytest_dp.explain.tracing import lines_with
 from pytest_dp.outputs.outcome import Raised
@@ -138,7 +138,7 @@ def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[
     if not lines:
         return
     draw, kind = runs.draw_at(lines[0]), "too far apart"
-    if noise_of(draw, next(iter(indices(draw)), None)) is not None:
+    if with_more_noise(draw) is not None:
         kind = "shared noise" if len(chosen) > 1 and common and not seldom else "too little noise"
     shown = ", ".join(map(format_leaf, values[:2])) + ", ..." * (len(values) > 2)
     is_raised = shown.startswith(RAISES)

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.explain.findings import Finding, format_draw
-from pytest_dp.explain.noise import noise_of
-from pytest_dp.explain.runs import MANY_RUNS, RUNS, Runs, all_at, indices
+from pytest_dp.explain.runs import MANY_RUNS, RUNS, UNIFORM, Runs, all_at
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.running.catalogue import draw_kind_of
+from pytest_dp.running.laws import GEOMETRIC
+from pytest_dp.running.laws import UNIFORM as UNIFORM_FAMILY
 from pytest_dp.running.requests import Site
 from pytest_dp.running.tape import Draw
 
@@ -22,6 +24,9 @@ CLEAR_ERRORS = 3.0
 
 FIRST_NOISE = 10_000
 """Number of the first noise used here: those below it were used to choose what is looked at."""
+
+_MIDDLES = {UNIFORM_FAMILY: 0.5, GEOMETRIC: 0.0}
+"""Around which standard draws become larger, of families without a centre."""
 
 
 def find_helpful_noise(
@@ -66,32 +71,35 @@ def _error(claim: Guarantee, here: float, there: float) -> float:
 
 def _is_noise(runs: Runs, line: Site) -> bool:
     """Return whether all draws of a line are noise that can be made larger."""
-    return all(_centres(draw) is not None for run in runs.all_runs() for draw in run.draws_at(line))
+    draws = (draw for run in runs.all_runs() for draw in run.draws_at(line))
+    return all(with_more_noise(draw) is not None for draw in draws)
 
 
-def _centres(draw: Draw) -> Any:
-    """Return the centre of each number of a draw, of its shape; None if it is no known noise."""
-    noises = [noise_of(draw, index) for index in indices(draw)]
-    centres = [noise.centre for noise in noises if noise is not None]
-    if len(centres) < len(noises):
+def with_more_noise(draw: Draw, _: Any = None) -> Any:
+    """Return a draw with four times its noise; None if its law is unknown, or for decisions."""
+    standard_of = draw_kind_of(draw.request).standard
+    if standard_of is None or draw.request.method in UNIFORM:
         return None
-    return np.reshape(centres, np.shape(draw.value)) if np.ndim(draw.value) else centres[0]
-
-
-def _larger(draw: Draw, _: Any) -> Any:
-    """Replace a draw by the same with four times its noise."""
-    centre = _centres(draw)
-    if centre is None:
-        return draw.value
-    value = centre + 4.0 * (draw.value - centre)
-    return value if np.ndim(value) else type(draw.value)(value)
+    try:
+        law, scale, location = standard_of(draw.request.arguments)
+        middle = _MIDDLES.get(law.family)
+        if middle is None and law.family.centre is not None:
+            middle = law.family.centre(law.parameter)
+        if middle is None or not 0 < np.min(scale) <= np.max(scale) < math.inf:
+            return None
+        centre = location + np.multiply(scale, middle)
+        value = np.asarray(centre + 4.0 * (draw.value - centre))
+    except (TypeError, ValueError, ZeroDivisionError):
+        return None
+    value = value.astype(np.asarray(draw.value).dtype)
+    return value if np.ndim(draw.value) else type(draw.value)(value.item())
 
 
 def _shares(
     runs: Runs, event: Callable[[Any], Any], line: Site | None, noises: range
 ) -> tuple[float, float]:
     """Return the share of runs with an event on D and on D', with more noise at a line."""
-    replaced = None if line is None else all_at(line, _larger)
+    replaced = None if line is None else all_at(line, with_more_noise)
     shares = []
     for side in (0, 1):
         outputs = [runs.run(side, noise, replaced).output for noise in noises]

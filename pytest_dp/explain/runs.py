@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -215,11 +215,6 @@ class Runs:
 def place_of(stack: tuple[Site, ...]) -> Site:
     """The innermost line of the project on the way to a draw; else the line that draws."""
     return next((site for site in stack if is_project_file(site.file)), stack[0])
-
-
-def indices(draw: Draw) -> Iterable[int | None]:
-    """The index of each number of a draw; None for a draw that is one number."""
-    return range(np.size(draw.value)) if np.ndim(draw.value) else (None,)
 
 
 def differ(one: Leaf | None, other: Leaf | None, relative: float = ROUNDING) -> bool:

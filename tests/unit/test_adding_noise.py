@@ -8,7 +8,7 @@ from coupling import vectorized
 from scipy import integrate, stats
 
 import pytest_dp
-from pytest_dp.explain.noise import Noise, noise_of
+from pytest_dp.explain.more_noise import with_more_noise
 from pytest_dp.running import catalogue
 from pytest_dp.running.catalogue import Arguments, Kind, Standard
 from pytest_dp.running.laws import Family, Law
@@ -83,5 +83,5 @@ def test_rows_are_coupled():
 
 
 def test_blame_knows_its_scale():
-    draw = Draw(0, Request(RNG, "triangular", (-3, 0, 5), {}), (), 0.0)
-    assert noise_of(draw, None) == Noise(Law(TRIANGULAR, 3 / 8), 8, -3, 0)
+    draw = Draw(0, Request(RNG, "triangular", (-3, 0, 5), {}), (), 1.0)
+    assert with_more_noise(draw) == pytest.approx(4.0)
