@@ -214,9 +214,9 @@ class Smooth(Deferred):
             return getattr(ufunc, method)(*map(objects, inputs), **keywords)
         if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
             return of_draws(elementwise(ufunc, *map(objects, inputs)))
-        plain = [value.item() if isinstance(value, np.ndarray) else value for value in inputs]
         if ufunc.__name__ in COMPARISONS:
-            return np.bool_(COMPARISONS[ufunc.__name__](*plain))
+            return ufunc(*map(objects, inputs))
+        plain = [value.item() if isinstance(value, np.ndarray) else value for value in inputs]
         if ufunc.nout != 1:
             self.value(f"np.{ufunc.__name__} of a draw")
         values = [value.values if is_draw(value) else value for value in plain]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,6 @@ def operators(function: Function, by: str = "combined") -> tuple[Function, Funct
         lambda self, other: ask(self)(other, function),
         lambda self, other: ask(self)(other, lambda right, left: function(left, right)),
     )
-
-
-def plain_inputs(inputs: Iterable[Any], reason: str) -> list[Any]:
-    """Return inputs of a function, with a number in place of each draw, if it has one."""
-    return [value.value(reason) if is_draw(value) else value for value in inputs]
 
 
 class Deferred:
@@ -174,76 +169,25 @@ class Deferred:
     real = property(item)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """Return a function of numpy by the operators that it stands for."""
-        reason = f"np.{ufunc.__name__} of a draw"
-        if method != "__call__" or keywords.keys() - {"dtype", "casting", "where"}:
-            return getattr(ufunc, method)(
-                *plain_inputs(inputs, f"{reason} by {method}"), **keywords
-            )
-        if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
-            return of_draws(elementwise(ufunc, *inputs))
-        plain = [value[()] if isinstance(value, np.ndarray) else value for value in inputs]
-        result = applied(ufunc.__name__, self, plain)
-        return ufunc(*plain_inputs(plain, reason)) if result is NotImplemented else result
-
-
-# Functions of numpy that are monotone, at least in parts
-
-
-def applied(name: str, draw: Any, inputs: list[Any]) -> Any:
-    """A ufunc of inputs among which there is a draw; NotImplemented where it is not monotone."""
-    if name in UNARY:
-        return unary(name, draw)
-    if name in BINARY:
-        left, right = inputs
-        if left is draw or name in CHOICES:
-            result = BINARY[name](left, right)
-        else:  # a number of numpy, whose method would call this again
-            result = getattr(draw, REFLECTED[name])(left)
-        return np.bool_(result) if name in COMPARISONS else result
-    if name in IN_PARTS:
-        return IN_PARTS[name](draw)
-    if name == "clip":
-        value, low, high = inputs
-        return _larger(low, _smaller(high, value))
-    return NotImplemented
+        """Return a function of numpy, which has Python's operators do its work on objects."""
+        name = ufunc.__name__
+        if method == "__call__" and not keywords.keys() - {"dtype", "casting", "where"}:
+            if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
+                return of_draws(elementwise(ufunc, *inputs))
+            if name in UNARY:
+                return unary(name, self)
+            if name in BY_OPERATORS:
+                return ufunc(*map(objects, inputs))
+        plain = [each.value(f"np.{name} of a draw") if is_draw(each) else each for each in inputs]
+        return getattr(ufunc, method)(*plain, **keywords)
 
 
 def unary(name: str, draw: Any) -> Any:
-    """An increasing function of a draw."""
-    if name == "negative":
-        return -draw
+    """Return an increasing function of numpy of a draw."""
     low = LOWEST.get(name)
     if low is not None and draw < low:
         return np.float64(math.nan)
     return draw.increasing(getattr(np, name), discrete=name in ROUNDING)
-
-
-def _is_nan(draw: Any) -> Any:
-    return NotImplemented if any(map(math.isnan, draw.ends())) else np.False_
-
-
-def _is_finite(draw: Any) -> Any:
-    if any(map(math.isnan, draw.ends())):
-        return NotImplemented
-    return np.bool_(draw > -math.inf and draw < math.inf)
-
-
-def _is_infinite(draw: Any) -> Any:
-    finite = _is_finite(draw)
-    return finite if finite is NotImplemented else ~finite
-
-
-def _sign(draw: Any) -> Any:
-    return np.float64(-1.0 if draw < 0 else 1.0 if draw > 0 else 0.0)
-
-
-def _larger(left: Any, right: Any) -> Any:
-    return left if left >= right else right
-
-
-def _smaller(left: Any, right: Any) -> Any:
-    return left if left <= right else right
 
 
 ROUNDING = {"floor", "ceil", "rint", "trunc"}
@@ -253,55 +197,14 @@ LOWEST: dict[str, float] = {
     "log1p": -1.0,
 }
 """Increasing functions, with the start of their domains: below, they are NaN."""
-IN_PARTS: dict[str, Callable[[Any], Any]] = {
-    "absolute": abs,
-    "fabs": abs,
-    "isnan": _is_nan,
-    "isfinite": _is_finite,
-    "isinf": _is_infinite,
-    "sign": _sign,
-    "square": lambda draw: draw**2,
-    "reciprocal": lambda draw: 1.0 / draw,
+UNARY = ROUNDING | INCREASING | LOWEST.keys()
+"""Increasing functions of numpy of one argument."""
+COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
+BY_OPERATORS = COMPARISONS | {
+    *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power"),
+    *("negative", "absolute", "reciprocal", "sign", "maximum", "minimum", "fmax", "fmin", "clip"),
 }
-"""Functions of one argument that are monotone in parts; a draw is split where these meet."""
-UNARY = ROUNDING | INCREASING | LOWEST.keys() | {"negative"}
-"""Functions of one argument that are monotone."""
-COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-}
-CHOICES: dict[str, Callable[[Any, Any], Any]] = {
-    "maximum": _larger,
-    "minimum": _smaller,
-    "fmax": _larger,
-    "fmin": _smaller,
-}
-ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "power": operator.pow,
-    "float_power": operator.pow,
-}
-BINARY = {**COMPARISONS, **ARITHMETIC, **CHOICES}
-"""Functions of two arguments, with the operators that they stand for."""
-REFLECTED = {
-    **{name: f"__r{by.__name__}__" for name, by in ARITHMETIC.items()},
-    "less": "__gt__",
-    "less_equal": "__ge__",
-    "equal": "__eq__",
-    "greater": "__lt__",
-    "greater_equal": "__le__",
-    "not_equal": "__ne__",
-}
-"""Methods of the right input, where the left one is a number."""
+"""Functions of numpy that apply operators of Python to objects."""
 
 
 # Arrays of draws

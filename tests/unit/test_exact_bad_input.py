@@ -69,6 +69,8 @@ REFUSED = {
     "it copies rng": lambda x, rng: copy.deepcopy(rng).random() < 0.5,
     "it uses random.getstate": lambda x, rng: random.getstate()[0],
     "rng.standard_gamma is not enumerated": lambda x, rng: rng.standard_gamma(2.0) > 1,
+    "np.isnan of a draw": lambda x, rng: np.isnan(rng.random()),
+    "np.sin of a draw": lambda x, rng: np.sin(rng.random()) < 0.5,
     "10,000 draws at once": lambda x, rng: bool((rng.random((100, 100)) < 0.5).all()),
     "hash of a draw": swallows,
     "the scale of a draw depends": lambda x, rng: rng.laplace(scale=1 + rng.random()) > 0,
