@@ -26,12 +26,12 @@ from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
-RESERVED = 0.2
-"""Share of the samples that is kept for other steps. Larger: fewer losses are checked; smaller:
-nothing is left for what follows."""
 FEWEST_RUNS = 12
-"""Runs on an input at a time, at least. Fewer: overhead counts; more: slow mechanisms are
-cut off."""
+"""Runs on an input, at least. With more, slow mechanisms that replays have run take longer; with
+fewer, real runs that differ from replays in one of four go unseen more often."""
+CHECKED_SHARE = 0.8
+"""Share of all samples that checks may take. With more, nothing is left for what follows; with
+less, small efforts check no losses."""
 ROUNDING = 1e-9
 """Relative error of a parameter. Smaller: rounding makes a loss larger than the claim."""
 LOSS_ERROR = 1e-6
@@ -41,13 +41,12 @@ LOOKING_TIME = 0.1
 """Share of the time for looking inputs over once. Larger: less is left for checks; smaller: slow
 mechanisms are not checked."""
 
-LEAST_RUNS = 40
-"""The fewest. Fewer say next to nothing of what a mechanism does now and then."""
 REAL_RUNS = 1_000
 """Real runs that what is derived is held against. With fewer, a law that is wrong in one run of a
 hundred goes unseen more often; with more, audits of data frames take seconds."""
-RUNS_OF_ALIGNED = 400
-"""The same for alignments, which rest on replays of the mechanism as it is."""
+ROWS_OF_ALIGNED = 400
+"""The same for rows of vectorised calls whose loss is known by alignment: calls of one row were
+replayed. Single runs of the mechanism as it is are replays themselves."""
 DOUBTED_INPUTS = 2
 """Inputs on which a few runs show whether the mechanism keeps something. With more, claims of many
 pairs take longer; with fewer, what is kept of some inputs alone shows less often."""
@@ -57,6 +56,7 @@ With more, audits with a known loss take longer; with fewer, violations on such 
 SHARE_OF_UNKNOWN = 0.25
 """The same, as a share of all that may be drawn. With more, little is left of a small effort to
 count what was found; with less, small efforts see less on such pairs."""
+
 SHARE_OF_CHECKED_ROWS = 0.4
 """Share of all runs that rows of vectorised calls may be, by which they are first looked at. With
 more, little is left of a small effort; with less, it looks at few rows."""
@@ -77,11 +77,10 @@ class AnalyticCheck(LossCheck):
         super().__init__()
         self._of_largest: PairState | None = None
         self._losses: dict[int, tuple[float, float] | None] = {}
-        self._replayed: dict[int, int] = {}  # runs, by the input that was looked over
+        self._looked_at: set[int] = set()  # inputs
         self._calls: set[tuple[int, int]] = set()  # vectorised ones, replayed by their size
         self._held: dict[int, int] = {}  # pairs of outputs that were held against what is known
         self._seconds = LOOKING_TIME * session.budget.max_seconds  # to look inputs over once
-        self._until: Deadline | None = None  # when real runs of a slow mechanism are enough
         self._before = session.call.pristine.content if session.call.pristine else b""
 
     @property
@@ -184,67 +183,42 @@ class AnalyticCheck(LossCheck):
 
         Raises CannotInstrument where rows of vectorised calls are not what single rows are.
         """
-        known = filter(self.is_known, self._states)
-        inputs = {at: data for state in known for at, data in _inputs(state)}
+        inputs = {
+            at: data
+            for state in self._states
+            if self.is_known(state)
+            for at, data in _inputs(state)
+        }
         for key, data in inputs.items():
-            if key in self._replayed:
+            if key in self._looked_at:
                 continue
-            doubted = len(self._replayed) < DOUBTED_INPUTS
+            doubted = len(self._looked_at) < DOUBTED_INPUTS
             if doubted and (doubt := doubt_about(self.session.call, data, deadline)):
                 return doubt
             if self.session.call.size is not None:
-                calls = self._calls_to_check(len(inputs))
-                rows = check_rows(self.session.call, data, calls, deadline)
-                self.session.sampler.looked += rows
-            self._replayed[key] = self._replays_of(data)
+                most = SHARE_OF_CHECKED_ROWS * self.session.settings.max_samples / (2 * len(inputs))
+                rows = min(max(int(most), FEWEST_RUNS), REAL_RUNS)
+                self.session.sampler.looked += check_rows(self.session.call, data, [rows], deadline)
+            self._looked_at.add(key)
         return ""
-
-    def _calls_to_check(self, inputs: int) -> list[int]:
-        """Return the sizes of vectorised calls on each of some inputs by which rows are checked.
-
-        With the calls that they are held against, they are a share of all runs.
-        """
-        rows = int(SHARE_OF_CHECKED_ROWS * self.session.settings.max_samples / (2 * inputs))
-        rows = min(max(rows, FEWEST_RUNS), REAL_RUNS)
-        return [rows]
 
     @property
     def _runs(self) -> int:
-        """Real runs in all."""
+        """Real runs in all; 0 if there are too few samples for them."""
+        vectorised = self.session.call.size is not None
         given = self._pairs.states[: self._pairs.claimed]
-        known = [self.known.pairs.get(state.number) for state in given]
-        if all(isinstance(pair, AlignedPair) for pair in known):
-            return RUNS_OF_ALIGNED
-        share = 1 - RESERVED
-        if self.session.call.size is not None:  # calls as large are made twice
+        if all(isinstance(self.known.pairs.get(state.number), AlignedPair) for state in given):
+            return ROWS_OF_ALIGNED if vectorised else 2 * FEWEST_RUNS * len(given)
+        share = CHECKED_SHARE
+        if vectorised:  # each row is held against two others
             share = (share - SHARE_OF_CHECKED_ROWS) / 3
-        affordable = share * self.session.budget.max_samples
-        runs = REAL_RUNS
-        while runs > LEAST_RUNS and runs > affordable:
-            runs //= 2
-        return runs
-
-    def _replays_of(self, data: Any) -> int:
-        """Replays on an input by which an alignment was checked."""
-        known = [
-            self.known.pairs[state.number]
-            for state in self._states
-            if state.number in self.known.pairs and any(data is own for own in state.pair.inputs)
-        ]
-        return sum(pair.replays for pair in known if isinstance(pair, AlignedPair))
+        return REAL_RUNS if share * self.session.budget.max_samples >= REAL_RUNS else 0
 
     def required_runs(self) -> int:
         """Pairs of outputs that are enough on each pair that the claim gives; 0 if no number is."""
         if not self.is_within or not self._is_screened() or self._is_doubted():
             return 0
-        runs, vectorised = self._runs, self.session.call.size is not None
-        if not min(self._replayed.values()) and runs < REAL_RUNS:
-            return 0
-        given = self._pairs.states[: self._pairs.claimed]
-        replays = {at: self._replayed.get(at, 0) for state in given for at, _ in _inputs(state)}
-        # an input that was replayed less often than others is checked by as many real runs more
-        missing = runs if vectorised else runs - len(replays) * min(replays.values())
-        return max(missing // (2 * len(given)), FEWEST_RUNS)
+        return max(self._runs // (2 * self._pairs.claimed), FEWEST_RUNS) if self._runs else 0
 
     def decides(self, state: PairState) -> bool:
         """Return whether a few runs on a pair are enough, so that none should be made for bets."""
@@ -254,36 +228,21 @@ class AnalyticCheck(LossCheck):
         """Pairs of outputs that are still missing on a pair of inputs whose loss is known."""
         if not self.is_known(state) or not (wanted := self.required_runs()):
             return 0
-        if self._pairs.is_proposed(state) or self._is_over():
+        if self._pairs.is_proposed(state):
             wanted = FEWEST_RUNS
         return max(wanted - state.drawn, 0)
-
-    def _is_over(self) -> bool:
-        """Return whether a slow mechanism was run for as long as real runs may take."""
-        if self._until is None:
-            self._until = self.session.budget.deadline_in(self._seconds)
-        return not self.session.budget.has_time(self._until)
 
     def is_enough(self) -> bool:
         """Return whether there were enough real runs on all pairs, and all look as derived."""
         states = self._states
         if not self.required_runs() or any(map(self.missing, states)):
             return False
-        given = states[: self._pairs.claimed]
-        if any(state.drawn < self.required_runs() for state in given):
-            done, planned = 2 * min(state.drawn for state in given), 2 * self.required_runs()
-            self.session.sampler.note(
-                f"a run takes {self.session.budget.run_text}: real runs on a pair ended early, "
-                f"after {done} in place of {planned}"
-            )
         self._hold(filter(self.is_known, states))
         return not self.against
 
     def accept_pass(self) -> None:
         """Let the audit's pass rest on what is known."""
-        drawn = sum(state.drawn for state in self._states if self.is_known(state))
-        vectorised = self.session.call.size is not None  # of which real runs alone are counted
-        self.runs = 2 * drawn + (0 if vectorised else sum(self._replayed.values()))
+        self.runs = 2 * sum(state.drawn for state in self._states if self.is_known(state))
 
     def _hold(self, states: Iterable[PairState]) -> None:
         """Hold real runs against what is known."""
@@ -333,10 +292,8 @@ class AnalyticCheck(LossCheck):
     @property
     def _unseen(self) -> float:
         """The share, of runs on an input, that may do something else and go unseen, at 95 %."""
-        given = self._pairs.states[: self._pairs.claimed]
-        least = min(self._replayed.get(at, 0) for state in given for at, _ in _inputs(state))
-        runs = least or min(state.drawn for state in given)
-        return -math.expm1(math.log(SHOWN_ALPHA) / runs) if runs and self.runs else 0.0
+        drawn = min(state.drawn for state in self._pairs.states[: self._pairs.claimed])
+        return -math.expm1(math.log(SHOWN_ALPHA) / drawn) if drawn and self.runs else 0.0
 
     def is_suspect(self) -> bool:
         """Return whether the loss exceeds the claim, by all that is known and that runs show."""

@@ -57,9 +57,9 @@ up, one in a thousand; larger: wrong ones are kept."""
 ALIGNING_TIME = 0.5
 """Share of the time after which a search for alignments is given up, which ends long before unless
 runs are slow. With more, slow mechanisms without one have less time for bets."""
-ENOUGH_TIME = 0.1
-"""Share of the time after which a pair of a slow mechanism gets the fewest replays. With more, a
-trainer takes longer to pass; with less, audits of other mechanisms end early on a busy machine."""
+REPLAY_TIME = 0.1
+"""Share of the time that is left in which a pair is replayed, unless the fewest replays take
+longer. With more, a trainer takes longer to pass; with less, it is replayed less often."""
 MAX_ALIGNED = 64
 """Pairs of a claim for which alignments are looked for before all bets, as long as there are some.
 With more, claims of many pairs are late to bet; with fewer, an audit spends all its effort on bets
@@ -294,7 +294,13 @@ def _find_alignments(session: Session) -> Known:
         replays = min(replays, int(left / RUNS_A_REPLAY))
         if replays < REPLAYS:
             raise CannotInstrument(TOO_FEW_RUNS)
-        memory.until = session.budget.deadline_in(ENOUGH_TIME * seconds)
+        in_time = session.budget.runs_in_time(REPLAY_TIME) / RUNS_A_REPLAY
+        if replays > max(in_time, REPLAYS):
+            planned, replays = replays, max(int(in_time), REPLAYS)
+            session.sampler.note(
+                f"a run takes {session.budget.run_text}: a pair was replayed "
+                f"{replays} times in place of {planned}, as that takes too long"
+            )
         try:
             known = aligned_pair(
                 session.call, (on_d, on_d2), session.guarantee, replays, deadline, memory
@@ -304,11 +310,6 @@ def _find_alignments(session: Session) -> Known:
             raise
         finally:
             session.sampler.looked += memory.made - made
-        if known.replays < 2 * (replays // 2):
-            session.sampler.note(
-                f"a run takes {session.budget.run_text}: a pair was replayed "
-                f"{known.replays} times in place of {replays}, as that takes too long"
-            )
         return known
 
     alignments, deadline = (
@@ -330,15 +331,9 @@ def _enumerate_losses(session: Session) -> Known:
         lambda data, deadline: law_of(session.call, data, deadline),
         lambda on_d, on_d2, _: compare(on_d, on_d2),
     )
-    return _known_by(session, enumeration, ENUMERATING_TIME)
-
-
-def _known_by(session: Session, deriving: Deriving[Any], share: float) -> Known:
-    """Return what one way shows of the claim's first pairs, in a share of the time at most."""
-    deadline = session.budget.deadline_in(share * session.budget.max_seconds)
-    known = Known(deriving=deriving)
-    given = session.pairs[:MAX_PAIRS]
-    known.refusal = _until_refused(known.pairs, given, range(len(given)), deriving, deadline)
+    known, given = Known(deriving=enumeration), session.pairs[:MAX_PAIRS]
+    deadline = session.budget.deadline_in(ENUMERATING_TIME * session.budget.max_seconds)
+    known.refusal = _until_refused(known.pairs, given, range(len(given)), enumeration, deadline)
     return known
 
 

@@ -16,7 +16,6 @@ from pytest_dp.oracles.handing_out import MAX_ELEMENTS, NO_GAP, Drawn, Gap, Repl
 from pytest_dp.oracles.numbers import Numbers, Pinned, Plan
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.outcome import Raised, same
-from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.laws import Law
 
 ROUNDING_TRIALS = 6
@@ -42,8 +41,6 @@ class NotAligned(Exception):  # noqa: N818  a way out, not an error
 class Memory:
     """Runs and counts that alignments on several pairs of one mechanism share."""
 
-    until: Deadline | None = None
-    """When slow mechanisms are given the fewest replays from then on; None if never."""
     runs: dict[Any, tuple[Any, dict[Any, Run]]] = field(default_factory=dict)
     """Runs with draws that are not moved, by the input and the plan of the replays; and the input,
     of which no other object may get the identity."""
@@ -53,10 +50,6 @@ class Memory:
     """Runs for replays, at most; where they are over, there is no alignment."""
     by_path: bool = False
     """Whether the last pair was aligned by a shift for each path: the next is tried so first."""
-
-    def is_over(self) -> bool:
-        """Return whether slow mechanisms are given the fewest replays by now."""
-        return self.until is not None and self.until.remaining() <= 0
 
     def known_side(self, keys: Sequence[Any], plan: Plan) -> int:
         """Return the number of the input of a pair, by their keys, of which more is known."""

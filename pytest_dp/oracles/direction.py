@@ -35,9 +35,6 @@ from pytest_dp.running.stand_ins import CannotInstrument
 
 FIRST_REPLAYS = 6
 """Replays that show which draws may be left out. With fewer, more is checked in vain."""
-LEAST_REPLAYS = 20
-"""Replays of a pair before a slow mechanism may end its search early. With fewer, a branch that is
-taken in 1 of 20 runs is missed more often there."""
 MAX_ROUNDS = 12
 """Rounds until the shift of all draws of a path is found, as each shows where the path goes on."""
 REPLAYS_WITH_JUMPS = 100
@@ -99,7 +96,6 @@ class Direction:
             self._all = self._half = self._first
             self._searched()
             self._all, self._half = every, half
-        self._leave_out_the_last()
         if has_jumps:
             beside = beside_jumps(self._all, lambda numbers: self._run(numbers).output)
             self._all, self._half = [*self._all, *beside], [*self._half, *beside]
@@ -134,14 +130,6 @@ class Direction:
         """Return some on the target, of other replays than those under the shift."""
         chosen = [each for each in self._checked if not each.is_of_tails][:most]
         return [self.pairing.on_target(each, {}).output for each in chosen]
-
-    def _leave_out_the_last(self) -> None:
-        """Leave out replays of a slow mechanism for which there is no time."""
-        for at, numbers in enumerate(self._all):
-            if at >= LEAST_REPLAYS and self._memory.is_over():
-                self._all, self._half = self._all[:at], self._half[:at]
-                return
-            self._run(numbers)
 
     def _best(self) -> LossBound:
         """Return the smallest bound of the ways to find shifts, or the first within the claim."""
@@ -297,8 +285,6 @@ class Direction:
         laws, pairing = Laws(self.pairing.gaps), self.pairing
         bounds, turned, checked = [LossBound(0.0, 0.0)], [LossBound(0.0, 0.0)], list[Numbers]()
         for numbers in self._all:
-            if len(checked) >= LEAST_REPLAYS and self._memory.is_over():
-                break
             ours = self._run(numbers)
             new = {each.number for each in ours.drawn if each.law is not None} - shift.keys()
             if new and (more := self._shift_at(numbers, start=shift)) is not None:
@@ -327,8 +313,6 @@ class Direction:
         new_late, by_line = 0, dict[Any, float]()
         checked: list[Numbers] = []
         for at, numbers in enumerate(self._half):
-            if len(checked) >= LEAST_REPLAYS // 2 and self._memory.is_over():
-                break
             ours = self._run(numbers, tracked=True)
             path = ours.record.path, tuple(each.number for each in ours.drawn)
             if path not in shifts:

@@ -227,14 +227,6 @@ FAULTS = (
         "unit/test_bearing_out.py::test_a_proposed_pair_whose_loss_is_not_known_is_bet_on",
     ),
     Fault(
-        "given-rows-are-runs",
-        "known_losses/analytic_check.py",
-        "(0 if vectorised else sum(self._replayed.values()))",
-        "sum(self._replayed.values())",
-        "Rows with given numbers are said to be runs that bear a loss out.",
-        "unit/test_bearing_out.py::test_vectorised_functions_pass_by_rows_with_given_numbers",
-    ),
-    Fault(
         "state-is-no-doubt",
         "oracles/known_pairs.py",
         "or content_of(copied) != before",
