@@ -134,8 +134,8 @@ class Replacements:
             [{name: space[name] for name in new} for space, new in spaces],
             [vars(owner).get(name) for owner, name, _ in self._attributes],
         )
-        for space, new in spaces:  # all names at once: this is done around each run
-            space.update(new)
+        for space, new in spaces:  # what others have replaced before stays: it is not what we know
+            space.update({name: by for name, by in new.items() if _stands_for(by, space[name])})
         for owner, name, replacement in self._attributes:
             setattr(owner, name, replacement)
 
@@ -147,6 +147,11 @@ class Replacements:
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
+
+
+def _stands_for(replacement: Any, current: Any) -> bool:
+    """Return whether a stand-in was made for what a name stands for now."""
+    return getattr(replacement, "__wrapped__", current) is current
 
 
 def _wrap_function(

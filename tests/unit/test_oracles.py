@@ -367,3 +367,14 @@ def test_shift_of_one_sided_noise_does_not_bound_the_other_direction():
 
     assert aligned(above, [1], []).bound.pure == math.inf
     assert aligned(above, [], [1]).bound.pure == math.inf
+
+
+def test_noise_of_a_function_of_numpy_that_was_replaced_is_not_known(monkeypatch):
+    def noisy_count(data):
+        return len(data) + np.random.laplace()  # noqa: NPY002
+
+    assert aligned(noisy_count, [1], []).bound.pure == pytest.approx(1.0)
+    laplace = np.random.laplace  # noqa: NPY002
+    monkeypatch.setattr(np.random, "laplace", lambda: 0.5 * laplace())
+    with pytest.raises(NotAligned):
+        aligned(noisy_count, [1], [])
