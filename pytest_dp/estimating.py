@@ -12,8 +12,6 @@ import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp.auditors import audit
-from pytest_dp.basics import clocks
-from pytest_dp.basics.clocks import QUIET_SECONDS
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
@@ -45,8 +43,6 @@ CLAIMED = 1e-3
 DERIVING_TIME = 0.5
 """Share of the time in which a loss is derived. Larger: sampling gets less; smaller: losses of
 slow mechanisms are not derived."""
-FIRST_RUNS = 3
-"""Runs that show how slow the mechanism is. More take longer; fewer say less."""
 CHECKED_RUNS = 200
 """Runs on either input that a derived loss is held against. More take longer; fewer miss what is
 rare."""
@@ -285,7 +281,6 @@ def _known_pairs(
             for pair, of_pair in zip(pairs, known, strict=True)
             if isinstance(of_pair, EnumeratedPair)
         ]
-        exact.sort(key=lambda each: -each[1].eps_at(0.0)[0])
         _held_against_real_runs(call, exact, deadline)
     return known
 
@@ -322,48 +317,36 @@ def _delta_of_bound(bound: LossBound, eps: float) -> tuple[float, float]:
 def _held_against_real_runs(
     call: Call, known: Sequence[tuple[tuple[Any, Any], EnumeratedPair]], deadline: Deadline
 ) -> None:
-    """Hold what is known of each input of each pair against real runs, those that lose most first.
-
-    The level is split between the inputs. They share half of the time that is left.
+    """Hold what is known of each input of each pair against real runs; these share the level.
 
     Raises
     ------
     CannotInstrument
-        If an input refutes it, all runs raise, or there is no time for enough runs on each.
+        If an input refutes it, or all runs raise.
+    OutOfTime
+        If there is no time for the runs.
     """
-    checks: dict[Any, tuple[Any, list[tuple[EnumeratedPair, int]]]] = {}
+    outputs: dict[Any, Sequence[Any]] = {}
+    refuted = REFUTED + math.log(max(2 * len(known), 1))
     for pair, of_pair in known:
         for side, data in enumerate(pair):
             frozen = Input(data).frozen
             key = id(data) if frozen is None else frozen
-            checks.setdefault(key, (data, []))[1].append((of_pair, side))
-    refuted = REFUTED + math.log(max(sum(len(of_input) for _, of_input in checks.values()), 1))
-    left, raised = len(checks), bool(checks)
-    for data, of_input in checks.values():
-        share, started = deadline.remaining() / (left + 1), clocks.Stopwatch()
-        outputs = [*_real_outputs(call, data, FIRST_RUNS, 0, deadline)]
-        if started.spent() * CHECKED_RUNS > 2 * FIRST_RUNS * QUIET_SECONDS:
-            raise CannotInstrument("its runs take too long to check it")
-        while len(outputs) < CHECKED_RUNS // 2 or (
-            len(outputs) < 2 * CHECKED_RUNS and started.spent() < share
-        ):
-            outputs += _real_outputs(call, data, CHECKED_RUNS // 2, len(outputs), deadline)
-        if any(of_pair.evidence_against(side, outputs) >= refuted for of_pair, side in of_input):
-            shown = on_one_line(data)
-            reason = f"real runs give other outputs than enumerated, on {shown}"
-            raise CannotInstrument(reason)
-        raised, left = raised and all_raised(outputs), left - 1
-    if raised:
+            if key not in outputs:
+                outputs[key] = _real_outputs(call, data, deadline)
+            if of_pair.evidence_against(side, outputs[key]) >= refuted:
+                shown = on_one_line(data)
+                reason = f"real runs give other outputs than enumerated, on {shown}"
+                raise CannotInstrument(reason)
+    if outputs and all(map(all_raised, outputs.values())):
         raise CannotInstrument("it always raises")  # the audit of samples says so
 
 
-def _real_outputs(
-    call: Call, data: Any, count: int, number: int, deadline: Deadline
-) -> Sequence[Any]:
-    """Outputs of further real runs of a copy, after so many."""
+def _real_outputs(call: Call, data: Any, deadline: Deadline) -> Sequence[Any]:
+    """Return outputs of real runs of a copy."""
     copied, (data,) = call.copied(data)
     with interruptible(deadline, None):
-        return list(copied.draw(data, count, default_rng((2 * CHECKED_RUNS, number))))
+        return list(copied.draw(data, CHECKED_RUNS, default_rng(CHECKED_RUNS)))
 
 
 def _sample_loss(

@@ -22,7 +22,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.data import is_real
-from pytest_dp.methods.climbing import STEP, climb_ratio
+from pytest_dp.methods.climbing import climb_ratio
 from pytest_dp.methods.families import Family, Side, families_of
 from pytest_dp.methods.smooth import HARD, STEEPNESS, Smoothing
 from pytest_dp.methods.smoothed import Key, Output, Smoothed, outputs_of
@@ -128,33 +128,44 @@ class Gradients:
         for steepness in SHARPER:
             if found is not None:
                 with self._steepness(steepness):
-                    found = self._telling_most(self._optimised(self._measured(found)))
+                    found = self._optimised(self._measured(found))
+                    rng = np.random.default_rng(self._seed)
+                    other = self._telling_most(found.family, found.vector, rng)
+                    if other and other.loss > MIN_GAIN * max(found.loss, MIN_LOSS):
+                        found = other
         return found
 
     def start(self, number: int) -> Found | None:
-        """Where one restart begins: of a few random neighbours, those with most promise."""
+        """Where one restart begins: of a few random neighbours, those that lose most."""
         rng = np.random.default_rng((self._seed, number))
         starts = [
             start for start in (self._started(rng) for _ in range(STARTS)) if start is not None
         ]
-        promising = max(starts, key=lambda start: start.loss, default=None)
-        return None if promising is None else self._measured(promising)
+        return max(starts, key=lambda start: start.loss, default=None)
 
     def _started(self, rng: np.random.Generator) -> Found | None:
-        """Random neighbours, with the output that promises most, and what it promises."""
+        """Random neighbours, with the output that tells most; None if none is likely enough."""
         family, runs = self._family_of(rng), self._runs
         if not runs.smoothing.spread:
             runs.weighed(family.sides[0], family.start(rng, 0.0, 1.0)[None, :])
         reach = runs.smoothing.spread or 1.0
         vector = family.start(rng, float(rng.choice(self._centres)), reach)
+        return self._telling_most(family, vector, rng)
+
+    def _telling_most(
+        self, family: Family, vector: Floats, rng: np.random.Generator
+    ) -> Found | None:
+        """Return the likely output whose probability differs most between the neighbours."""
         outputs = self._outputs(family, vector, rng)
         if not outputs:
             return None
-        forward, backward = self._promised(family, vector, outputs)
-        best = int(np.argmax(np.maximum(forward, backward)))
-        is_forward = bool(forward[best] >= backward[best])
-        promise = float(max(forward[best], backward[best]))
-        return Found(family, vector, *outputs[best], is_forward, promise)
+        asked = [(output, thresholds[None, :]) for output, thresholds in outputs]
+        chances = (self._runs.chances(side, vector[None, :], asked) for side in family.sides)
+        p, q = (_logs(chance)[:, 0] for chance in chances)
+        losses = np.where(np.maximum(p, q) >= math.log(self._least), np.abs(p - q), 0.0)
+        best = int(np.argmax(losses))
+        forward = bool(p[best] >= q[best])
+        return Found(family, vector, *outputs[best], forward, float(losses[best]))
 
     def _outputs(
         self, family: Family, vector: Floats, rng: np.random.Generator
@@ -174,19 +185,6 @@ class Gradients:
             yield
         finally:
             smoothing.steepness = before
-
-    def _promised(
-        self, family: Family, vector: Floats, outputs: Sequence[tuple[Output, Floats]]
-    ) -> tuple[Floats, Floats]:
-        """Return the loss by each output in either direction, if linear in the steps to D'."""
-        steps = np.eye(len(vector))[family.steps]
-        points = vector + STEP * np.vstack([np.zeros(len(vector)), steps])
-        asked = [(output, np.tile(t, (len(points), 1))) for output, t in outputs]
-        p, q = (_logs(self._runs.chances(side, points, asked)) for side in family.sides)
-        slopes = (q[:, 1:] - q[:, :1]) / STEP
-        loss = p[:, 0] - q[:, 0] + slopes @ vector[family.steps]  # with no step
-        reached = np.abs(slopes).sum(axis=1)
-        return loss + reached, reached - loss
 
     def estimate(self, found: Found) -> tuple[float, float]:
         """The loss at what was found, and by how much it may be off: approximate, in nats.
@@ -226,23 +224,6 @@ class Gradients:
     def _measured(self, found: Found) -> Found:
         (p,), (q,) = self._logs_of(found, _point(found)[None, :])
         return replace(found, loss=p - q)
-
-    def _telling_most(self, found: Found) -> Found:
-        """Return the same neighbours, with the output that tells most if that is another one."""
-        family, vector = found.family, found.vector
-        outputs = self._outputs(family, vector, np.random.default_rng(self._seed))
-        if not outputs:
-            return found
-        asked = [(output, thresholds[None, :]) for output, thresholds in outputs]
-        chances = (self._runs.chances(side, vector[None, :], asked) for side in family.sides)
-        p, q = (_logs(chance)[:, 0] for chance in chances)
-        losses = np.where(np.maximum(p, q) >= math.log(self._least), np.abs(p - q), 0.0)
-        best = int(np.argmax(losses))
-        if losses[best] <= MIN_GAIN * max(found.loss, MIN_LOSS):
-            return found
-        output, thresholds = outputs[best]
-        forward = bool(p[best] > q[best])
-        return Found(family, vector, output, thresholds, forward, float(losses[best]))
 
     def _optimised(self, found: Found) -> Found:
         """A local optimum, within a few times the spread of the noise; or what it started from.

@@ -184,6 +184,8 @@ class Deferred:
 
 def unary(name: str, draw: Any) -> Any:
     """Return an increasing function of numpy of a draw."""
+    if name == "sign":
+        return np.float64(float(draw > 0) - float(draw < 0))
     low = LOWEST.get(name)
     if low is not None and draw < low:
         return np.float64(math.nan)
@@ -197,12 +199,12 @@ LOWEST: dict[str, float] = {
     "log1p": -1.0,
 }
 """Increasing functions, with the start of their domains: below, they are NaN."""
-UNARY = ROUNDING | INCREASING | LOWEST.keys()
+UNARY = ROUNDING | INCREASING | LOWEST.keys() | {"sign"}
 """Increasing functions of numpy of one argument."""
 COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 BY_OPERATORS = COMPARISONS | {
     *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power"),
-    *("negative", "absolute", "reciprocal", "sign", "maximum", "minimum", "fmax", "fmin", "clip"),
+    *("negative", "absolute", "reciprocal", "maximum", "minimum", "fmax", "fmin", "clip"),
 }
 """Functions of numpy that apply operators of Python to objects."""
 

@@ -374,7 +374,7 @@ def test_noise_of_a_function_of_numpy_that_was_replaced_is_not_known(monkeypatch
         return len(data) + np.random.laplace()  # noqa: NPY002
 
     assert aligned(noisy_count, [1], []).bound.pure == pytest.approx(1.0)
-    laplace = np.random.laplace  # noqa: NPY002
+    laplace = np.random.laplace
     monkeypatch.setattr(np.random, "laplace", lambda: 0.5 * laplace())
     with pytest.raises(NotAligned):
         aligned(noisy_count, [1], [])
