@@ -55,17 +55,39 @@ HARD = math.inf
 """The steepness of comparisons as they are."""
 
 
-class Weighing:
-    """A run whose comparisons fork: `weights` has that of its path, by inputs and draws."""
+class Smoothing(Branching):
+    """Answers draws by arrays: the same numbers in all runs, `draws` of each.
 
-    def __init__(self, path: Path, instrument: Smoothing, steepness: float) -> None:
-        self.path, self.weights = path, np.ones((1, 1))
-        self.steepness, self.smoothing = steepness, instrument
+    Other numbers follow from another `seed`.
+    """
+
+    def __init__(self, draws: int, seed: int, steepness: float = STEEPNESS) -> None:
+        self.draws, self.steepness, self.spread = draws, steepness, 0.0
+        self.weights: Floats = np.ones((1, 1))  # of the path of the run, by inputs and draws
+        self._seed = seed
+        self._fixed: dict[tuple[int, Law], Floats] = {}
+        super().__init__()
+
+    def start(self, path: Path) -> None:
+        """Begin a run along a path."""
+        super().start(path)
+        self.drawn = 0
+        self.weights = np.ones((1, 1))
+
+    def takes(self, law: Law) -> bool:
+        """All laws but those of few whole numbers, which are branches."""
+        return law.family is not INTEGERS or law.parameter > MAX_BRANCHES
+
+    def choose(self, weights: Sequence[Weight]) -> int:
+        """A branch by its probability, whatever the draws."""
+        branch = super().choose(weights)
+        self.weights = self.weights * float(weights[branch])
+        return branch
 
     def fork(self, chances: Floats) -> bool:
         """Return whether this run goes on as if a comparison were true."""
         if len(self.path.taken) >= MAX_COMPARISONS:
-            self.smoothing.refuse(f"it compares draws more than {MAX_COMPARISONS:,} times")
+            self.refuse(f"it compares draws more than {MAX_COMPARISONS:,} times")
         weighted = self.weights * chances
         total = float(self.weights.mean())
         share = float(weighted.mean()) / total if total else 0.5
@@ -77,8 +99,7 @@ class Weighing:
         """To which degree margins are above 0, or at least 0."""
         if self.steepness == HARD:
             return np.asarray(margins >= 0 if equal else margins > 0, float)
-        spread = self.smoothing.spread_of(margins)
-        chances: Floats = expit(self.steepness / spread * margins)
+        chances: Floats = expit(self.steepness / self.spread_of(margins) * margins)
         return chances
 
     def at(self, margins: Floats) -> Floats:
@@ -89,35 +110,6 @@ class Weighing:
             return np.zeros(margins.shape)
         nearness: Floats = np.exp(-self.steepness * margins**2)
         return nearness
-
-
-class Smoothing(Branching):
-    """Answers draws by arrays: the same numbers in all runs, `draws` of each.
-
-    Other numbers follow from another `seed`.
-    """
-
-    def __init__(self, draws: int, seed: int, steepness: float = STEEPNESS) -> None:
-        self.draws, self.steepness, self.spread = draws, steepness, 0.0
-        self._seed = seed
-        self._fixed: dict[tuple[int, Law], Floats] = {}
-        super().__init__()
-
-    def start(self, path: Path) -> None:
-        """Begin a run along a path."""
-        super().start(path)
-        self.drawn = 0
-        self.trace = Weighing(path, self, self.steepness)
-
-    def takes(self, law: Law) -> bool:
-        """All laws but those of few whole numbers, which are branches."""
-        return law.family is not INTEGERS or law.parameter > MAX_BRANCHES
-
-    def choose(self, weights: Sequence[Weight]) -> int:
-        """A branch by its probability, whatever the draws."""
-        branch = super().choose(weights)
-        self.trace.weights = self.trace.weights * float(weights[branch])
-        return branch
 
     def integer(self, count: int, low: int = 0) -> Any:
         return (
@@ -133,7 +125,7 @@ class Smoothing(Branching):
         if key not in self._fixed:
             generator = plain(Generator, struct.pack("<4Q", self._seed, self.drawn, 0, 0))
             self._fixed[key] = law.draws(generator, self.draws)[None, :]
-        return Smooth(self.trace, self._fixed[key])
+        return Smooth(self, self._fixed[key])
 
     def spread_of(self, margins: Floats) -> float:
         """How far margins on the first input spread; of those that do not, how far others do."""
@@ -145,11 +137,12 @@ class Smoothing(Branching):
 class Smooth(Deferred):
     """A number by inputs and draws: `values` has shape (inputs or 1, draws or 1)."""
 
-    __slots__ = ("run", "values")
+    __slots__ = ("values",)
+    instrument: Smoothing
 
-    def __init__(self, run: Weighing, values: Floats) -> None:
-        super().__init__(run.smoothing)
-        self.run, self.values = run, values
+    def __init__(self, instrument: Smoothing, values: Floats) -> None:
+        super().__init__(instrument)
+        self.values = values
 
     def average(self, weights: Floats) -> float:
         """Return its average, weighed by inputs and draws."""
@@ -158,14 +151,14 @@ class Smooth(Deferred):
 
     def combined(self, other: Any, function: Function) -> Any:
         if isinstance(other, Smooth):
-            return Smooth(self.run, function(self.values, other.values))
+            return Smooth(self.instrument, function(self.values, other.values))
         if not is_constant(other):
             return NotImplemented
-        return Smooth(self.run, function(self.values, float(other)))
+        return Smooth(self.instrument, function(self.values, float(other)))
 
     def of(self, function: Callable[[Floats], Any]) -> Smooth:
         """Return a function of its values."""
-        return Smooth(self.run, np.asarray(function(self.values), float))
+        return Smooth(self.instrument, np.asarray(function(self.values), float))
 
     __neg__ = partialmethod(of, operator.neg)
     __abs__ = partialmethod(of, np.abs)
@@ -193,13 +186,13 @@ class Smooth(Deferred):
         return self.of(np.frompyfunc(apply, 1, 1))
 
     def is_above(self, *, equal: bool) -> bool:
-        return self.run.fork(self.run.above(self.values, equal=equal))
+        return self.instrument.fork(self.instrument.above(self.values, equal=equal))
 
     def __eq__(self, other: object) -> Any:
         margins = self.combined(other, operator.sub)
         if margins is NotImplemented:
             return margins
-        return other is self or self.run.fork(self.run.at(margins.values))
+        return other is self or self.instrument.fork(self.instrument.at(margins.values))
 
     def __getattr__(self, name: str) -> Any:
         """Return what numpy looks for on objects in arrays: functions of one number."""
@@ -220,7 +213,7 @@ class Smooth(Deferred):
         if ufunc.nout != 1:
             self.value(f"np.{ufunc.__name__} of a draw")
         values = [value.values if is_draw(value) else value for value in plain]
-        return Smooth(self.run, np.asarray(ufunc(*values), float))
+        return Smooth(self.instrument, np.asarray(ufunc(*values), float))
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
         """Return other functions of numpy, by what they do with objects."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.methods.smooth import Smooth, Smoothing, Weighing
+from pytest_dp.methods.smooth import Smooth, Smoothing
 from pytest_dp.oracles.deferred import FLOAT, INT, functions_of_draws
 from pytest_dp.oracles.enumerating import flatten_output
 from pytest_dp.oracles.paths import Path, explored
@@ -67,7 +67,7 @@ class Output:
         for number, sign in zip(weighed.numbers, self.signs, strict=True):
             if sign:
                 margins = sign * (number.values - next(columns)[:, None])
-                chance = chance * number.run.above(margins)
+                chance = chance * number.instrument.above(margins)
         return chance
 
     def holds(self, output: Any, thresholds: Floats) -> bool:
@@ -161,14 +161,16 @@ class Smoothed:
         if self._side_by_side:
             columns = [column[:, None] for column in numbers.T]
             try:
-                return self._explored(lambda run: side.build([Smooth(run, c) for c in columns]))
+                return self._explored(
+                    lambda: side.build([Smooth(self.smoothing, c) for c in columns])
+                )
             except CannotInstrument:
                 self._side_by_side = False
         if len(vectors) > 1:
             return None
-        return self._explored(lambda _: side.build(numbers[0].tolist()))
+        return self._explored(lambda: side.build(numbers[0].tolist()))
 
-    def _explored(self, data: Callable[[Weighing], Any]) -> list[Weighed]:
+    def _explored(self, data: Callable[[], Any]) -> list[Weighed]:
         found: list[Weighed] = []
         with apply_instrument(self.smoothing, self._deadline), functions_of_draws().in_place():
             for _, outcome, left in explored(lambda path: self._run(path, data)):
@@ -183,11 +185,11 @@ class Smoothed:
                 self.smoothing.spread_of(number.values)
         return found
 
-    def _run(self, path: Path, data: Callable[[Weighing], Any]) -> Weighed | None:
+    def _run(self, path: Path, data: Callable[[], Any]) -> Weighed | None:
         smoothing = self.smoothing
         smoothing.start(path)
         try:
-            output = self._call.one(data(smoothing.trace), stand_in(smoothing, RNG))
+            output = self._call.one(data(), stand_in(smoothing, RNG))
         except (ClaimError, MechanismError) as error:  # as vectorised mechanisms raise
             raise CannotInstrument(str(error).partition("\n")[0]) from None
         if smoothing.abandoned:
@@ -200,4 +202,4 @@ class Smoothed:
         form = flatten_output(output, leaves)
         numbers = tuple(leaf for leaf in leaves if isinstance(leaf, Smooth))
         plain = tuple(Smooth if isinstance(leaf, Smooth) else leaf for leaf in leaves)
-        return Weighed((form, plain), numbers, smoothing.trace.weights)
+        return Weighed((form, plain), numbers, smoothing.weights)
