@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.methods.families import Side
 from pytest_dp.methods.smooth import Smooth, Smoothing
 from pytest_dp.oracles.deferred import FLOAT, INT, functions_of_draws
 from pytest_dp.oracles.enumerating import flatten_output
@@ -108,14 +109,6 @@ def outputs_of(
 
 Asked = tuple[Output, Floats]
 """An output, with a row of thresholds for each vector."""
-
-
-class Side(Protocol):
-    """D, or D', by a vector."""
-
-    def numbers(self, vectors: Floats, /) -> Floats: ...
-
-    def build(self, numbers: Sequence[Any], /) -> Any: ...
 
 
 class Smoothed:

@@ -43,18 +43,24 @@ are not known."""
 NEGLIGIBLE_WEIGHT = 1e-17
 """Probability from which a falling tail is left out. Larger: it is missing; smaller: enumeration
 takes longer."""
+WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
+"""Types of draws that do not round what is drawn."""
 
 
-class Choices(Instrument):
-    """An instrument that chooses among branches as its path says.
+class Branching(Instrument):
+    """Answers each draw by a value that takes every possible value on a path or another.
 
     `inexact` counts the choices in this run whose weights are rounded; `abandoned` says whether the
     run was given up as too rare. `splits` has where draws were split, by the choices before: runs
     that begin alike split alike.
     """
 
+    most = MAX_OUTCOMES
+    """Draws at once."""
+
     def __init__(self) -> None:
         super().__init__()
+        self._python, self._numpy = PythonDraws(self), NumpyDraws(self)
         self.splits: dict[tuple[int, ...], tuple[int, Sequence[Weight]]] = {}
         self.start(Path())
 
@@ -101,6 +107,68 @@ class Choices(Instrument):
             self.refuse(f"{8 * count} random bits as bytes")
         return bytes(self.branch([Fraction(1, 256)] * 256) for _ in range(count))
 
+    def draw(self, request: Request) -> Any:
+        """A deferred number, an array of them, or one of several branches.
+
+        Raises CannotInstrument if there is no way to follow what is asked for.
+        """
+        standard = self._standard(request)
+        if standard is not None:
+            return self._drawn(standard, size_of(request))
+        if request.source.kind in (Generator, RandomState):
+            return self._numpy.draw(request)
+        method = getattr(self._python, request.method, None)
+        if method is None:
+            self.refuse(f"{request} is not enumerated")
+        return method(*request.args, **request.keywords)
+
+    def takes(self, law: Law) -> bool:
+        """Return whether draws of a law are deferred numbers; whole ones are branches."""
+        return not law.lattice
+
+    def _standard(self, request: Request) -> Standard | None:
+        """The law, scale and location of draws that are deferred numbers."""
+        standard_of = draw_kind_of(request).standard
+        if standard_of is None:
+            return None
+        arguments = request.arguments
+        try:
+            standard = standard_of(arguments)
+        except TypeError:
+            self.refuse(f"{request} is not traced")
+        if not self.takes(standard[0]):
+            return None
+        if arguments.get("out") is not None:
+            self.refuse("draws are written into an array of floats")
+        if np.dtype(arguments.get("dtype", float)) not in WIDE:
+            self.refuse(f"draws are converted to {np.dtype(arguments['dtype'])}")
+        return standard
+
+    def _drawn(self, standard: Standard, size: Any) -> Any:
+        law, scale, loc = standard
+        if is_draw(scale) or (isinstance(scale, np.ndarray) and scale.dtype == object):
+            self.refuse("the scale of a draw depends on another draw")
+        if size is None and isinstance(scale, int | float) and isinstance(loc, int | float):
+            return self.number(law, _plain(scale), _plain(loc))
+        shape = () if size is None else np.empty(size, dtype=bool).shape
+        if size is None:
+            shape = np.broadcast(np.empty(np.shape(scale)), np.empty(np.shape(loc))).shape
+        if math.prod(shape) > self.most:
+            self.refuse(f"{math.prod(shape):,} draws at once")
+        if not shape:
+            return self.number(law, _plain(scale), _plain(loc))
+        return self.array(law, scale, loc, np.empty(shape, bool))
+
+    def number(self, law: Law, scale: Any, loc: Any) -> Any:
+        """A draw."""
+        value = self.value_of(law)
+        is_standard = type(scale) is type(loc) is float and (scale, loc) == (1.0, 0.0)
+        return value if is_standard else loc + scale * value
+
+    def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
+        """Draws, as many as there is room for."""
+        return of_draws(elementwise(lambda by, loc, _: self.number(law, by, loc), scale, loc, room))
+
 
 class PythonDraws(SystemFunctions):
     """The methods of Python's generators, on lazy values.
@@ -108,10 +176,10 @@ class PythonDraws(SystemFunctions):
     Methods that Python writes in terms of uniform and whole numbers are inherited.
     """
 
-    def __new__(cls, instrument: Choices) -> Self:  # noqa: ARG004
+    def __new__(cls, instrument: Branching) -> Self:  # noqa: ARG004
         return super().__new__(cls)
 
-    def __init__(self, instrument: Choices) -> None:
+    def __init__(self, instrument: Branching) -> None:
         super().__init__(0)
         self._choices = instrument
 
@@ -137,7 +205,7 @@ class NumpyDraws:
     Each takes the type of numbers that numpy would return, where it is asked for.
     """
 
-    def __init__(self, instrument: Choices) -> None:
+    def __init__(self, instrument: Branching) -> None:
         self._choices = instrument
 
     def draw(self, request: Request) -> Any:
@@ -301,80 +369,3 @@ def weights_by_cdf(p: Any) -> list[Weight]:
 def _plain(value: Any) -> Any:
     """A parameter as a number of Python, as draws of it are."""
     return value.item() if isinstance(value, np.generic | np.ndarray) else value
-
-
-WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
-"""Types of draws that do not round what is drawn."""
-
-
-class Branching(Choices):
-    """Answers each draw by a value that takes every possible value on a path or another."""
-
-    most = MAX_OUTCOMES
-    """Draws at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._python, self._numpy = PythonDraws(self), NumpyDraws(self)
-
-    def draw(self, request: Request) -> Any:
-        """A deferred number, an array of them, or one of several branches.
-
-        Raises CannotInstrument if there is no way to follow what is asked for.
-        """
-        standard = self._standard(request)
-        if standard is not None:
-            return self._drawn(standard, size_of(request))
-        if request.source.kind in (Generator, RandomState):
-            return self._numpy.draw(request)
-        method = getattr(self._python, request.method, None)
-        if method is None:
-            self.refuse(f"{request} is not enumerated")
-        return method(*request.args, **request.keywords)
-
-    def takes(self, law: Law) -> bool:
-        """Return whether draws of a law are deferred numbers; whole ones are branches."""
-        return not law.lattice
-
-    def _standard(self, request: Request) -> Standard | None:
-        """The law, scale and location of draws that are deferred numbers."""
-        standard_of = draw_kind_of(request).standard
-        if standard_of is None:
-            return None
-        arguments = request.arguments
-        try:
-            standard = standard_of(arguments)
-        except TypeError:
-            self.refuse(f"{request} is not traced")
-        if not self.takes(standard[0]):
-            return None
-        if arguments.get("out") is not None:
-            self.refuse("draws are written into an array of floats")
-        if np.dtype(arguments.get("dtype", float)) not in WIDE:
-            self.refuse(f"draws are converted to {np.dtype(arguments['dtype'])}")
-        return standard
-
-    def _drawn(self, standard: Standard, size: Any) -> Any:
-        law, scale, loc = standard
-        if is_draw(scale) or (isinstance(scale, np.ndarray) and scale.dtype == object):
-            self.refuse("the scale of a draw depends on another draw")
-        if size is None and isinstance(scale, int | float) and isinstance(loc, int | float):
-            return self.number(law, _plain(scale), _plain(loc))
-        shape = () if size is None else np.empty(size, dtype=bool).shape
-        if size is None:
-            shape = np.broadcast(np.empty(np.shape(scale)), np.empty(np.shape(loc))).shape
-        if math.prod(shape) > self.most:
-            self.refuse(f"{math.prod(shape):,} draws at once")
-        if not shape:
-            return self.number(law, _plain(scale), _plain(loc))
-        return self.array(law, scale, loc, np.empty(shape, bool))
-
-    def number(self, law: Law, scale: Any, loc: Any) -> Any:
-        """A draw."""
-        value = self.value_of(law)
-        is_standard = type(scale) is type(loc) is float and (scale, loc) == (1.0, 0.0)
-        return value if is_standard else loc + scale * value
-
-    def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
-        """Draws, as many as there is room for."""
-        return of_draws(elementwise(lambda by, loc, _: self.number(law, by, loc), scale, loc, room))
