@@ -30,6 +30,7 @@ def test_gaussian_noise_a_fifth_too_small_under_a_delta_is_found_by_default(mech
     assert 400_000 < result.samples <= VECTORIZED_SAMPLES
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_gaussian_noise_that_is_enough_is_not():
     common = {"eps": 1.0, "delta": 1e-5, "seed": 1, "max_seconds": 200, **PAIR}

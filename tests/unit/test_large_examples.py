@@ -137,5 +137,6 @@ def test_a_leak_of_large_data_alone_is_red():
     def count(data, rng):
         return len(data) + rng.laplace(scale=1.0) * (len(data) < 3_000)
 
-    result = audit(count, eps=1.0, inputs=[DATASETS["array"]], neighbors="add_remove_one", seed=1)
+    claim = {"eps": 1.0, "inputs": [DATASETS["array"]], "neighbors": "add_remove_one"}
+    result = audit(count, **claim, seed=1, n_jobs=1, max_samples=4_000)
     assert result.violated
