@@ -5,13 +5,11 @@ The fixed values are the same on every input, so what differs between two runs i
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,6 +27,7 @@ from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.instrumented import apply_instrument
 from pytest_dp.running.laws import GEOMETRIC, INTEGERS, NORMAL, UNIFORM, Law
 from pytest_dp.running.requests import RNG, Request, answer_request, plain
+from pytest_dp.running.reuse import copied
 from pytest_dp.running.stand_ins import (
     CannotInstrument,
     Instrument,
@@ -164,39 +163,10 @@ class _Fixed(Instrument):
         return super().other(source, name)
 
 
-def copied(data: Any) -> Any:
-    """Return a copy that a mechanism may change; as cheap a one as keeps the original safe."""
-    kind = type(data)
-    if kind in _IMMUTABLE:
-        return data
-    if kind in (list, tuple):
-        kinds = set(map(type, data))
-        if kinds <= _IMMUTABLE or (
-            kinds == {tuple} and _holds_immutable(chain.from_iterable(data))
-        ):
-            return kind(data)
-        if kinds == {dict} and _holds_immutable(chain.from_iterable(map(dict.values, data))):
-            return kind(map(dict.copy, data))
-        return kind([copied(record) for record in data])
-    if kind is dict:
-        return {name: copied(value) for name, value in data.items()}
+def _copied_input(data: Any) -> Any:
     if isinstance(data, WithParams):
         return replace(data, data=copied(data.data))
-    if isinstance(data, np.ndarray) and data.dtype.kind != "O":
-        return data.copy()
-    if kind.__module__.partition(".")[0] == "pandas":
-        return data.copy()
-    try:
-        return copy.deepcopy(data)
-    except Exception:  # locks, files, connections
-        return data
-
-
-def _holds_immutable(values: Iterable[Any]) -> bool:
-    return set(map(type, values)) <= _IMMUTABLE
-
-
-_IMMUTABLE = frozenset([int, float, str, bool, bytes, type(None)])
+    return copied(data)
 
 
 def _arguments(request: Request) -> dict[str, Any]:
@@ -285,7 +255,7 @@ class Runner:
         fixed = self._fixed
         fixed.start(point, moved)
         try:
-            output = self._call.one(copied(data), stand_in(fixed, RNG))
+            output = self._call.one(_copied_input(data), stand_in(fixed, RNG))
         except _TooManyDraws:
             self._endless[point] += 1
             return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import traceback
 import types
@@ -127,10 +126,7 @@ class Call:
         if self.input is not None:
             fresh = self.input
             run_once = lambda: self._called(fresh(), keywords)()  # noqa: E731
-        outputs = self._collect(run_once, count, before)
-        if reuse.is_reused(outputs):
-            outputs = self._collect(lambda: copy.deepcopy(run_once()), count, before)
-        return outputs
+        return self._collect(run_once, count, before)
 
     def one(self, data: Any, generator: np.random.Generator) -> Any:
         """One output; of a vectorised call that is asked for one, unchecked."""
@@ -167,7 +163,7 @@ class Call:
                 for run in range(len(outputs), count):
                     if before is not None:
                         before(run)
-                    append(read_out(run_once()))
+                    append(reuse.copied(read_out(run_once())))
             except BaseException as error:
                 if _ends_all(error):
                     raise
@@ -188,14 +184,8 @@ class Call:
                 f"{self.size}={count}:\n{_trace(error)}"
             ) from None
         # A copy: the next call may reuse the memory.
-        if isinstance(outputs, list | tuple):
-            outputs = [np.array(o) if isinstance(o, np.ndarray) else o for o in outputs]
-            if outputs and any(
-                isinstance(value, np.ndarray) for value in reuse.mutable_parts(outputs[0])
-            ):
-                outputs = copy.deepcopy(outputs)
-        else:
-            outputs = np.array(outputs)
+        listed = isinstance(outputs, list | tuple)
+        outputs = reuse.copied(list(outputs)) if listed else np.array(outputs)
         single = isinstance(outputs, np.ndarray) and outputs.ndim == 0
         if single or len(outputs) != count:
             got = "a single value" if single else f"{len(outputs)} outputs"
@@ -204,7 +194,7 @@ class Call:
                 f"It must return {count} independent outputs along the first axis; leave "
                 "vectorized out if it makes one draw a call."
             )
-        return outputs  # type: ignore[no-any-return]
+        return outputs
 
     def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
         count = len(outputs)

@@ -1,7 +1,7 @@
 """Outputs that share what they should not: memory that a later run fills anew, or their noise.
 
-The same array or list again has to be copied as it comes, or all outputs show what the last run
-gave. Noise that draws of one vectorised call share makes one run out of two: ``np.repeat(noise,
+Each output is copied as it comes: the same array or list again would show what the last run gave.
+Noise that draws of one vectorised call share makes one run out of two: ``np.repeat(noise,
 2)``, ``np.tile``, a shuffled copy and antithetic noise (z and -z) all look right row by row. Rows
 that agree by chance, as those of few values do, tell themselves apart: their values come any number
 of times, and in other calls as well.
@@ -9,108 +9,49 @@ of times, and in other calls as well.
 
 from __future__ import annotations
 
+import copy
 import math
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.outputs.attributes import attributes, opens
-
 MIN_EQUAL = 16
 """Equal outputs within calls that show shared noise. Fewer may be chance; more are seen later."""
-LOOKED_AT = 8
-"""First outputs, and last ones, that are looked at. More take longer; fewer miss what is shared."""
-MAX_OBJECTS = 1_000
-"""Objects of an output that are looked at. More take longer; fewer miss what is shared."""
+
+_IMMUTABLE = frozenset([int, float, str, bool, bytes, type(None), object])
 
 
-def is_reused(outputs: Sequence[Any]) -> bool:
-    """Return whether a mechanism returned one object several times with different contents.
-
-    An object that all outputs hold counts as one that changes.
-    """
-    if never_changes(outputs[0]) and never_changes(outputs[-1]):
-        return False
-    if _share_objects([_owner(part) for part in _parts(output)] for output in outputs):
-        return True
-    last = max(LOOKED_AT, len(outputs) - 2)
-    return _share_objects(
-        list(mutable_parts(out)) for out in (*outputs[:LOOKED_AT], *outputs[last:])
-    )
-
-
-def _share_objects(owners: Iterable[list[Any]]) -> bool:
-    """Return whether any two outputs hold the same object."""
-    seen: dict[int, Any] = {}  # which keeps them alive, so that no other object gets their id
-    for objects in owners:
-        known = {id(obj): obj for obj in objects}
-        if not seen.keys().isdisjoint(known):
-            return True
-        seen |= known
-    return False
-
-
-def _parts(output: Any) -> list[Any]:
-    parts = output if isinstance(output, tuple) else (output,)
-    return [part for part in parts if not never_changes(part)]
+def copied(data: Any) -> Any:
+    """Return a copy that nobody else changes; as cheap a one as keeps the original safe."""
+    kind = type(data)
+    if kind in _IMMUTABLE:
+        return data
+    if kind in (list, tuple):
+        kinds = set(map(type, data))
+        if kinds <= _IMMUTABLE or (
+            kinds == {tuple} and _holds_immutable(chain.from_iterable(data))
+        ):
+            return kind(data)
+        if kinds == {dict} and _holds_immutable(chain.from_iterable(map(dict.values, data))):
+            return kind(map(dict.copy, data))
+        return kind([copied(record) for record in data])
+    if kind is dict:
+        return {name: copied(value) for name, value in data.items()}
+    if isinstance(data, np.ndarray) and data.dtype.kind != "O":
+        return data.copy()
+    if kind.__module__.partition(".")[0] == "pandas":
+        return data.copy()
+    try:
+        return data if isinstance(data, np.generic) else copy.deepcopy(data)
+    except Exception:  # locks, files, connections
+        return data
 
 
-def mutable_parts(output: Any) -> Iterator[Any]:
-    """Yield all mutable parts of an output: itself, and the objects that it holds.
-
-    Of arrays, those that own the memory.
-    """
-    left, seen = [output], dict[int, Any]()
-    while left and len(seen) < MAX_OBJECTS:
-        obj = left.pop()
-        if id(obj) in seen or never_changes(obj):
-            continue
-        seen[id(obj)] = obj
-        left += _inside(obj)
-        if not isinstance(obj, tuple):
-            yield _owner(obj)
-
-
-_PLAIN = {int, float, bool, str, bytes, complex, type(None), np.float64, np.int64, np.bool_}
-
-
-def _inside(obj: Any) -> list[Any]:
-    if isinstance(obj, np.ndarray):
-        return obj.ravel().tolist()[:MAX_OBJECTS] if obj.dtype.kind == "O" else []
-    if hasattr(obj, "iloc"):  # pandas
-        columns = [obj.iloc[:, j] for j in range(obj.shape[1])] if obj.ndim > 1 else [obj]
-        return [column.to_numpy() for column in columns]
-    if isinstance(obj, Mapping):
-        return list(obj.values())[:MAX_OBJECTS]
-    if isinstance(obj, list | tuple | deque | AbstractSet):
-        return list(obj)[:MAX_OBJECTS]
-    return list((attributes(obj) or {}).values())
-
-
-def _owner(obj: Any) -> Any:
-    """The array, or whatever it is, that owns the memory of an array; anything else itself."""
-    while isinstance(obj, np.ndarray) and obj.base is not None:
-        obj = obj.base
-    return obj
-
-
-def never_changes(obj: Any) -> bool:
-    """Return whether an object is immutable: it can be hashed, and so can all of its parts."""
-    kind: Any = type(obj)
-    if kind in _PLAIN:
-        return True
-    if isinstance(obj, tuple):
-        return all(map(never_changes, obj))
-    if kind.__hash__ is None:
-        return False
-    if not opens(kind):
-        return True
-    by_identity = kind.__hash__ is object.__hash__  # and its attributes may change
-    return not by_identity and all(map(never_changes, (attributes(obj) or {}).values()))
+def _holds_immutable(values: Iterable[Any]) -> bool:
+    return set(map(type, values)) <= _IMMUTABLE
 
 
 Keys = npt.NDArray[np.float64]
