@@ -27,7 +27,7 @@ from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.instrumented import apply_instrument
 from pytest_dp.running.laws import GEOMETRIC, INTEGERS, NORMAL, UNIFORM, Law
 from pytest_dp.running.requests import RNG, Request, answer_request, plain
-from pytest_dp.running.reuse import copied
+from pytest_dp.running.reuse import copy_data
 from pytest_dp.running.stand_ins import (
     CannotInstrument,
     Instrument,
@@ -163,10 +163,10 @@ class _Fixed(Instrument):
         return super().other(source, name)
 
 
-def _copied_input(data: Any) -> Any:
+def _copy_input(data: Any) -> Any:
     if isinstance(data, WithParams):
-        return replace(data, data=copied(data.data))
-    return copied(data)
+        return replace(data, data=copy_data(data.data))
+    return copy_data(data)
 
 
 def _arguments(request: Request) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class Runner:
         fixed = self._fixed
         fixed.start(point, moved)
         try:
-            output = self._call.one(_copied_input(data), stand_in(fixed, RNG))
+            output = self._call.one(_copy_input(data), stand_in(fixed, RNG))
         except _TooManyDraws:
             self._endless[point] += 1
             return None

@@ -163,7 +163,7 @@ class Call:
                 for run in range(len(outputs), count):
                     if before is not None:
                         before(run)
-                    append(reuse.copied(read_out(run_once())))
+                    append(reuse.copy_data(read_out(run_once())))
             except BaseException as error:
                 if _ends_all(error):
                     raise
@@ -185,7 +185,7 @@ class Call:
             ) from None
         # A copy: the next call may reuse the memory.
         listed = isinstance(outputs, list | tuple)
-        outputs = reuse.copied(list(outputs)) if listed else np.array(outputs)
+        outputs = reuse.copy_data(list(outputs)) if listed else np.array(outputs)
         single = isinstance(outputs, np.ndarray) and outputs.ndim == 0
         if single or len(outputs) != count:
             got = "a single value" if single else f"{len(outputs)} outputs"

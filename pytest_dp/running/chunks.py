@@ -8,7 +8,6 @@ guards need remains.
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from pytest_dp.data.equality import key
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.running.deadline import Deadline, within
 from pytest_dp.running.pickling import dumps
+from pytest_dp.running.reuse import copy_data
 
 MAX_BYTES = 2**25
 """Bytes of outputs drawn at a time. More take memory; fewer take longer."""
@@ -152,7 +152,7 @@ class Input:
         try:
             self._load(pickle_data(data))
         except Exception:  # an input that cannot be pickled is used as it is
-            self.live = _copy_if_possible(data)
+            self.live = copy_data(data)
 
     def _load(self, frozen: bytes) -> None:
         self.live = pickle.loads(frozen)  # what `pickle_data` made
@@ -173,7 +173,7 @@ class Input:
 
     def fresh(self) -> Any:
         """A copy that may be changed."""
-        return _copy_if_possible(self.live) if self.frozen is None else pickle.loads(self.frozen)
+        return copy_data(self.live) if self.frozen is None else pickle.loads(self.frozen)
 
     def unchanged(self) -> bool:
         """Return whether the run left the input unchanged; restore it if not.
@@ -193,13 +193,6 @@ class Input:
 def _content_key(data: Any) -> Any:
     """Return a key that is equal for inputs with the same content."""
     return key(data), key(getattr(data, "attrs", None))
-
-
-def _copy_if_possible(data: Any) -> Any:
-    try:
-        return copy.deepcopy(data)
-    except Exception:  # locks, files, connections
-        return data
 
 
 def pickle_data(data: Any) -> bytes:

@@ -24,7 +24,7 @@ MIN_EQUAL = 16
 _IMMUTABLE = frozenset([int, float, str, bool, bytes, type(None), object])
 
 
-def copied(data: Any) -> Any:
+def copy_data(data: Any) -> Any:
     """Return a copy that nobody else changes; as cheap a one as keeps the original safe."""
     kind = type(data)
     if kind in _IMMUTABLE:
@@ -37,9 +37,9 @@ def copied(data: Any) -> Any:
             return kind(data)
         if kinds == {dict} and _holds_immutable(chain.from_iterable(map(dict.values, data))):
             return kind(map(dict.copy, data))
-        return kind([copied(record) for record in data])
+        return kind([copy_data(record) for record in data])
     if kind is dict:
-        return {name: copied(value) for name, value in data.items()}
+        return {name: copy_data(value) for name, value in data.items()}
     if isinstance(data, np.ndarray) and data.dtype.kind != "O":
         return data.copy()
     if kind.__module__.partition(".")[0] == "pandas":
