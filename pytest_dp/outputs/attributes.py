@@ -29,9 +29,9 @@ _OPEN_MODULES = ("types", "argparse")
 
 
 def attributes(instance: Any) -> dict[str, Any] | None:
-    """The attributes of an object by name: the public ones, or all if there are no others.
+    """Return the attributes of an object by name, or None if it is not one to look into.
 
-    None if it is not one to look into, or has none.
+    Private ones count: properties may show them, and they are written to files with the object.
     """
     kind: Any = type(instance)
     if not opens(kind):
@@ -44,9 +44,7 @@ def attributes(instance: Any) -> dict[str, Any] | None:
             if name not in ("__dict__", "__weakref__") and hasattr(instance, full):
                 fields[full] = getattr(instance, full)
     fields.update(getattr(instance, "__dict__", {}))
-    public = {name: value for name, value in fields.items() if not name.startswith("_")}
-    chosen = public or fields
-    return {name: chosen[name] for name in sorted(chosen)} or None
+    return {name: fields[name] for name in sorted(fields)} or None
 
 
 def _is_mangled(name: str) -> bool:

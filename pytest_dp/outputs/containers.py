@@ -240,6 +240,24 @@ def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
         yield ".attrs", dict(data.attrs)
 
 
+def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
+    """A table of polars or PyArrow, column by column, or a series of polars."""
+    if hasattr(table, "column_names"):
+        columns = zip(table.column_names, table.columns, strict=True)
+    elif hasattr(table, "iter_columns"):
+        columns = zip(table.columns, table.iter_columns(), strict=True)
+    else:
+        columns = iter([("", table)])
+        if table.name:
+            yield ".name", table.name
+    for name, column in columns:
+        where = f"[{name!r}]" if column is not table else ""
+        form.append((where, "dtype", str(getattr(column, "type", None) or column.dtype)))
+        values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+        for i, value in enumerate(values):
+            yield f"{where}[{i}]", value
+
+
 def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """Yield the labels of the rows or columns of a pandas object, and note its form."""
     form.append((place, "type", kind_of(index)))
@@ -340,6 +358,12 @@ def _is_pandas(kind: Any) -> bool:
     return issubclass(kind, kinds)
 
 
+def _has_columns(kind: Any) -> bool:
+    polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
+    kinds = (polars.DataFrame, polars.Series) if polars is not None else ()
+    return issubclass(kind, (*kinds, arrow.Table) if arrow is not None else kinds)
+
+
 def _is_sparse(kind: Any) -> bool:
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and issubclass(kind, sparse.spmatrix | sparse.sparray)
@@ -357,6 +381,7 @@ _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (_of(np.void), _in_structure),
     (_of(dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64), _in_moment),
     (_is_pandas, _opener_of(_in_pandas)),
+    (_has_columns, _opener_of(_in_columns)),
     (_is_sparse, _opener_of(_in_sparse)),
     (_of(Mapping), _in_mapping),
     (dataclasses.is_dataclass, _in_dataclass),

@@ -341,9 +341,7 @@ def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
     outputs = [table.raw[row] for row in rows]
     plain = [o.tolist() if isinstance(o, np.ndarray | np.generic) else o for o in outputs]
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1
-    with suppress(
-        TypeError, ArithmeticError
-    ):  # of kinds that have no order, and of Decimal("sNaN")
+    with suppress(Exception):  # of kinds that have no order, or one for each of their elements
         plain.sort()
     return OneOf(outcomes, tuple(map(safe_repr, plain)), varied)
 

@@ -1,60 +1,89 @@
-"""An output as numbers and categories, in an order that is the same on both inputs of a pair."""
+"""An output as numbers and categories, in an order that is the same on both inputs of a pair.
+
+Outputs are taken apart as for events, so that what an event can tell counts here, too: types,
+names, the order of keys. Numbers in texts are numbers.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.outputs.flatten import SCALAR, flatten
-from pytest_dp.outputs.leaves import NUMBERS, as_float, category
+from pytest_dp.outputs.flatten import flatten
+from pytest_dp.outputs.leaves import NUMBERS, as_float, category, type_name
 from pytest_dp.outputs.outcome import Raised
 
 MAX_LEAVES = 10_000
 """Leaves of one output that are read. Larger outputs are cut off there, so that a leaf beyond is
 not seen to move."""
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
+"""A number in a text, which stands by itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """The leaves of one output."""
 
-    form: Hashable
-    """Types, keys, lengths and columns of the containers, and what a run raised."""
+    form: tuple[Any, ...]
+    """The places of the leaves, the types of containers and of numbers, and the order of keys."""
     numbers: Floats
     """Finite numbers as they are; 0 in place of others."""
-    categories: tuple[Any, ...] = ()
+    categories: tuple[Any, ...]
     """Texts, truths, missing values, NaN and infinities, with their places among the leaves."""
     raised: bool = False
-    """Whether the run raised."""
+    """Whether the run raised: then what it said is the output."""
 
 
 def read(output: Any) -> Reading:
     """Return the numbers and categories of an output."""
-    if isinstance(output, Raised):
-        return Reading(output.kind, np.empty(0), raised=True)
-    shape = output.shape if isinstance(output, np.ndarray) else ()
-    form: Hashable = ("array", shape) if shape else (SCALAR, ())
-    if shape or type(output) in (float, np.float64):  # most outputs: quicker than the rest
-        numbers = np.asarray(output)
-        if numbers.dtype.kind in "iuf" and np.isfinite(numbers).all():
-            return Reading(form, numbers.ravel()[:MAX_LEAVES].astype(float))
-    leaves, _, _, structures, _, forms = flatten([output], {type(output)})
-    if not shape:
-        aspects: Any = forms.names[0]
-        aspects = [aspect for aspect in aspects if aspect[1] not in ("order", "dtype")]
-        form = structures[0], tuple(aspects)
-    finite: list[float] = []
-    categories: list[Any] = []
-    for at, leaf in enumerate(leaves[:MAX_LEAVES]):
-        is_number = isinstance(leaf, NUMBERS) and not isinstance(leaf, bool)
-        number = as_float(leaf) if is_number else math.nan
-        if is_number:
-            finite.append(number if math.isfinite(number) else 0.0)
+    kind = type(output)
+    if kind is np.ndarray and output.dtype.kind in "iuf" and output.size <= MAX_LEAVES:
+        numbers = output.ravel().astype(float)
+        if np.isfinite(numbers).all():
+            return Reading((output.shape, output.dtype), numbers, ())
+    leaves, _, _, (structure,), _, forms = flatten([output], {kind})
+    reader = _Reader([structure, len(leaves), *forms.names])
+    for leaf in leaves[:MAX_LEAVES]:
+        reader.add(leaf)
+    numbers, categories = np.array(reader.numbers, float), tuple(reader.categories)
+    return Reading(tuple(reader.form), numbers, categories, isinstance(output, Raised))
+
+
+class _Reader:
+    """Collects the leaves of one output."""
+
+    def __init__(self, form: list[Any]) -> None:
+        self.form = form
+        self.numbers: list[float] = []
+        self.categories: list[Any] = []
+
+    def add(self, leaf: Any) -> None:
+        """Add a leaf: a number, a text with numbers, or a category."""
+        if isinstance(leaf, NUMBERS) and not isinstance(leaf, bool):
+            self.form.append(type_name(type(leaf)))
+            self._add_number(as_float(leaf))
+        elif isinstance(leaf, Raised):
+            self.form.append(("raised", leaf.kind))
+            self._add_text(leaf.message)
+        elif isinstance(leaf, str):
+            self.form.append("text")
+            self._add_text(leaf)
+        else:
+            self.form.append("category")
+            self.categories.append((len(self.form), category(leaf)))
+
+    def _add_text(self, text: str) -> None:
+        self.categories.append((len(self.form), _NUMBER.sub("#", text)))
+        for number in _NUMBER.findall(text):
+            self._add_number(float(number))
+
+    def _add_number(self, number: float) -> None:
         if not math.isfinite(number):
-            categories.append((at, category(leaf)))
-    return Reading(form, np.array(finite, float), tuple(categories))
+            self.categories.append((len(self.form), repr(number)))
+            number = 0.0
+        self.numbers.append(number)

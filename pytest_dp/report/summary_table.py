@@ -20,6 +20,8 @@ HEADS = ("promised", "result", "runs", "time")
 """The headings of `row_cells`."""
 MIN_NAME = 16
 """Columns that a claim's name keeps; fewer would not tell claims apart."""
+DECIMALS = 9
+"""Decimals of a loss that is known; with more, errors of rounding make 1.01 of a loss of 1."""
 WIDE = 100
 """Columns from which the table says over how many pairs a loss was computed."""
 
@@ -75,12 +77,15 @@ def _worth(record: Record) -> str:
         return f"strongest attack {numbers.format_upper(record.far_below)}"
     if record.resolution is None:
         return "detects nothing"
-    limit = numbers.format_upper(record.resolution)
-    if _known_mode(record) == "exact":
-        return f"{_value(record, limit, name='loss')}, computed"
-    if _known_mode(record) == "aligned":
-        return _value(record, f"at most {limit}", name="loss")
-    return f"detects {_value(record, f'>= {limit}')}"
+    mode, limit = _known_mode(record), record.resolution
+    if mode:
+        limit = round(limit, DECIMALS)
+    shown = numbers.format_upper(limit)
+    if mode == "exact":
+        return f"{_value(record, shown, name='loss')}, computed"
+    if mode == "aligned":
+        return _value(record, f"at most {shown}", name="loss")
+    return f"detects {_value(record, f'>= {shown}')}"
 
 
 def _known_mode(record: Record) -> str:

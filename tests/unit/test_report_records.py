@@ -92,6 +92,8 @@ def test_each_claim_has_one_line_that_fits(width):
     ("given", "said"),
     [
         ({"strength": "aligned", "resolution": 0.907}, "loss at most 0.907"),
+        ({"strength": "aligned", "resolution": 1 + 4e-15}, "loss at most 1.00"),
+        ({"strength": "aligned", "resolution": 1.0001}, "loss at most 1.01"),
         ({"parameter": "mu", "resolution": 1.178}, "detects mu >= 1.18"),
         ({"parameter": "scale", "resolution": 1.3}, "detects >= 1.30 times the claim"),
         ({"over_now": True, "may_lose": 1.26}, "up to 1.26 not ruled out"),

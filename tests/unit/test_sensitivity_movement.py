@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from pytest_dp.claiming.claim import Arguments
+from pytest_dp.outputs.outcome import Raised
 from pytest_dp.pairs.movement import Movement, Movements
 from pytest_dp.pairs.noiseless import Runner
 from pytest_dp.running.calling import prepare
@@ -62,6 +68,55 @@ def rounded(records, rng):
 )
 def test_movement_is_the_loss_in_closed_form(mechanism, d1, d2, loss):
     assert movement(mechanism, d1, d2).loss == pytest.approx(loss, rel=1e-6)
+
+
+WRAPPED = {
+    "text": lambda noisy, n: f"about {noisy} of many",
+    "json": lambda noisy, n: json.dumps({"version": 3, "sum": noisy}),
+    "polars": lambda noisy, n: pl.DataFrame({"sum": [noisy]}),
+    "pyarrow": lambda noisy, n: pa.table({"sum": [noisy]}),
+    "pandas": lambda noisy, n: pd.DataFrame({"row": ["a"], "sum": [noisy]}),
+    "object": lambda noisy, n: SimpleNamespace(sum=noisy),
+    "float32": lambda noisy, n: np.array([noisy], "f4"),
+}
+"""The same noisy number inside of outputs of all kinds."""
+
+
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
+def test_a_number_moves_alike_whatever_it_is_inside_of(wrap):
+    def wrapped(records, rng):
+        return wrap(noisy_sum(records, rng), len(records))
+
+    assert movement(wrapped, [1, 2], [1, 2, 6]).loss == pytest.approx(3.0, rel=1e-4)
+
+
+class Private:
+    def __init__(self, noisy, n):
+        self.noisy, self._n = noisy, n
+
+
+TELLING = {
+    "dtype": lambda noisy, n: np.array([noisy], "f4" if n > 2 else "f8"),
+    "type of a number": lambda noisy, n: np.float32(noisy) if n > 2 else noisy,
+    "dtype of pandas": lambda noisy, n: pd.Series([noisy], dtype="f4" if n > 2 else "f8"),
+    "dtype of polars": lambda noisy, n: pl.Series([noisy], dtype=pl.Float32 if n > 2 else None),
+    "column of polars": lambda noisy, n: pl.DataFrame({"many" if n > 2 else "few": [noisy]}),
+    "column of pyarrow": lambda noisy, n: pa.table({"many" if n > 2 else "few": [noisy]}),
+    "name": lambda noisy, n: pd.Series([noisy], name="many" if n > 2 else "few"),
+    "order of keys": lambda noisy, n: {"a": 0, "b": noisy} if n > 2 else {"b": noisy, "a": 0},
+    "private attribute": Private,
+    "number in a text": lambda noisy, n: f"{noisy} of {n}",
+    "message": lambda noisy, n: Raised("ValueError", message=f"{noisy}: only {n} rows"),
+}
+"""Outputs in which something beside the noisy number tells how many records there are."""
+
+
+@pytest.mark.parametrize("tell", TELLING.values(), ids=TELLING)
+def test_what_an_event_can_tell_of_an_output_moves_without_end(tell):
+    def telling(records, rng):
+        return tell(sum(records) + rng.laplace(scale=100.0), len(records))
+
+    assert movement(telling, [1, 2], [1, 2, 6]).loss == math.inf
 
 
 def exact_beside_noisy(records, rng):
