@@ -41,6 +41,8 @@ def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
     if not largest.scale or largest.loss < MIN_TIMES * guarantee.claimed:
         return ""
     covered = largest.scale * guarantee.claimed
+    if largest.answer <= covered:  # several numbers move, and their losses add up
+        return ""
     return (
         f"One record changes the answer by up to {largest.answer:.3g} "
         f"(of {screened.screened:,} pairs tried); the noise is enough for {covered:.3g}."

@@ -25,6 +25,7 @@ import numpy as np
 
 from pytest_dp.basics.reach import is_bound, names_in
 from pytest_dp.basics.whose_code import is_library
+from pytest_dp.declaration import Declaration
 from pytest_dp.running.modules import NUMPY, PYTHONS, current_instrument
 from pytest_dp.running.pickling import Pickler, class_by_value
 from pytest_dp.running.requests import KINDS, Source
@@ -193,6 +194,8 @@ class _Copier(Pickler):
         return self._reduced_object(obj)
 
     def _reduced_object(self, obj: Any) -> Any:
+        if isinstance(obj, Declaration):  # a claim on it, whose strategies change as they are used
+            return str, ()
         self.reads |= not is_library(type(obj).__module__)
         if isinstance(obj, functools._lru_cache_wrapper):  # noqa: SLF001
             parameters = obj.cache_parameters()

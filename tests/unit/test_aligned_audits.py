@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import statistics
 from contextlib import suppress
+from datetime import date
 
 import pytest
+from hypothesis import strategies as st
 
 from benchmarks.aligned_random import mechanism
-from pytest_dp import RenyiDP, audit, estimate
+from pytest_dp import RenyiDP, audit, dp_claim, estimate
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
@@ -138,6 +140,18 @@ def test_answers_that_are_many_deviations_apart_are_red(noise, apart, claim):
     """Their loss is larger than any that can be claimed, which is no error."""
     common = {"pairs": [(0.0, apart)], "seed": 0, "n_jobs": 1, "max_samples": 2_000}
     assert audit(lambda x, rng: x + getattr(rng, noise)(), **claim, **common).violated
+
+
+def test_a_strategy_that_a_claim_names_is_no_state_of_its_mechanism():
+    """Hypothesis fills in parts of it when values are drawn."""
+    births = st.lists(st.dates(date(1940, 1, 1), date(2005, 12, 31)).filter(bool), max_size=5)
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": births}
+
+    @dp_claim(**claim)
+    def of_age(days, rng):
+        return sum(day.year <= 2001 for day in days) + rng.laplace()
+
+    assert audit(of_age, **claim, seed=1, n_jobs=1).strength == "aligned"
 
 
 def test_nothing_is_drawn_outside_of_a_claim_where_an_alignment_bounds_the_loss():
