@@ -242,14 +242,13 @@ def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """A table of polars or PyArrow, column by column, or a series of polars."""
+    columns = [("", table)]
     if hasattr(table, "column_names"):
-        columns = zip(table.column_names, table.columns, strict=True)
+        columns = list(zip(table.column_names, table.columns, strict=True))
     elif hasattr(table, "iter_columns"):
-        columns = zip(table.columns, table.iter_columns(), strict=True)
-    else:
-        columns = iter([("", table)])
-        if table.name:
-            yield ".name", table.name
+        columns = list(zip(table.columns, table.iter_columns(), strict=True))
+    elif table.name:
+        yield ".name", table.name
     for name, column in columns:
         where = f"[{name!r}]" if column is not table else ""
         form.append((where, "dtype", str(getattr(column, "type", None) or column.dtype)))
