@@ -22,7 +22,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
-from pytest_dp.statistics.regression import fit_nondecreasing, logistic, logit
+from pytest_dp.statistics.regression import logistic
 from pytest_dp.statistics.soft_bets import OPTIMISM_PER_PARAMETER, Attacks
 from pytest_dp.statistics.validation import check_level
 
@@ -35,6 +35,8 @@ CUT_OFF = np.arange(1, 7) / 6
 little is known, cannot ruin a bet that is cut off early. More of them share the same wealth; fewer
 are further from the best one: none but the largest takes 1.1 to 1.2 times the samples under a bound
 of order 8, and makes no difference elsewhere. Measured."""
+LINE_PARAMETERS = 2
+"""Numbers that are estimated for a line. Given: its height and its slope."""
 NEWTON_STEPS = 30
 """Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more. It
 stops earlier once it has converged; only the time depends on it."""
@@ -49,32 +51,22 @@ LOG_WEALTH_ROUNDING = 1e-15
 never invalid."""
 
 
-def log_ratios(joint: Ints | Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Estimates of the log ratio of the bins' probabilities on D and on D', in nats, shape (2, b).
+def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
+    """Estimate the log ratio of the bins' probabilities on D and on D', in nats, shape (b,).
 
-    The first are increasing; the second are linear in the average score of the bins (Platt,
-    "Probabilistic Outputs for Support Vector Machines", 1999). With them comes how many numbers
-    were estimated for each.
+    It is linear in the average score of the bins, of largest likelihood, and hardly steeper than is
+    known (Platt, "Probabilistic Outputs for Support Vector Machines", 1999).
     """
-    counts1, counts2 = joint.sum(1), joint.sum(0)
-    weight = counts1 + counts2 + 1.0
-    steps = fit_nondecreasing((counts1 + 0.5) / weight, weight)
-    line = _logistic(counts1, counts2, scores)
-    ratios = np.clip(np.stack([logit(steps), line]), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
-    return ratios, np.array([float(len(np.unique(steps))), 2.0])
-
-
-def _logistic(counts1: Floats, counts2: Floats, scores: Floats) -> Floats:
-    """Log odds of D, linear in the score, of largest likelihood; hardly steeper than is known."""
-    runs = counts1 + counts2
+    counts1 = joint.sum(1)
+    runs = counts1 + joint.sum(0)
     centred = scores - np.average(scores, weights=runs)
     spread = math.sqrt(np.average(centred**2, weights=runs))
     if spread == 0:
         return np.zeros(len(scores))
     about = np.stack([np.ones(len(scores)), centred / spread])
     prior = np.zeros(2), np.array([1.0, 0.1])
-    odds: Floats = logistic(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
-    return odds
+    odds = logistic(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
+    return np.clip(odds, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
 
 
 def payoffs_of_ratio(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
@@ -99,11 +91,10 @@ def against_divergences(
 
     `bounds` are those of the divergences, in nats, shape (rungs, orders).
     """
-    ratios, known = log_ratios(joint, scores)
+    ratio = log_ratio_of(joint, scores)
     paid1, paid2, r = [], [], []
     shapes = [
         np.clip(power * ratio, -share * largest, share * largest)
-        for ratio in ratios
         for power in POWERS
         for largest in [power * np.abs(ratio).max()]
         for share in CUT_OFF
@@ -119,9 +110,7 @@ def against_divergences(
         paid2 += [cost, back, back + cost]
         limit = largest_mean_payoff(order, bounds[:, k])[:, None]
         r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
-    optimism = np.tile(
-        np.repeat(OPTIMISM_PER_PARAMETER * known, len(POWERS) * len(CUT_OFF)), 3 * len(orders)
-    )
+    optimism = np.full(3 * len(orders) * len(shapes), OPTIMISM_PER_PARAMETER * LINE_PARAMETERS)
     paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (paid1, paid2))
     return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), optimism)
 
