@@ -22,8 +22,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
-from pytest_dp.statistics.regression import logistic
-from pytest_dp.statistics.soft_bets import OPTIMISM_PER_PARAMETER, Attacks
+from pytest_dp.statistics.soft_bets import LINE_OPTIMISM, Attacks, log_ratio_of
 from pytest_dp.statistics.validation import check_level
 
 POWERS = (0.7, 1.0)
@@ -35,38 +34,14 @@ CUT_OFF = np.arange(1, 7) / 6
 little is known, cannot ruin a bet that is cut off early. More of them share the same wealth; fewer
 are further from the best one: none but the largest takes 1.1 to 1.2 times the samples under a bound
 of order 8, and makes no difference elsewhere. Measured."""
-LINE_PARAMETERS = 2
-"""Numbers that are estimated for a line. Given: its height and its slope."""
-NEWTON_STEPS = 30
-"""Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more. It
-stops earlier once it has converged; only the time depends on it."""
-LARGEST_LOG_RATIO, LARGEST_LOG_PAID = 30.0, 300.0
-"""Limits to a log ratio, and to the logarithm of what is paid, in nats, so that neither overflows.
-"""
+LARGEST_LOG_PAID = 300.0
+"""Limit to the logarithm of what is paid, in nats, so that it does not overflow."""
 FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
 """What may be staked, as shares of the largest stake that cannot ruin. Only one is taken, so that
 more cost nothing but time; with fewer, the best one is further off. By hand."""
 LOG_WEALTH_ROUNDING = 1e-15
 """What each pair of outputs adds to log wealth by rounding, at most; it is taken off. Larger is
 never invalid."""
-
-
-def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
-    """Estimate the log ratio of the bins' probabilities on D and on D', in nats, shape (b,).
-
-    It is linear in the average score of the bins, of largest likelihood, and hardly steeper than is
-    known (Platt, "Probabilistic Outputs for Support Vector Machines", 1999).
-    """
-    counts1 = joint.sum(1)
-    runs = counts1 + joint.sum(0)
-    centred = scores - np.average(scores, weights=runs)
-    spread = math.sqrt(np.average(centred**2, weights=runs))
-    if spread == 0:
-        return np.zeros(len(scores))
-    about = np.stack([np.ones(len(scores)), centred / spread])
-    prior = np.zeros(2), np.array([1.0, 0.1])
-    odds = logistic(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
-    return np.clip(odds, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
 
 
 def payoffs_of_ratio(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
@@ -110,7 +85,7 @@ def against_divergences(
         paid2 += [cost, back, back + cost]
         limit = largest_mean_payoff(order, bounds[:, k])[:, None]
         r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
-    optimism = np.full(3 * len(orders) * len(shapes), OPTIMISM_PER_PARAMETER * LINE_PARAMETERS)
+    optimism = np.full(3 * len(orders) * len(shapes), LINE_OPTIMISM)
     paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (paid1, paid2))
     return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), optimism)
 

@@ -32,7 +32,13 @@ from pytest_dp.statistics.event_bets import (
     by_rung,
     independent,
 )
-from pytest_dp.statistics.soft_bets import SHARPNESS, Attacks, against_sticks, no_attacks
+from pytest_dp.statistics.soft_bets import (
+    SHARPNESS,
+    Attacks,
+    against_sticks,
+    log_ratio_of,
+    no_attacks,
+)
 
 SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.5, 0.7
 """Share of the prior that attacks have, under claims with a delta, and of divergences; events have
@@ -185,7 +191,8 @@ class Ledger:
             attacks = against_divergences(joint, record.increasing_scores, self.orders, bounds)
         else:
             sticks = self.prices[rungs], self.delta[rungs]
-            attacks = against_sticks(joint, *sticks, self.sharpness)
+            ratio = log_ratio_of(joint, record.increasing_scores)
+            attacks = against_sticks(ratio, *sticks, self.sharpness)
         return attacks, attacks.growth(joint) - attacks.optimism[:, None]
 
     @property

@@ -1,4 +1,4 @@
-"""Logistic and isotonic regression, as in scipy and scikit-learn, without what those load.
+"""Logistic regression, as in scipy and scikit-learn, without what those load.
 
 Every worker process scores outputs; loading scipy would take it longer than most of its work.
 """
@@ -63,25 +63,3 @@ def quantile_levels(runs: int, even: int, far_out: int, least: float) -> Floats:
     far = float(logit(1 - min(least / max(runs, 1), 0.1)))
     tails = expit(np.linspace(-far, far, far_out))
     return np.sort(np.concatenate([np.linspace(0, 1, even + 2)[1:-1], tails]))
-
-
-def fit_nondecreasing(values: Floats, weights: Floats) -> Floats:
-    """Return the non-decreasing sequence with the least weighted squared distance to `values`.
-
-    By pooling neighbours that are out of order: Ayer, Brunk, Ewing, Reid, Silverman, "An empirical
-    distribution function for sampling with incomplete information", Annals of Mathematical
-    Statistics 1955.
-    """
-    means: list[float] = []
-    sizes: list[float] = []
-    counts: list[int] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        mean, size, count = value, weight, 1
-        while means and means[-1] >= mean:
-            earlier, more = means.pop(), sizes.pop()
-            mean = (mean * size + earlier * more) / (size + more)
-            size, count = size + more, count + counts.pop()
-        means.append(mean)
-        sizes.append(size)
-        counts.append(count)
-    return np.repeat(means, counts)

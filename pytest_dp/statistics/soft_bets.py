@@ -11,13 +11,14 @@ Convex Risk Minimization", IEEE Trans. Inf. Theory 2010.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.statistics.event_bets import FRACTIONS
-from pytest_dp.statistics.regression import fit_nondecreasing
+from pytest_dp.statistics.regression import expit, logistic
 
 MIN_LOSS = 1e-9
 """Largest loss of a bet that is divided by, at least."""
@@ -27,12 +28,16 @@ SHARPNESS = np.array([1.0, 3.0, 10.0])
 more is bet on ratios of probabilities far above the claim. More factors share the same wealth;
 fewer miss such leaks: the first alone takes twice the samples of Gaussian noise under a delta if
 draws are independent. Measured."""
-OPTIMISM_PER_PARAMETER, MAX_OPTIMISM = 0.5, 2.0
+LINE_OPTIMISM = 1.0
 """Log growth, in nats, by which an attack does better on the record that it was fitted to than the
-truth would: for each estimated number (0.5 is the mean of it by Wilks' theorem), and for a soft
-attack at most, as numbers of neighbouring bins are hardly free. Larger: bets wait until the record
-speaks clearly; smaller: bets on chance, and with 0 Gaussian noise under mu, rho or Rényi privacy of
-order 2 takes 1.1 to 1.17 times the samples (benchmarks/README.md). The limit is by hand."""
+truth would: 0.5, by Wilks' theorem, for each of the two numbers of a line. Larger: bets wait until
+the record speaks clearly; smaller: bets on chance, and with 0 Gaussian noise under mu, rho or Rényi
+privacy of order 2 takes 1.1 to 1.17 times the samples (benchmarks/README.md)."""
+LARGEST_LOG_RATIO = 30.0
+"""Limit to a log ratio, in nats, so that nothing overflows."""
+NEWTON_STEPS = 30
+"""Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more. It
+stops earlier once it has converged; only the time depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,43 +89,53 @@ def no_attacks(bins: int, rungs: int) -> Attacks:
     return Attacks(nothing, nothing, np.zeros((rungs, 0)), np.zeros(0))
 
 
-def soft_attacks(joint: Floats, prices: Floats) -> Floats:
+def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
+    """Estimate the log ratio of the bins' probabilities on D and on D', in nats, shape (b,).
+
+    It is linear in the average score of the bins, of largest likelihood, and hardly steeper than is
+    known (Platt, "Probabilistic Outputs for Support Vector Machines", 1999).
+    """
+    counts1 = joint.sum(1)
+    runs = counts1 + joint.sum(0)
+    centred = scores - np.average(scores, weights=runs)
+    spread = math.sqrt(np.average(centred**2, weights=runs))
+    if spread == 0:
+        return np.zeros(len(scores))
+    about = np.stack([np.ones(len(scores)), centred / spread])
+    prior = np.zeros(2), np.array([1.0, 0.1])
+    odds = logistic(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
+    return np.clip(odds, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+
+
+def soft_attacks(ratio: Floats, prices: Floats) -> Floats:
     """How much of each bin to bet on so that small edges grow fastest, shape (prices, b).
 
-    The optimum to second order, ``max(p - price q, 0) / (p + price^2 q)``, where the ratio of the
-    bins' probabilities p and q on D and D' is estimated to be increasing. Prices are exponentials
-    of the losses that are bet against. For the other direction, transpose `joint` and reverse its
-    bins.
+    The optimum to second order, ``max(p - price q, 0) / (p + price^2 q)``, by the log ratio of the
+    bins' probabilities p and q on D and D'. Prices are exponentials of the losses that are bet
+    against. For the other direction, turn the sign of the ratio.
     """
-    p = _shares(joint)
-    price = prices[:, None]
-    size = np.maximum(p - price * (1 - p), 0) / (p + price**2 * (1 - p))
+    p, q, price = expit(ratio), expit(-ratio), prices[:, None]
+    size = np.maximum(p - price * q, 0) / (p + price**2 * q)
     largest = size.max(axis=1, keepdims=True)
     scaled: Floats = np.divide(size, largest, out=np.zeros_like(size), where=largest > 0)
     return scaled
 
 
-def _shares(joint: Floats) -> Floats:
-    """Return the share of D among the outputs in each bin, as a non-decreasing sequence."""
-    counts1, counts2 = joint.sum(1) + 0.5, joint.sum(0) + 0.5
-    return fit_nondecreasing(counts1 / (counts1 + counts2), counts1 + counts2)
-
-
-def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
+def against_sticks(ratio: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
     """Soft attacks against hockey sticks: on D, on D', and on both at once if a delta is claimed.
 
-    Prices are exponentials of the losses; they and `delta` have the shape (rungs, sticks). An
-    attack is multiplied by each factor in `sharpness` before it is cut off at 1.
+    `ratio` is that of `log_ratio_of`. Prices are exponentials of the losses; they and `delta` have
+    the shape (rungs, sticks). An attack is multiplied by each factor in `sharpness` before it is
+    cut off at 1.
     """
     rungs, sticks = prices.shape
-    towards_d, towards_d2 = (
+    up, down = (
         np.minimum(sharpness * soft_attacks(side, prices.ravel())[..., None], 1.0).reshape(
-            rungs, sticks, len(joint), len(sharpness)
+            rungs, sticks, len(ratio), len(sharpness)
         )
-        for side in (joint, joint.T[::-1, ::-1])
+        for side in (ratio, -ratio)
     )
     price = prices[:, :, None, None]
-    up, down = towards_d, towards_d2[:, :, ::-1]
     paid1, paid2 = [up, -price * down], [-price * up, down]
     r = [delta, delta]
     if len(sharpness) > 1:
@@ -133,9 +148,8 @@ def against_sticks(joint: Floats, prices: Floats, delta: Floats, sharpness: Floa
     attacks = sticks * len(sharpness) * len(r)
 
     def by_bin(parts: list[Floats]) -> Floats:
-        return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(joint), attacks)
+        return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(ratio), attacks)
 
     allowed = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
-    numbers = len(np.unique(_shares(joint))) - 1
-    optimism = np.full(attacks, min(OPTIMISM_PER_PARAMETER * numbers, MAX_OPTIMISM))
+    optimism = np.full(attacks, LINE_OPTIMISM)
     return Attacks(by_bin(paid1), by_bin(paid2), allowed.reshape(rungs, attacks), optimism)
