@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError
@@ -64,14 +65,23 @@ def missing_values(values: Sequence[Any]) -> list[Any]:
 def far_values(values: Sequence[Any], times: int = 1) -> list[Any]:
     """Return numbers far outside of those among some values, and `times` as far if that is given.
 
-    There are none where floats are too coarse for them.
+    They are texts where all values are texts of numbers. There are none where floats are too coarse
+    for them.
     """
+    texts = [value for value in values if isinstance(value, str)]
+    if texts and not any(map(is_real, values)):
+        with suppress(ValueError):
+            return [str(far) for far in far_values(list(map(_number_in, texts)), times)]
     numbers = [abs(float(value)) for value in values if is_real(value)]
     largest = max(filter(math.isfinite, numbers), default=1.0)
     far = 10.0 * times * 10 ** math.ceil(math.log10(max(largest, 1.0)))
     if not numbers or far > LARGEST_NUMBER:
         return []
     return [int(far), -int(far)] if _is_whole(values) else [far, -far]
+
+
+def _number_in(text: str) -> float:
+    return int(text) if text.strip().lstrip("-").isdecimal() else float(text)
 
 
 def very_far_values(values: Sequence[Any]) -> list[Any]:

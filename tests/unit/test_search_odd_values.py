@@ -25,6 +25,8 @@ INFINITE = [math.inf, -math.inf]
         pytest.param([math.nan, 2.5], [100.0, -100.0], [math.nan, *INFINITE, None], id="nan"),
         pytest.param([None, 7], [100, -100], [None], id="none"),
         pytest.param(["a", "b"], [], ["", None], id="texts"),
+        pytest.param(["20", "5", None], ["1000", "-1000"], ["", None], id="texts-of-numbers"),
+        pytest.param(["2.5", "5"], ["100.0", "-100.0"], ["", None], id="texts-of-floats"),
         pytest.param([("a",)], [], [], id="others"),
     ],
 )
