@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.errors import CannotRun, ClaimError, MechanismError
 from pytest_dp.claiming.claim import Arguments
@@ -44,6 +45,8 @@ class Made:
     """How often calls were looked at again, as rows seemed to share their noise."""
     constant: int = 0
     """The same, as rows were all equal."""
+    watch: clocks.Stopwatch = field(default_factory=clocks.Stopwatch, compare=False)
+    """The effort since the last call of the mechanism began: an alarm tells by it what hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ class Call:
     ) -> list[Any]:
         outputs: list[Any] = []
         self.made.runs += count
+        self.made.watch = clocks.Stopwatch()
         append = outputs.append
         while len(outputs) < count:
             try:
@@ -174,6 +178,7 @@ class Call:
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
         keywords[self.size or ""] = count
         self.made.runs += count
+        self.made.watch = clocks.Stopwatch()
         try:
             outputs = self._called(self._fresh_input(data), keywords)()
         except BaseException as error:

@@ -99,7 +99,7 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
         yield
         return
     with Alarm(deadline.to_the_last).set() as raised:
-        entered, on_interrupt = deadline.spent(), _signal.getsignal(signal.SIGINT)
+        on_interrupt = _signal.getsignal(signal.SIGINT)
         try:
             yield
         except TimeUp:
@@ -113,9 +113,7 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
             if on_interrupt is not None:  # as asyncio.run would have, given time; by C, as Python
                 _signal.signal(signal.SIGINT, on_interrupt)  # writes down what the old one holds
             up = raised[0]
-            is_hung = not (up.computing or up.waited) and _is_hung(
-                up, entered, deadline, seconds_a_run
-            )
+            is_hung = not (up.computing or up.waited) and _is_hung(up, deadline, seconds_a_run)
             raise OutOfTime(up.stack if is_hung else "") from None
 
 
@@ -186,13 +184,13 @@ def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
     return watched
 
 
-def _is_hung(up: TimeUp, entered: float, deadline: Deadline, seconds_a_run: float | None) -> bool:
+def _is_hung(up: TimeUp, deadline: Deadline, seconds_a_run: float | None) -> bool:
     """Return whether the run that was interrupted hangs, rather than being slow.
 
     A run hangs if it took seconds, and many times what runs usually take.
     """
     usual = seconds_a_run or 0.0
-    stuck = deadline.spent() - entered - up.in_draw * usual
+    stuck = up.watch.spent() - up.in_draw * usual
     long = max(min(HUNG_SECONDS, 0.3 * deadline.allowed), 50 * usual)
     return stuck > long and (usual > 0 or not up.in_draw)
 

@@ -17,7 +17,10 @@ from drawing import by_name, outputs
 
 from pytest_dp import audit
 from pytest_dp.basics.errors import MechanismError
-from pytest_dp.running.deadline import OutOfTime, within
+from pytest_dp.claiming.claim import Arguments
+from pytest_dp.pairs.noiseless import Runner
+from pytest_dp.running.calling import prepare
+from pytest_dp.running.deadline import Deadline, OutOfTime, within
 
 
 def sleeps(data):
@@ -241,3 +244,24 @@ def test_somebody_elses_alarm_rings_in_time(alarm):
     with pytest.raises(Rang):
         outputs(spins, seconds=60)
     assert signal.getsignal(signal.SIGALRM) is handler
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_many_quick_runs_that_were_given_up_do_not_hang(hangs):
+    """A busy machine ends a block of runs, too; only one run that stands still hangs."""
+
+    def mechanism(data, rng):
+        while hangs:
+            pass
+        return len(data) + rng.laplace()
+
+    runner = Runner(prepare(mechanism, Arguments()))
+
+    def run_until_given_up():
+        with runner.in_place(Deadline(1.5)):
+            while True:
+                runner.run([1, 2])
+
+    with pytest.raises(OutOfTime) as caught:
+        run_until_given_up()
+    assert bool(caught.value.stack) == hangs
