@@ -274,6 +274,14 @@ def cauchy(rng):
     return rng.standard_t(df=1)  # which is not traced
 
 
+def untraced(rng):
+    return 0.4 * cauchy(rng)
+
+
+def traced(rng):
+    return rng.laplace(scale=0.5)
+
+
 SEARCHED = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]], "seed": 1, "n_jobs": 1}
 
 
@@ -286,9 +294,7 @@ def test_a_searched_claim_passes_by_what_is_known_of_proposed_pairs(gate):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_verdict_only")
-@pytest.mark.parametrize(
-    "noise", [lambda rng: 0.4 * cauchy(rng), lambda rng: rng.laplace(scale=0.5)]
-)
+@pytest.mark.parametrize("noise", [untraced, traced])
 def test_what_a_proposed_pair_loses_is_told_beside_such_a_pass(noise):
     """Traced or not: a dozen runs on it, as on each proposed pair, would not show it."""
     result = audit(gated_count(77, noise), **SEARCHED)
