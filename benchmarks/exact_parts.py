@@ -41,7 +41,7 @@ def keys(wrong):
     def totals(frame, rng):
         sums = frame["pay"].fillna(0.0).clip(0, 100).groupby(frame["region"]).sum()
         regions = list(sums.index) if wrong else REGIONS
-        return {region: sums.get(region, 0.0) + rng.laplace(scale=100.0) for region in regions}
+        return {region: sums.get(region, 0.0) + rng.laplace(scale=200.0) for region in regions}
 
     return totals
 
