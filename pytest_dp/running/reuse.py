@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
@@ -42,10 +43,13 @@ def copy_data(data: Any) -> Any:
         return {name: copy_data(value) for name, value in data.items()}
     if isinstance(data, np.ndarray) and data.dtype.kind != "O":
         return data.copy()
-    if kind.__module__.partition(".")[0] == "pandas":
+    if isinstance(data, np.generic):  # a row of a structured array is a view
+        return data.copy()
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame | pandas.Series | pandas.Index):
         return data.copy()
     try:
-        return data if isinstance(data, np.generic) else copy.deepcopy(data)
+        return copy.deepcopy(data)
     except Exception:  # locks, files, connections
         return data
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.util
 import sqlite3
 import sys
+from contextlib import suppress
 
 import pytest
 
+from pytest_dp import audit
+from pytest_dp.basics.errors import DependentRuns
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Chunk, Input
 from pytest_dp.running.copies import CannotCopy
@@ -131,3 +134,19 @@ def test_a_mechanism_that_ends_its_process_says_so(tmp_path, monkeypatch):
     module = loaded(tmp_path, monkeypatch, source)
     with pytest.raises(CannotCopy, match="it takes its process down"):
         drawn(module.ends)
+
+
+@pytest.mark.parametrize("module_number", range(6))
+def test_a_coin_of_each_answer_that_is_thrown_at_the_import_is_no_violation(
+    module_number, tmp_path, monkeypatch
+):
+    """Randomised response for good keeps eps = 1; coins of another import often fall alike."""
+    source = (
+        "import math, random\n"
+        "LIES = [random.SystemRandom().random() < 1 / (1 + math.e) for _ in range(2)]\n"
+        "def respond(records):\n    return records[0] ^ LIES[records[0]]\n"
+    )
+    respond = loaded(tmp_path, monkeypatch, source).respond
+    with suppress(DependentRuns):  # it cannot be drawn again
+        claim = {"eps": 1.0, "neighbors": "replace_one", "inputs": [[0], [1]], "n_jobs": 1}
+        assert not audit(respond, **claim, seed=module_number, max_samples=3_000).violated

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from drawing import outputs, sampler
 
@@ -161,3 +162,20 @@ def test_rows_that_agree_by_chance_are_hardly_ever_looked_into_and_never_refused
     assert sum(map(reuse.look_shared, calls)) <= 6
     assert not any(reuse.look_shared(call, 3) for call in calls)
     assert not any(reuse.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [pd.Timestamp("2020-02-29"), pd.Timedelta("1h"), pd.NaT, pd.NA, pd.Interval(0, 1)],
+    ids=repr,
+)
+def test_single_values_of_pandas_are_outputs_like_any_other(value):
+    assert repr(reuse.copy_data(value)) == repr(value)
+    assert repr(reuse.copy_data([value, {"a": value}])) == repr([value, {"a": value}])
+
+
+def test_a_row_of_a_structured_array_is_copied():
+    table = np.zeros(1, dtype=[("count", float), ("sum", float)])
+    kept = reuse.copy_data(table[0])
+    table["count"] = 7.0
+    assert kept["count"] == 0.0
