@@ -27,8 +27,9 @@ longer."""
 RUNS = 128
 """Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
 each run, more take longer."""
-FEW_RUNS = 4
-"""The same after further imports of a mechanism that always answers alike."""
+FEW_RUNS = 16
+"""The same after further imports of a mechanism that always answers alike. With fewer, one other
+answer in five imports may be chance; more take longer."""
 
 
 def drawn_at_the_import(
@@ -45,11 +46,12 @@ def drawn_at_the_import(
     if not sampler.reads_data or sampler.imports:
         return ""  # each start was an import
     drawn: list[list[Outputs]] = []
-    replayed = True
+    here, replayed = list[Outputs](), True
     try:
         for outputs in _imported_anew(sampler, budget, items):
-            keys = _keys(len(drawn), len(items))
-            replayed = replayed and _is_replayed(sampler, budget, items, keys, outputs)
+            if replayed:
+                here = _outputs_here(sampler, budget, items, len(drawn), len(outputs[0]))
+                replayed = all(all(map(same, *both)) for both in zip(here, outputs, strict=True))
             if replayed and not any(map(all_equal, outputs)):
                 return ""
             drawn.append(outputs)
@@ -58,16 +60,22 @@ def drawn_at_the_import(
     except CannotCopy:
         if sampler.origin is not None and (reason := sampler.origin.reason):
             sampler.note(f"noise that is drawn at an import would not be noticed, as {reason}")
-    for outputs_on_one in zip(*drawn, strict=True):
-        fewest = min(map(len, outputs_on_one))
-        apart = [outputs[:fewest] for outputs in outputs_on_one]
-        if replayed or len(apart) < 2:
+    return "" if replayed else _what_tells_imports(here, drawn, event)
+
+
+def _what_tells_imports(here: list[Outputs], drawn: list[list[Outputs]], event: Any) -> str:
+    """Return how outputs on one of the inputs tell which import they come from, or nothing."""
+    for first, *others in zip(here, *drawn, strict=True):
+        fewest = min(map(len, (first, *others)))
+        apart = [outputs[:fewest] for outputs in others]
+        if len(apart) < 2:
             continue
-        kept = keep_answers(apart) and not by_chance(apart)
+        every = [first[:fewest], *apart]
+        kept = keep_answers(every) and not by_chance(every)
         if kept or told_apart(apart, tabulate(join_outputs(apart)), event):
             return (
                 "its answers change with each import of its module, as with noise that follows "
-                f"from a secret key ({examples_of(apart)})"
+                f"from a secret key ({examples_of(every)})"
             )
     return ""
 
@@ -93,17 +101,10 @@ def _keys(number: int, inputs: int) -> list[tuple[int, ...]]:
     return [(number, side, 2) for side in range(inputs)]
 
 
-def _is_replayed(
-    sampler: Sampler,
-    budget: Budget,
-    items: Sequence[Input],
-    keys: Sequence[tuple[int, ...]],
-    both: list[Outputs],
-) -> bool:
-    """Return whether the mechanism gave the same outputs here, with the same random numbers."""
+def _outputs_here(
+    sampler: Sampler, budget: Budget, items: Sequence[Input], number: int, runs: int
+) -> list[Outputs]:
+    """Return outputs without a new import, on the random numbers of one, on each input."""
     deadline = budget.confirming_deadline(LEAST_RUNS)
-    for item, key, outputs in zip(items, keys, both, strict=True):
-        here = sampler.afresh(item, len(outputs), key, deadline)
-        if not all(map(same, here, outputs)):
-            return False
-    return True
+    keyed = zip(items, _keys(number, len(items)), strict=True)
+    return [sampler.afresh(item, runs, key, deadline) for item, key in keyed]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sqlite3
 import sys
 from contextlib import suppress
@@ -150,3 +151,15 @@ def test_a_coin_of_each_answer_that_is_thrown_at_the_import_is_no_violation(
     with suppress(DependentRuns):  # it cannot be drawn again
         claim = {"eps": 1.0, "neighbors": "replace_one", "inputs": [[0], [1]], "n_jobs": 1}
         assert not audit(respond, **claim, seed=module_number, max_samples=3_000).violated
+
+
+def test_what_all_new_imports_drew_alike_is_held_against_the_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("FIRST_PROCESS", str(os.getpid()))
+    source = (
+        "import os\nLIES = os.getpid() == int(os.environ['FIRST_PROCESS'])\n"
+        "def respond(records):\n    return records[0] ^ LIES\n"
+    )
+    respond = loaded(tmp_path, monkeypatch, source).respond
+    claim = {"eps": 1.0, "neighbors": "replace_one", "inputs": [[0], [1]], "n_jobs": 1}
+    with pytest.raises(DependentRuns, match="with each import"):
+        audit(respond, **claim, seed=1, max_samples=3_000)
