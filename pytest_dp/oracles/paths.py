@@ -28,7 +28,7 @@ class Path:
         self.left_out: list[tuple[Weight, tuple[int, ...]]] = []
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """The number of the branch to take, never one of weight 0.
+        """Return the number of the branch to take, never one of weight 0.
 
         Each weight is the share of a branch in the weight of the path so far.
         """

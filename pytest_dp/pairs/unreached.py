@@ -128,7 +128,7 @@ def unreached(tracer: Tracer, fixed: Iterable[str] = ()) -> list[Place]:
         for function in _functions(file).get((first, name), ()):
             names = own - {n for n, value in _defaults(function) if (n, value) in given.items()}
             body = function.body if isinstance(function.body, list) else [function.body]
-            for part in ran[file].missed(body, names):
+            for part in ran[file].find_missed(body, names):
                 places.add(Place(file, part.lineno, part.lineno not in ran[file].lines))
     whole = {(place.file, place.line) for place in places if place.whole}
     chosen = [p for p in places if p.whole or (p.file, p.line) not in whole]
@@ -160,7 +160,7 @@ class _Ran:
                 return True
         return not self._spans  # where Python keeps no places of instructions
 
-    def missed(self, way: Sequence[Any], names: set[str]) -> Iterator[Any]:
+    def find_missed(self, way: Sequence[Any], names: set[str]) -> Iterator[Any]:
         """Yield the first parts of code that did not run, of parts that follow each other.
 
         What depends on none of the `names` is left out, and so is what says nothing.
@@ -184,7 +184,7 @@ class _Ran:
             return
         for way in ways:
             if not isinstance(way[-1], ast.Raise):
-                yield from self.missed(way, names)
+                yield from self.find_missed(way, names)
 
 
 def _names_in(node: ast.AST) -> set[str]:

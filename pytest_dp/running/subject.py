@@ -195,7 +195,7 @@ class Subject:
     def _drawn(
         self, used: Call, dataset: Input, streams: list[int], deadline: Deadline
     ) -> tuple[Outputs, bool]:
-        """An output of each of some streams, and whether the last of them made use of its own."""
+        """Return an output of each of some streams, and whether the last made use of its own."""
         count, made = len(streams), used.made.runs
         starts: list[Any] = []
         with Runs(stream(self.seed, 0), max(streams) + 1, used.captured, frozenset()) as runs:
