@@ -15,6 +15,9 @@ ASKED = "another process"
 """In place of a file's name: what a run asks through a connection, or starts."""
 ASKING = "socket.connect", "subprocess.Popen", "os.posix_spawn"
 """Events by which other processes are asked, and started."""
+OF_SYSTEM = "/proc/", "/sys/"
+"""Where files begin that tell of the machine, and keep nothing: threads that watch it, such as
+those of a cluster, read them all the time."""
 
 _HEEDED: list[tuple[list[str], set[str]]] = []
 """Where what is opened is written down now."""
@@ -41,10 +44,11 @@ def _add_hook() -> None:
 
 
 def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:
-    """Remember what is opened to read, other than code and what was `made` anew before."""
+    """Remember what is opened to read, other than code, what was `made` anew before and /proc."""
     if event == "sqlite3.connect" or event in LISTED:
-        if not isinstance(args[0], int):  # of a folder that is open
-            files.append(os.fsdecode(args[0] or "."))
+        folder = "" if isinstance(args[0], int) else os.fsdecode(args[0] or ".")
+        if folder and not folder.startswith(OF_SYSTEM):  # no number of a folder that is open
+            files.append(folder)
     elif event in ASKING:
         files.append(ASKED)
     elif event == "open" and not isinstance(args[0], int):
@@ -53,5 +57,6 @@ def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[
         if set(mode) & {"w", "x"} if mode else flags & (os.O_TRUNC | os.O_EXCL):
             made.add(file)
         reads = set(mode) & {"r", "+"} if mode else flags & (os.O_RDWR | os.O_WRONLY) != os.O_WRONLY
-        if reads and file not in made and not file.endswith(".pyc"):
+        kept = not file.startswith(OF_SYSTEM) and not file.endswith(".pyc")
+        if reads and kept and file not in made:
             files.append(file)
