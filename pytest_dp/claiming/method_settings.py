@@ -154,7 +154,7 @@ class OneRun(Method):
         smallest to be out; a number is split into halves. The default finds the least violation if
         scores are normal.
     runs : int, optional
-        Trainings at most; more than one are bet on until the claim is refuted.
+        Trainings at most; the guesses of all are added up, until the claim is refuted.
     """
 
     name: ClassVar[str] = "one_run"

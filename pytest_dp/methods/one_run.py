@@ -2,8 +2,9 @@
 
 A score says of each canary how much the output looks as if it was in. The largest scores are
 guessed to be in, the smallest to be out, and the rest is left open; how many of each is decided
-before anything is run. Of one run, how many guesses are right has a p-value; several are bet on
-(`pytest_dp.statistics.one_run`), each with coins of its own, until the claim is refuted.
+before anything is run. The number of right guesses has a p-value (`pytest_dp.statistics.one_run`).
+Several runs, each with coins of its own, are added up. There is a look after each, until the claim
+is refuted; all looks share alpha.
 
 Source: Steinke, Nasr, Jagielski, "Privacy Auditing with One (1) Training Run", NeurIPS 2023.
 """
@@ -18,7 +19,6 @@ import numpy as np
 from pytest_dp.auditors.budget import agreeing
 from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.session import AuditFinding, Session
-from pytest_dp.basics.arrays import Ints
 from pytest_dp.basics.bisection import smallest
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.basics.reprs import plural
@@ -26,7 +26,6 @@ from pytest_dp.claiming.method_settings import OneRun
 from pytest_dp.methods.canary_scores import canary_scores
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.pairs.canaries import Canaries
-from pytest_dp.results.evidence import e_value
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import OutOfTime
@@ -53,8 +52,8 @@ TOO_FEW = "one_run was stopped before its guesses could show anything: raise max
 def audit(session: Session) -> AuditFinding:
     """Audit one claim by guessing which canaries were in the data.
 
-    The result is ``violated`` if the p-value of one run is at most alpha, or the bets of several
-    gain 1 / alpha; ``inconclusive`` if scores tell nothing, or time was up before a run ended.
+    The result is ``violated`` if the p-value is at most alpha; ``inconclusive`` if scores tell
+    nothing, or time was up before a run ended.
     Raises ClaimError if the claim is not about single records, if there are too few canaries
     to show anything, or if they cannot be scored; MechanismError if a run raises.
     """
@@ -85,22 +84,16 @@ class _Guessing:
         inputs = session.claim.promise.inputs  # of large ones, pairs have a part
         base = inputs[0] if isinstance(inputs, list | tuple) else session.pairs[0].d1
         self.canaries = Canaries(base, self.method.canaries, session.seed)
-        m = len(self.canaries)
-        self.placed = evidence.bets(m) if self.method.runs > 1 else []
-        planned = evidence.plan_guesses(m, self.sticks, self.alpha)
+        self.level = self.alpha / self.method.runs
+        planned = evidence.plan_guesses(len(self.canaries), self.sticks, self.level)
         self.guesses: tuple[int, int] = self.method.guesses or planned  # type: ignore[assignment]
+        self.each = sum(self.guesses)
+        """Guesses in each run."""
         self._check_enough()
-        self.counted = [self.guesses, *(bet.guesses for bet in self.placed)]
-        self._right: list[list[int]] = []
-
-    @property
-    def runs(self) -> int:
-        return len(self._right)
-
-    @property
-    def right(self) -> Ints:
-        """For each run, how many of the guesses were right, and of those of each bet."""
-        return np.array(self._right, dtype=int).reshape(-1, len(self.counted))
+        self.runs = self.right = 0
+        """Runs so far, and how many of their guesses are right."""
+        self.best = (math.inf, 0, 0)
+        """The smallest p-value of a look, by how many right guesses, after how many runs."""
 
     def play(self) -> None:
         """Run once: coins, data, an output, scores, and which guesses are right."""
@@ -113,43 +106,30 @@ class _Guessing:
             raise MechanismError(f"{session.sampler.name} {output!r}\n{output.trace}".rstrip())
         scores = canary_scores(self.method.score, output, self.canaries.dataset, self.canaries.base)
         ranked = inside[order][np.argsort(scores[order], kind="stable")]
-        self._right.append(evidence.rights(ranked, self.counted))
+        self.runs, self.right = self.runs + 1, self.right + evidence.rights(ranked, self.guesses)
+        reached = evidence.tails(self.each, m, self.sticks, self.runs)[self.right]
+        self.best = min(self.best, (float(reached), self.right, self.runs))
 
     @property
     def p_value(self) -> float:
-        if not self.runs:
-            return 1.0
-        if not self.placed:
-            reached = evidence.tails(sum(self.guesses), len(self.canaries), self.sticks)
-            return float(reached[self.right[0, 0]])
-        return min(1.0, math.exp(-self.log_e_value))
-
-    @property
-    def log_e_value(self) -> float:
-        m = len(self.canaries)
-        return float(evidence.log_e_value(self.right[:, 1:], self.placed, m, self.sticks))
+        """By the look that shows most, of as many as there may be."""
+        return min(1.0, self.method.runs * self.best[0])
 
     @property
     def refuted(self) -> bool:
-        return self.runs > 0 and self.p_value <= self.alpha
+        return self.p_value <= self.alpha
 
     @property
     def lower(self) -> float:
+        """By the same look."""
+        _, right, runs = self.best
         m, guarantee = len(self.canaries), self.session.guarantee
-        if not self.runs:
-            return 0.0
-        if not self.placed:
-            right = int(self.right[0, 0])
-            return evidence.lower(right, sum(self.guesses), m, guarantee, self.alpha)
-        return evidence.lower_of_runs(self.right[:, 1:], m, guarantee, self.alpha)
+        return evidence.lower(right, self.each, m, guarantee, self.level, runs) if runs else 0.0
 
     def result(self) -> AuditResult:
         """Return the verdict, and how much less noise would have been caught."""
         session, guarantee = self.session, self.session.guarantee
         said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
-        if self.placed and self.runs:
-            said |= {"e_value": e_value(self.log_e_value)}
-            said |= {"bet_samples": self.runs}
         lower, alpha = self.lower, session.budget.alpha
         p_value = agreeing(self.p_value, alpha, violated=self.refuted)
         if self.refuted:
@@ -163,40 +143,34 @@ class _Guessing:
     def _times_to_find(self) -> float:
         """Return how many times too small noise would have been found, by what was guessed.
 
-        That is in 19 of 20 simulated audits. Of scores by which as many guesses may be right by
-        chance nothing is known: with less noise they may tell no more. What ran may have less noise
+        That is in 19 of 20 audits. Of scores by which as many guesses may be right by chance
+        nothing is known: with less noise they may tell no more. What ran may have less noise
         already than its claim asks for.
         """
-        right, total = int(np.sum(self.right[:, 0])), self.runs * sum(self.guesses)
-        if clopper_pearson.lower(right, total, SHOWN_ALPHA) <= 0.5:
+        total, m = self.runs * self.each, len(self.canaries)
+        if clopper_pearson.lower(self.right, total, SHOWN_ALPHA) <= 0.5:
             self.session.sampler.note(NO_BETTER, hinders=True)
             return math.inf
-        times = smallest(self._is_found, 1.0, FIRST_TIMES, MAX_TIMES, STEP_ERROR)
+        share = (self.right + 1) / (total + 2)
+        needed = evidence.to_refute(self.each, m, self.sticks, self.level, self.runs)
+        power = 1 - SHOWN_ALPHA
+
+        def is_found(times: float) -> bool:
+            return needed is not None and evidence.is_found(share, times, total, needed, power)
+
+        times = smallest(is_found, 1.0, FIRST_TIMES, MAX_TIMES, STEP_ERROR)
         if math.isinf(times):
             self.session.sampler.note(TOO_FEW, hinders=True)
-        first = self.right[:, 0], sum(self.guesses)
-        return times * evidence.above(*first, len(self.canaries), self.sticks)
-
-    def _is_found(self, times: float) -> bool:
-        m = len(self.canaries)
-        right = evidence.simulate_right_guesses(self.right, self.counted, times, self.session.seed)
-        if self.placed:
-            won = evidence.log_e_value(right[..., 1:], self.placed, m, self.sticks)
-            found = won >= -math.log(self.alpha)
-        else:
-            reached = evidence.tails(sum(self.guesses), m, self.sticks)
-            found = reached[right[:, 0, 0]] <= self.alpha
-        return bool(np.mean(found) >= 1 - SHOWN_ALPHA)
+        return times * evidence.above(share, self.each, m, self.sticks)
 
     def _in_words(self) -> str:
-        m, right = len(self.canaries), int(np.sum(self.right[:, 0]))
+        m = len(self.canaries)
         each = "" if self.runs == 1 else f", in each of {self.runs} runs"
-        total = self.runs * sum(self.guesses)
-        at_most = evidence.to_refute(total, self.runs * m, self.sticks, SHOWN_ALPHA)
+        at_most = evidence.to_refute(self.each, m, self.sticks, SHOWN_ALPHA, self.runs)
         return (
             f"There are {m:,} canaries, each in the data or not by a coin{each}. "
             f"{self.guesses[0]:,} were guessed to be in and {self.guesses[1]:,} to be out: "
-            f"{right:,} of these {total:,} guesses are right"
+            f"{self.right:,} of these {self.runs * self.each:,} guesses are right"
             + (
                 f"; the claim allows {at_most:,} of them in 1 of {1 / SHOWN_ALPHA:.0f} runs"
                 if at_most
@@ -206,14 +180,13 @@ class _Guessing:
 
     def _check_enough(self) -> None:
         """Refuse fewer canaries, or guesses, than can show anything."""
-        m, guessed, runs = len(self.canaries), sum(self.guesses), self.method.runs
+        m, guessed, runs = len(self.canaries), self.each, self.method.runs
         if guessed > m:
             raise ClaimError(f"guesses={self.guesses} of {m:,} canaries: at most one of each.")
-        level = self.sticks, self.alpha
-        at_least = evidence.runs_needed(m, *level)
-        if at_least <= runs if self.placed else evidence.to_refute(guessed, m, *level) is not None:
+        at_least = evidence.runs_needed(guessed, m, self.sticks, self.alpha)
+        if at_least <= runs:
             return
-        needed = evidence.fewest(*level)
+        needed = evidence.fewest(self.sticks, self.level)
         ways = [] if needed is None else [f"{needed:,} canaries or more"]
         ways += [f"runs={max(at_least, 2)}"] if math.isfinite(at_least) else []
         ways += [] if self.alpha >= SHOWN_ALPHA else [f"alpha={SHOWN_ALPHA}"]

@@ -110,32 +110,31 @@ def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
     assert 0.02 < wrong <= 0.05
 
 
-@pytest.mark.parametrize(("canaries", "eps", "delta"), [(40, 1.0, 0.0), (200, 2.0, 1e-3)])
-def test_what_a_bet_pays_is_one_at_most_in_the_mean(canaries, eps, delta):
-    """Under the law that guesses as many as is allowed, and under laws that the claim allows."""
-    for bet in one_run.bets(canaries):
-        r = sum(bet.guesses)
-        pays = np.exp(bet.log_pays(canaries, stick(eps, delta)))
-        worst = -np.diff(np.append(one_run.tails(r, canaries, stick(eps, delta)), 0.0))
-        assert float(worst @ pays) == pytest.approx(1.0)
-        assert np.all(np.diff(pays) >= 0)
-        response = stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
-        told = (1 - delta) * response + delta * (np.arange(r + 1) == r)  # now and then all of it
-        assert float(told @ pays) <= 1 + 1e-9
-        if not delta:
-            assert float(response @ pays) == pytest.approx(1.0)
-
-
-def guessed(rng, placed, loss, runs):
-    chance = 1 / (1 + math.exp(-loss))
-    rows = [[rng.binomial(sum(b.guesses), chance) for b in placed] for _ in range(runs)]
-    return np.array(rows, int).reshape(runs, len(placed))
+def test_right_guesses_of_several_runs_are_added_up():
+    """Of eps alone as many coins at once; beside a delta as draws of the law of one run."""
+    at_once = one_run.tails(120, 120, stick(1.3))
+    assert one_run.tails(40, 40, stick(1.3), 3) == pytest.approx(at_once, rel=1e-6)
+    one = one_run.tails(20, 50, stick(1.0, 1e-3))
+    law = -np.diff(np.append(one, 0.0))
+    drawn = np.random.default_rng(1).choice(21, (100_000, 3), p=law).sum(axis=1)
+    allowed = one_run.tails(20, 50, stick(1.0, 1e-3), 3)
+    for right in (40, 48, 53):
+        assert np.mean(drawn >= right) == pytest.approx(allowed[right], abs=0.006)
 
 
 def test_a_bound_from_several_runs_is_below_the_truth_and_near_it():
     rng, m, truth = np.random.default_rng(2), 200, 2.0
-    right = guessed(rng, one_run.bets(m), truth, 20)
-    assert 1.5 < one_run.lower_of_runs(right, m, read_guarantee({"eps": 1.0}), 1e-3) < truth
+    right = rng.binomial(20 * 100, 1 / (1 + math.exp(-truth)))
+    claim = read_guarantee({"eps": 1.0})
+    assert 1.6 < one_run.lower(right, 100, m, claim, 1e-3, 20) < truth
+
+
+def test_as_many_runs_are_asked_for_as_refute_what_hides_nothing():
+    needed = one_run.runs_needed(10, 100, stick(1.0), 1e-6)
+    for runs, is_enough in ((needed, True), (needed - 1, False)):
+        most = one_run.tails(10, 100, stick(1.0), runs)[-1]
+        assert (most <= 1e-6 / runs) == is_enough
+    assert math.isinf(one_run.runs_needed(1, 100, stick(1.0, 0.5), 1e-6))
 
 
 @pytest.mark.parametrize(("eps", "m"), [(1.0, 300), (2.0, 1_000), (4.0, 5_000)])
