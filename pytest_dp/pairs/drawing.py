@@ -9,8 +9,6 @@ yields too. Choices that it does not allow where they stand become its simplest 
 
 from __future__ import annotations
 
-import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -35,6 +33,7 @@ from hypothesis import __version__ as version
 from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_bytes
 
+from pytest_dp.pairs.corners import corners, odd_days
 from pytest_dp.pairs.members import cuts, without_end
 
 MAX_DRAWS = 1_000
@@ -221,11 +220,14 @@ def _with_corners(
     """Return the choices with corner cases, constants, or records that repeat in some places."""
     repeat, corner = random.choice((0.0, 0.0, 0.4, 1.0)), random.choice((0.0, 0.1, 0.3, 0.9))
     made = list(choices)
+    days = odd_days(choices, random)
     for at, choice in enumerate(choices):
         kind = type(choice)
         is_wide = kind in (int, float) and not abs(choice) < 2.0**60
         options: list[Any] = []
-        if kind is not bool and random.random() < corner:
+        if at in days:
+            options = [days[at]]
+        elif kind is not bool and random.random() < corner:
             options = [end for end in ends if type(end) is kind]
             options = corners(kind) if not options or random.random() < 0.3 else options
         elif random.random() < CONSTANT_SHARE:
@@ -241,16 +243,6 @@ def _with_corners(
                 if random.random() < repeat:
                     made[start:end] = made[low:high]
     return tuple(made)
-
-
-def corners(kind: type) -> list[Any]:
-    """Return numbers and texts at which code goes wrong; a strategy may not allow some of them."""
-    if kind is int:
-        return [0, 1, 10**6, -(10**6), 2**31 - 1, -(2**31)]
-    if kind is float:
-        inf, largest = math.inf, sys.float_info.max
-        return [0.0, -0.0, inf, -inf, math.nan, 1e6, -1e6, largest, -largest]
-    return [kind()]
 
 
 def _ends_of(strategy: st.SearchStrategy[Any], drawn: Sequence[Drawn]) -> tuple[Any, ...]:
@@ -383,16 +375,3 @@ def lost_by_version() -> str:
         "that fewer violations are found: install a version from 6.140 to 6.170, or a newer "
         "pytest-dp"
     )
-
-
-def options_beside(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
-    """Return other choices of the same kind: near ones, corners and constants."""
-    kind = type(choice)
-    if kind is bool:
-        return [not choice]
-    near: list[Any] = []
-    if kind in (int, float) and math.isfinite(choice):
-        near = [choice + 1, choice - 1, 2 * choice, -choice, choice + choice / 10]
-    options = [constant for constant in constants if type(constant) is kind]
-    options += [kind(value) for value in near if kind is float or value == int(value)]
-    return options + corners(kind)

@@ -12,7 +12,8 @@ from typing import Any
 
 from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import length
-from pytest_dp.pairs.drawing import Choices, Drawn, options_beside
+from pytest_dp.pairs.corners import options_beside
+from pytest_dp.pairs.drawing import Choices, Drawn
 from pytest_dp.pairs.members import Member, cuts, matching, single, without_end
 
 MAX_MOVED = 64

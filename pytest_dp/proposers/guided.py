@@ -19,8 +19,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from pytest_dp.pairs.corners import options_beside
 from pytest_dp.pairs.distances import Distances, Way
-from pytest_dp.pairs.drawing import Choices, Drawn, draws, options_beside, remade
+from pytest_dp.pairs.drawing import Choices, Drawn, draws, remade
 from pytest_dp.pairs.edits import Edits
 from pytest_dp.pairs.noiseless import Runner
 from pytest_dp.running.calling import Call

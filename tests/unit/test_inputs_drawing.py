@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from itertools import islice
 
@@ -77,6 +78,16 @@ def test_constants_are_drawn_where_they_are_allowed():
     found = values(st.integers(0, 10**12), constants=[123_456_789, -5, "x"])
     assert 123_456_789 in found
     assert -5 not in found
+
+
+def test_odd_days_are_drawn_of_dates():
+    low, high = dt.date(2015, 3, 1), dt.date(2025, 12, 31)
+    rows = st.lists(st.tuples(st.booleans(), st.dates(low, high)))
+    days = {day for row in values(rows, count=400) for _, day in row}
+    assert all(low <= day <= high for day in days)
+    assert {(2, 28), (2, 29), (12, 31), (1, 1)} <= {(day.month, day.day) for day in days}
+    moments = {one.date() for one in values(st.datetimes(), count=400)}
+    assert any((day.month, day.day) == (2, 29) for day in moments)
 
 
 def test_what_is_rejected_is_none():
