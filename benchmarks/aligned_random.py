@@ -13,21 +13,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.random import Generator, default_rng
-from scipy import stats
 
 from pytest_dp.basics.arrays import Floats
 
 Losses = tuple[float, float]
 """From D to D', and back."""
-_LAWS: dict[str, Any] = {
-    "laplace": stats.laplace,
-    "logistic": stats.logistic,
-    "normal": stats.norm,
-    "gumbel": stats.gumbel_r,
-    "exponential": stats.expon,
+_LAWS = {
+    "laplace": "laplace",
+    "logistic": "logistic",
+    "normal": "norm",
+    "gumbel": "gumbel_r",
+    "exponential": "expon",
 }
 _GRID = np.linspace(-60.0, 60.0, 2401)
+
+
+def _law(name: str) -> Any:
+    """Return the law of a draw; scipy loads its laws when one is asked for."""
+    return getattr(scipy.stats, _LAWS[name])
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def _added(g: Generator) -> Part:
     }[str(after)]
     grid = np.arange(-60.0, 60.0) + 0.5 if after == "round" else _GRID
     grid = np.linspace(-1.0, 3.99, 100) if after == "clip" else grid
-    losses = _tails(_LAWS[name], c, scale, grid)
+    losses = _tails(_law(name), c, scale, grid)
     return Part(
         lambda d, rng: post(c[d] + _draw(rng, name, scale)), losses, 1, True, f"{name} {after}"
     )
@@ -89,7 +94,7 @@ def _added(g: Generator) -> Part:
 
 def _two_sided(g: Generator) -> Part:
     c, name = _centres(g), str(g.choice(["exponential", "gumbel"]))
-    law = stats.laplace if name == "exponential" else stats.logistic
+    law = scipy.stats.laplace if name == "exponential" else scipy.stats.logistic
     run = lambda d, rng: c[d] + _draw(rng, name, 2.0) - _draw(rng, name, 2.0)  # noqa: E731
     return Part(run, _tails(law, c, 2.0), 2, True, f"difference of two {name}")
 
@@ -114,7 +119,7 @@ def _shared(g: Generator) -> Part:
     other = c[1] - c[0] if g.random() < 0.5 else c[1] - c[0] + 0.5
     e = (1.0, 1.0 + other)
     same = other == c[1] - c[0]
-    losses = _tails(stats.laplace, c, 2.0) if same else (math.inf, math.inf)
+    losses = _tails(scipy.stats.laplace, c, 2.0) if same else (math.inf, math.inf)
 
     def run(d: int, rng: Any) -> Any:
         z = rng.laplace(scale=2.0)
@@ -127,7 +132,7 @@ def _twice(g: Generator) -> Part:
     c, fits = _centres(g), g.random() < 0.5
     move = c[1] - c[0]
     e = (0.0, 2 * move if fits else move)
-    losses = _tails(stats.laplace, c, 2.0) if fits else (math.inf, math.inf)
+    losses = _tails(scipy.stats.laplace, c, 2.0) if fits else (math.inf, math.inf)
 
     def run(d: int, rng: Any) -> Any:
         z = rng.laplace(scale=2.0)
@@ -139,7 +144,7 @@ def _twice(g: Generator) -> Part:
 def _scaled_by_data(g: Generator) -> Part:
     c, scales = _centres(g), (2.0, float(g.choice([2.0, 2.5])))
     same = scales[0] == scales[1]
-    losses = _tails(stats.laplace, c, 2.0) if same else (math.inf, math.inf)
+    losses = _tails(scipy.stats.laplace, c, 2.0) if same else (math.inf, math.inf)
     run = lambda d, rng: c[d] + rng.laplace(scale=scales[d])  # noqa: E731
     return Part(run, losses, 1, same, "scale by data")
 
@@ -151,14 +156,15 @@ def _ratio(g: Generator) -> Part:
         above, below = c[d] + rng.laplace(scale=2.0), e[d] + rng.laplace(scale=4.0)
         return above / below, below
 
-    first, second = _tails(stats.laplace, c, 2.0), _tails(stats.laplace, e, 4.0)
+    first, second = _tails(scipy.stats.laplace, c, 2.0), _tails(scipy.stats.laplace, e, 4.0)
     return Part(run, (first[0] + second[0], first[1] + second[1]), 2, True, "ratio")
 
 
 def _largest(g: Generator) -> Part:
     c = [_centres(g) for _ in range(int(g.integers(2, 4)))]
     run = lambda d, rng: max([each[d] + rng.laplace(scale=4.0) for each in c])  # noqa: E731
-    logs = [sum(stats.laplace.logcdf(_GRID, loc=each[d], scale=4.0) for each in c) for d in (0, 1)]
+    law = scipy.stats.laplace
+    logs = [sum(law.logcdf(_GRID, loc=each[d], scale=4.0) for each in c) for d in (0, 1)]
     below = _ratios(np.exp(logs[0]), np.exp(logs[1]))
     above = _ratios(-np.expm1(logs[0]), -np.expm1(logs[1]))
     losses = max(below[0], above[0]), max(below[1], above[1])
@@ -167,7 +173,7 @@ def _largest(g: Generator) -> Part:
 
 def _winner(g: Generator) -> Part:
     name = str(g.choice(["laplace", "exponential", "gumbel"]))
-    c, law = [_centres(g) for _ in range(3)], _LAWS[name]
+    c, law = [_centres(g) for _ in range(3)], _law(name)
 
     def run(d: int, rng: Any) -> Any:
         if name == "gumbel":
@@ -205,7 +211,7 @@ def _branch(g: Generator) -> Part:
             return "above", e[d] + rng.laplace(scale=4.0)
         return "below", -e[d] + rng.laplace(scale=2.0)
 
-    above = [stats.laplace.sf(t, loc=c[d], scale=4.0) for d in (0, 1)]
+    above = [scipy.stats.laplace.sf(t, loc=c[d], scale=4.0) for d in (0, 1)]
     move = abs(e[1] - e[0])
     first = math.log(above[0] / above[1]) + move / 4, math.log(above[1] / above[0]) + move / 4
     p, q = 1 - above[0], 1 - above[1]

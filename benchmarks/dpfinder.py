@@ -25,7 +25,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from benchmarks import mechanisms
 from pytest_dp.data.relations import AddRemoveOne, AllQueries
@@ -61,7 +61,7 @@ def of_sparse_vector(
 
     `noise` is the scale of what is added to answers, which may be 0.
     """
-    rho = stats.laplace(scale=threshold_noise)
+    rho = scipy.stats.laplace(scale=threshold_noise)
     answers = list(answers)[: len(outcome)]
     if not noise:
         above = [x for x, is_above in zip(answers, outcome, strict=True) if is_above]
@@ -70,7 +70,7 @@ def of_sparse_vector(
             float(rho.cdf(min(above, default=math.inf)) - rho.cdf(max(below, default=-math.inf))),
             0.0,
         )
-    nu = stats.laplace(scale=noise)
+    nu = scipy.stats.laplace(scale=noise)
 
     def density(t: Any) -> Any:
         product = rho.pdf(t)
@@ -87,8 +87,9 @@ def of_sparse_vector(
     return integrated(density, kinks, threshold_noise)
 
 
-def of_largest(answers: Sequence[float], index: int, noise: Any) -> float:
+def of_largest(answers: Sequence[float], index: int, law: str) -> float:
     """The probability that the answer of an index is the largest, once there is noise on each."""
+    noise = getattr(scipy.stats, law)(scale=2 / EPS)
 
     def density(v: Any) -> Any:
         product = noise.pdf(v - answers[index])
@@ -100,7 +101,7 @@ def of_largest(answers: Sequence[float], index: int, noise: Any) -> float:
 
 
 def of_sum(numbers: Sequence[float], interval: Interval) -> float:
-    noise = stats.laplace(sum(numbers), 1 / EPS)
+    noise = scipy.stats.laplace(sum(numbers), 1 / EPS)
     return float(noise.cdf(interval[1]) - noise.cdf(interval[0]))
 
 
@@ -190,13 +191,13 @@ ALGORITHMS = [
     Algorithm(
         "ExpMech",
         mechanisms.noisy_max_exponential,
-        partial(of_largest, noise=stats.expon(scale=2 / EPS)),
+        partial(of_largest, law="expon"),
         0.1,
     ),
     Algorithm(
         "NoisyMax",
         mechanisms.noisy_max,
-        partial(of_largest, noise=stats.laplace(scale=2 / EPS)),
+        partial(of_largest, law="laplace"),
         0.1,
     ),
     Algorithm("Sum", total, of_sum, 0.1),

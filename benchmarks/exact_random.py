@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from pytest_dp.oracles.enumerated import Distribution
 from pytest_dp.oracles.enumerating import enumerated
@@ -181,7 +181,7 @@ def compare(distribution: Distribution, outputs: list[Any]) -> tuple[float, int]
     if len(seen) < 2:
         return 1.0, outside
     chi2 = float(((seen - wanted) ** 2 / wanted).sum())
-    return float(stats.chi2.sf(chi2, len(seen) - 1)), outside
+    return float(scipy.stats.chi2.sf(chi2, len(seen) - 1)), outside
 
 
 def main() -> None:
@@ -213,7 +213,7 @@ def main() -> None:
     print(f"{done} of {given.programs} enumerated, {1e3 * spent / given.programs:.1f} ms each")
     for reason, times in refused.most_common():
         print(f"  refused {times}: {reason}")
-    fit = stats.kstest([p for p in values if p < 1], "uniform").pvalue
+    fit = scipy.stats.kstest([p for p in values if p < 1], "uniform").pvalue
     print(f"smallest p-value {min(values):.2g} of {done}; their uniformity: p = {fit:.2g}")
     for seed, p, outside, p_again, outside_again in suspect:
         print(f"program {seed}: p = {p:.2g}, then {p_again:.2g}; {outside + outside_again} outside")

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from statistics import median
 
 import numpy as np
+import scipy
 from scipy.optimize import brentq
-from scipy.stats import norm
 
 from benchmarks.common import progress, table
 from benchmarks.resolution import CASES as SCALED
@@ -50,6 +50,7 @@ def fitted(density: Callable[[float, float], np.ndarray], loss: float, delta: fl
 
 
 def mixed_density(at: float, scale: float) -> np.ndarray:
+    norm = scipy.stats.norm
     return 0.9 * norm.pdf(FAR, at, scale) + 0.1 * norm.pdf(FAR, at, 3 * scale)
 
 
@@ -59,6 +60,7 @@ def mixed(records, scale, rng, size):
 
 
 def sampled_density(at: float, scale: float) -> np.ndarray:
+    norm = scipy.stats.norm
     return (1 - 0.2 * at) * norm.pdf(FAR, 0, scale) + 0.2 * at * norm.pdf(FAR, 1, scale)
 
 

@@ -10,8 +10,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy.stats import expon
-from scipy.stats import laplace as laplace_law
+import scipy
 
 from benchmarks.mechanisms import bloom_filter, geometric_cumulative
 
@@ -76,10 +75,11 @@ def svt_probabilities(answers, outcomes, threshold, threshold_scale, answer_scal
     answers = np.asarray(answers, dtype=float)
     kinks = np.concatenate([[0.0], answers - threshold])
     rho, weight = _nodes(kinks, max(threshold_scale, answer_scale))
-    weight = weight * laplace_law.pdf(rho, scale=threshold_scale)
+    weight = weight * scipy.stats.laplace.pdf(rho, scale=threshold_scale)
     gap = threshold + rho[None, :] - answers[:, None]
     if answer_scale:
-        below, above = (law(gap, scale=answer_scale) for law in (laplace_law.cdf, laplace_law.sf))
+        law = scipy.stats.laplace(scale=answer_scale)
+        below, above = law.cdf(gap), law.sf(gap)
     else:
         below, above = (gap > 0).astype(float), (gap <= 0).astype(float)
     return np.array(
@@ -96,15 +96,17 @@ def svt3_probability(answers, k, low, high, eps, threshold, c=1):
     scale = 2 * c / eps
     kinks = np.concatenate([[0.0, low - threshold, high - threshold], answers - threshold])
     rho, weight = _nodes(kinks, max(scale, 2 / eps))
-    weight = weight * laplace_law.pdf(rho, scale=2 / eps)
-    below = laplace_law.cdf(threshold + rho[None, :] - answers[:k, None], scale=scale)
+    weight = weight * scipy.stats.laplace.pdf(rho, scale=2 / eps)
+    below = scipy.stats.laplace.cdf(threshold + rho[None, :] - answers[:k, None], scale=scale)
     start = np.clip(threshold + rho, low, high)
-    mass = laplace_law.cdf(high, answers[k], scale) - laplace_law.cdf(start, answers[k], scale)
+    law = scipy.stats.laplace(answers[k], scale)
+    mass = law.cdf(high) - law.cdf(start)
     return float(weight @ (below.prod(axis=0) * mass))
 
 
-def noisy_max_probabilities(answers, eps, law=laplace_law):
-    """P(argmax = j) for additive noise of scale 2/eps."""
+def noisy_max_probabilities(answers, eps, law=None):
+    """P(argmax = j) for additive noise of scale 2/eps, Laplace noise if no law is given."""
+    law = law or scipy.stats.laplace
     answers = np.asarray(answers, dtype=float)
     x, weight = _nodes(answers, 2 / eps)
     cdf = law.cdf(x[None, :], answers[:, None], 2 / eps)
@@ -131,7 +133,7 @@ def rappor_loss(f, p=0.0, q=1.0, values=(0, 1)):
 
 @functools.cache
 def noisy_max_loss(eps, n=5, exponential=False):
-    law = expon if exponential else laplace_law
+    law = scipy.stats.expon if exponential else scipy.stats.laplace
     pairs = patterns(n, "all_queries")
     return loss(lambda answers: noisy_max_probabilities(answers, eps, law), pairs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ def name(page: Path) -> str:
     return (page.relative_to(ROOT) if page.is_relative_to(ROOT) else page).as_posix()
 
 
+@functools.cache
 def blocks(page: Path) -> list[Block]:
     """All blocks of a page."""
     text = page.read_text(encoding="utf-8")

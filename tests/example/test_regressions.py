@@ -13,10 +13,6 @@ from typing import NamedTuple
 
 import pytest
 
-import pytest_dp.auditors.sequential
-import pytest_dp.plugin.collect
-import pytest_dp.plugin.summary  # noqa: F401
-
 PROJECT = Path(__file__).parents[2] / "example_project"
 
 pytestmark = [
@@ -112,7 +108,8 @@ REGRESSIONS = {
 @pytest.fixture(scope="module", autouse=True)
 def _loaded():
     """Loaded once: each run inside this process would load (and forget) them again."""
-    for name in ("diffprivlib.tools", "opendp.prelude"):
+    own = ("auditors.sequential", "plugin.collect", "plugin.summary")
+    for name in (*(f"pytest_dp.{module}" for module in own), "diffprivlib.tools", "opendp.prelude"):
         import_module(name)
 
 

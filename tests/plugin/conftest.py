@@ -21,11 +21,19 @@ import pytest_dp.auditors
 import pytest_dp.claiming.profiles
 from pytest_dp.pairs import Pair, resolved
 
-# Loaded here, and compiled once for all processes: runs inside this process would load (and forget)
-# what they use one by one, and are not to write compiled files.
-for _module in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp."):
-    with suppress(ModuleNotFoundError):  # of an optional package
-        import_module(_module.name)
+
+@pytest.fixture(scope="session", autouse=True)
+def _loaded() -> None:
+    """Load the package and the libraries of data before the first test, not at collection.
+
+    Runs inside this process would load (and forget) what they use one by one, and are not to write
+    compiled files.
+    """
+    for module in pkgutil.walk_packages(pytest_dp.__path__, "pytest_dp."):
+        with suppress(ModuleNotFoundError):  # of an optional package
+            import_module(module.name)
+    for library in ("pandas", "polars"):
+        import_module(library)
 
 
 @pytest.fixture

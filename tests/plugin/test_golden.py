@@ -10,9 +10,6 @@ import os
 import re
 from pathlib import Path
 
-import numpy  # noqa: ICN001, F401  loaded here once: runs inside this process forget what they load
-import pandas  # noqa: ICN001, F401
-import polars  # noqa: ICN001, F401
 import pytest
 
 GOLDEN = Path(__file__).parents[1] / "golden"

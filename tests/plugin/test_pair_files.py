@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy  # noqa: ICN001, F401  loaded here once: runs inside this process forget what they load
-import pandas  # noqa: ICN001, F401
-import polars  # noqa: ICN001, F401
 import pytest
 
 from pytest_dp.data import describe

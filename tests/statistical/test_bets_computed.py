@@ -14,12 +14,12 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 from scipy.special import logsumexp
-from scipy.stats import norm
 
 from benchmarks.attaining import leaky
 from pytest_dp.privacy import ApproximateDP, GaussianDP, Guarantee, RenyiDP, ZeroConcentratedDP
@@ -135,6 +135,7 @@ def divergence(p, q, order):
 
 def gaussian_excess(p, q, mu):
     sets = events(len(p))
+    norm = scipy.stats.norm
     return float(np.max(sets @ p - norm.cdf(norm.ppf(np.clip(sets @ q, 0, 1)) + mu)))
 
 

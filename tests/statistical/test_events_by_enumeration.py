@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics import clopper_pearson
@@ -49,8 +49,8 @@ def by_turns(names: str, *cases: tuple) -> pytest.MarkDecorator:
 
 def chances(n1: int, p1: np.ndarray, n2: int, p2: np.ndarray) -> np.ndarray:
     """P(c1, c2) for every pair of counts, in the rows those for p1[k], p2[k]."""
-    first = stats.binom.pmf(np.arange(n1 + 1), n1, p1[:, None])
-    second = stats.binom.pmf(np.arange(n2 + 1), n2, p2[:, None])
+    first = scipy.stats.binom.pmf(np.arange(n1 + 1), n1, p1[:, None])
+    second = scipy.stats.binom.pmf(np.arange(n2 + 1), n2, p2[:, None])
     return first[:, :, None] * second[:, None, :]
 
 
@@ -129,12 +129,14 @@ def test_exact_size_at_moderate_counts_is_near_alpha(claim, p2):
     """
     runs, alpha, size, high = 500, 0.02, 0.0, -1
     p1, refutes = float(claim.largest_probability(p2)), EventTest(claim).refutes
-    first, last = (int(q) for q in stats.binom.ppf((alpha * 1e-2, 1 - alpha * 1e-2), runs, p1))
+    first, last = (
+        int(q) for q in scipy.stats.binom.ppf((alpha * 1e-2, 1 - alpha * 1e-2), runs, p1)
+    )
     for c1 in range(first, last + 1):
         while high < runs and refutes(Counts(c1, runs, high + 1, runs, (p1, p2 / 2)), alpha):
             high += 1
-        size += stats.binom.pmf(c1, runs, p1) * stats.binom.cdf(high, runs, p2)
-    outside = stats.binom.cdf(first - 1, runs, p1) + stats.binom.sf(last, runs, p1)
+        size += scipy.stats.binom.pmf(c1, runs, p1) * scipy.stats.binom.cdf(high, runs, p2)
+    outside = scipy.stats.binom.cdf(first - 1, runs, p1) + scipy.stats.binom.sf(last, runs, p1)
     assert 0.15 * alpha <= size <= alpha - outside
 
 
@@ -161,9 +163,9 @@ def test_size_at_large_counts_is_near_alpha(p1, p2, n1, n2, alpha):
         critical.append(middle)
     c1 = np.arange(at[0], at[-1] + 1)
     largest = np.polynomial.Polynomial.fit(at, critical, 3)(c1)
-    rejected = stats.norm.cdf(largest, n2 * p2, sd2)
-    size = float(stats.binom.pmf(c1, n1, p1) @ rejected)
-    assert 0.9 * alpha <= size <= alpha - stats.binom.cdf(at[0], n1, p1)
+    rejected = scipy.stats.norm.cdf(largest, n2 * p2, sd2)
+    size = float(scipy.stats.binom.pmf(c1, n1, p1) @ rejected)
+    assert 0.9 * alpha <= size <= alpha - scipy.stats.binom.cdf(at[0], n1, p1)
 
 
 # broken claims

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from pytest_dp.statistics import statdp
 
@@ -24,7 +24,9 @@ def table(runs: int, of_counts: Callable[[int, int], float]) -> np.ndarray:
 def chances(runs: int, p1: float, p2: float) -> np.ndarray:
     """Probability of every pair of counts."""
     counts = np.arange(runs + 1)
-    return np.outer(stats.binom.pmf(counts, runs, p1), stats.binom.pmf(counts, runs, p2))
+    return np.outer(
+        scipy.stats.binom.pmf(counts, runs, p1), scipy.stats.binom.pmf(counts, runs, p2)
+    )
 
 
 def allowed(eps: float) -> Iterator[tuple[float, float]]:
@@ -60,7 +62,7 @@ def test_p_value_is_valid_for_any_numbers_of_runs(n1, n2, eps):
     )
     for p1, p2 in allowed(eps):
         weights = np.outer(
-            *(stats.binom.pmf(np.arange(n + 1), n, p) for n, p in ((n1, p1), (n2, p2)))
+            *(scipy.stats.binom.pmf(np.arange(n + 1), n, p) for n, p in ((n1, p1), (n2, p2)))
         )
         assert worst_excess(p_values, weights) <= 1 + 1e-9
 
@@ -71,8 +73,8 @@ def test_the_plain_mean_is_not_a_p_value():
 
     def mean(c1: int, c2: int) -> float:
         kept = np.arange(c1 + 1)
-        weights = stats.binom.pmf(kept, c1, math.exp(-eps))
-        return float(weights @ stats.hypergeom.sf(kept - 1, 2 * runs, runs, kept + c2))
+        weights = scipy.stats.binom.pmf(kept, c1, math.exp(-eps))
+        return float(weights @ scipy.stats.hypergeom.sf(kept - 1, 2 * runs, runs, kept + c2))
 
     weights = chances(runs, p2 * math.exp(eps), p2)
     assert weights[table(runs, mean) <= 0.84].sum() > 0.91

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
+import scipy
 
 from pytest_dp import audit
 from pytest_dp.statistics.auc import AreaBets
@@ -20,7 +20,7 @@ GAMES = [pytest.param(2_000, marks=pytest.mark.nightly), 100]
 def game(seed: int, truth: float, claimed: float, alpha: float, pairs: int, kind: str) -> AreaBets:
     """Bets on batches that grow, of scores whose area is the truth, until the claim is refuted."""
     rng, bets = np.random.default_rng(seed), AreaBets(claimed)
-    shift = math.sqrt(2) * norm.ppf(truth)
+    shift = math.sqrt(2) * scipy.stats.norm.ppf(truth)
     while bets.p_value > alpha and bets.pairs < pairs:
         size = max(4, bets.pairs // 5)
         if kind == "normal":
@@ -35,7 +35,7 @@ def game(seed: int, truth: float, claimed: float, alpha: float, pairs: int, kind
 @pytest.mark.parametrize("kind", ["normal", "won or lost"])
 def test_false_alarms_at_the_boundary_are_within_alpha(games, kind):
     alarms = sum(game(s, 0.6, 0.6, 0.05, 400, kind).p_value <= 0.05 for s in range(games))
-    assert alarms <= binom.isf(1e-6, games, 0.05)
+    assert alarms <= scipy.stats.binom.isf(1e-6, games, 0.05)
 
 
 @pytest.mark.parametrize("games", GAMES)
@@ -43,11 +43,11 @@ def test_intervals_have_the_true_area_at_any_time(games):
     missed = 0
     for seed in range(games):
         rng, bets, truth = np.random.default_rng(seed), AreaBets(), (0.5, 0.7, 0.95)[seed % 3]
-        shift = math.sqrt(2) * norm.ppf(truth)
+        shift = math.sqrt(2) * scipy.stats.norm.ppf(truth)
         for _ in range(25):
             bets.settle(rng.normal(shift, 1, 10), rng.normal(0, 1, 10))
         missed += not bets.lower(0.025) <= truth <= bets.upper(0.025)
-    assert missed <= binom.isf(1e-6, games, 0.05)
+    assert missed <= scipy.stats.binom.isf(1e-6, games, 0.05)
 
 
 @pytest.mark.parametrize("kind", ["normal", "won or lost"])
@@ -129,7 +129,7 @@ def test_games_with_a_learned_attack_keep_alpha(games):
     """The record changes nothing, so that the area is one half: a claim just above it holds."""
     claim = {"auc": 0.5001, "data": people(12), "records": [-1, 0], "alpha": 0.1}
     found = [audit(noisy, **claim, max_samples=600, seed=seed).violated for seed in range(games)]
-    assert sum(found) <= binom.isf(1e-6, games, 0.1)
+    assert sum(found) <= scipy.stats.binom.isf(1e-6, games, 0.1)
 
 
 def noisy(data, rng):

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from benchmarks import one_run as benchmark
 from pytest_dp import ClaimError, OneRun, audit
@@ -116,7 +116,7 @@ def test_scores_that_tell_nothing_would_have_caught_nothing(runs):
 
     found = [once(unrelated, seed, runs) for seed in range(40)]
     passed = sum(result.verdict == "no violation" for result in found)
-    assert passed <= stats.binom.isf(1e-3, 40, 0.05)
+    assert passed <= scipy.stats.binom.isf(1e-3, 40, 0.05)
     assert not any(result.violated for result in found)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from coupling import vectorized
-from scipy import integrate, stats
 
 import pytest_dp
 from pytest_dp.explain.more_noise import with_more_noise
@@ -17,9 +17,9 @@ from pytest_dp.running.tape import Draw
 
 TRIANGULAR = Family(
     "triangular",
-    log_below=lambda x, mode: stats.triang(mode).logcdf(x),
-    log_above=lambda x, mode: stats.triang(mode).logsf(x),
-    log_density=lambda x, mode: stats.triang(mode).logpdf(x),
+    log_below=lambda x, mode: scipy.stats.triang(mode).logcdf(x),
+    log_above=lambda x, mode: scipy.stats.triang(mode).logsf(x),
+    log_density=lambda x, mode: scipy.stats.triang(mode).logpdf(x),
     draws=lambda generator, mode, count: generator.triangular(0, mode, 1, count),
     support=lambda _: (0.0, 1.0),
     bulk=lambda _: (0.0, 1.0),
@@ -51,7 +51,7 @@ def test_tails_that_end_have_no_bound():
 
 def test_what_is_compared_is_enumerated():
     estimate = pytest_dp.estimate(lambda x, rng: bool(noisy(x, rng) > 0), pairs=[(0.0, 1.0)])
-    p, q = (stats.triang(3 / 8, x - 3, 8).cdf(0) for x in (0.0, 1.0))
+    p, q = (scipy.stats.triang(3 / 8, x - 3, 8).cdf(0) for x in (0.0, 1.0))
     assert estimate.mode == "exact"
     assert estimate.value == pytest.approx(max(np.log(p / q), np.log((1 - q) / (1 - p))))
 
@@ -61,13 +61,13 @@ def test_comparisons_are_integrated():
         return bool(x + rng.triangular(-3, 0, 5) > rng.laplace())
 
     estimate = pytest_dp.estimate(larger, pairs=[(0.0, 1.0)], max_seconds=20, seed=1)
-    noise = stats.triang(3 / 8, -3, 8)
+    noise = scipy.stats.triang(3 / 8, -3, 8)
 
     def probability(x):
         def above(y):
-            return noise.pdf(y) * stats.laplace.cdf(y + x)
+            return noise.pdf(y) * scipy.stats.laplace.cdf(y + x)
 
-        return integrate.quad(above, -3, 5, points=[-1, 0])[0]
+        return scipy.integrate.quad(above, -3, 5, points=[-1, 0])[0]
 
     true = probability(0), probability(1)
     losses = np.log([true[1] / true[0], (1 - true[0]) / (1 - true[1])])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from learning import both, compared, gain, learned
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 
 from pytest_dp import ClaimError
 from pytest_dp.betting.scores import scores
@@ -29,14 +28,19 @@ class Half:
         return np.full((len(rows), 2), 0.5)
 
 
-MODELS = {
-    "additive": None,
-    "logistic": "logistic",
-    "mlp": "mlp",
-    "LogisticRegression": LogisticRegression(),
-    "RandomForestClassifier": RandomForestClassifier(n_estimators=10, max_depth=6),
-    "GaussianNB": GaussianNB(),
+OF_SCIKIT_LEARN = {
+    "LogisticRegression": ("linear_model", {}),
+    "RandomForestClassifier": ("ensemble", {"n_estimators": 10, "max_depth": 6}),
+    "GaussianNB": ("naive_bayes", {}),
 }
+MODELS = ("additive", "logistic", "mlp", *OF_SCIKIT_LEARN)
+
+
+def classifier_named(name):
+    if name in OF_SCIKIT_LEARN:
+        module, parameters = OF_SCIKIT_LEARN[name]
+        return getattr(import_module(f"sklearn.{module}"), name)(**parameters)
+    return None if name == "additive" else name
 
 
 def mixed(d, rng, n):
@@ -57,7 +61,7 @@ def mixed(d, rng, n):
 @pytest.fixture(scope="module")
 def models():
     outputs, first = both(mixed, 2_000, 20)
-    return {name: learned(outputs, first, classifier) for name, classifier in MODELS.items()}
+    return {name: learned(outputs, first, classifier_named(name)) for name in MODELS}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -92,7 +96,7 @@ def test_every_model_learns_a_shift(name):
         ),
         5_000,
         23,
-        MODELS[name],
+        classifier_named(name),
     )
     assert gain(odds, first) > 0.6 * gain(exact, first)
     assert np.corrcoef(odds, exact)[0, 1] > 0.85
@@ -133,6 +137,8 @@ def test_a_classifier_that_fails_is_named(classifier, said):
 
 
 def test_classes_in_another_order():
+    from sklearn.linear_model import LogisticRegression
+
     class Turned(LogisticRegression):
         def fit(self, rows, labels):
             super().fit(rows, labels)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from pytest_dp.betting.binning import cuts_of
 from pytest_dp.betting.expected_bounds import PlannedTest, best_cut, cautious
@@ -87,7 +87,7 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     found = [rng.normal(d, 1, 100_000) * distance for d in means]
     cuts = cuts_of(np.concatenate(found), 200)
     choice = best_cut(*(between(cuts, side) for side in found), cuts, plan(2e5, 1e-6, claim))
-    chances = [norm.sf(cuts, d * distance, far) for d in means]
+    chances = [scipy.stats.norm.sf(cuts, d * distance, far) for d in means]
     up, down = chances, [1 - p for p in chances[::-1]]
     worth = [bounds_to_expect(*side, 2e5, 1e-6, claim) for side in (up, down)]
     k = int(np.argmin(np.abs(cuts - choice.sign * choice.threshold)))

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from learning import count_batch
-from scipy.stats import binom
 
 from pytest_dp.betting.betting_loop import (
     FIRST_BATCH,
@@ -80,7 +80,7 @@ def test_claims_that_are_attained_are_refuted_with_chance_alpha_at_most(coupled)
             loop, _ = loop_of([loss], alpha=0.2, seed=seed, coupled=coupled)
             loop.play(120)
             refuted[loss] += loop.ledger.refuted
-    assert refuted[1.0] <= binom.ppf(0.999, 12, 0.2)
+    assert refuted[1.0] <= scipy.stats.binom.ppf(0.999, 12, 0.2)
     assert refuted[2.0] >= 10
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from pytest_dp.statistics import clopper_pearson, statdp
 
@@ -18,8 +18,8 @@ EPSILONS = (0.0, 1e-12, 1e-3, 0.1, 0.7, 1.5, 5.0, 30.0, 800.0)
 def quantile_of_tails(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     """The definition: ten times the 10 % quantile of the tail over the thinnings."""
     kept = np.arange(c1 + 1)
-    weights = stats.binom.pmf(kept, c1, math.exp(-eps))
-    tails = stats.hypergeom.sf(kept - 1, n1 + n2, n1, kept + c2)
+    weights = scipy.stats.binom.pmf(kept, c1, math.exp(-eps))
+    tails = scipy.stats.hypergeom.sf(kept - 1, n1 + n2, n1, kept + c2)
     order = np.argsort(tails, stable=True)
     enough = np.cumsum(weights[order]) >= 0.1
     return min(1.0, 10.0 * float(tails[order][np.argmax(enough)]))
@@ -94,14 +94,14 @@ def test_clopper_pearson_solves_its_defining_equations(count, runs, alpha):
     high = clopper_pearson.upper(count, runs, alpha)
     assert 0 <= low <= count / runs <= high <= 1
     if count > 0:
-        assert stats.binom.sf(count - 1, runs, low) == pytest.approx(alpha, rel=1e-6)
+        assert scipy.stats.binom.sf(count - 1, runs, low) == pytest.approx(alpha, rel=1e-6)
     if count < runs:
-        assert stats.binom.cdf(count, runs, high) == pytest.approx(alpha, rel=1e-6)
+        assert scipy.stats.binom.cdf(count, runs, high) == pytest.approx(alpha, rel=1e-6)
 
 
 def test_clopper_pearson_interval_is_scipys():
     for count in (0, 1, 13, 40):
-        theirs = stats.binomtest(count, 40).proportion_ci(0.95, method="exact")
+        theirs = scipy.stats.binomtest(count, 40).proportion_ci(0.95, method="exact")
         assert clopper_pearson.interval(count, 40, 0.05) == pytest.approx(tuple(theirs), abs=1e-12)
 
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from pytest_dp.statistics.assumptions import (
     all_come_before,
@@ -25,7 +25,9 @@ pytestmark = pytest.mark.slow
 def test_two_samples_are_compared_as_by_fisher(hits):
     runs = 40, 55
     table = [[hits[0], runs[0] - hits[0]], [hits[1], runs[1] - hits[1]]]
-    tails = [stats.fisher_exact(table, alternative).pvalue for alternative in ("less", "greater")]
+    tails = [
+        scipy.stats.fisher_exact(table, alternative).pvalue for alternative in ("less", "greater")
+    ]
     assert two_samples(hits, runs) == pytest.approx(min(1.0, 2 * min(tails)))
 
 
@@ -33,7 +35,7 @@ def test_two_samples_are_compared_as_by_fisher(hits):
 def test_laws_of_samples_are_compared_as_by_scipy(shift):
     rng = np.random.default_rng(4)
     first, other = rng.laplace(size=300), np.round(rng.laplace(size=200) + shift, 1)
-    exact = stats.ks_2samp(first, other, method="exact").pvalue
+    exact = scipy.stats.ks_2samp(first, other, method="exact").pvalue
     assert exact <= same_law(first, other)
     assert math.log(same_law(first, other)) == pytest.approx(math.log(exact), rel=0.15, abs=0.15)
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics import clopper_pearson, event_test
@@ -64,18 +64,18 @@ def plain_bound(seen, alpha):
 
 def points_in_region(seen, claim, alpha, points=8_000):
     """Points of the region, by its definition, near its edge or anywhere in it."""
-    m = stats.norm.isf(BETA * alpha / 4)
-    u, v = stats.norm.cdf(np.random.default_rng(seen.c1).uniform(-m, m, (2, points)))
+    m = scipy.stats.norm.isf(BETA * alpha / 4)
+    u, v = scipy.stats.norm.cdf(np.random.default_rng(seen.c1).uniform(-m, m, (2, points)))
     c1, n1, c2, n2 = seen.four
-    x1 = stats.beta.ppf(u, max(c1, 0.01), n1 - c1 + 1)
-    x2 = stats.beta.ppf(v, c2 + 1, max(n2 - c2, 1))
+    x1 = scipy.stats.beta.ppf(u, max(c1, 0.01), n1 - c1 + 1)
+    x2 = scipy.stats.beta.ppf(v, c2 + 1, max(n2 - c2, 1))
     inside = (x1 > 1e-200) & (x1 < 1) & (x2 > 0) & (x2 < 1)
     x1, x2 = x1[inside], x2[inside]
-    z1 = stats.norm.isf(stats.binom.sf(c1 - 1, n1, x1))
-    z2 = stats.norm.isf(stats.binom.cdf(c2, n2, x2))
+    z1 = scipy.stats.norm.isf(scipy.stats.binom.sf(c1 - 1, n1, x1))
+    z2 = scipy.stats.norm.isf(scipy.stats.binom.cdf(c2, n2, x2))
     w1, w2 = EventTest(claim).costs(seen.planned[0], n1, seen.planned[1], n2)
     score = (w1 * np.maximum(z1, -m) + w2 * np.maximum(z2, -m)) / np.hypot(w1, w2)
-    kept = (z1 < m) & (z2 < m) & (score < stats.norm.isf((1 - BETA) * alpha))
+    kept = (z1 < m) & (z2 < m) & (score < scipy.stats.norm.isf((1 - BETA) * alpha))
     return x1[kept], x2[kept]
 
 
@@ -176,7 +176,7 @@ def test_interval_is_two_bounds_at_half_of_alpha_each():
 @pytest.mark.parametrize("claim", [PURE, GaussianDP(0.7)], ids=str)
 def test_the_upper_end_of_an_interval_is_missed_with_chance_half_alpha_at_most(claim):
     n, p1, p2 = 12, 0.6, 0.2
-    chance = np.outer(*(stats.binom.pmf(np.arange(n + 1), n, p) for p in (p1, p2)))
+    chance = np.outer(*(scipy.stats.binom.pmf(np.arange(n + 1), n, p) for p in (p1, p2)))
     ends = [
         [EventTest(claim).interval(Counts(a, n, b, n), 0.3)[1] for b in range(n + 1)]
         for a in range(n + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from scipy import integrate, stats
+import scipy
 
 from pytest_dp.statistics import mclt
 
@@ -22,7 +22,7 @@ def test_figures_of_the_paper():
     """Where Hoeffding gives [.023, .105] and the CLT [.051, .076], it gives .064 ± .0014."""
     hoeffding = math.sqrt(math.log(4 / ALPHA) / 2 / RUNS)
     assert union(hoeffding, hoeffding) == pytest.approx((0.0227, 0.1048), abs=1e-4)
-    z = stats.norm.isf(ALPHA / 4)
+    z = scipy.stats.norm.isf(ALPHA / 4)
     normal = (z * math.sqrt(share * (1 - share) / RUNS) for share in (P, Q))
     assert union(*normal) == pytest.approx((0.0515, 0.0760), abs=1e-4)
     assert mclt.half_width(P, Q, 0.97, RUNS, ALPHA) == pytest.approx(0.0014, abs=5e-5)
@@ -38,9 +38,9 @@ def test_it_is_the_law_of_a_ratio_of_normal_numbers(p, q, rho, runs):
     s, t = (math.sqrt(x * (1 - x) / runs) for x in (p, q))
 
     def inside(y):
-        given = stats.norm(p + rho * s / t * (y - q), s * math.sqrt(1 - rho**2))
+        given = scipy.stats.norm(p + rho * s / t * (y - q), s * math.sqrt(1 - rho**2))
         low, high = (p / q * y * math.exp(sign * width) for sign in (-1, 1))
-        return (given.cdf(high) - given.cdf(low)) * stats.norm(q, t).pdf(y)
+        return (given.cdf(high) - given.cdf(low)) * scipy.stats.norm(q, t).pdf(y)
 
-    covered, _ = integrate.quad(inside, max(0.0, q - 9 * t), q + 9 * t, limit=200)
+    covered, _ = scipy.integrate.quad(inside, max(0.0, q - 9 * t), q + 9 * t, limit=200)
     assert covered == pytest.approx(0.99, abs=2e-5)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, sparse, stats
+import scipy
 
 from pytest_dp.privacy import read_guarantee
 from pytest_dp.privacy.guarantees import HockeyStick
@@ -39,7 +39,7 @@ def best_of_all(guesses: int, canaries: int, reach: int, *sticks: HockeyStick) -
     for s, a in itertools.product(range(n), range(k)):
         if sum(c == g for c, g in zip(coins[s], answers[a], strict=True)) >= reach:
             gain[s * k + a] = -1 / n
-    over = sparse.lil_array((len(flips) * (k + 1), size))
+    over = scipy.sparse.lil_array((len(flips) * (k + 1), size))
     most = np.zeros(len(flips) * (k + 1))
     for at, (s, t, eps, delta) in enumerate(flips):
         for a in range(k):
@@ -48,10 +48,10 @@ def best_of_all(guesses: int, canaries: int, reach: int, *sticks: HockeyStick) -
             over[row, excess] = -1.0
             over[len(flips) * k + at, excess] = 1.0
         most[len(flips) * k + at] = delta
-    sums = sparse.lil_array((n, size))
+    sums = scipy.sparse.lil_array((n, size))
     for s in range(n):
         sums[s, s * k : (s + 1) * k] = 1.0
-    solved = optimize.linprog(gain, over.tocsr(), most, sums.tocsr(), np.ones(n))
+    solved = scipy.optimize.linprog(gain, over.tocsr(), most, sums.tocsr(), np.ones(n))
     return -float(solved.fun)
 
 
@@ -81,7 +81,7 @@ def test_no_mechanism_that_keeps_several_promises_guesses_more(guesses, canaries
 def test_chances_are_below_those_that_were_published_where_much_is_right(guesses, canaries):
     """Those of Steinke, Nasr and Jagielski, 2023, Theorem 3.1."""
     eps, delta, q = 1.0, 1e-6, 1 / (1 + math.exp(-1.0))
-    f = stats.binom.sf(np.arange(-1, guesses), guesses, q)
+    f = scipy.stats.binom.sf(np.arange(-1, guesses), guesses, q)
     for deviations in (1, 3, 5):
         v = int(guesses * q + deviations * math.sqrt(guesses * q * (1 - q)))
         v = min(v, guesses)
@@ -103,7 +103,7 @@ def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
 def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
     """Of randomised response, which attains the bound: by all outcomes, without a sample."""
     eps, r = 1.3, 80
-    chances = stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
+    chances = scipy.stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
     claim = read_guarantee({"eps": 1.0})
     above = [one_run.lower(v, r, r, claim, 0.05) > eps for v in range(r + 1)]
     wrong = float(np.sum(chances[above]))

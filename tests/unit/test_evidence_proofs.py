@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from pytest_dp.privacy import (
     ApproximateDP,
@@ -112,7 +112,7 @@ def test_the_classical_p_value_is_valid_and_agrees_with_its_bound(runs):
         p_values = np.array([CLASSICAL.proved(c, claim, 0.5)[1] for c in every])
         for p2 in (0.01, 0.1, 0.3, math.exp(-eps)):
             for p1 in (min(math.exp(eps) * p2, 1.0), p2, math.exp(-eps) * p2):
-                one, two = (stats.binom.pmf(hits, runs, p) for p in (p1, p2))
+                one, two = (scipy.stats.binom.pmf(hits, runs, p) for p in (p1, p2))
                 chance = np.outer(one, two).ravel()
                 for level in np.unique(p_values):
                     assert chance[p_values <= level].sum() <= level * (1 + 1e-9)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 from numpy.random import default_rng
 
 from pytest_dp.oracles.alignment import Alignment, align

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+import scipy
 
 from pytest_dp import ClaimError, membership_risk, riskiest
 from pytest_dp.risks import MembershipRisk, RecordRisk
@@ -26,7 +26,7 @@ def test_risks_are_those_of_the_noise_and_of_the_noise_with_the_data():
     (risk,) = found.records
     spread = POPULATION.std() * math.sqrt(3)
     for (mean, error), noise in ((risk.fixed, 1.0), (risk.drawn, math.hypot(1, spread))):
-        truth = norm.cdf(2 / noise / math.sqrt(2))
+        truth = scipy.stats.norm.cdf(2 / noise / math.sqrt(2))
         assert abs(mean - truth) < 4 * error
         assert 0.005 < error < 0.03
     assert found.rmsd[0] == pytest.approx(risk.fixed[0] - risk.drawn[0], abs=0.01)

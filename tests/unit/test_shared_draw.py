@@ -7,15 +7,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy
 from exact import distribution, loss, probabilities
 from scipy.integrate import quad
-from scipy.stats import expon, laplace, norm
 
 from pytest_dp.running.stand_ins import CannotInstrument
 
 pytestmark = pytest.mark.slow
 
-LAWS = {"laplace": laplace, "normal": norm, "exponential": expon}
+LAWS = {"laplace": "laplace", "normal": "norm", "exponential": "expon"}
+"""How scipy names them."""
 
 
 def sparse_vector(answers, rng, draw="laplace", shared="laplace"):
@@ -33,9 +34,9 @@ def probability(answers, stop, draw="laplace", shared="laplace"):
     """Return that of FALSE until `stop`, and of TRUE there if there is an answer."""
 
     def density(rho):
-        value = LAWS[shared].pdf(rho)
+        value = getattr(scipy.stats, LAWS[shared]).pdf(rho)
         for number, answer in enumerate(answers[: stop + 1]):
-            gap, law = 0.5 + rho - answer, LAWS[draw]
+            gap, law = 0.5 + rho - answer, getattr(scipy.stats, LAWS[draw])
             value *= law.sf(gap, scale=2.0) if number == stop else law.cdf(gap, scale=2.0)
         return value
 
@@ -80,10 +81,10 @@ def test_answers_that_are_scaled_turned_around_and_compared_twice():
         return bool(noisy > centre), bool(3 - noisy <= 2 - centre)
 
     def density(rho):  # noisy > centre where the noise is below 3 * cut
-        return laplace.pdf(rho) * laplace.cdf((2 - 4 * rho - 1) / 3)
+        return scipy.stats.laplace.pdf(rho) * scipy.stats.laplace.cdf((2 - 4 * rho - 1) / 3)
 
     def second(rho):  # noisy >= 1 + centre
-        return laplace.pdf(rho) * laplace.cdf((-4 * rho - 1) / 3)
+        return scipy.stats.laplace.pdf(rho) * scipy.stats.laplace.cdf((-4 * rho - 1) / 3)
 
     above, higher = (
         sum(quad(f, a, b, epsabs=1e-13)[0] for a, b in pairwise([-40, -0.25, 0, 0.25, 40]))
@@ -97,7 +98,7 @@ def test_answers_that_are_scaled_turned_around_and_compared_twice():
 
 def test_sums_and_the_larger_of_two():
     known = probabilities(lambda x, rng: bool(x + rng.normal() + rng.normal() > 3), 1)
-    assert float(known[True]) == pytest.approx(norm.sf(2, scale=math.sqrt(2)), rel=1e-9)
+    assert float(known[True]) == pytest.approx(scipy.stats.norm.sf(2, scale=math.sqrt(2)), rel=1e-9)
     known = probabilities(lambda x, rng: int(np.argmax([x + rng.gumbel(), rng.gumbel()])), 1)
     assert float(known[0]) == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-9)
 

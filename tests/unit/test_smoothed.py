@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy
 from exact import call_of
-from scipy import stats
 
 from benchmarks import mechanisms
 from benchmarks.dpfinder import ALGORITHMS
@@ -65,7 +65,7 @@ def test_slopes_are_those_of_the_closed_form():
         output = Output(("number", (True,)), ())
         chances = runs.chances(Numbers(), vectors, [(output, np.zeros((2, 0)))])
         low, high = chances.mean(axis=2)[0]
-        noise = stats.laplace(1.0, 2.0)
+        noise = scipy.stats.laplace(1.0, 2.0)
         assert low == pytest.approx(noise.cdf(x), abs=0.02)
         assert (high - low) / step == pytest.approx(noise.pdf(x), rel=0.1)
 
