@@ -51,7 +51,6 @@ CLAIMS = (
     ),
     ("eps=1.0, neighbors='replace_one', inputs='os:nothing'", "there is no 'nothing'"),
     ("eps=1.0, neighbors='replace_one', inputs=lambda: 1 / 0", "ZeroDivisionError"),
-    (f"eps=1.0, {RECORDS}, neighbors=add_remove_one(unit='userid')", "Did you mean 'user_id'?"),
     (
         f"eps=1.0, {RECORDS}, neighbors=add_remove_one(unit='user_id', rows=3)",
         "(1,000 records): user_id=7 has 1,000 rows, more than rows=3.",

@@ -10,9 +10,7 @@ from recorded import (
     INI_FILE,
     MEAN,
     SHOP_FILE,
-    SKIP,
     TESTS_FILE,
-    TOTAL,
     VISITORS,
     edit,
     entries,
@@ -52,18 +50,6 @@ def test_an_update_says_what_it_changes_and_keeps_the_rest(shop, options):
     result = shop.run()
     assert result.ret == 0
     assert "dp-claims.json: 3 as on record" in result.outlines
-
-
-def test_what_is_hidden_can_be_put_on_record(shop):
-    edit(shop, (SHOP_FILE, "# total\n", SKIP), (TESTS_FILE, "# vendor\n", SKIP))
-    assert failed(shop.run()) == mechanisms(TOTAL, MEAN)
-    shop.run("--dp-claims=update")
-    assert entries(shop)[TOTAL]["hidden"] == entries(shop)[MEAN]["hidden"] == "skipped"
-    assert shop.run().ret == 0
-    edit(shop, (SHOP_FILE, SKIP, "@pytest.mark.xfail\n"), (TESTS_FILE, SKIP, ""))
-    result = shop.run()
-    assert failed(result) == mechanisms(TOTAL)
-    assert f"  stronger: {MEAN}: it is audited again" in result.outlines
 
 
 @pytest.mark.parametrize(
@@ -149,8 +135,6 @@ DAMAGES = {
     "empty": ("", "is no JSON"),
     "cut short": ('{\n  "claims": {\n    "a.py::b": {\n', "is cut short"),
     "no JSON": ("claims: yes", "is no JSON"),
-    "another file": ("[1, 2]\n", "is not a file of claims"),
-    "without a version": ('{"claims": {}}', "is not a file of claims"),
     "of a newer version": ('{"claims": {}, "version": 2}', "is of version 2, written by a newer"),
     "merge conflict": (
         '{\n<<<<<<< ours\n  "claims": {},\n=======\n>>>>>>> theirs\n  "version": 1}',
@@ -165,19 +149,6 @@ DAMAGES = {
         json.dumps({"claims": {COUNT: {"promise": {"eps": -1}}}, "version": 1}),
         "is not a promise: Invalid eps=-1",
     ),
-    "effort that is none": (
-        json.dumps({"claims": {COUNT: {"promise": {"eps": 1.0}, "effort": 3}}, "version": 1}),
-        "cannot be compared with: ",
-    ),
-    "examples that are none": (
-        json.dumps({"claims": {COUNT: {"promise": {"eps": 1.0}, "examples": 5}}, "version": 1}),
-        "cannot be compared with: ",
-    ),
-    "examples that are no texts": (
-        json.dumps({"claims": {COUNT: {"promise": {"eps": 1.0}, "examples": [1]}}, "version": 1}),
-        "cannot be compared with: ",
-    ),
-    "no text": ("\udcff", "cannot be read"),
 }
 
 
@@ -219,30 +190,6 @@ def test_a_file_that_cannot_be_written_is_an_error_and_stays(shop, monkeypatch, 
     result.stdout.fnmatch_lines(["  dp-claims.json could not be written: *No space*"])
     assert entries(shop) == before
     assert not list(shop.root.glob(".dp-claims*")), "nothing is left behind"
-
-
-def test_on_github_the_changed_line_is_annotated(shop, monkeypatch):
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_WORKSPACE", str(shop.root.parent))
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(shop.root / "summary.md"))
-    edit(
-        shop,
-        (SHOP_FILE, "=1000", "=900"),
-        (SHOP_FILE, "rho=0.5", "rho=0.6"),
-        (TESTS_FILE, "        dp_check(", "        dp_check.__call__("),
-    )
-    lines = (shop.root / SHOP_FILE).read_text().splitlines()
-    found = [line for line in shop.run("-n", "0").outlines if line.startswith("::error")]
-    folder = f"file={shop.root.name}/shop.py"
-    assert [line.partition("::error ")[2].split(",title")[0] for line in found] == [
-        f"{folder},line={lines.index('    max_samples=900,') + 1}",
-        f"{folder},line={next(n for n, line in enumerate(lines, 1) if 'rho=0.6' in line)}",
-    ]
-    assert "title=Privacy claim not as on record%3A count[eps=1.0]::max_samples 1" in found[0]
-    assert "%0A%0A  max_samples  1,000 -> 900  (weaker)%0A%0A" in found[0]
-    summary = (shop.root / "summary.md").read_text()
-    assert "## ❌ Privacy: 4 claims, no violation found, 2 not as on record" in summary
-    assert "### ❌ `total[rho=0.6]`: not as on record" in summary
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import pytest
 from recorded import (
     ALL,
     COUNT,
-    DROPPED,
     INI_FILE,
     MEAN,
     SHOP,
@@ -71,13 +70,6 @@ HIDDEN = {
         ],
         [TOTAL, VISITORS, MEAN],
     ),
-    "as they run": (
-        [
-            (SHOP_FILE, "# total\n", "@pytest.mark.skipif(True, reason='')\n"),
-            (TESTS_FILE, "        dp_check", "        pytest.skip()\n        dp_check"),
-        ],
-        [TOTAL, MEAN],
-    ),
     "with their modules": (
         [
             (SHOP_FILE, "", f"pytestmark = {SKIP[1:]}"),
@@ -92,9 +84,7 @@ HIDDEN = {
         ],
         [TOTAL, VISITORS],
     ),
-    "by conftest.py": ([("conftest.py", "", DROPPED.format("total"))], [TOTAL]),
     "with a file": ([("conftest.py", "", f"collect_ignore = [{SHOP_FILE!r}]\n")], ALL[:3]),
-    "with all modules": ([(INI_FILE, "dp_modules = true\n", "")], ALL[:3]),
     "deleted": (
         [
             (SHOP_FILE, CLAIM_OF_TOTAL, "def total(answers, rng, size):"),
@@ -106,17 +96,6 @@ HIDDEN = {
     "never run": (
         [("conftest.py", "", "def pytest_runtest_protocol(item, nextitem): return True\n")],
         ALL,
-    ),
-    "run without an audit": (
-        [
-            (
-                "conftest.py",
-                "",
-                "def pytest_itemcollected(item):\n"
-                "    if 'total' in item.name: item.runtest = lambda: None\n",
-            )
-        ],
-        [TOTAL],
     ),
 }
 
@@ -163,14 +142,6 @@ def test_what_is_stronger_passes_with_a_note(shop):
     )
 
 
-def test_a_function_with_another_name_has_another_claim(shop):
-    edit(shop, (SHOP_FILE, "def visitors", "def guests"))
-    result = shop.run()
-    assert failed(result) == mechanisms(VISITORS.replace("visitors", "guests"), VISITORS)
-    shop.run("--dp-claims=update")
-    assert failed(shop.run()) == []
-
-
 @pytest.mark.parametrize(
     ("options", "failing"),
     [
@@ -179,8 +150,6 @@ def test_a_function_with_another_name_has_another_claim(shop):
         ([SHOP_FILE], [COUNT, TOTAL]),
         (["--deselect", TOTAL], [COUNT, TOTAL]),
         (["--dp-claims=off"], []),
-        (["--ignore", SHOP_FILE], []),
-        ([f"{SHOP_FILE}::visitors", "--dp-max-samples=200"], []),
         ([f"{SHOP_FILE}::visitors", "--dp-max-samples", "200"], []),
         pytest.param([TESTS_FILE, "--dp-profile=dev", "-n", "1"], [], marks=pytest.mark.nightly),
     ],

@@ -97,15 +97,6 @@ def test_what_a_worker_sees_is_kept_and_told_by_the_run(shop, monkeypatch):
     assert len([line for line in result.outlines if line.startswith("::error")]) == 1
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("options", [(), ("-n", "1")])
-def test_reruns_give_the_same_verdict_and_no_second_row(shop, alone, options):
-    again = shop.run("--reruns", "1", *options)
-    assert again.parseoutcomes() == {"passed": 2, "failed": 3, "rerun": 3}
-    assert shop.facts(again) == alone.facts
-    assert shop.table(again) == alone.table
-
-
 CRASHES = """
 def test_crashes(): os._exit(3)
 @pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_samples=10)

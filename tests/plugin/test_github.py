@@ -56,12 +56,6 @@ def test_annotations_and_the_summary_of_a_job(shop):
 
 
 @pytest.mark.usefixtures("no_audits")
-def test_a_passing_run_says_so(shop):
-    shop.run("backend", "--dp-modules", "-k", "good")
-    assert (shop.root / "summary.md").read_text().startswith("## ✅ Privacy: ")
-
-
-@pytest.mark.usefixtures("no_audits")
 def test_a_summary_that_cannot_be_written_does_not_fail_the_run(shop, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(shop.root / "missing" / "summary.md"))
     result = shop.run("backend", "--dp-modules", "-k", "good")

@@ -67,19 +67,6 @@ def test_reruns_workers_and_junit(mixed):
     assert not any(verdicts.values())
 
 
-def test_failures_and_expected_ones_keep_their_letters(project):
-    project.write(
-        "test_a.py",
-        "@pytest.mark.xfail",
-        laplace("maybe", 1.0, f"eps=1.0, {FEW}"),
-        f"@pytest.mark.dp_claim(eps=1.0, {FEW})\n"
-        "def test_few(dp_check):\n"
-        "    dp_check(lambda d, rng, size: len(d) + rng.laplace(size=size))\n"
-        "    raise ValueError\n",
-    )
-    assert project.run().parseoutcomes() == {"xpassed": 1, "failed": 1, "warnings": 2}
-
-
 @pytest.mark.slow
 def test_blind_is_its_own_word_and_counted_with_the_inconclusive(project):
     project.write(

@@ -18,7 +18,6 @@ FEW = laplace("few", 1.0).replace("2000", "20")
     [
         ("alpha", "0.01", "alpha=0.02", "0.03", (0.01, 0.02, 0.03, 1e-6)),
         ("max_samples", "4e3", "max_samples=6000", "8_000", (4000, 6000, 8000, 400_000)),
-        ("max_samples", "4000", "max_samples=6000", "8,000", (4000, 6000, 8000, 400_000)),
         ("max_seconds", "0.5", "max_seconds=1", "9", (0.5, 1.0, 9.0, 60.0)),
         ("max_seconds", "0.5", "max_seconds=None", "none", (0.5, 1e9, 1e9, 60.0)),
         ("margin", "none", "margin=2", "3", (1.0, 2.0, 3.0, 1.25)),
@@ -32,7 +31,6 @@ FEW = laplace("few", 1.0).replace("2000", "20")
         ("beyond", "off", "beyond='fail'", "fail", ("off", "fail", "fail", "tell")),
         ("jobs", "2", "", "3", (2, 3, 3, None)),
         ("seed", "8f2c", "", "ff", (0x8F2C, 255, 255, None)),
-        ("seed", "0", "", "1", (0, 1, 1, None)),
     ],
 )
 def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(
@@ -52,12 +50,8 @@ def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(
     ("option", "message"),
     [
         ("method=sniper", "Invalid method='sniper'. .*Did you mean 'dpsniper'?"),
-        ("alpha=2", "Invalid alpha=2.0. Allowed: a probability between 0 and 1"),
         ("alpha=x", "Invalid alpha='x'. Allowed: a probability"),
-        ("alpha=", "Invalid alpha=''. Allowed: a probability"),
-        ("max-samples=1.5", "Invalid max_samples='1.5'. Allowed: a whole number above 0"),
         ("max-samples=0", "Invalid max_samples=0. Allowed: a whole number above 0"),
-        ("max-samples=nan", "Invalid max_samples='nan'. Allowed: a whole number"),
         ("max-seconds=soon", "Invalid max_seconds='soon'. Allowed: a number of seconds"),
         (
             "margin=no",
@@ -65,9 +59,7 @@ def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(
         ),
         ("beyond=never", "Invalid beyond='never'. Valid choices: 'off', 'tell', 'fail'"),
         ("jobs=0", "Invalid jobs=0. Allowed: a whole number of processes"),
-        ("jobs=two", "Invalid jobs='two'. Allowed: a whole number of processes"),
         ("seed=xyz", "Invalid seed='xyz'. .*, or 'random'; in options hexadecimal, as 8f2c"),
-        ("seed=-1", "Invalid seed=-1. Allowed"),
         ("at-least=good", "Invalid at_least='good'. Valid choices: 'inconclusive', 'weak', 'fair'"),
         ("profile=nigthly", "There is no profile 'nigthly'. Did you mean 'nightly'?"),
     ],
@@ -169,19 +161,6 @@ def test_what_nothing_is_known_of_fails_in_ci_with_its_remedy_and_warns_elsewher
         "max_samples=20 is too few: raise it at_least='weak' (profile ci) asks for a pass" in text
     )
     assert "with at_least='inconclusive' in the claim." in text
-
-
-def test_inconclusive_audits_fail_where_a_weak_pass_is_the_least(project):
-    project.write("test_a.py", FEW, laplace("good", 1.0))
-    result = project.run("--dp-at-least=weak")
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "E   InconclusiveAudit: inconclusive: could not test eps = 1.0 with *",
-            "*::few *inconclusive *",
-        ]
-    )
-    assert "pytest_dp/" not in result.stdout.str()
 
 
 def test_weak_passes_fail_where_a_fair_one_is_the_least(project):

@@ -32,18 +32,14 @@ MINE = [1.5, 7.0, 1, "fair", False, 255]
     [
         ([], "", "", DEFAULT),
         (["--dp-profile=dev"], "", "", DEV),
-        (["--dp-profile=default"], "dp_profile = dev", "", DEFAULT),
         (["--dp-profile=ci"], "", "", CI),
         ([], "dp_profile = dev", "", DEV),
         ([], "", "load_profile('dev')", DEV),
-        ([], "dp_profile = nightly", "load_profile('dev')", DEV),
-        (["--dp-profile=dev"], "", "load_profile('nightly')", DEV),
         (["--dp-profile=mine"], "", REGISTERED, MINE),
         ([], "", f"{REGISTERED}; load_profile('mine')", MINE),
         (["--dp-profile=dev"], "", "register_profile('dev')", DEFAULT),
         (["--dp-profile=mine"], "dp_at_least = weak", REGISTERED, [*MINE[:3], "weak", *MINE[4:]]),
         (["--dp-profile=mine", "--dp-seed=1"], "dp_seed = 2", REGISTERED, [*MINE[:5], 1]),
-        (["--dp-profile=mine"], "dp_seed = 2", REGISTERED, [*MINE[:5], 2]),
     ],
 )
 def test_who_chooses_a_profile(project, options, ini, conftest, expected):
@@ -69,19 +65,6 @@ def test_the_claim_beats_the_profile_but_for_a_margin_that_is_lifted(
     assert seen(project, *options, claim=claim, ini=ini)[:2] == [margin, seconds]
 
 
-@pytest.mark.parametrize(
-    ("options", "ini", "on"),
-    [
-        (["--dp-accumulate"], "", True),
-        ([], "dp_accumulate = true", True),
-        (["--dp-profile=nightly"], "", True),
-        (["--dp-profile=nightly"], "dp_accumulate = false", False),
-    ],
-)
-def test_accumulation(project, options, ini, on):
-    assert seen(project, *options, ini=ini)[4] is on
-
-
 @pytest.mark.parametrize("variable", ["CI", "TF_BUILD"])
 def test_ci_has_a_profile(project, monkeypatch, variable):
     changed = "register_profile('ci', max_seconds=5)"
@@ -104,12 +87,9 @@ def test_a_profile_of_the_ini_file_that_is_none_is_a_usage_error(project):
     ("given", "message"),
     [
         ({"max_sample": 3}, "no setting 'max_sample'. Did you mean 'max_samples'?"),
-        ({"n_jobs": 3}, "no setting 'n_jobs'. Did you mean 'jobs'?"),
         ({"parent": "nigthly"}, "no profile 'nigthly'. Did you mean 'nightly'?"),
         ({"margin": 0.5}, "Invalid margin=0.5. Allowed: a number above 1"),
-        ({"jobs": 0}, "Invalid jobs=0. Allowed: a whole number of processes"),
         ({"seed": -1}, "Invalid seed=-1. Allowed: a whole number, 0 or more, or 'random'"),
-        ({"at_least": "yes"}, "Invalid at_least='yes'. Valid choices: 'inconclusive', 'weak'"),
         ({"eps": 1.0}, "no setting 'eps'"),
     ],
 )

@@ -189,16 +189,3 @@ def test_progress_on_a_real_terminal(project, monkeypatch):
     left = Terminal(line)
     left.write(line)
     assert re.fullmatch(r"test_a.py [.I] +\[100%\]", left.seen())  # I on a very busy machine
-
-
-def test_what_could_not_be_audited_is_in_the_table_with_its_promise(project):
-    project.write(
-        "test_a.py",
-        "@dp_claim(rho=0.5, pairs=[([1], [])])\ndef raises(d):\n    return 1 / 0\n\n",
-        "@pytest.mark.dp_claim(eps=0.25, pairs=[([1], [])])\n"
-        "def test_raises(dp_check):\n    dp_check(lambda d: 1 / 0)\n",
-    )
-    result = project.run()
-    result.stdout.fnmatch_lines(
-        ["*::raises * rho 0.5 * NOT AUDITED *", "*::test_raises * eps 0.25 * NOT AUDITED *"]
-    )

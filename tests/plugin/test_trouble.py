@@ -37,20 +37,6 @@ def mechanism(d, rng):
 @dp_claim(eps=1.0, pairs=[([1], [])], max_samples=2_000)
 def afterwards(d, rng): return len(d) + rng.laplace()
 """
-LOCKED = """
-def make():
-    lock = threading.Lock()
-
-    @dp_claim(eps=1.0, pairs=[([1], [])], max_samples=5_000)
-    def mechanism(d, rng):
-        with lock:
-            time.sleep(0.0005)
-        return len(d) + rng.laplace()
-
-    return mechanism
-
-mechanism = make()
-"""
 ENDLESS = """
 @dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=300, max_samples=500_000)
 def mechanism(d, rng):
@@ -135,11 +121,6 @@ def test_a_worker_that_dies(marked):
     )
     assert "pytest_dp/" not in result.stdout.str()
     assert gone(marked)
-
-
-def test_state_that_cannot_be_pickled_is_audited_in_one_process(marked):
-    marked.mark(LOCKED)
-    marked.run_apart("--dp-max-seconds=3").assert_outcomes(passed=2)
 
 
 @needs_proc

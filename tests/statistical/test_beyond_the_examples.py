@@ -124,17 +124,6 @@ def test_the_same_is_red_with_half_of_its_noise(name):
     assert (result.verdict, result.outside, result.beyond) == ("violated", "", None)
 
 
-@pytest.mark.nightly
-def test_what_is_told_has_a_counterexample_a_line_and_an_example_that_makes_it_red():
-    told = audit(adults, eps=1.0, neighbors=ADD, inputs=[[18, 90, 35]], seed=3).beyond
-    assert told.outside == "0 (they have 18 to 90)"
-    assert (told.counterexample.d1, told.counterexample.d2) == ([0], [])
-    assert [leak.function for leak in told.blame] == ["adults"]
-    assert told.to_add == ([0],)
-    red = audit(adults, eps=1.0, neighbors=ADD, inputs=[[18, 90, 35], *told.to_add], seed=3)
-    assert (red.verdict, red.outside, red.beyond) == ("violated", "", None)
-
-
 @pytest.mark.usefixtures("_without_blame")
 def test_it_is_red_or_not_looked_for_where_the_claim_says_so():
     claim = {"eps": 1.0, "neighbors": ADD, "inputs": [[18, 90, 35]], "seed": 3, "n_jobs": 1}

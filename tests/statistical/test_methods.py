@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
-from dataclasses import fields
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
-from boundary import AT_THEIR_CLAIM, COUNTS, QUIET, audited, consistent, laplace, most, run
+from boundary import COUNTS, QUIET, audited, laplace
 
 import pytest_dp
-from benchmarks.cases import STATDP
 from benchmarks.resolution import untraced
 from pytest_dp import ClaimError, DPSniper, MechanismError, Sequential, StatDP, queries, values
 
@@ -27,40 +24,6 @@ usual_methods = pytest.mark.parametrize("method", METHODS[:3], ids=str)
 
 
 # Right at the claim, at the resolution, and what is shown
-
-
-ALPHA = 0.2
-"""Large, as then fewer audits tell a bound that fails twice as often as it may."""
-CLOSE = {"sequential": 0.4, "statdp": 0.7, "dpsniper": 0.6}
-"""Share of the truth that bounds reach, at the least, in the middle of several."""
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("_by_samples")  # a loss that is known leaves no bound to look at
-@pytest.mark.parametrize("audits", [1, pytest.param(6, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize(
-    "method",
-    [Sequential(), Sequential(coupled=False), StatDP(), DPSniper(), DPSniper(coupled=False)],
-    ids=str,
-)
-def test_bounds_stay_below_the_truth_and_agree_with_the_verdict(method, audits):
-    """A smoke test. The chance that a bound, or a bet, errs at the claim is computed elsewhere.
-
-    In `test_bets_computed`, `test_events_by_enumeration` and `test_evidence_validity`. Half of the
-    audits have a claim that nearly is the bound.
-    """
-    effort = {"alpha": ALPHA, "max_samples": 4_000, "method": method}
-    cases = list(product(range(audits), AT_THEIR_CLAIM, (1.0, 0.75)))
-    found = [  # with a seed of its own each, as equal ones would give equal bounds
-        run(name, claimed, 1.0, seed, **effort) for seed, (_, name, claimed) in enumerate(cases)
-    ]
-    bounds = np.array([result.lower for result in found])
-    assert np.sum(bounds > 1.0) <= most(len(found), ALPHA)
-    assert np.median(bounds) > CLOSE[method.name]  # a bound of 0 would do as well
-    assert all(map(consistent, found))
-    at_the_claim = [result.violated for result in found[::2]]
-    assert sum(at_the_claim) <= most(len(at_the_claim), ALPHA)
-    assert any(result.violated for result in found)
 
 
 @untraced
@@ -159,48 +122,6 @@ def test_a_counterexample_holds_on_fresh_samples(name):
     else:
         assert (inside, outside) == ((), ())
         assert str(found.event)
-
-
-NINE = [(name, 0.7) for name in STATDP] + [("histogram, scale eps", 1.5), ("iSVT3", 1.5)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "eps0"), NINE)
-def test_the_nine_cases_of_the_paper_on_statdp(name, eps0):
-    case = STATDP[name]
-    expected = "violated" if case.violates(eps0) else "no violation"
-    samples = 200_000 if expected == "violated" else 30_000
-    keywords = {**case.keywords(eps0, many=True), "max_samples": samples, "method": "statdp"}
-    assert audit(case.vectorized, **keywords, seed=1, n_jobs=1).verdict == expected
-
-
-def told(result):
-    """All that a result says but the time it took."""
-    found = {f.name: getattr(result, f.name) for f in fields(result) if f.name != "seconds"}
-    example, found["evidence"] = found.pop("counterexample"), None
-    if example is not None:
-        found |= {f.name: repr(getattr(example, f.name)) for f in fields(example)}
-        found["event"], found["attack"] = str(example.event), str(example.attack)
-    return found
-
-
-def slow_enough(records, rng):
-    for _ in range(40):
-        rng.random()
-    return len(records) + rng.laplace(scale=0.8)
-
-
-@pytest.mark.nightly
-@every_method
-def test_the_same_seed_gives_the_same_result_for_any_number_of_processes(method):
-    one, two, other = (
-        audit(
-            slow_enough, eps=1.0, **COUNTS, seed=seed, n_jobs=jobs, max_samples=6_000, method=method
-        )
-        for seed, jobs in ((7, 1), (7, 2), (8, 1))
-    )
-    assert told(one) == told(two)
-    assert told(one) != told(other)
 
 
 @pytest.mark.canary

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from boundary import COUNTS
 
-from benchmarks.cases import CORPUS
 from benchmarks.resolution import untraced
 from pytest_dp import DPSniper, Sequential, audit, queries, values
 from pytest_dp.basics import clocks
@@ -77,14 +76,6 @@ def test_a_loss_at_the_margin_is_not_missed_for_stopping(margin, audits):
         for seed in range(audits)
     ]
     assert all(caught)
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_a_leak_that_takes_long_to_find_does_not_end_at_the_margin():
-    case = next(case for case in CORPUS if case.name == "SVT4")
-    keywords = {**case.keywords(1.0, many=True), "max_samples": 1_000_000, "max_seconds": 600}
-    assert audit(case.vectorized, **keywords, seed=0, n_jobs=1).violated
 
 
 def test_no_pair_starves():

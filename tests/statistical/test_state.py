@@ -96,13 +96,6 @@ def test_the_reason_and_the_remedy_are_given():
         audit(cached(), eps=1.0, seed=1, n_jobs=1, **RECORDS)
 
 
-@pytest.mark.nightly
-def test_what_an_audit_left_behind_makes_no_alarm_in_the_next():
-    mechanism = memo()
-    assert verdict(lambda: mechanism, "sequential", 1) == "error"
-    assert verdict(lambda: mechanism, "sequential", 2) == "error"
-
-
 ANSWERED: dict = {}
 
 
@@ -217,29 +210,3 @@ def test_a_buffer_is_no_violation(size):
 
 
 # --- samples ---
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("scale", [0.5, 1.0])
-@pytest.mark.parametrize("vectorized", [None, "size"])
-def test_samples_are_all_runs_that_were_made(method, scale, vectorized, monkeypatch):
-    from pytest_dp.running.calling import Made
-
-    made = []
-
-    class Counting(Made):
-        def __init__(self, runs=0):
-            super().__init__(runs)
-            made.append(self)
-
-    monkeypatch.setattr("pytest_dp.running.subject.Made", Counting)
-
-    def mechanism(data, rng, size=None):
-        return sum(data) + rng.laplace(scale=scale, size=size)
-
-    result = audit(
-        mechanism, eps=1.0, max_samples=5_000, method=method, vectorized=vectorized, n_jobs=1,
-        **RECORDS
-    )  # fmt: skip
-    assert result.samples == max(count.runs for count in made)  # the others look at copies only
-    assert result.samples <= 5_000 * 1.15

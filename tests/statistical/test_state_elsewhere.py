@@ -66,13 +66,6 @@ def test_what_a_run_leaves_in_a_library_hides_no_bug(name):
     assert verdict(lambda: mechanism, "sequential", seed=1) == "violated"
 
 
-@pytest.mark.nightly
-def test_what_an_audit_left_in_the_environment_makes_no_alarm_in_the_next():
-    mechanism = ZOO["memo_in_the_environment"]()
-    for seed in range(2):
-        assert verdict(lambda: mechanism, "sequential", seed) == "error"
-
-
 @pytest.mark.usefixtures("_verdict_only")
 def test_a_generator_that_all_forked_processes_share_hides_no_violation():
     """As that of compiled code, which nobody can seed."""

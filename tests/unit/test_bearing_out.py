@@ -16,7 +16,6 @@ from benchmarks.attacked_traces import MEMBERS, audited, is_wrong
 from pytest_dp import audit
 from pytest_dp.oracles.known_pairs import doubt_about
 from pytest_dp.oracles.rows import check_rows
-from pytest_dp.report.violation import violation
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
 
@@ -91,14 +90,6 @@ def with_half_the_noise(x, rng):
     return bool(x) ^ (rng.random() < 1 / (1 + math.e**2))
 
 
-def test_a_known_loss_ends_an_audit_early():
-    result = audit(laplace, eps=1.0, pairs=[(0, 1)], seed=1, n_jobs=1)
-    assert (result.verdict, result.strength) == ("no violation", "aligned")
-    assert result.estimate.runs <= 1_000
-    assert "eps at most 1, by alignment on these pairs" in str(result)
-    assert str(result).endswith("(aligned)")
-
-
 def test_a_pair_that_is_not_known_keeps_it_going():
     def by_input(x, rng):
         return x + rng.laplace(scale=4) if x < 2 else x + rng.gamma(1) - rng.gamma(1) - 1
@@ -117,25 +108,6 @@ def test_a_loss_above_the_claim_is_suspect_where_runs_are_few():
         with_half_the_noise, eps=1.0, pairs=[(0, 1)], seed=1, n_jobs=1, max_samples=4 * enough
     )
     assert result.violated
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.usefixtures("_without_blame")
-def test_a_suspect_audit_spends_its_effort_and_says_what_it_saw_where():
-    """Beyond the examples as well, though it is the effort of both."""
-
-    def count(records, rng):
-        noise = rng.geometric(-math.expm1(-1.02)) - rng.geometric(-math.expm1(-1.02))
-        return sum(records) + int(noise)
-
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[], [1, 0]], "seed": 1}
-    result = audit(count, **claim, n_jobs=1, max_samples=60_000)
-    assert result.reason.startswith("suspect: exact eps = 1.02")
-    assert re.search(r"D = \[.*\] and D' = \[.*\]: S = \{.*output.*\} came in", result.reason)
-    assert result.samples >= 0.9 * 60_000
-    assert min(result.beyond.counterexample.runs) > 0
-    assert "No effort was left" not in violation(result.beyond)
 
 
 def rounded_steps(x, rng):
@@ -166,20 +138,6 @@ def test_what_differs_by_rounding_alone_is_not_suspect(mechanism, suspect):
 @pytest.mark.parametrize("member", MEMBERS[::19], ids=lambda member: member.name)
 def test_no_attacked_mechanism_passes_by_it(member):
     assert not is_wrong(member, audited(member, max_samples=70))
-
-
-def rows_that_share(x, rng, size):
-    """In each twelfth row, two answers have the same noise: their sum gives x away."""
-    noise = rng.laplace(scale=2, size=(size, 3))
-    shared = np.arange(size) % 12 == 11
-    noise[shared, 2] = -noise[shared, 0]
-    return np.array([x, 0, x]) + noise
-
-
-def test_one_row_says_nothing_of_many():
-    claim = {"eps": 1.0, "pairs": [(1, 0)], "vectorized": True, "max_samples": 30_000}
-    result = audit(rows_that_share, **claim, seed=1, n_jobs=1)
-    assert result.strength not in ("exact", "aligned")
 
 
 def rows_alone(x, rng, size):
@@ -256,11 +214,6 @@ def test_rows_are_held_against_calls_of_one_row(mechanism, same):
             check_rows(call, 1, [12, 13], Deadline(5.0))
 
 
-def test_calls_of_one_row_and_of_two_are_looked_at():
-    call = replace(call_of(rows_alone), size="size")
-    assert check_rows(call, 1, [1, 2, 3], Deadline(5.0)) == (1 + 0 + 2) + (2 + 1 + 3) + (3 + 2 + 4)
-
-
 def gated_count(gate, noise):
     """The number of records; for the record `gate`, by other noise."""
 
@@ -306,20 +259,3 @@ def test_what_a_proposed_pair_loses_is_told_beside_such_a_pass(noise):
 def test_a_proposed_pair_whose_loss_is_not_known_is_bet_on():
     counted = gated_count(77, lambda rng: 0.4 * cauchy(rng))
     assert audit(counted, **SEARCHED, beyond="fail").violated
-
-
-def test_a_function_inside_that_sets_what_is_kept_is_a_doubt():
-    def made():
-        kept = 0
-
-        def mechanism(x, rng):
-            def count():
-                nonlocal kept
-                kept += 1
-
-            count()
-            return x + rng.laplace(scale=1 if kept < 10_000 else 0.1)
-
-        return mechanism
-
-    assert "keeps" in doubt_about(call_of(made()), 1, Deadline(5.0))

@@ -6,15 +6,14 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-from results import PICTURES, RANGES, rows
+from results import PICTURES, rows
 
 from pytest_dp.report.drawings import (
     WIDTH,
     drawings,
-    outputs,
     trade_off,
 )
-from pytest_dp.results.pictures import Bar, Histogram, Pictures
+from pytest_dp.results.pictures import Pictures
 
 
 def told(pictures):
@@ -68,17 +67,6 @@ def test_all_that_there_is_is_drawn_and_nothing_else():
 
 
 # Outputs
-
-
-def test_a_rare_event_is_seen_on_a_logarithmic_scale():
-    rare = Histogram("output", (1_000, 1_000), (*RANGES[1:], Bar("1e6", 9e6, 9e6, (9, 0), (9, 0))))
-    rare = replace(
-        rare, bars=tuple(replace(b, inside=(0, 0)) for b in rare.bars[:-1]) + rare.bars[-1:]
-    )
-    drawing = outputs(rare)
-    assert "logarithmic" in drawing.caption
-    (filled,) = of_class(read(drawing.svg), "dp-in")
-    assert float(filled.attrib["height"]) > 20
 
 
 # What the claim allows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from itertools import islice
 
 import numpy as np
@@ -184,49 +183,6 @@ def test_pairs_are_shrunk():
     assert backwards.d2 == [(61, "b")]
     elsewhere = generated(seed=9).pairs[-1]
     assert made.shrunk(elsewhere, old_b) is elsewhere
-
-
-def near(d1, d2):
-    return abs(d1 - d2) == 1
-
-
-def halves(number):
-    yield number // 2 if number else 1
-
-
-@pytest.mark.parametrize("relation", [near, halves])
-def test_functions_that_tell_neighbours(relation):
-    made = source(inputs=st.integers(0, 50), neighbors=relation)
-    assert len(made.given) == MIN_FIRST
-    for pair in made.given:
-        if relation is near:
-            assert near(pair.d1, pair.d2)
-        else:
-            assert pair.d2 == next(halves(pair.d1))
-
-
-@pytest.mark.nightly
-def test_groups_and_units():
-    made = source(inputs=st.lists(st.integers(0, 5)), neighbors=add_remove_one(group=2))
-    assert {abs(len(pair.d1) - len(pair.d2)) for pair in made.given} == {0, 2}
-    visits = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9)))
-    made = source(inputs=visits, neighbors=add_remove_one(unit=0))
-    for pair in made.given:
-        one, other = ({user for user, _ in side} for side in (pair.d1, pair.d2))
-        assert len(one ^ other) == 1
-    made = source(inputs=visits, neighbors=add_remove_one(unit=0, rows=2))
-    assert len(made.given) == MIN_FIRST
-    for pair in (*made.given, *islice(made.generated.propose([]), 20)):
-        for side in (pair.d1, pair.d2):
-            assert max(Counter(user for user, _ in side).values(), default=0) <= 2
-    message = refusal(inputs=visits, neighbors=add_remove_one(unit=5))
-    assert "unit=5: the record" in message
-    assert "has no such entry" in message
-    twice = st.just([(1, 0), (1, 1)])
-    message = refusal(inputs=twice, neighbors=add_remove_one(unit=0, rows=1))
-    assert "few rows for each unit" in message
-    message = refusal(inputs=st.integers(0, 5), neighbors=add_remove_one(group=2))
-    assert "which is not a dataset" in message
 
 
 ADD = {"neighbors": "add_remove_one"}

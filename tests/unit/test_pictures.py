@@ -10,7 +10,7 @@ import pytest
 from results import BROKEN
 
 from pytest_dp import audit
-from pytest_dp.auditors.presentation import attack_of, event_of
+from pytest_dp.auditors.presentation import attack_of
 from pytest_dp.betting.bars import bars_of
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
@@ -19,8 +19,6 @@ from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.report.curves import complete_pictures
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import from_plain
-from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.proofs import SHARP
 
 pytestmark = pytest.mark.slow
 
@@ -66,16 +64,6 @@ def test_attack_is_the_error_rates_of_all_thresholds(sign):
     assert {(round(a, 6), round(b, 6)) for a, b in attack_of(joint, sign)} == {
         (round(a, 6), round(b, 6)) for a, b in expected
     }
-
-
-def test_event_is_what_was_counted_with_its_intervals():
-    bound = SHARP.bound(Counts(60, 100, 20, 200), ApproximateDP(1.0), 0.05)
-    positives, negatives = event_of(bound)
-    assert positives[1] == 0.1
-    assert negatives[1] == 0.4
-    (low1, high1), (low2, high2) = bound.intervals
-    assert positives == pytest.approx((low2, 0.1, high2), rel=1e-5)
-    assert negatives == pytest.approx((1 - high1, 0.4, 1 - low1), rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -148,18 +147,6 @@ def test_a_curve_is_that_of_its_hockey_sticks(name):
     assert np.all(claim.largest_probability(Q)[early] >= (1 - 2e-3) * lowest[early])
 
 
-@every
-def test_guarantees_are_values_that_travel(name):
-    claim = EVERY[name]
-    assert claim.hockey_sticks
-    sent = pickle.dumps(claim)
-    assert len(sent) < 400, "what was computed stays at home"
-    there = pickle.loads(sent)
-    assert there.largest_probability(0.1) == claim.largest_probability(0.1)
-    if name != "profile":  # a bound method of another value is another function
-        assert there == claim
-
-
 def test_approximate():
     claim = ApproximateDP(1.0, 0.01)
     assert claim.hockey_sticks == ((1.0, 0.01),)
@@ -251,39 +238,6 @@ def test_group_of_approximate_privacy():
     with pytest.raises(ClaimError, match="promises nothing"):
         ApproximateDP(1.0, 1e-6).group(10**9)
     assert ApproximateDP(0.0, 0.01).group(3).delta == pytest.approx(0.03)
-
-
-@pytest.mark.parametrize(
-    ("keywords", "claim", "label"),
-    [
-        ({"eps": 1}, ApproximateDP(1.0), "eps=1.0"),
-        ({"eps": 1.0, "delta": None}, ApproximateDP(1.0), "eps=1.0"),
-        ({"eps": 1, "delta": 1e-5}, ApproximateDP(1.0, 1e-5), "eps=1.0-delta=1e-05"),
-        ({"eps": 0, "delta": 1e-5}, ApproximateDP(0.0, 1e-5), "eps=0.0-delta=1e-05"),
-        ({"rho": 0.5, "alpha": 0.1}, ZeroConcentratedDP(0.5), "rho=0.5"),
-        ({"rho": 0.5, "delta": 0.1}, ZeroConcentratedDP(0.5, delta=0.1), "rho=0.5-delta=0.1"),
-        ({"mu": 1}, GaussianDP(1.0), "mu=1.0"),
-        ({"guarantee": RenyiDP({8: 0.5})}, RenyiDP(((8.0, 0.5),)), "RenyiDP({8: 0.5})"),
-        (
-            {"guarantee": RenyiDP({8: 1, 2: 0.5})},
-            RenyiDP(((2.0, 0.5), (8.0, 1.0))),
-            "RenyiDP({2: 0.5, 8: 1.0})",
-        ),
-        (
-            {"guarantee": PrivacyProfile(laplace_profile)},
-            PrivacyProfile(laplace_profile),
-            "PrivacyProfile(laplace_profile)",
-        ),
-        (
-            {"guarantee": TradeOff(gaussian_tradeoff)},
-            EVERY["tradeoff"],
-            "TradeOff(gaussian_tradeoff)",
-        ),
-    ],
-)
-def test_keywords(keywords, claim, label):
-    assert read_guarantee(keywords) == claim
-    assert claim.label == label
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import math
 import os
@@ -14,7 +13,6 @@ import secrets
 import signal
 import sys
 import threading
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -181,16 +179,6 @@ def test_other_threads_keep_their_random_numbers():
 # --- elsewhere: other threads, processes, callbacks, texts ---
 
 
-def in_callback_of_loop(data, rng):
-    async def main():
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
-        loop.call_soon(lambda: future.set_result(rng.laplace() ** 2.5 + math.sin(rng.normal())))
-        return await future
-
-    return asyncio.run(main())
-
-
 def in_thread(data, rng):
     drawn = rng.laplace()
     made = []
@@ -218,29 +206,6 @@ def in_child(data, rng):
         return float(stream.read()), status
 
 
-def in_finalizers(data, rng):
-    class Dropped:
-        def __init__(self):
-            self.drawn = rng.laplace()
-
-        def __del__(self):
-            round(self.drawn, 3)
-            rng.bit_generator  # noqa: B018
-
-    weakref.finalize(Dropped(), lambda: math.exp(rng.laplace()))
-    return rng.laplace()
-
-
-def in_signal_handler(data, rng):
-    made = []
-    before = signal.signal(signal.SIGUSR1, lambda *_: made.append(math.sin(rng.laplace())))
-    try:
-        signal.raise_signal(signal.SIGUSR1)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    return made[0]
-
-
 def as_text(data, rng):
     drawn = rng.laplace(size=2)
     return f"{drawn[0]:.2f} {drawn[1]!r} {drawn} {str(drawn[0])} {[drawn[1]]}"  # noqa: RUF010
@@ -265,8 +230,7 @@ def everything_else(data, rng):
 
 
 ELSEWHERE = [
-    *(in_callback_of_loop, in_thread, in_thread_of_pool, in_child, in_finalizers),
-    *(in_signal_handler, as_text, until_it_fits, everything_else),
+    *(in_thread, in_thread_of_pool, in_child, as_text, until_it_fits, everything_else),
 ]
 
 

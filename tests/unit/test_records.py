@@ -24,8 +24,6 @@ from pytest_dp import (
     add_remove_one,
     dp_claim,
 )
-from pytest_dp.basics import writing
-from pytest_dp.basics.errors import ClaimsFileError
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.declaration import queries, replace_special, values
@@ -255,19 +253,6 @@ def test_an_entry_that_is_written_is_read_again(tmp_path):
     assert not storing.write_entries(file, dict(reversed(given.items())))
     assert storing.load_entries(file) == given
     assert max(map(len, file.read_text().splitlines())) < 110
-
-
-def test_a_read_only_directory_is_said(tmp_path, monkeypatch):
-    file = tmp_path / "claims.json"
-
-    def refuse(*args, **kwargs):
-        raise PermissionError(13, "Permission denied", str(tmp_path))
-
-    monkeypatch.setattr(writing.tempfile, "mkstemp", refuse)
-    with pytest.raises(
-        ClaimsFileError, match=r"claims.json could not be written: .*denied.* Make "
-    ):
-        storing.write_entries(file, {})
 
 
 WRITER = """

@@ -10,13 +10,12 @@ import pytest
 from results import BROKEN, COUNT, PASSED, VIOLATION, rows
 
 from pytest_dp.claiming.claim import Claim, Promise
-from pytest_dp.plugin.check import _too_little
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import github
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import legend, short_finding, table, total, verdict
-from pytest_dp.report.text import estimate_text, verbose
+from pytest_dp.report.text import verbose
 from pytest_dp.results.outcome import Estimate
 
 TABLE = """\
@@ -56,23 +55,6 @@ def test_a_pass_by_a_known_loss_says_it_in_place_of_what_would_be_caught(mode, u
     assert "caught" not in lines
     assert ("at most fair: not all of its code ran" in lines) == bool(unreached)
     assert "1 pairs" not in lines
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({}, "asked for: more samples or seconds may help."),
-        ({"stopped_early": True, "margin": 1.25}, "margin=None, which uses all of them, may help."),
-        ({"stopped_early": True, "margin": 1.7}, "stopped at margin=1.7, and margin=1.25 may help"),
-        ({"unreached": ("stats.py:3",)}, "inputs that reach all of its code may help"),
-        ({"far_below": 0.1}, "features= in which inputs differ, may help"),
-    ],
-    ids=["few-runs", "own-end", "large-margin", "some-code", "far-below"],
-)
-def test_a_pass_that_is_worth_too_little_says_what_may_help(changed, said):
-    fair = replace(PASSED, resolution=1.6, **changed)
-    assert said in _too_little(fair, "strong")
-    assert _too_little(fair, "weak") == ""
 
 
 @pytest.mark.parametrize("width", [80, 100, 132])
@@ -169,18 +151,6 @@ def known(value=1.0, pairs=1, available=1, error=1e-15):
     estimate = Estimate(value, error, "exact", pairs=pairs, basis="32 outcomes")
     result = replace(BROKEN, verdict="no violation", counterexample=None, estimate=estimate)
     return Record.of(replace(result, pairs=(available, available)))
-
-
-def test_what_is_said():
-    assert estimate_text(known()) == "exact on these pairs: eps = 1.000000 (32 outcomes)"
-    assert estimate_text(known(math.log(3), 3, 10)) == (
-        "exact on 3 of 10 pairs: eps = 1.098612 (32 outcomes)"
-    )
-    assert estimate_text(known(math.inf)) == "exact on these pairs: eps = infinity (32 outcomes)"
-    assert estimate_text(Record.of(BROKEN)) == ""
-    assert estimate_text(replace(known(), delta=1e-5)).endswith(
-        "eps = 1.000000 at delta = 1e-05 (32 outcomes)"
-    )
 
 
 # GitHub

@@ -13,7 +13,7 @@ import time
 import weakref
 
 import pytest
-from drawing import by_name, outputs
+from drawing import outputs
 
 from pytest_dp import audit
 from pytest_dp.basics.errors import MechanismError
@@ -101,21 +101,6 @@ def test_reading_what_was_returned_is_part_of_the_run(name, monkeypatch):
         assert "test_sampling_deadlines.py" in str(caught.value)
         assert "pytest_dp" + os.sep + "running" not in str(caught.value)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-
-
-def test_an_alarm_of_somebody_else_is_left_alone():
-    def ring(number, frame):
-        raise AssertionError("not ours")
-
-    earlier = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 60)
-    try:
-        assert len(outputs(by_name)) == 40
-        assert signal.getsignal(signal.SIGALRM) is ring
-        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, earlier)
 
 
 # --- computations that are given up ---

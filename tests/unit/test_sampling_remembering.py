@@ -27,17 +27,6 @@ def buffered(size, draw=lambda rng: rng.laplace(), per_input=False):
     return mechanism
 
 
-def buffered_by_need():
-    noise: deque[float] = deque()
-
-    def mechanism(data, rng):
-        while len(noise) < len(data):
-            noise.extend(rng.laplace(size=7))
-        return sum(data) + sum(noise.popleft() for _ in range(len(data)))
-
-    return mechanism
-
-
 def beside_a_buffer(size, draw):
     """Outputs may tell nearly nothing; what is taken from the stream does."""
     kept: deque[float] = deque()
@@ -63,21 +52,6 @@ def counts():
     return lambda data, rng: sum(data) + rng.laplace() + next(calls)
 
 
-def remembers_the_last():
-    last = [0.0]
-
-    def mechanism(data, rng):
-        last[0] = 0.5 * last[0] + rng.laplace()
-        return sum(data) + last[0]
-
-    return mechanism
-
-
-def out_of_reach():
-    held = deque([np.random.default_rng(3)])
-    return lambda data, rng: sum(data) + rng.laplace() + held[0].laplace()
-
-
 def replaces_its_generator():
     held = Owner(np.random.default_rng(1))
 
@@ -90,17 +64,11 @@ def replaces_its_generator():
 
 REMEMBERING = {
     "buffer of 2": buffered(2),
-    "buffer of 1000": buffered(1_000),
     "buffer per input": buffered(50, per_input=True),
     "buffer of coin tosses": buffered(1_000, lambda rng: rng.random() < 0.02),
-    "buffer used by need": buffered_by_need(),
     "second noise from a buffer": beside_a_buffer(10_000, lambda rng: rng.laplace()),
-    "rare values from a buffer": beside_a_buffer(3, lambda rng: rng.random() < 1e-4),
     "cache": cached(None),
-    "cache of one": cached(1),
     "counter": counts(),
-    "running mean": remembers_the_last(),
-    "generator out of reach": out_of_reach(),
     "new generators": replaces_its_generator(),
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,11 +14,6 @@ from pytest_dp.running.calling import Call
 
 BUFFER = np.zeros(2)
 LIST = [0.0, 0.0]
-
-
-@dataclasses.dataclass
-class Answer:
-    values: object
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,17 +30,11 @@ class Slotted:
 
 FORMS = {
     "itself": lambda: BUFFER,
-    "dict": lambda: {"a": 1.0, "b": BUFFER},
-    "tuple": lambda: (1.0, BUFFER),
     "deep tuple": lambda: (1.0, ({"x": (BUFFER, 2)},)),
     "list in a dict in a list": lambda: [{"a": LIST}],
-    "dataclass": lambda: Answer(BUFFER),
     "frozen dataclass": lambda: Frozen({"a": BUFFER}),
     "slots": lambda: Slotted([BUFFER]),
-    "namespace": lambda: SimpleNamespace(a=Answer((BUFFER,))),
-    "view": lambda: {"a": BUFFER[:1]},
     "frame": lambda: pd.DataFrame({"a": BUFFER}, copy=False),
-    "frame in a tuple": lambda: (pd.Series(BUFFER, copy=False),),
     "deque": lambda: {"a": deque([BUFFER])},
     "iterator": lambda: iter([BUFFER]),
 }
@@ -69,7 +57,7 @@ def test_what_is_filled_anew_is_copied(form):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["dict", "deep tuple", "frozen dataclass"])
+@pytest.mark.parametrize("form", ["deep tuple", "frozen dataclass"])
 def test_a_leak_in_it_is_found(form):
     result = audit(released(form), eps=1.0, pairs=[([1, 1], [1])], n_jobs=1, max_samples=3_000)
     assert result.violated

@@ -3,17 +3,14 @@
 # ruff: noqa: NPY002
 from __future__ import annotations
 
-import multiprocessing
 import os
 import threading
 import time
 from collections import deque
-from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
-from drawing import at_work, by_name, sampler
+from drawing import at_work, sampler
 
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.outputs.outcome import same
@@ -33,12 +30,6 @@ def drawn(mechanism, n_jobs=2, count=300, data=(1,), seconds=60.0, explicit=Fals
     some.warm_up(given, deadline)
     draws = [Draw(given, count, (1, side, 0)) for side in (0, 1)]
     return [list(part) for part in some.draw(draws, deadline)], some
-
-
-def slowly(folder, rng):
-    time.sleep(0.002)
-    Path(folder, str(os.getpid())).touch()
-    return rng.random()
 
 
 def tells_its_process(data, rng):
@@ -61,19 +52,6 @@ class Held:
 
     def __call__(self, data):
         return [self.rng.random()] * 2
-
-
-def test_two_processes_are_really_used(tmp_path):
-    for again in range(20):  # the second process may need longer to start than the work takes
-        (tmp_path / str(again)).mkdir()
-        (one, two), some = drawn(slowly, count=200, data=str(tmp_path / str(again)))
-        # This process tries the mechanism first.
-        processes = {int(path.name) for path in (tmp_path / str(again)).iterdir()} - {HERE}
-        if len(processes) == 2:
-            break
-    assert len(processes) == 2
-    assert len({*one, *two}) == 400
-    assert not some.notes
 
 
 def test_workers_that_give_other_outputs_are_not_used():
@@ -218,13 +196,3 @@ def test_a_worker_that_hangs_at_import_is_bounded(tmp_path, monkeypatch):
     with pytest.raises(OutOfTime) as caught:
         drawn(lambda data, rng: hangs_at_import.scale() * rng.random(), seconds=1.0)
     assert "in an import" in caught.value.stack
-
-
-@pytest.mark.parametrize("error", [TimeoutError, multiprocessing.TimeoutError])
-def test_workers_that_do_not_answer_are_out_of_time(monkeypatch, error):
-    def never(*_):
-        raise error
-
-    monkeypatch.setattr(joblib.Parallel, "__call__", never)
-    with pytest.raises(OutOfTime, match="in a worker process"):
-        drawn(by_name)
