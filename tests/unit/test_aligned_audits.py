@@ -53,13 +53,6 @@ def test_bound_above_the_claim_concludes_nothing():
     assert result.estimate is None
 
 
-def test_gaussian_ratio_is_within_its_mu():
-    mu = math.sqrt(2) / 2
-    result = audit(gaussian_ratio, mu=mu * 1.001, pairs=PAIRS, seed=0)
-    assert result.strength == "aligned"
-    assert result.estimate.value == pytest.approx(mu)
-
-
 @pytest.mark.parametrize(("order", "times", "is_aligned"), [(8, 1.001, True), (2, 0.99, False)])
 def test_gaussian_ratio_is_within_its_renyi_divergence(order, times, is_aligned):
     promise = RenyiDP({order: times * order * 0.5 / 2})
@@ -130,11 +123,9 @@ def test_a_pair_with_few_replays_does_not_hide_behind_one_with_many():
     ("noise", "apart", "claim"),
     [
         ("normal", 51.0, {"eps": 1.0, "delta": 1e-5}),
-        ("normal", 51.0, {"mu": 1.0}),
         ("laplace", 1_000.0, {"mu": 1.0}),
-        ("laplace", 1_000.0, {"rho": 0.5}),
     ],
-    ids=["normal-delta", "normal-mu", "laplace-mu", "laplace-rho"],
+    ids=["normal-delta", "laplace-mu"],
 )
 def test_answers_that_are_many_deviations_apart_are_red(noise, apart, claim):
     """Their loss is larger than any that can be claimed, which is no error."""
@@ -164,13 +155,3 @@ def test_nothing_is_drawn_outside_of_a_claim_where_an_alignment_bounds_the_loss(
     assert inside.strength == everywhere.strength == "aligned"
     assert inside.samples == everywhere.samples
     assert everywhere.beyond is None
-
-
-def test_many_pairs_of_an_example_are_aligned_before_bets():
-    def clipped_sum(records, rng):
-        return sum(min(max(record, 0), 50) for record in records) + rng.laplace(scale=50)
-
-    given = {"neighbors": "add_remove_one", "inputs": [list(range(40))], "beyond": "off"}
-    result = audit(clipped_sum, eps=1.0, seed=1, n_jobs=1, **given)
-    assert result.strength == "aligned"
-    assert result.samples < 2_000

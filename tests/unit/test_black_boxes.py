@@ -148,13 +148,10 @@ def test_what_says_nothing_of_privacy_ends_an_audit(box, reason, size):
     ("make", "allowed"),
     [
         (lambda: dp_command("python count.py"), "Give a list"),
-        (lambda: dp_command([]), "Give a list"),
         (lambda: dp_url("localhost:8000"), "Give an address such as"),
-        (lambda: dp_url("http://{host}/count"), "Give an address such as"),
         (lambda: dp_url("http://localhost", send="xml"), "Valid are 'json', 'csv'"),
         (lambda: dp_url("http://localhost", read="json"), "Valid are 'value', 'text'"),
         (lambda: dp_url("http://localhost", seconds=0), "Give the seconds"),
-        (lambda: dp_url("http://localhost", seconds="10"), "Give the seconds"),
         (lambda: dp_url("http://localhost", at_once=0), "Give how many runs"),
     ],
 )

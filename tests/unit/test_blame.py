@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import time
@@ -63,43 +62,6 @@ def no_noise(data, rng):
 @case("too little noise", "The loss has no bound", remedy="use noise that can give every output")
 def bounded(data, rng):
     return len(data) + rng.uniform(-10, 10)  # here
-
-
-@case("too little noise", "difference of 1.0 in json.loads(output)['n']. The loss is up to 2.0")
-def as_json(data, rng):
-    return json.dumps({"n": len(data) + rng.laplace(scale=0.5), "m": rng.laplace()})  # here
-
-
-@case(
-    "no noise",
-    "output[1] is released without noise: it is 4.0 on D and 3.0",
-    remedy="add noise to output[1], or do not release it",
-)
-def array_of_entries(data, rng):
-    out = np.array(  # here
-        [
-            rng.laplace(),
-            float(
-                len(data),
-            ),
-            rng.laplace(),
-        ]
-    )
-    out[0] += 1.0
-    return out
-
-
-@case("too far apart", "decides output")
-def responses(data, rng):
-    bits = [len(data) == n for n in range(5)]
-    return [bit if rng.random() < 0.9 else not bit for bit in bits]  # here
-
-
-@case(
-    "too little noise", "difference of 1.0 in output. The loss is up to 2.0; the claim allows 1.0"
-)
-def flag(data, rng):
-    return len(data) + rng.laplace(scale=0.5) > 3.5  # here
 
 
 @case(
@@ -169,13 +131,6 @@ def noise_of(rng, scale):
     return rng.laplace(scale=scale)
 
 
-@case(
-    "too little noise", "a difference of 9.0 in output. The loss is up to 9.0; the claim allows 1.0"
-)
-def averaged(data, rng):
-    return len(data) + sum(rng.laplace() for _ in range(9)) / 9  # here
-
-
 @case("shared noise", "both use the same random numbers, such as rng.laplace(scale=9)")
 def one_draw(data, rng):
     noise = rng.laplace(scale=9)  # here
@@ -199,22 +154,6 @@ def one_seed_for_all(data, rng):
 def one_threshold(data, rng):
     limit = 4 + rng.laplace()  # here
     return [x > limit for x in data]
-
-
-@case("no noise", "it is nan in all of 200", remedy="return a number with noise there")
-def nan_of_none(data, rng):
-    mean = sum(data[3:]) / 9 if data[3:] else math.nan
-    return {"mean": mean + rng.laplace(scale=9)}  # here
-
-
-@case(
-    "no noise",
-    "words(output) is released without noise: it is 'About # came, some",
-    remedy="let a noisy value decide words(output), or do not release it",
-)
-def a_sentence(data, rng):
-    more = ", some of them large" if 2 in data else ""
-    return f"About {len(data) + rng.laplace(scale=9):.2f} came{more}."  # here
 
 
 @pytest.mark.parametrize(("mechanism", "kind", "said", "pair", "remedy"), CASES)
@@ -302,11 +241,6 @@ def enough_noise(data, rng):
 
 
 @silent
-def two_draws(data, rng):
-    return len(data) + rng.laplace(scale=9), sum(data) + rng.laplace(scale=9)
-
-
-@silent
 def told_twice(data, rng):
     noisy = len(data) + rng.laplace(scale=1.0)
     return noisy, round(noisy), 2 * noisy
@@ -316,12 +250,6 @@ def told_twice(data, rng):
 def noisy_size(data, rng):
     total = sum(data) + rng.laplace(scale=18.0)
     return total / max(len(data) + rng.laplace(scale=2.0), 1)
-
-
-@silent
-def above_enough(data, rng):
-    noisy = [x + rng.laplace(scale=4.0) for x in data[:3]]
-    return [x > 4 for x in noisy]
 
 
 @pytest.mark.parametrize("mechanism", SILENT)

@@ -9,7 +9,6 @@ import pytest
 from blaming import look, marked
 
 from pytest_dp.explain import blame_lines
-from pytest_dp.explain.advice import rounded_up
 from pytest_dp.oracles.alignment import align
 from pytest_dp.privacy import (
     ApproximateDP,
@@ -132,13 +131,6 @@ def test_advice_covers_moves_in_several_numbers():
     said = remedy(in_two_numbers, ([4.0], []), GaussianDP(1.0), [far])
     needed = math.hypot(6, 2) / 2
     assert needed <= float(said.partition("about ")[2].split()[0]) <= 1.1 * needed
-
-
-@pytest.mark.parametrize(
-    ("times", "text"), [(1.85, "1.9"), (2.0, "2"), (119.3, "120"), (1201.0, "1,300"), (11, "11")]
-)
-def test_a_number_that_is_advised_is_rounded_up(times, text):
-    assert rounded_up(times) == text
 
 
 def test_advice_that_is_followed_keeps_the_claim_on_all_pairs():

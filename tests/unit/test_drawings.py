@@ -6,19 +6,12 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-from results import PICTURES, rows
+from results import PICTURES
 
 from pytest_dp.report.drawings import (
     WIDTH,
-    drawings,
     trade_off,
 )
-from pytest_dp.results.pictures import Pictures
-
-
-def told(pictures):
-    """A violated claim of eps = 1."""
-    return replace(rows()[0], pictures=pictures)
 
 
 def read(svg: str) -> ET.Element:
@@ -47,23 +40,6 @@ def of_class(root: ET.Element, kind: str) -> list[ET.Element]:
 
 def ends(path: ET.Element) -> list[tuple[float, float]]:
     return [tuple(map(float, at.split())) for at in re.findall(r"[ML]([\d. -]+)", path.attrib["d"])]
-
-
-def test_all_that_there_is_is_drawn_and_nothing_else():
-    drawn = drawings(told(PICTURES))
-    assert [drawing.heading for drawing in drawn] == [
-        "Outputs on D and D'",
-        "Telling D from D'",
-    ]
-    for drawing in drawn:
-        read(drawing.svg)
-        assert drawing.caption.endswith(".")
-    assert [d.heading for d in drawings(told(replace(PICTURES, outputs=None)))] == [
-        "Telling D from D'"
-    ]
-    for one in ({"attack": ()}, {"event": None}):
-        assert "Telling D from D'" in [d.heading for d in drawings(told(replace(PICTURES, **one)))]
-    assert drawings(told(Pictures())) == []
 
 
 # Outputs

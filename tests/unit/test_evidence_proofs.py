@@ -15,9 +15,7 @@ from pytest_dp.privacy import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from pytest_dp.statistics import clopper_pearson, statdp
 from pytest_dp.statistics.counts import NO_COUNTS, Counts
-from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.proofs import (
     CLASSICAL,
     PUBLISHED,
@@ -88,19 +86,6 @@ def test_delta_at_the_claimed_eps():
     assert 0.01 < found.delta_lower < 0.62 - math.exp(0.5) * 0.24
     assert SHARP.bound(APART.swapped, claim, 1e-3).delta_lower == 0.0
     assert SHARP.bound(APART, GaussianDP(1.0), 1e-3).delta_lower is None
-
-
-def test_each_proof_is_by_the_bound_of_its_name():
-    four = APART.four
-    assert SHARP.bound(APART, PURE, 0.01).lower == EventTest(PURE).lower(APART, 0.01)
-    for claim in CLAIMS[:2]:
-        published = clopper_pearson.eps_lower(*four, 0.01, claim.delta)
-        assert PUBLISHED.bound(APART, claim, 0.01).lower == published
-        assert SHARP.bound(APART, claim, 0.01).eps_clopper_pearson == published
-    for counts in (APART, Counts(1_000, 1_000, 0, 1_000), Counts(40, 1_000, 2, 1_000)):
-        found = CLASSICAL.bound(counts, PURE, 0.01)
-        assert found.lower == statdp.eps_lower(*counts.four, 0.01)
-    assert SHARP.bound(APART, PURE, 0.01).shown_p_value() == statdp.p_value(*four, 0.1)
 
 
 @pytest.mark.parametrize("runs", [8, 15])

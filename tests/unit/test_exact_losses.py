@@ -127,18 +127,6 @@ def weighted_choice(x, rng, k):
     return rng.choice(k, p=p)
 
 
-def integers(x, rng, k):
-    if rng.uniform() > kept(k):
-        other = rng.integers(k - 1)
-        return other + (other >= x)
-    return x
-
-
-def weighted_choices(x, k):
-    shares = [kept(k) if v == x else (1 - kept(k)) / (k - 1) for v in range(k)]
-    return random.choices(range(k), shares)[0]
-
-
 def endless_loop(x, k):  # as pure-ldp writes it
     other = x
     while other == x:
@@ -147,12 +135,6 @@ def endless_loop(x, k):  # as pure-ldp writes it
 
 
 HALF = 1 / (1 + math.exp(-EPS / 2))
-
-
-def symmetric_unary(x, rng, k):
-    one_hot = np.zeros(k, int)
-    one_hot[x] = 1
-    return np.where(rng.random(k) < HALF, one_hot, 1 - one_hot)
 
 
 def optimised_unary(x, k):  # as pure-ldp writes it
@@ -171,10 +153,8 @@ def word_by_word(x, rng, k):
     [
         *((uniform_compared, k) for k in (2, 64)),
         *((weighted_choice, k) for k in (2, 64)),
-        *((integers, k) for k in (2, 64)),
-        *((weighted_choices, k) for k in (2, 64)),
         (endless_loop, 4),
-        *((unary, 5) for unary in (symmetric_unary, optimised_unary, word_by_word)),
+        *((unary, 5) for unary in (optimised_unary, word_by_word)),
     ],
 )
 def test_local_mechanisms(mechanism, k):

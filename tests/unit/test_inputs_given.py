@@ -11,11 +11,9 @@ import pandas as pd
 import pytest
 from neighbours import ADD_REMOVE, pairs, refusal
 
-from pytest_dp import ClaimError, values
-from pytest_dp.claiming.claim import Promise, expand
-from pytest_dp.data.relations import AddRemoveOne
-from pytest_dp.pairs import pairs_of, resolved
-from pytest_dp.privacy import ApproximateDP
+from pytest_dp import values
+from pytest_dp.claiming.claim import expand
+from pytest_dp.pairs import resolved
 
 # Explicit pairs
 
@@ -113,26 +111,6 @@ def test_modules_that_cannot_be_imported(modules):
     ):
         message = refusal(root, inputs=f"{name}:records")
         assert f"importing '{name}' raised {said}" in message
-
-
-def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, monkeypatch):
-    foreign, project = tmp_path / "installed", tmp_path / "project"
-    (foreign / "checks_of_others").mkdir(parents=True)
-    (foreign / "checks_of_others" / "__init__.py").touch()
-    (project / "checks_of_others").mkdir(parents=True)
-    (project / "checks_of_others" / "dp_inputs.py").write_text("records = [[0], [0, 1]]\n")
-    (project / "checks_of_others" / "broken.py").write_text("1 / 0\n")
-    monkeypatch.syspath_prepend(str(foreign))
-    promise = Promise(
-        ApproximateDP(1.0), relation=AddRemoveOne(), inputs="checks_of_others.dp_inputs:records"
-    )
-    assert len(pairs_of(promise, project)) > 1
-    promise = Promise(
-        ApproximateDP(1.0), relation=AddRemoveOne(), inputs="checks_of_others.broken:records"
-    )
-    with pytest.raises(ClaimError, match="ZeroDivisionError"):
-        pairs_of(promise, project)
-    assert "checks_of_others.broken" not in sys.modules
 
 
 STATED = [([1], []), ([1, 0], [0])]

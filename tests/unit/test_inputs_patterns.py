@@ -25,7 +25,7 @@ def test_queries_without_lengths_are_those_published():
     assert [len(pair.d1) for pair in pairs(inputs=queries())] == [5] * 8 + [10] * 8
 
 
-@pytest.mark.parametrize("length", [0, -1, 2.0, True, "5", None])
+@pytest.mark.parametrize("length", [0, 2.0, True])
 def test_query_lengths_are_whole_numbers(length):
     message = refusal(inputs=queries(5, length))
     assert f"Invalid length {length!r} in queries(5, {length!r})" in message

@@ -29,18 +29,12 @@ ROWS_AS_TUPLES = list(zip(AGES.tolist(), INCOMES.tolist(), REGIONS.tolist(), str
 DATASETS = {
     "dicts": [dict(zip(("age", "income", "region"), row, strict=True)) for row in ROWS_AS_TUPLES],
     "tuples": ROWS_AS_TUPLES,
-    "tuple": tuple(AGES.tolist()),
     "array": np.column_stack([AGES, INCOMES]),
-    "numbers": INCOMES,
-    "structured": np.array(ROWS_AS_TUPLES, [("age", int), ("income", float), ("region", "U5")]),
     "frame": FRAME,
-    "series": FRAME["region"],
     "columns": {"x": np.column_stack([AGES, INCOMES]), "y": AGES.tolist()},
     "polars": pl.from_pandas(FRAME),
-    "polars-series": pl.Series(AGES),
     "table": pa.Table.from_pandas(FRAME),
     "set": {int(at) for at in range(ROWS)},
-    "text": "".join(REGIONS),
 }
 each_dataset = pytest.mark.parametrize("data", DATASETS.values(), ids=DATASETS)
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.features import bits_of, float_features, lowest_bit_of
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import tabulate
@@ -45,15 +44,6 @@ def test_lowest_bit_against_brute_force(numbers):
             scaled = Fraction(x) / Fraction(2) ** int(k)
             assert scaled.denominator == 1
             assert scaled.numerator % 2 == 1
-
-
-def test_texts():
-    event = Event((Between(lowest_bit_of("output[2]"), high=-53.0),))
-    assert str(event) == "log2(lowest bit of output[2]) < -53"
-    assert event([None, 1, 2.0**-54])
-    assert not event([None, 1, 2.0**-53])
-    assert not event([None, 1, 0.0])
-    assert str(Event((Equals(bits_of("output")[51], 1.0),))) == "bit 51 of output == 1"
 
 
 @pytest.mark.parametrize("width", [20, 200])

@@ -109,33 +109,6 @@ def test_a_summary_is_the_same_alone_and_among_others(kind):
     assert values(feature, outputs) == [values(feature, [output])[0] for output in outputs]
 
 
-@pytest.mark.parametrize(
-    "outputs",
-    [
-        [[1.0, 2.5, 4.0], [3.0, -1.0, 0.0]],
-        [(1.0, 2.0), (5.0, 4.0)],
-        np.array([[1.0, 3.0], [2.0, -1.0]]),
-        [np.array([1.0, 3.0]), np.array([2.0])],
-        [[1.5], [3.0, 2.0, 4.0], []],
-        np.arange(8.0).reshape(2, 2, 2),
-        [{"a": 1.0, "b": 3.0}, {"a": 2.0, "b": 0.0}],
-    ],
-)
-def test_texts_mean_what_they_say(outputs):
-    helpers = {
-        "mean": lambda xs: np.mean(list(xs)),
-        "sum": lambda xs: np.sum(list(xs)),
-        "min": lambda xs: np.min(list(xs)),
-        "max": lambda xs: np.max(list(xs)),
-        "argmax": lambda xs: np.argmax(list(xs)),
-        "argmin": lambda xs: np.argmin(list(xs)),
-    }
-    for feature in all_features(tabulate(outputs)):
-        for output, got in zip(outputs, values(feature, outputs), strict=True):
-            if got is not None:
-                assert got == eval(feature.text, {"output": output, **helpers}), feature.text
-
-
 def test_of_many_differences_the_telling_ones_are_chosen():
     r = np.random.default_rng(0)
     steps = r.normal(size=(2_000, 500))

@@ -55,16 +55,11 @@ def noise(rng, size=None):
 
 SHARED = {
     "sum and count": lambda d, z, e: {"sum": 3.3 + d + z, "count": 2 + 2 * d + z},
-    "subtracted": lambda d, z, e: {"a": d + z, "b": 0.3 - z},
-    "a third": lambda d, z, e: (d + z / 3, 2 * d + z),
     "a divisor": lambda d, z, e: [(4.2 + d) * math.exp(z / 4), 3 / math.exp(z / 4)],
     "by the data": lambda d, z, e: {"a": (2 + d) * z, "b": 5 + z},
-    "apart": lambda d, z, e: [d + z, e[0], 3 * d + z],
     "nested": lambda d, z, e: ((d + z, e[0]), {"x": [e[1], {"y": 3 * d - z}]}),
     "a total": lambda d, z, e: {"a": e[0], "b": e[1], "all": e[0] + e[1] + d},
-    "a matrix": lambda d, z, e: np.array([[d + z, e[0]], [e[1], 1.7 + z]]),
     "single precision": lambda d, z, e: np.array([d + z, e[0], 7.7 + z], dtype=np.float32),
-    "beside a label": lambda d, z, e: {"a": d + z, "b": "x", "c": None, "d": 2 * d + z},
     "one of many": lambda d, z, e: [*e[:20], d + z, *e[20:], 5 - z],
     "one of hundreds": lambda d, z, e: np.concatenate([e, [d + z], np.tile(e, 3)[5:] * z, [z]]),
 }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -47,16 +45,6 @@ def test_values_become_simpler(pair: Pair, relation: Any, breaks: Any, smallest:
     small = shrunk(pair, relation, breaks)
     assert (small.d1, small.d2) == smallest
     assert not relation.fault(small.d1, small.d2)
-
-
-def test_frames_keep_their_columns_and_types() -> None:
-    frame = pd.DataFrame(
-        {"city": pd.Categorical(list("abca")), "age": np.array([30, 20, 40, 50], np.int8)}
-    )
-    pair = Pair(frame, frame.iloc[:3].reset_index(drop=True))
-    small = shrunk(pair, AddRemoveOne(), lambda p: len(p.d1) > len(p.d2))
-    assert (len(small.d1), len(small.d2)) == (1, 0)
-    assert list(small.d2.dtypes) == list(frame.dtypes)
 
 
 @pytest.mark.slow

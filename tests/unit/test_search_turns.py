@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import find
-from hypothesis.errors import NoSuchExample
 
 from pytest_dp import queries
 from pytest_dp.claiming.claim import expand
@@ -39,18 +38,6 @@ ROWS = [("ann", 3), ("bob", 90)]
 )
 def test_datasets_like_examples_hold_constants_and_numbers_between(is_wanted):
     assert find(datasets_like([ROWS], ADD, [131, "root"]), is_wanted) is not None
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "is_wanted",
-    [lambda rows: len(rows) != 2, lambda rows: any(not 2 <= age <= 91 for _, age in rows)],
-    ids=["length", "far"],
-)
-def test_datasets_where_records_are_replaced_keep_their_length_and_range(is_wanted):
-    with pytest.raises(NoSuchExample):
-        find(datasets_like([ROWS], REPLACE, []), is_wanted)
 
 
 def above(ages, rng):

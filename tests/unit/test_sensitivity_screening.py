@@ -137,39 +137,11 @@ def only_drawn_by_itself(records, rng):
     return len(records) + int(np.random.default_rng(rng).bit_generator.random_raw())
 
 
-def test_what_cannot_be_run_is_told():
-    screening = Screening(prepare(only_drawn_by_itself, Arguments()), 20.0)
-    assert screening.screen([Pair([n], []) for n in range(1, 50)], 40) == (0, [])
-    assert screening.note
-
-
 def test_a_result_says_why_no_pair_was_screened():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
     result = audit(only_drawn_by_itself, **claim, seed=1, n_jobs=1, max_samples=400)
     assert result.screened == 0
     assert any("no pair was run without noise, as " in note for note in result.notes)
-
-
-def frame_of_300():
-    numbers = np.random.default_rng(3)
-    frame = pd.DataFrame({"income": numbers.normal(3000, 500, 300).round(1)})
-    frame.loc[numbers.choice(300, 15, replace=False), "income"] = np.nan
-    return frame
-
-
-def missing_and_total(frame, rng):
-    income = frame["income"]
-    total = income.fillna(0).clip(0, 5000).sum() + rng.laplace(scale=5000)
-    return {"missing": int(income.isna().sum()), "total": total}
-
-
-@pytest.mark.usefixtures("_few_screened")
-def test_an_exact_count_of_missing_values_is_met_inside_the_claim():
-    frame = frame_of_300()
-    source, found = screened(missing_and_total, neighbors="add_remove_one", inputs=[frame])
-    assert 150 <= found.screened <= 150 + MAX_OPENED
-    assert math.isinf(found.movements[0].loss)
-    assert not source.bounds.beyond(found.pairs[0])
 
 
 def exact_length(records, rng):

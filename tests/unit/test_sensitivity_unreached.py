@@ -164,20 +164,3 @@ def test_a_pass_whose_code_did_not_all_run_is_at_most_fair():
     assert f"test_sensitivity_unreached.py:{line}" in result.unreached
     assert result.strength in ("fair", "weak")
     assert any("never ran" in note for note in result.notes)
-
-
-def remainder(answers, rng):
-    gate = (7 * answers[0] + 3 * answers[1]) % 1009 == 530
-    scale = 0.35 if gate else 1.0
-    return answers[0] + rng.laplace(scale=scale)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_code_that_other_answers_alone_reach_keeps_a_pass_from_being_more_than_fair(seed):
-    claim = {"eps": 1.0, "neighbors": "one_query", "inputs": queries(4)}
-    result = audit(remainder, **claim, seed=seed, n_jobs=1)
-    line = inspect.getsourcelines(remainder)[1] + 2
-    assert result.verdict == "no violation"
-    assert f"test_sensitivity_unreached.py:{line}" in result.unreached
-    assert result.strength in ("fair", "weak")
