@@ -42,6 +42,7 @@ def noisy(x, rng):
     return x + rng.triangular(-3, 0, 5)
 
 
+@pytest.mark.slow
 def test_tails_that_end_have_no_bound():
     estimate = pytest_dp.estimate(noisy, pairs=[(0.0, 1.0)], max_seconds=20, seed=1)
     assert not np.isfinite(estimate.value) or estimate.mode == "sampled"

@@ -47,12 +47,14 @@ def test_pass_by_alignment_is_graded_so_and_says_over_what():
     assert "fewer than 1 of" in said
 
 
+@pytest.mark.slow
 def test_bound_above_the_claim_concludes_nothing():
     result = audit(mean_with_half_the_noise, eps=1.0, pairs=PAIRS, seed=0, max_seconds=20)
     assert result.strength != "aligned"
     assert result.estimate is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "times", "is_aligned"), [(8, 1.001, True), (2, 0.99, False)])
 def test_gaussian_ratio_is_within_its_renyi_divergence(order, times, is_aligned):
     promise = RenyiDP({order: times * order * 0.5 / 2})
@@ -69,6 +71,7 @@ def test_bounds_on_renyi_divergences_add_those_of_both_kinds_of_draws():
     assert LossBound(0.0, 0.8).parameter_of(RenyiDP({2: 0.1, 3: 1.0})) == pytest.approx(6.4)
 
 
+@pytest.mark.slow
 def test_random_mechanisms_have_no_bound_below_their_loss():
     exist = found = 0
     for seed in range(40):
@@ -85,6 +88,7 @@ def test_random_mechanisms_have_no_bound_below_their_loss():
     assert found >= 0.8 * exist > 10
 
 
+@pytest.mark.slow
 def test_estimate_says_what_the_loss_is_at_most_and_at_least():
     loss = estimate(mean, pairs=PAIRS[:1], seed=0, max_samples=20_000)
     assert loss.mode == "aligned"
@@ -97,6 +101,7 @@ def test_estimate_says_what_the_loss_is_at_most_and_at_least():
     assert loss.profile(0.75)[1] == 0.0
 
 
+@pytest.mark.slow
 def test_estimate_bounds_delta_where_noise_is_gaussian():
     loss = estimate(gaussian_ratio, pairs=PAIRS[:1], seed=0, max_samples=20_000)
     assert loss.value == math.inf
@@ -104,6 +109,7 @@ def test_estimate_bounds_delta_where_noise_is_gaussian():
     assert upper == pytest.approx(gdp_to_delta(math.hypot(0.25, 0.5), 1.0))
 
 
+@pytest.mark.slow
 def test_a_pair_with_few_replays_does_not_hide_behind_one_with_many():
     """On 1 of 29 runs on the second pair the true sum is added, which loses without end."""
 
@@ -119,6 +125,7 @@ def test_a_pair_with_few_replays_does_not_hide_behind_one_with_many():
         assert result.strength != "aligned"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "apart", "claim"),
     [
@@ -133,6 +140,7 @@ def test_answers_that_are_many_deviations_apart_are_red(noise, apart, claim):
     assert audit(lambda x, rng: x + getattr(rng, noise)(), **claim, **common).violated
 
 
+@pytest.mark.slow
 def test_a_strategy_that_a_claim_names_is_no_state_of_its_mechanism():
     """Hypothesis fills in parts of it when values are drawn."""
     births = st.lists(st.dates(date(1940, 1, 1), date(2005, 12, 31)).filter(bool), max_size=5)
@@ -145,6 +153,7 @@ def test_a_strategy_that_a_claim_names_is_no_state_of_its_mechanism():
     assert audit(of_age, **claim, seed=1, n_jobs=1).strength == "aligned"
 
 
+@pytest.mark.slow
 def test_nothing_is_drawn_outside_of_a_claim_where_an_alignment_bounds_the_loss():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2, 3]], "seed": 1}
 

@@ -7,6 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "pytest_dp"
 PAGE = (ROOT / "docs/architecture.md").read_text()
@@ -113,6 +115,7 @@ def test_names_that_the_page_gives_exist():
         assert (HOUSE / path).is_file(), path
 
 
+@pytest.mark.slow
 def test_only_public_modules_of_hypothesis_are_imported():
     private = re.compile(r"hypothesis\.(internal|control|_(?!_)|strategies\._)")
     names = set()
@@ -153,6 +156,7 @@ def test_only_the_budget_reads_clocks_in_the_kernel():
     assert reading.keys() == {"pytest_dp.auditors.budget"}
 
 
+@pytest.mark.slow
 def test_only_the_budget_holds_shares_of_alpha():
     spent = {
         name

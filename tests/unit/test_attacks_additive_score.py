@@ -32,6 +32,7 @@ def penalised_loss(weights, columns, codes, on_d):
     return loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numbers", "categories", "two numbers"])
 def test_weights_are_those_of_the_penalised_likelihood(kind):
     """Against a general optimiser of the same loss."""

@@ -71,6 +71,7 @@ def test_a_claim_that_is_broken_is_refuted_and_bounded(coupled):
     assert loop.ledger.p_value <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupled", [False, True], ids=["independent", "coupled"])
 def test_claims_that_are_attained_are_refuted_with_chance_alpha_at_most(coupled):
     """At alpha .2, so that audits come near it; at twice the claim they are refuted."""

@@ -30,6 +30,7 @@ def in_the_input(data, rng):
     return len(data) + rng.laplace(scale=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.spot(3)
 @pytest.mark.parametrize(
     ("mechanism", "claim"),

@@ -165,6 +165,7 @@ def test_what_is_lost_in_a_game_that_was_given_up_is_lost():
     assert sequential.BettingAudit.p_value.fget(game) == pytest.approx(2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lower", "red"), [(1.0, False), (1.0 + 1e-12, True)])
 def test_a_bound_at_the_claim_does_not_break_it(monkeypatch, lower, red):
     monkeypatch.setattr(type(SHARP), "proved", lambda *_: (lower, 0.5))
@@ -173,6 +174,7 @@ def test_a_bound_at_the_claim_does_not_break_it(monkeypatch, lower, red):
     assert (result.p_value <= result.alpha) == red
 
 
+@pytest.mark.slow
 def test_proofs_get_counts_as_the_search_turned_them(monkeypatch):
     """Which input is called first is not by the counts that are tested: proofs are one way.
 
@@ -191,6 +193,7 @@ def test_proofs_get_counts_as_the_search_turned_them(monkeypatch):
     assert 0 < sum(turned) < 8
 
 
+@pytest.mark.slow
 def test_what_is_kept_from_run_to_run_is_no_violation():
     answers = {}
 
@@ -204,6 +207,7 @@ def test_what_is_kept_from_run_to_run_is_no_violation():
         audit(cached, eps=1.0, pairs=[([1], [])], max_samples=2_000, n_jobs=1, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", [Sequential(coupled=False), DPSniper(coupled=False), StatDP()], ids=str
 )

@@ -90,6 +90,7 @@ def with_half_the_noise(x, rng):
     return bool(x) ^ (rng.random() < 1 / (1 + math.e**2))
 
 
+@pytest.mark.slow
 def test_a_pair_that_is_not_known_keeps_it_going():
     def by_input(x, rng):
         return x + rng.laplace(scale=4) if x < 2 else x + rng.gamma(1) - rng.gamma(1) - 1
@@ -98,6 +99,7 @@ def test_a_pair_that_is_not_known_keeps_it_going():
     assert result.strength not in ("exact", "aligned")
 
 
+@pytest.mark.slow
 def test_a_loss_above_the_claim_is_suspect_where_runs_are_few():
     result = audit(with_half_the_noise, eps=1.0, pairs=[(0, 1)], seed=1, n_jobs=1, max_samples=60)
     assert result.verdict == "inconclusive"
@@ -135,6 +137,7 @@ def test_what_differs_by_rounding_alone_is_not_suspect(mechanism, suspect):
     assert result.verdict == ("inconclusive" if suspect else "no violation")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", MEMBERS[::19], ids=lambda member: member.name)
 def test_no_attacked_mechanism_passes_by_it(member):
     assert not is_wrong(member, audited(member, max_samples=70))
@@ -165,6 +168,7 @@ def one_draw_for_all_rows(x, rng, size):
     return x + rng.laplace(size=size) + rng.laplace(scale=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "known"),
     [
@@ -255,6 +259,7 @@ def test_what_a_proposed_pair_loses_is_told_beside_such_a_pass(noise):
     assert result.beyond.violated
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_verdict_only")
 def test_a_proposed_pair_whose_loss_is_not_known_is_bet_on():
     counted = gated_count(77, lambda rng: 0.4 * cauchy(rng))

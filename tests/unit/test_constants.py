@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "pytest_dp"
 MODULES = sorted(str(file.relative_to(HOUSE).with_suffix("")) for file in HOUSE.rglob("*.py"))
@@ -39,6 +41,7 @@ def is_bare(value: ast.expr) -> bool:
     return bool(numbers) and not others and names <= {"np"}
 
 
+@pytest.mark.slow
 def test_a_constant_says_what_it_is_for():
     assert not [
         f"{module}: {name}"
@@ -48,6 +51,7 @@ def test_a_constant_says_what_it_is_for():
     ]
 
 
+@pytest.mark.slow
 def test_no_number_is_shared_by_purposes_that_have_nothing_in_common():
     """A name for a size, such as FEW, says nothing of what is limited."""
     sizes = {"FEW", "SEVERAL", "DOZENS", "MANY", "HUNDREDS", "THOUSAND", "MILLION", "ENOUGH"}

@@ -121,6 +121,7 @@ def shifted(data):
     yield [data[0] + 1]
 
 
+@pytest.mark.slow
 @pytest.mark.spot(4)
 @pytest.mark.parametrize(
     "claim",

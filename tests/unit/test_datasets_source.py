@@ -75,6 +75,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(PLAIN, st.booleans())
 def test_plain_objects(value: Any, lines: bool) -> None:
     assert key(evaluated(value, lines=lines)) == key(value)

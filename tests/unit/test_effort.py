@@ -80,6 +80,7 @@ def test_workers_share_the_time_that_is_left(machine):
     assert there.remaining() == 60 - 90 / 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.3])
 def test_an_audit_on_a_busy_machine_does_the_same_work(machine, share):
     """What it would have caught after 2 s of a core does not depend on what else runs."""
@@ -98,6 +99,7 @@ def test_an_audit_on_a_busy_machine_does_the_same_work(machine, share):
     assert (busy.samples, busy.resolution) == (idle.samples, idle.resolution)
 
 
+@pytest.mark.slow
 def test_preparing_and_auditing_have_one_effort(machine):
     """Inputs that take nearly all of the time leave little of it to the audit."""
 
@@ -115,6 +117,7 @@ def test_preparing_and_auditing_have_one_effort(machine):
     assert result.samples < 200
 
 
+@pytest.mark.slow
 def test_what_is_cut_off_says_what_was_left_undone(machine):
     def noisy_count(records, rng):
         machine.compute(0.5)

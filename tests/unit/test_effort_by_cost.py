@@ -48,6 +48,7 @@ def test_an_audit_does_not_end_early_where_gaussian_noise_is_likely_too_small():
     assert result.samples > 250_000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame")
 def test_a_violation_by_gaussian_noise_names_the_claim_that_takes_fewer_runs():
     said = "claim mu=0.268: it asks the same of Gaussian noise, and takes fewer runs"

@@ -24,6 +24,7 @@ def gamma_noise(x, rng):
     return x + 2 * (rng.gamma(1) - rng.gamma(1))
 
 
+@pytest.mark.slow
 def test_aligned():
     found = estimate(noisy, pairs=[(0, 1), (0, 2)], seed=1)
     assert (found.value, found.mode, found.pair) == (pytest.approx(1.0), "aligned", (0, 2))
@@ -33,6 +34,7 @@ def test_aligned():
     assert estimate(noisy, pairs=[(0, 1)], check=False).error == 0.5
 
 
+@pytest.mark.slow
 def test_by_samples():
     found = estimate(gamma_noise, pairs=[(0, 1)], seed=1, max_samples=20_000)
     assert found.mode == "sampled"
@@ -56,6 +58,7 @@ def other_coin_with_plain_numbers_at(wrong, *, real):
 PAIRS = [(2, 0), (0, 1), (4, 5), (-1, -2), (6, 7.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [0, 5, 7.0])
 def test_real_runs_are_looked_at_on_each_input_of_each_pair(wrong):
     mechanism = other_coin_with_plain_numbers_at(wrong, real=4.0)
@@ -65,6 +68,7 @@ def test_real_runs_are_looked_at_on_each_input_of_each_pair(wrong):
     assert estimate(mechanism, pairs=PAIRS, check=False).mode == "exact"
 
 
+@pytest.mark.slow
 def test_what_runs_show_above_the_bound_is_by_samples():
     """An alignment may miss what is rare; this one's claims are of another noise altogether."""
 
@@ -83,6 +87,7 @@ def test_what_holds_on_many_inputs_is_not_refuted(mechanism):
     assert estimate(mechanism, pairs=pairs, max_samples=2_000).mode in ("aligned", "exact")
 
 
+@pytest.mark.slow
 def test_nothing_is_claimed():
     with pytest.raises(ClaimError, match="takes no eps="):
         estimate(noisy, eps=1.0, pairs=[(0, 1)])
@@ -136,6 +141,7 @@ def test_an_audit_that_tells_nothing_is_no_loss_of_zero():
     assert math.isinf(found.error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "pair", "lines"),
     [

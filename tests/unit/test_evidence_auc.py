@@ -47,6 +47,7 @@ def mean_wealth(law: tuple[tuple[float, ...], ...], batches: tuple[int, ...]) ->
     return total.tolist()
 
 
+@pytest.mark.slow
 def test_bets_win_nothing_on_average_at_the_true_area():
     for batches in [(1,), (2,), (1, 1)]:
         for law in LAWS:
@@ -74,6 +75,7 @@ def refuted(rng: np.random.Generator, truth: float, pairs: int, alpha: float) ->
     return bets.p_value <= alpha
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [150, 600])
 def test_what_would_be_caught_is_caught_nineteen_times_in_twenty(pairs):
     caught = resolution(0.6, pairs, 1e-6)

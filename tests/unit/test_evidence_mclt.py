@@ -28,6 +28,7 @@ def test_figures_of_the_paper():
     assert mclt.half_width(P, Q, 0.97, RUNS, ALPHA) == pytest.approx(0.0014, abs=5e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("p", "q", "rho", "runs"),
     [(0.3, 0.2, 0.5, 500), (0.9, 0.1, -0.1, 200), (0.05, 0.04, 0.9, 3_000), (0.02, 0.02, 0, 900)],

@@ -57,6 +57,7 @@ def broken(records, rng):
     return len(records) + rng.laplace(scale=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["lines", "idle"])
 def test_what_fails_after_a_violation_is_named_beside_it(monkeypatch, part):
     def fails(*args):
@@ -72,6 +73,7 @@ def test_what_fails_after_a_violation_is_named_beside_it(monkeypatch, part):
     )
 
 
+@pytest.mark.slow
 def test_a_fault_within_an_audit_is_a_note_of_its_result(monkeypatch):
     monkeypatch.delenv(RAISING)
     monkeypatch.setattr("pytest_dp.proposers.constants._in_code", lambda code: own_function())

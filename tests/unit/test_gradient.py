@@ -87,6 +87,7 @@ def test_inputs_without_numbers_are_refused(keywords, reason, how):
         audit(count, eps=1.0, seed=1, **keywords, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("name", "least"),
@@ -102,6 +103,7 @@ def test_restarts_find_nearly_the_largest_loss(name, least):
         assert max(losses) <= algorithm.bound + 1e-9
 
 
+@pytest.mark.slow
 def test_proposed_pairs_are_neighbours_that_say_where_they_come_from():
     promise = promise_of(inputs=queries(2), neighbors="all_queries")
     call = call_of(mechanisms.svt4, eps=1.0, threshold=20.0)
