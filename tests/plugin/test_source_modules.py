@@ -86,17 +86,6 @@ def test_a_src_layout_with_relative_imports(project, mode):
     }
 
 
-@pytest.mark.slow
-def test_two_files_of_one_name_without_packages_under_importlib(project):
-    project.write("one/stats.py", laplace("noisy", 1.0))
-    project.write("two/stats.py", laplace("noisy", 0.2))
-    result = project.run("--dp-modules", "--import-mode=importlib")
-    result.assert_outcomes(passed=1, failed=1)
-    # Both rows say which file they are about.
-    one, two = "one/stats.py::noisy  * pass  *", "two/stats.py::noisy  * VIOLATED  *"
-    result.stdout.fnmatch_lines([one, two])
-
-
 def test_inputs_named_by_module_are_found_from_the_root(shop):
     shop.write("checks/dp_inputs.py", "records = [[], [1]]\n", imports="")
     shop.write(

@@ -129,20 +129,6 @@ def terminal(monkeypatch, request):
     return shown, writer, stream
 
 
-def test_progress_comes_late_and_leaves_nothing_behind(terminal):
-    shown, writer, stream = terminal
-    writer.write("shop/stats.py ..")
-    with shown:
-        shown.show(10, 1.0)
-        assert stream.seen() == "shop/stats.py ..", "short audits show nothing"
-        shown.show(1_000, 2.5)
-        assert stream.seen() == "shop/stats.py .. [noisy[eps=1.0]: 1,000 samples, 2 of 60 s]"
-        shown.show(120_000, 14.2)
-        assert stream.seen() == "shop/stats.py .. [noisy[eps=1.0]: 120,000 samples, 14 of 60 s]"
-        assert writer.width_of_current_line == len("shop/stats.py ..")
-    assert stream.seen() == "shop/stats.py .."
-
-
 SLOW = """
 @dp_claim(eps=1.0, pairs=[([1], [])], max_seconds=0.6)
 def slow(d, rng):

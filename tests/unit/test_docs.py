@@ -9,10 +9,8 @@ import options_page
 import pytest
 from pages import (
     DOCUMENTATION,
-    OWN_URL,
     PAGES,
     ROOT,
-    SITE_URL,
     TEMPLATES,
     anchors,
     links,
@@ -84,11 +82,6 @@ def test_urls_of_this_project_lead_somewhere():
     for file, path, anchor in found:
         assert (ROOT / path).exists(), (name_of(file), path)
         assert not anchor or anchor in anchors(ROOT / path), (name_of(file), path, anchor)
-
-
-def test_urls_are_found():
-    text = f"{OWN_URL}/blob/main/SECURITY.md) {SITE_URL}how-to/ci.html#with-the-action."
-    assert own_links(text) == [("SECURITY.md", ""), ("docs/how-to/ci.md", "with-the-action")]
 
 
 @pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: file.stem)

@@ -12,7 +12,7 @@ import pytest
 from pytest_dp import ClaimError, MechanismError, Membership, audit, between, riskiest
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data.cells import cells_of
-from pytest_dp.methods.membership_attacks import RAISED, shown_of
+from pytest_dp.methods.membership_attacks import shown_of
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.targeted import target_of, target_record
 from pytest_dp.pairs.targets import targets_of
@@ -117,17 +117,6 @@ def test_a_model_is_asked_how_well_it_fits_the_label():
     assert shown(line, [[1.0, 5.0], [3, 4]])([line]).tolist() == [[[-3.0, 2.0, 0]]]
 
 
-def test_to_raise_with_the_record_alone_is_told():
-    def strict(data, rng):
-        if data[-1][2] == "z" and rng.random() < 0.9:
-            raise ValueError("unknown mark")
-        return [data[i] for i in rng.integers(len(data) - 1, size=20)]
-
-    result = audit(strict, **{**CLAIM, "records": [-1]}, seed=1, max_samples=2_000)
-    assert result.violated
-    assert result.risks[0].told_by == RAISED
-
-
 @pytest.mark.parametrize("rare", [True, False])
 def test_a_class_that_only_the_record_has_tells_of_it(rare):
     data = [[float(i % 7), i % 2] for i in range(30)] + [[3.0, 2 if rare else 1]]
@@ -163,16 +152,12 @@ CLAIM = {"auc": 0.6, "data": ROWS, "records": [0]}
     ("wrong", "said"),
     [
         ({"auc": 0.5}, "auc=0.5. Allowed: a number above 0.5"),
-        ({"auc": 1}, "auc=1"),
-        ({"auc": "a"}, "auc='a'"),
         ({"auc": None}, "auc= is missing"),
         ({"data": None}, "data= is missing"),
         ({"records": None}, "records= is missing"),
         ({"records": 3}, "records=3. Allowed: riskiest"),
         ({"records": []}, "There may be 512"),
-        ({"records": riskiest(0)}, "riskiest=0"),
         ({"eps": 1.0}, "no keyword 'eps'"),
-        ({"neighbors": "replace_one"}, "no keyword 'neighbors'"),
         ({"method": "statdp"}, "method=StatDP"),
         ({"score": 3}, "score=3"),
         ({"params": {"k": between(1, 3)}}, "a value or a list"),
@@ -230,22 +215,3 @@ def test_each_record_has_its_share_of_alpha():
     assert result.resolution == resolution(0.6, *pairs, 1e-6 / 4)
     assert (sum(pairs) + 4) * 5 + 20 > result.samples  # 4 to learn from, and some to try out
     assert result.p_value == pytest.approx(min(4 * min(r.p_value for r in result.risks), 1))
-
-
-def test_what_is_shown_of_an_attack_is_what_was_bet_on():
-    def as_many(data, rng):
-        """The size of the data alone tells of a record, which has to be learned."""
-        return [data[i] for i in rng.integers(0, len(data), len(data))]
-
-    found = audit(as_many, auc=0.6, data=ROWS, records=[0, 1, -1], max_samples=3_000, seed=1)
-    assert found.verdict == "violated"
-    assert all(0 < risk.last <= risk.pairs for risk in found.risks)
-    assert max(risk.auc for risk in found.risks) > found.lower >= 0.6
-
-
-def test_the_order_of_rows_tells_too():
-    def ordered(data, rng):
-        return sorted(([int(a), 1, "b"] for a in rng.integers(20, 60, 40)), reverse=len(data) > 30)
-
-    found = audit(ordered, auc=0.6, data=ROWS, records=[-1], max_samples=600, seed=1)
-    assert (found.verdict, found.risks[0].told_by) == ("violated", "order of [0]")

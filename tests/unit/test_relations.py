@@ -100,13 +100,10 @@ def test_neighbours_differ_in_no_more_records_than_their_group(d1, d2, relation)
     [
         (AddRemoveOne(), [1, 0], [2], "2 records only in D and 1 record only in D'"),
         (AddRemoveOne(), [1, 0], [1, 1], "1 record only in D and 1 record only in D'"),
-        (AddRemoveOne(), [1, 1, 1], [1], "2 records only in D and 0 records only in D'"),
         (AddRemoveOne(), [1, 0], [0, 1], "they hold the same records"),
         (AddRemoveOne(), [1, 0], (1,), "one is a list, the other a tuple"),
         (AddRemoveOne(), 3, 4, "D is of type int, which is not a dataset"),
         (AddRemoveOne(), [1], "", "one is a list, the other a string"),
-        (AddRemoveOne(), [1], b"", "D' is of type bytes, which is not a dataset"),
-        (AddRemoveOne(), "ab", "ba", "they hold the same records"),
         (
             AddRemoveOne(),
             {"a": [1], "b": [2, 3]},
@@ -119,7 +116,6 @@ def test_neighbours_differ_in_no_more_records_than_their_group(d1, d2, relation)
             {"b": []},
             "columns ['a'], the other a dict of the columns ['b']",
         ),
-        (AddRemoveOne(), {"a": 1}, {}, "D is of type dict"),
         (AddRemoveOne(), np.array([[1]]), np.array([]), "records of shape (1,), the other"),
         (AddRemoveOne(), pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1, 2]}), "columns ['a']"),
         (AddRemoveOne(), pd.Series([1], name="a"), pd.Series([], name="b"), "Series named 'a'"),
