@@ -71,7 +71,6 @@ def opaque(answer, scale, rng, size):
 ONE_PAIR = {"pairs": [(0.0, 1.0)], "vectorized": "size", "n_jobs": 1, "seed": 3}
 
 
-@pytest.mark.canary
 def test_a_vectorised_claim_on_several_records_passes_by_its_known_loss():
     """Real calls may be of one row or two, which are held against calls of one row as well."""
 
@@ -96,7 +95,6 @@ def test_a_mechanism_that_leaves_its_input_alone_is_not_blind(coupled):
     assert not any("no event that was tried" in note for note in result.notes)
 
 
-@pytest.mark.canary
 @pytest.mark.usefixtures("_by_samples")
 def test_a_pass_by_bets_says_what_would_have_been_caught():
     result = audit(opaque, eps=1.0, params={"scale": 1.2}, max_samples=40_000, **ONE_PAIR)

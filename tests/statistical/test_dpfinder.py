@@ -33,7 +33,6 @@ def clipped_sum(data, rng, width):
     return sum(min(x, width) for x in data) + rng.laplace()
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize("mechanism", [mechanisms.svt4, mechanisms.svt5])
 def test_a_leak_around_a_threshold_that_the_patterns_do_not_reach_is_caught(mechanism):
     """Beyond the patterns, it is told beside the verdict."""

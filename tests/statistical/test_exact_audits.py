@@ -44,7 +44,6 @@ def unseen(x):
     return x if byte < 192 else 1 - x
 
 
-@pytest.mark.canary
 def test_noise_that_no_stand_in_sees_stays_green_and_is_not_called_exact():
     result = audit(unseen, eps=math.log(3), pairs=[(0, 1)], n_jobs=1, max_samples=40_000)
     assert result.verdict == "no violation"

@@ -21,7 +21,6 @@ def value(scale):
     return lambda data, rng: data[0] + laplace(rng, scale)
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize(("scale", "is_far"), [(1.0, False), (1.5, False), (5.0, True)])
 @pytest.mark.parametrize("method", ["sequential", "dpsniper"])
 def test_what_would_be_caught_is_not_extrapolated_from_attacks_far_below_the_claim(

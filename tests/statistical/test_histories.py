@@ -8,7 +8,6 @@ from boundary import most
 from benchmarks.type_one_histories import ALPHA, at_the_claim, broken
 
 
-@pytest.mark.canary
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Laplace", "Gaussian, rho"])
 @pytest.mark.parametrize("histories", [1, pytest.param(6, marks=pytest.mark.nightly)])

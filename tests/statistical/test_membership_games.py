@@ -30,7 +30,6 @@ def game(seed: int, truth: float, claimed: float, alpha: float, pairs: int, kind
     return bets
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize("games", GAMES)
 @pytest.mark.parametrize("kind", ["normal", "won or lost"])
 def test_false_alarms_at_the_boundary_are_within_alpha(games, kind):

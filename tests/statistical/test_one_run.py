@@ -38,7 +38,6 @@ def once(train, seed=0, runs=1, canaries=BITS, score=said, guesses=None, **more)
     )
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize("audits", [16, pytest.param(500, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("runs", [1, 3])
 def test_what_attains_the_claim_is_red_as_often_as_alpha(runs, audits):

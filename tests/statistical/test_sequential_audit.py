@@ -48,7 +48,6 @@ def test_laplace_noise_that_is_too_small_takes_few_samples(claimed, ratio, limit
 BY_NAME = {case.name: case for case in CORPUS}
 
 
-@pytest.mark.canary
 @pytest.mark.usefixtures("_by_samples")
 @pytest.mark.parametrize("name", ["NoisyHist1", "SVT1"])
 def test_correct_mechanisms_of_the_literature_pass(name):

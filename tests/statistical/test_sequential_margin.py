@@ -142,7 +142,6 @@ def test_features_make_it_see(how):
     assert useless.blind
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize(
     ("scale", "common"),
     [

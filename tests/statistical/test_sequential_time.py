@@ -69,7 +69,6 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
     assert any(note.endswith("run it again to see more") for note in result.notes)
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize("times", [8, 50])
 def test_a_machine_that_gets_busy_takes_no_counterexample_away(monkeypatch, times):
     """By a clock that each run moves on: after the claim is refuted, by so many times as much."""

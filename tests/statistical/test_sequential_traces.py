@@ -93,7 +93,6 @@ def at_random(d, rng):
     return [5.0, math.nan, sum(d) + noise(rng)][np.searchsorted([0.002, 0.004], rng.random())]
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize("mechanism", [apart, one_answer_twice, rounded_answer, at_random])
 def test_correct_mechanisms_that_look_alike_are_not_called_violated(mechanism):
     assert audited(mechanism, max_samples=10_000).verdict == "no violation"

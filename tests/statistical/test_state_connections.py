@@ -164,7 +164,6 @@ def test_a_bit_that_leaks_behind_a_connection_is_red(request):
     assert result_of("bit", "behind_sqlite", request).verdict == "violated"
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize("kind", MAX_SAMPLES)
 def test_correct_mechanisms_behind_a_connection_are_green(kind, request):
     assert result_of("right", kind, request).verdict == "no violation"

@@ -26,7 +26,6 @@ def test_a_memo_where_copies_do_not_reach_is_no_violation(make):
     assert verdict(make, "sequential", seed=0) == "error"
 
 
-@pytest.mark.canary
 def test_a_response_that_is_kept_where_copies_do_not_reach_is_no_violation():
     pairs = {"pairs": [([], [1])], "neighbors": None, "inputs": None}
     found = [verdict(ZOO["response_in_a_library"], "sequential", n, **pairs) for n in range(3)]

@@ -67,7 +67,6 @@ def test_a_memo_that_cannot_be_copied_is_no_violation(make):
     assert verdict(make, "sequential", seed=0) == "error"
 
 
-@pytest.mark.canary
 @pytest.mark.usefixtures("_verdict_only")
 @pytest.mark.parametrize("name", ["fixed_seed", "half_the_noise"])
 def test_bugs_that_hold_what_cannot_be_copied_stay_violations(name):
@@ -219,7 +218,6 @@ def waits_for_a_thread():
     return lambda data, rng: pool.submit(sum, data).result()
 
 
-@pytest.mark.canary
 @pytest.mark.parametrize(
     ("make", "why"),
     [
