@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -64,20 +63,17 @@ def name(page: Path) -> str:
     return (page.relative_to(ROOT) if page.is_relative_to(ROOT) else page).as_posix()
 
 
-@functools.cache
 def blocks(page: Path) -> list[Block]:
     """All blocks of a page."""
     text = page.read_text(encoding="utf-8")
-    return [
-        Block(
-            f"{name(page)}:{text[: found.start('text')].count(chr(10))}",
-            found["language"],
-            found["text"],
-            found["mark"] or "",
-            found["about"] or "",
-        )
-        for found in _BLOCK.finditer(text)
-    ]
+    found_in, read, line = [], 0, 0
+    for found in _BLOCK.finditer(text):
+        line += text.count("\n", read, found.start("text"))
+        read = found.start("text")
+        where = f"{name(page)}:{line}"
+        marks = found["mark"] or "", found["about"] or ""
+        found_in.append(Block(where, found["language"], found["text"], *marks))
+    return found_in
 
 
 def commands(text: str) -> list[str]:

@@ -67,6 +67,7 @@ CLAIMS = (
 )
 
 
+@pytest.mark.slow
 def test_claims_that_make_no_sense(project):
     fails(project, *((claim, "d, rng", "return 0", said, "ClaimError") for claim, said in CLAIMS))
 
@@ -125,6 +126,7 @@ def test_a_fixture_that_fails_leaves_the_claim_unaudited(project):
     result.stdout.fnmatch_lines(["E*OSError: no database", "*::noisy * NOT AUDITED *"])
 
 
+@pytest.mark.slow
 def test_a_claim_on_something_that_takes_no_attributes(project):
     project.write("test_a.py", f"dp_claim(eps=1.0, {PAIR})(len)\n")
     result = project.run()

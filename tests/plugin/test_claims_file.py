@@ -115,6 +115,7 @@ def test_what_a_crashed_worker_has_not_told_is_not_gone(shop):
     assert failed(result) == []
 
 
+@pytest.mark.slow
 def test_without_the_plugin_nothing_passes_where_claims_are_checked(shop):
     edit(shop, (INI_FILE, "", "addopts = -p no:dp\n"))
     result = shop.run_apart("--dp-claims=check")

@@ -174,6 +174,7 @@ def test_workers_tell_what_files_say_from_what_was_typed(shop):
     assert "max_samples" not in weaker.stdout.str().partition("WeakenedClaim")[2]
 
 
+@pytest.mark.slow
 def test_a_profile_that_is_loaded_counts_in_ci(shop, monkeypatch):
     """Elsewhere, it may be that of a desk."""
     edit(shop, ("conftest.py", "", "import pytest_dp\npytest_dp.load_profile('dev')\n"))

@@ -43,6 +43,7 @@ def test_each_entry_is_a_test_with_its_name(pytester):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame")
 def test_entries_are_audited_and_marked(pytester):
     pytester.makepyfile(TABLE)
@@ -91,6 +92,7 @@ def test_a_known_violation_that_cannot_be_told_is_not_called_mended(pytester, pr
     result.stdout.fnmatch_lines(["*the audit could tell nothing: give it more samples*"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame")
 def test_a_known_violation_is_not_red_until_it_is_mended(pytester):
     pytester.makepyfile(KNOWN)
@@ -101,6 +103,7 @@ def test_a_known_violation_is_not_red_until_it_is_mended(pytester):
     assert "ERROR" not in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_seeds_are_taken_as_reports_print_them():
     def noisy(x, rng):
         return x + rng.standard_t(3)

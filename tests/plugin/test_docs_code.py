@@ -138,6 +138,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", FORMS)
 def test_workflows_have_the_form_that_their_service_reads(place, tmp_path):
     """By the schemas of others: what pages show, and what this repository and its example run."""

@@ -66,6 +66,7 @@ def test_coupled_inputs_see_the_same_random_numbers_and_others_do_not(dp_check):
 """
 
 
+@pytest.mark.slow
 def test_what_is_returned(project):
     project.write("test_a.py", NOISY, RETURNED)
     result = project.run()
@@ -75,6 +76,7 @@ def test_what_is_returned(project):
     assert len({row["seed"] for of_test in rows.values() for row in of_test}) == 10
 
 
+@pytest.mark.slow
 def test_an_expected_violation_alarms_nobody(project, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.root / "summary.md"))

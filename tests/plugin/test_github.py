@@ -29,6 +29,7 @@ def annotations(result) -> list[str]:
     return [line for line in result.outlines if line.startswith("::")]
 
 
+@pytest.mark.slow
 def test_annotations_and_the_summary_of_a_job(shop):
     """Paths are relative to the workspace, not to the root; also with -q."""
     (shop.root / "summary.md").write_text("# Earlier step\n")

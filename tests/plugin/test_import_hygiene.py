@@ -44,6 +44,7 @@ expand({"eps": 1.0, "pairs": [(0, 1)], "method": DPSniper(classifier="mlp")})
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "unwanted"),
     [
@@ -113,6 +114,7 @@ def pytest_collection_finish():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-n", "1"], ["--dp-profile=dev"]])
 def test_collecting_claims_loads_nothing_that_only_audits_need(project, options):
     project.write("conftest.py", AUDITS, imports="")

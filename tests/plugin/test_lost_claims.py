@@ -112,6 +112,7 @@ def test_claims_that_are_tested_or_meant_to_go_are_none(project, prefix):
     assert claimed == KEPT.keys() - {"in a test"}
 
 
+@pytest.mark.slow
 def test_other_claims_of_the_module_can_still_be_selected(project):
     project.write("test_a.py", laplace("good", 1.0), CLAIM, PLAIN, PLAIN)
     good = "test_a.py::good[eps=1.0]"

@@ -142,6 +142,7 @@ def test_of_what_a_run_and_a_claim_ask_of_a_pass_the_higher_grade_holds(
     assert project.settings(*options, claim=claim, ini=ini)[0].at_least == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_ci", [True, False])
 def test_what_nothing_is_known_of_fails_in_ci_with_its_remedy_and_warns_elsewhere(
     project, monkeypatch, in_ci
@@ -163,6 +164,7 @@ def test_what_nothing_is_known_of_fails_in_ci_with_its_remedy_and_warns_elsewher
     assert "with at_least='inconclusive' in the claim." in text
 
 
+@pytest.mark.slow
 def test_weak_passes_fail_where_a_fair_one_is_the_least(project):
     weak = laplace("weak", 1.0, f"eps=1.0, {QUICK.replace('2000', '600')}")
     unknown = "(rng.gamma(1, size=size) - rng.gamma(1, size=size))"  # Laplace noise, not traced

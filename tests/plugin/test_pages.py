@@ -54,6 +54,7 @@ print(1 + 1)
 """
 
 
+@pytest.mark.slow
 def test_what_does_not_hold_any_more_is_seen_and_mended(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(PAGE)

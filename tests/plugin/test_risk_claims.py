@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 CLAIMS = """
 import pytest
 from pytest_dp import Claimed, claims, risk_claim, riskiest
@@ -37,6 +39,7 @@ def test_by_hand(dp_check):
 """
 
 
+@pytest.mark.slow
 def test_risks_are_audited_and_told(pytester):
     pytester.makepyfile(shop=CLAIMS)
     result = pytester.runpytest("shop.py", "--dp-report=run.json", "-v", "-m", "dp_claim")
@@ -59,6 +62,7 @@ def test_risks_are_audited_and_told(pytester):
     assert told["p_value"] <= told["alpha"] < records["usual[auc=0.7-count=3]"]["p_value"]
 
 
+@pytest.mark.slow
 def test_a_claim_on_record_is_about_its_records(pytester):
     pytester.makepyfile(shop=CLAIMS.replace("riskiest(2)", "[30, 2]"))
     pytester.runpytest("shop.py", "--dp-claims=update", "-k", "usual")

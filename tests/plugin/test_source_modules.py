@@ -25,6 +25,7 @@ def test_source_modules_are_collected_only_where_asked_for(shop):
     assert shop.ids() == expected[::-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dp-modules"]])
 def test_a_source_file_given_by_name(shop, options):
     expected = ["shop/stats.py::noisy_count[eps=1.0]"]
@@ -86,6 +87,7 @@ def test_a_src_layout_with_relative_imports(project, mode):
     }
 
 
+@pytest.mark.slow
 def test_inputs_named_by_module_are_found_from_the_root(shop):
     shop.write("checks/dp_inputs.py", "records = [[], [1]]\n", imports="")
     shop.write(

@@ -77,6 +77,7 @@ def desk(project, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(project)
 
 
+@pytest.mark.slow
 def test_a_claim_that_passed_is_told_of_and_not_audited(desk: Desk) -> None:
     """In the time of a look-up: nothing is loaded that only audits need."""
     desk.code["conftest"] = SPY

@@ -6,10 +6,11 @@ import math
 import os
 from contextlib import suppress
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
-from boundary import COUNTS, QUIET, audited, laplace
+from boundary import AT_THEIR_CLAIM, COUNTS, QUIET, audited, consistent, laplace, most, run
 
 import pytest_dp
 from benchmarks.resolution import untraced
@@ -24,6 +25,40 @@ usual_methods = pytest.mark.parametrize("method", METHODS[:3], ids=str)
 
 
 # Right at the claim, at the resolution, and what is shown
+
+
+ALPHA = 0.2
+"""Large, as then fewer audits tell a bound that fails twice as often as it may."""
+CLOSE = {"sequential": 0.4, "statdp": 0.7, "dpsniper": 0.6}
+"""Share of the truth that bounds reach, at the least, in the middle of several."""
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("_by_samples")  # a loss that is known leaves no bound to look at
+@pytest.mark.parametrize("audits", [1, pytest.param(6, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "method",
+    [Sequential(), Sequential(coupled=False), StatDP(), DPSniper(), DPSniper(coupled=False)],
+    ids=str,
+)
+def test_bounds_stay_below_the_truth_and_agree_with_the_verdict(method, audits):
+    """A smoke test. The chance that a bound, or a bet, errs at the claim is computed elsewhere.
+
+    In `test_bets_computed`, `test_events_by_enumeration` and `test_evidence_validity`. Half of the
+    audits have a claim that nearly is the bound.
+    """
+    effort = {"alpha": ALPHA, "max_samples": 4_000, "method": method}
+    cases = list(product(range(audits), AT_THEIR_CLAIM, (1.0, 0.75)))
+    found = [  # with a seed of its own each, as equal ones would give equal bounds
+        run(name, claimed, 1.0, seed, **effort) for seed, (_, name, claimed) in enumerate(cases)
+    ]
+    bounds = np.array([result.lower for result in found])
+    assert np.sum(bounds > 1.0) <= most(len(found), ALPHA)
+    assert np.median(bounds) > CLOSE[method.name]  # a bound of 0 would do as well
+    assert all(map(consistent, found))
+    at_the_claim = [result.violated for result in found[::2]]
+    assert sum(at_the_claim) <= most(len(at_the_claim), ALPHA)
+    assert any(result.violated for result in found)
 
 
 @untraced

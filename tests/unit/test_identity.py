@@ -55,6 +55,7 @@ def digest(root):
     return project_digest(root)
 
 
+@pytest.mark.slow
 def test_each_edit_gives_another_identity(project):
     before = digest(project)
     for name in SOURCES:
@@ -86,6 +87,7 @@ def test_an_environment_inside_of_the_folder_is_no_source(tmp_path):
     assert files_of(tmp_path) == SOURCES
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_every_process_and_place(project, tmp_path):
     shutil.copytree(project, tmp_path / "there")
     code = "import sys; from pathlib import Path; from pytest_dp.records.identity import *\n"

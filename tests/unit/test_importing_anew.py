@@ -137,6 +137,7 @@ def test_a_mechanism_that_ends_its_process_says_so(tmp_path, monkeypatch):
         drawn(module.ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module_number", range(6))
 def test_a_coin_of_each_answer_that_is_thrown_at_the_import_is_no_violation(
     module_number, tmp_path, monkeypatch
@@ -153,6 +154,7 @@ def test_a_coin_of_each_answer_that_is_thrown_at_the_import_is_no_violation(
         assert not audit(respond, **claim, seed=module_number, max_samples=3_000).violated
 
 
+@pytest.mark.slow
 def test_what_all_new_imports_drew_alike_is_held_against_the_first(tmp_path, monkeypatch):
     monkeypatch.setenv("FIRST_PROCESS", str(os.getpid()))
     source = (

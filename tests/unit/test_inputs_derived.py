@@ -69,6 +69,7 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
         assert not any(pair.beyond for pair in more)
 
 
+@pytest.mark.slow
 def test_the_order_does_not_depend_on_the_hash_seed():
     code = (
         "from pytest_dp.claiming.claim import expand\n"

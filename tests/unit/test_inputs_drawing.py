@@ -54,6 +54,7 @@ def test_the_same_is_drawn_for_each_seed():
     assert repr(values(strategy)) != repr(values(strategy, 2))
 
 
+@pytest.mark.slow
 def test_corners_are_drawn_of_any_strategy():
     found = values(st.lists(st.integers(-7, 10**9)))
     assert [] in found
@@ -64,6 +65,7 @@ def test_corners_are_drawn_of_any_strategy():
     assert {math.inf, -math.inf, 0.0} <= set(floats)
 
 
+@pytest.mark.slow
 def test_what_a_strategy_does_not_allow_is_not_drawn():
     floats = st.floats(-1.5, 2.5) | st.sampled_from([7.0, 8.0])
     for numbers in values(st.lists(floats, max_size=4), constants=[99.0, 2.25, -3]):
@@ -74,6 +76,7 @@ def test_what_a_strategy_does_not_allow_is_not_drawn():
     assert all(n % 2 == 0 for n in values(st.integers().filter(lambda n: n % 2 == 0)))
 
 
+@pytest.mark.slow
 def test_constants_are_drawn_where_they_are_allowed():
     found = values(st.integers(0, 10**12), constants=[123_456_789, -5, "x"])
     assert 123_456_789 in found
@@ -95,6 +98,7 @@ def test_what_is_rejected_is_none():
     assert values(st.nothing()) == []
 
 
+@pytest.mark.slow
 def test_values_are_shrunk_inside_of_their_strategy():
     drawn = next(one for one in draws(NUMBERS, 1) if one and sum(one.value) > 700)
     assert shrunk(NUMBERS, drawn, lambda numbers: sum(numbers) > 700, 10.0).value == [701]
@@ -130,6 +134,7 @@ def test_what_a_strategy_raises_is_raised():
         values(st.integers(5, 1))
 
 
+@pytest.mark.slow
 def test_an_audit_says_that_another_version_of_hypothesis_loses_mutation(monkeypatch):
     def of_another_version(*args):
         raise AttributeError("ConjectureData has no such attribute")

@@ -102,6 +102,7 @@ def test_pairs_of_the_whole_are_neighbours(data):
         assert pair.is_large
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "neighbors"), [("array", "replace_one"), ("frame", "replace_special")]
 )
@@ -127,6 +128,7 @@ def test_all_rows_of_a_unit_leave_the_whole():
     assert len(pair.d2) == ROWS - (data.user == gone.pop()).sum()
 
 
+@pytest.mark.slow
 def test_a_leak_of_large_data_alone_is_red():
     def count(data, rng):
         return len(data) + rng.laplace(scale=1.0) * (len(data) < 3_000)

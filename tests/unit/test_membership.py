@@ -117,6 +117,7 @@ def test_a_model_is_asked_how_well_it_fits_the_label():
     assert shown(line, [[1.0, 5.0], [3, 4]])([line]).tolist() == [[[-3.0, 2.0, 0]]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rare", [True, False])
 def test_a_class_that_only_the_record_has_tells_of_it(rare):
     data = [[float(i % 7), i % 2] for i in range(30)] + [[3.0, 2 if rare else 1]]

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_workers_do_without_scipy():
     """Eight of them start at once for a slow mechanism, on two cores perhaps."""
     code = (

@@ -195,6 +195,7 @@ TELLING = {
 }
 
 
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("name", TELLING)
 def test_what_few_quantities_show_is_found(name):
     def mechanism(data, rng):
@@ -216,6 +217,8 @@ LARGE = {
 """How large outputs are made, and the calls for each value in them that are allowed."""
 
 
+@pytest.mark.slow
+@pytest.mark.spot(2)
 @pytest.mark.parametrize("name", LARGE)
 def test_large_outputs_take_few_calls_for_each_value(r, name):
     make, allowed = LARGE[name]

@@ -54,6 +54,7 @@ def test_a_method_of_another_package_audits_claims_by_its_name(entered):
     assert result.notes == ()
 
 
+@pytest.mark.slow
 def test_an_explainer_of_another_package_adds_its_lines(entered):
     def other():
         registry.enter("explainer", "other", lambda violation, seconds: Explanation((LINE,)))
@@ -65,6 +66,7 @@ def test_an_explainer_of_another_package_adds_its_lines(entered):
     assert all(line.file.endswith("test_registry.py") for line in result.blame[:-1])
 
 
+@pytest.mark.slow
 def test_a_reader_of_another_package_adds_its_features(entered):
     """Only the last bit of the parts of a hash tells: no feature of ours reads it."""
 
@@ -91,6 +93,7 @@ def test_a_reader_of_another_package_adds_its_features(entered):
     assert ">> 20 & 1" in repr(result)
 
 
+@pytest.mark.slow
 def test_an_explainer_that_raises_is_named_and_the_violation_stands(entered):
     def fails(violation, seconds):
         raise ValueError("no idea")

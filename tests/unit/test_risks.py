@@ -38,6 +38,7 @@ def resampled(data, rng):
     return [data[i] for i in rng.integers(len(data), size=30)]
 
 
+@pytest.mark.slow
 def test_tables_and_several_records_share_their_runs():
     data = [[20 + i % 5, i % 2] for i in range(20)] + [[90, 7]]
     claim = {"data": data, "population": data, "runs": 400, "seed": 1}

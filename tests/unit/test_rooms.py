@@ -54,6 +54,7 @@ def imported_rooms(file: Path) -> set[str]:
     return {room for room in rooms for name in found if f"{name}.".startswith(f"{room}.")}
 
 
+@pytest.mark.slow
 def test_the_kernel_names_no_optional_room():
     naming = {
         str(file.relative_to(HOUSE)): rooms

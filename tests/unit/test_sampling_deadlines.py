@@ -231,6 +231,7 @@ def test_somebody_elses_alarm_rings_in_time(alarm):
     assert signal.getsignal(signal.SIGALRM) is handler
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hangs", [False, True])
 def test_many_quick_runs_that_were_given_up_do_not_hang(hangs):
     """A busy machine ends a block of runs, too; only one run that stands still hangs."""

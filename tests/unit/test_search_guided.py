@@ -165,6 +165,7 @@ def screened(mechanism, **promise):
     return source, source.screener.screen()
 
 
+@pytest.mark.slow
 def test_noise_that_is_smaller_behind_a_gate_is_proposed_outside_of_the_patterns():
     source, found = screened(scale_falls, inputs=queries(5), neighbors="all_queries")
     assert found.movements[0].loss == pytest.approx(1.0)

@@ -45,6 +45,7 @@ def not_clipped(rows, rng):
     return sum(second for _, second in rows) + rng.laplace(scale=0.2)
 
 
+@pytest.mark.slow
 def test_the_field_that_matters_is_named():
     rows = [(0.1, 0.2), (0.3, -0.1), (0.0, 0.2)]
     result = audit(not_clipped, **{**CLAIM, "inputs": [rows]})

@@ -137,6 +137,7 @@ def only_drawn_by_itself(records, rng):
     return len(records) + int(np.random.default_rng(rng).bit_generator.random_raw())
 
 
+@pytest.mark.slow
 def test_a_result_says_why_no_pair_was_screened():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
     result = audit(only_drawn_by_itself, **claim, seed=1, n_jobs=1, max_samples=400)
@@ -148,6 +149,7 @@ def exact_length(records, rng):
     return len(records), rng.laplace(scale=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_by_samples", "_verdict_only")
 def test_an_infinite_movement_is_told_in_a_result():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
@@ -161,6 +163,7 @@ def noisy_count(records, rng):
     return len(records) + rng.laplace(scale=1.0)
 
 
+@pytest.mark.slow
 def test_a_pass_counts_its_pairs():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [list(range(12))]}
     result = audit(noisy_count, **claim, seed=1, n_jobs=1, max_samples=20_000)
@@ -169,6 +172,7 @@ def test_a_pass_counts_its_pairs():
     assert result.largest_movement == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_a_pass_on_too_few_screened_pairs_does_not_rest_on_them(monkeypatch):
     screen = Screening.screen
     few = lambda self, pairs, _, **more: screen(self, pairs, 50, **more)  # noqa: E731

@@ -155,6 +155,7 @@ def gated(answers, rng):
     return answers[0] + rng.laplace(scale=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_by_samples")
 def test_a_pass_whose_code_did_not_all_run_is_at_most_fair():
     claim = {"eps": 1.0, "neighbors": "one_query", "inputs": queries(3)}

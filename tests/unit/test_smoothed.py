@@ -41,6 +41,8 @@ def shares(mechanism, vector, steepness=STEEPNESS, build=list, **params):
     return found
 
 
+@pytest.mark.slow
+@pytest.mark.spot(3)
 @pytest.mark.parametrize("algorithm", [a for a in ALGORITHMS if a.name not in ("AT3", "Sum")])
 def test_unsmoothed_probabilities_are_those_of_the_mechanism(algorithm):
     """With as many draws, by five standard errors; smoothed, they are near."""

@@ -36,6 +36,7 @@ def record_of(law, distance, pairs, rng, leak=0.0):
     return Record([joint])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claimed", "delta", "true"), [(1, 1e-5, 1.0), (1, 1e-5, 1.6), (2, 1e-4, 2.6), (3, 1e-5, 4.8)]
 )
@@ -48,6 +49,7 @@ def test_under_a_delta_it_is_that_of_the_whole_profile(claimed, delta, true):
     assert np.median(found) < 1.7 * true
 
 
+@pytest.mark.slow
 def test_noise_whose_loss_is_bounded_is_not_taken_for_gaussian():
     rng, claim = np.random.default_rng(1), ApproximateDP(1.0, 1e-3)
     noise = scipy.stats.laplace()
@@ -56,6 +58,7 @@ def test_noise_whose_loss_is_bounded_is_not_taken_for_gaussian():
     assert np.median(found) < 1.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "scale"), [("norm", gaussian_sigma(1.0, 1e-3)), ("laplace", 1.0)])
 def test_less_noise_loses_as_much_as_it_does(law, scale):
     """Scaled down by half as much again, against the same in fact."""
@@ -70,6 +73,7 @@ def test_less_noise_loses_as_much_as_it_does(law, scale):
     assert scaled == pytest.approx(fact, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("leak", "broken"), [(0.0, False), (3e-4, True)])
 def test_outputs_of_one_input_only_may_break_any_eps(leak, broken):
     rng, claim = np.random.default_rng(1), ApproximateDP(1.0, 1e-5)

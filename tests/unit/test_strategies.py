@@ -53,6 +53,7 @@ def test_tables_of_each_kind_have_one_type(data):
     assert isinstance(data.draw(tables(columns)), pd.DataFrame)
 
 
+@pytest.mark.slow
 @few
 @given(st.data(), st.sampled_from(["add_remove_one", "replace_one"]))
 def test_neighbors(data, relation):

@@ -135,6 +135,7 @@ GATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.spot(2)
 @pytest.mark.parametrize("name", GATES)
 def test_pairs_are_found_behind_a_gate_and_beside_it(name):
@@ -149,6 +150,7 @@ def test_pairs_are_found_behind_a_gate_and_beside_it(name):
     assert explorer.asked < 256
 
 
+@pytest.mark.slow
 def test_nothing_is_proposed_outside_of_a_strategy():
     pairs, explorer = proposed(
         gated(lambda data: sum(a for a, _ in data) > 5 * 99),
@@ -176,6 +178,7 @@ TYPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_types_of_data(name):
     data, is_open = TYPES[name]
