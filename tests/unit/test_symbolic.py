@@ -201,6 +201,7 @@ SHORT = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 9_999)), max_si
 ONLY = {"eps": 1.0, "inputs": SHORT, "neighbors": "add_remove_one", "search": "symbolic", "seed": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_verdict_only")
 def test_an_audit_finds_what_is_behind_the_gate_and_says_how(monkeypatch):
     monkeypatch.setattr("pytest_dp.proposers.by_movement.MAX_OPENED", 0)  # which opens it, too
@@ -242,6 +243,7 @@ def questions():
     asked.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["any", "most", "least"])
 def test_a_question_that_does_not_end_is_given_up(kind, questions, monkeypatch):
     monkeypatch.setattr("pytest_dp.proposers.solving.QUESTION_SECONDS", 0.5)
@@ -275,6 +277,7 @@ def above_threshold(answers, rng, threshold, most):
     return out
 
 
+@pytest.mark.slow
 def test_arguments_are_those_of_least_noise_on_which_answers_part():
     params = {"threshold": between(0, 9), "most": between(1, 5)}
     claim = {"pairs": [([3] * 4, [4] * 4)], "neighbors": "all_queries", "params": params}
