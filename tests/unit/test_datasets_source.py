@@ -199,3 +199,12 @@ def itself() -> list[Any]:
 )
 def test_what_cannot_be_written_is_left_out(value: Any) -> None:
     assert as_source(value) is None
+
+
+def test_a_table_of_arrow() -> None:
+    pa = pytest.importorskip("pyarrow")
+    schema = pa.schema(
+        [pa.field("a", pa.int8(), False), ("t", pa.timestamp("us")), ("s", "string")]
+    )
+    table = pa.table({"a": [1, 2], "t": [NOON, None], "s": ["x", None]}, schema=schema)
+    assert evaluated(table).equals(table)

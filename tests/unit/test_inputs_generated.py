@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import islice
 
 import numpy as np
@@ -256,3 +257,27 @@ def test_parameters_are_drawn_with_given_pairs():
     more = list(made.generated.propose([]))
     assert len(more) == 40 * 6 - 40
     assert len(source(inputs=queries(5), params={"k": st.just(1)}).given) == 8
+
+
+@pytest.mark.nightly
+def test_groups_and_units():
+    made = source(inputs=st.lists(st.integers(0, 5)), neighbors=add_remove_one(group=2))
+    assert {abs(len(pair.d1) - len(pair.d2)) for pair in made.given} == {0, 2}
+    visits = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9)))
+    made = source(inputs=visits, neighbors=add_remove_one(unit=0))
+    for pair in made.given:
+        one, other = ({user for user, _ in side} for side in (pair.d1, pair.d2))
+        assert len(one ^ other) == 1
+    made = source(inputs=visits, neighbors=add_remove_one(unit=0, rows=2))
+    assert len(made.given) == MIN_FIRST
+    for pair in (*made.given, *islice(made.generated.propose([]), 20)):
+        for side in (pair.d1, pair.d2):
+            assert max(Counter(user for user, _ in side).values(), default=0) <= 2
+    message = refusal(inputs=visits, neighbors=add_remove_one(unit=5))
+    assert "unit=5: the record" in message
+    assert "has no such entry" in message
+    twice = st.just([(1, 0), (1, 1)])
+    message = refusal(inputs=twice, neighbors=add_remove_one(unit=0, rows=1))
+    assert "few rows for each unit" in message
+    message = refusal(inputs=st.integers(0, 5), neighbors=add_remove_one(group=2))
+    assert "which is not a dataset" in message

@@ -181,3 +181,18 @@ def raising():
 )
 def test_pairs_that_cannot_be_taken(given_as, message):
     assert message in refusal(pairs=given_as, neighbors=ADD_REMOVE)
+
+
+def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, monkeypatch):
+    foreign, project = tmp_path / "installed", tmp_path / "project"
+    (foreign / "checks_of_others").mkdir(parents=True)
+    (foreign / "checks_of_others" / "__init__.py").touch()
+    (project / "checks_of_others").mkdir(parents=True)
+    (project / "checks_of_others" / "dp_inputs.py").write_text("records = [[0], [0, 1]]\n")
+    (project / "checks_of_others" / "broken.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(foreign))
+    made = pairs(project, inputs="checks_of_others.dp_inputs:records", neighbors=ADD_REMOVE)
+    assert len(made) > 1
+    message = refusal(project, inputs="checks_of_others.broken:records", neighbors=ADD_REMOVE)
+    assert "ZeroDivisionError" in message
+    assert "checks_of_others.broken" not in sys.modules

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -94,3 +96,13 @@ def test_it_ends_where_there_is_no_more_time() -> None:
 
     small = shrunk(Pair(list(range(2000)), list(range(1999))), AddRemoveOne(), breaks)
     assert (len(small.d1), left) == (1001, 0)
+
+
+def test_frames_keep_their_columns_and_types() -> None:
+    frame = pd.DataFrame(
+        {"city": pd.Categorical(list("abca")), "age": np.array([30, 20, 40, 50], np.int8)}
+    )
+    pair = Pair(frame, frame.iloc[:3].reset_index(drop=True))
+    small = shrunk(pair, AddRemoveOne(), lambda p: len(p.d1) > len(p.d2))
+    assert (len(small.d1), len(small.d2)) == (1, 0)
+    assert list(small.d2.dtypes) == list(frame.dtypes)
