@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from trees import HOUSE, trees
 
 ROOT = Path(__file__).parents[2]
-HOUSE = ROOT / "pytest_dp"
 PAGE = (ROOT / "docs/architecture.md").read_text()
 ROOMS = re.findall(r"^\| `([\w.]+)/?` \|", PAGE, re.MULTILINE)
 
@@ -22,7 +22,7 @@ def name_of(file: Path) -> str:
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    return {name_of(file): ast.parse(file.read_text()) for file in HOUSE.rglob("*.py")}
+    return {name_of(HOUSE / file): tree for file, tree in trees().items()}
 
 
 def imported(tree: ast.Module) -> set[str]:

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-HOUSE = ROOT / "pytest_dp"
-MODULES = sorted(str(file.relative_to(HOUSE).with_suffix("")) for file in HOUSE.rglob("*.py"))
-
-
-@cache
-def tree_of(file: Path) -> ast.Module:
-    return ast.parse(file.read_text())
+from trees import trees
 
 
 def constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
@@ -45,8 +35,8 @@ def is_bare(value: ast.expr) -> bool:
 def test_a_constant_says_what_it_is_for():
     assert not [
         f"{module}: {name}"
-        for module in MODULES
-        for name, value, remark in constants(tree_of(HOUSE / f"{module}.py"))
+        for module, tree in trees().items()
+        for name, value, remark in constants(tree)
         if is_bare(value) and not remark
     ]
 
@@ -57,7 +47,7 @@ def test_no_number_is_shared_by_purposes_that_have_nothing_in_common():
     sizes = {"FEW", "SEVERAL", "DOZENS", "MANY", "HUNDREDS", "THOUSAND", "MILLION", "ENOUGH"}
     assert not [
         f"{module}: {name}"
-        for module in MODULES
-        for name, *_ in constants(tree_of(HOUSE / f"{module}.py"))
+        for module, tree in trees().items()
+        for name, *_ in constants(tree)
         if name in sizes
     ]

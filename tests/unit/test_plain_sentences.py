@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 import pytest
-from pages import PAGES, ROOT
+from pages import PAGES
 from pages import name as name_of
+from trees import trees
 
 LIMIT = 0.02
 """Share of sentences that the patterns may hit: some hits are plain all the same."""
@@ -153,10 +154,10 @@ def constants(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def of_messages() -> Iterator[tuple[str, str]]:
-    for file in sorted((ROOT / "pytest_dp").rglob("*.py")):
-        for line, text in constants(ast.parse(file.read_text(encoding="utf-8"))):
+    for file, tree in trees().items():
+        for line, text in constants(tree):
             if not re.search(r"[\\{}<>$]|\bdef |\bimport ", text):
-                yield from sentences_of(f"{name_of(file)}:{line}", text)
+                yield from sentences_of(f"{file}:{line}", text)
 
 
 def hits(sentences: Iterable[tuple[str, str]]) -> list[str]:

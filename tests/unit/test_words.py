@@ -6,12 +6,10 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
+from trees import trees
 
-HOUSE = Path(__file__).parents[2] / "pytest_dp"
 CLAUSE = re.compile(r"(What|Whether|That|Of|The same)\b")
 """A docstring that begins like this says what something is about, and not what it is."""
 IRREGULAR = re.compile(
@@ -118,11 +116,6 @@ FUNCTIONS_LEFT = {
 """Names that public functions of several modules have, as above."""
 
 
-@cache
-def modules() -> dict[Path, ast.Module]:
-    return {file.relative_to(HOUSE): ast.parse(file.read_text()) for file in HOUSE.rglob("*.py")}
-
-
 def documented(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -138,7 +131,7 @@ def is_lone_participle(name: str) -> bool:
 
 def defined_twice(kind: type[ast.ClassDef | ast.FunctionDef]) -> set[str]:
     homes = defaultdict(list)
-    for file, tree in modules().items():
+    for file, tree in trees().items():
         for node in tree.body:
             if isinstance(node, kind) and not node.name.startswith("_"):
                 homes[node.name].append(file)
@@ -148,7 +141,7 @@ def defined_twice(kind: type[ast.ClassDef | ast.FunctionDef]) -> set[str]:
 def test_docstrings_begin_with_a_verb_or_a_noun():
     wrong = [
         f"{file}: {name}: {text.splitlines()[0]}"
-        for file, tree in modules().items()
+        for file, tree in trees().items()
         if file.parts[0] not in ROOMS_LEFT
         for name, text in documented(tree)
         if CLAUSE.match(text)
@@ -160,7 +153,7 @@ def test_functions_are_not_named_by_a_participle_alone():
     """Methods and properties are not among them yet."""
     wrong = [
         f"{file}: {node.name}"
-        for file, tree in modules().items()
+        for file, tree in trees().items()
         if file.parts[0] not in ROOMS_LEFT
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and is_lone_participle(node.name)
@@ -177,7 +170,7 @@ def test_participles_are_found(name, is_participle):
 
 def test_files_have_names_of_their_own():
     homes = defaultdict(list)
-    for file in modules():
+    for file in trees():
         homes[file.stem].append(file)
     twice = {name for name, files in homes.items() if len(files) > 1}
     assert twice - {"__init__"} <= FILES_LEFT
