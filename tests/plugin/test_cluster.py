@@ -90,6 +90,7 @@ def test_verdicts_are_those_of_a_local_run(number, cluster, shared):
     assert 1 in cluster() <= {0, 1}
 
 
+@pytest.mark.nightly
 def test_workers_that_die_are_survived(cluster, shared, tmp_path):
     here, flag = os.getpid(), str(tmp_path / "died")
 

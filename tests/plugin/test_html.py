@@ -45,6 +45,7 @@ def committed(root: Path) -> str:
     ).stdout.strip()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_report_with_pictures(project):
     project.write("test_shop.py", *SHOP, EXPECTED, LEAKS)

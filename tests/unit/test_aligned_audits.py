@@ -140,6 +140,7 @@ def test_answers_that_are_many_deviations_apart_are_red(noise, apart, claim):
     assert audit(lambda x, rng: x + getattr(rng, noise)(), **claim, **common).violated
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_strategy_that_a_claim_names_is_no_state_of_its_mechanism():
     """Hypothesis fills in parts of it when values are drawn."""
