@@ -15,6 +15,7 @@ noise.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import struct
@@ -40,6 +41,7 @@ from pytest_dp.oracles.deferred import (
 )
 from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.running.laws import INTEGERS, Law
+from pytest_dp.running.modules import Replacements
 from pytest_dp.running.requests import plain
 
 MAX_BRANCHES = 64
@@ -174,7 +176,7 @@ class Smooth(Deferred):
             return bool(self)
         return self.of(np.trunc) if kind is int else self
 
-    def through(self, function: Callable[[Any], Any], lowest: float | None) -> Any:  # noqa: ARG002
+    def through(self, function: Callable[[Any], Any]) -> Any:
         """Return a function of Python, such as ``math.log``."""
 
         def apply(value: float) -> float:
@@ -221,3 +223,25 @@ class Smooth(Deferred):
             return round(args[0], *args[1:], **keywords)
         made = function(*(objects(arg) if is_draw(arg) else arg for arg in args), **keywords)
         return of_draws(made) if isinstance(made, np.ndarray) and made.ndim else made
+
+
+FUNCTIONS = {
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "erf"),
+    *("tanh", "atan", "sinh", "asinh"),
+}
+"""Functions of `math` that take draws."""
+
+
+@functools.cache
+def functions_of_draws() -> Replacements:
+    """Return functions of `math` that take draws; of other arguments they are what they were."""
+    names = FUNCTIONS & vars(math).keys()
+    return Replacements((math, name, _taking_draws(vars(math)[name])) for name in sorted(names))
+
+
+def _taking_draws(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def apply(x: Any, *base: Any) -> Any:
+        return x.through(lambda value: function(value, *base)) if is_draw(x) else function(x, *base)
+
+    return apply

@@ -11,8 +11,8 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.methods.families import Side
-from pytest_dp.methods.smooth import Smooth, Smoothing
-from pytest_dp.oracles.deferred import FLOAT, INT, functions_of_draws
+from pytest_dp.methods.smooth import Smooth, Smoothing, functions_of_draws
+from pytest_dp.oracles.deferred import FLOAT, INT
 from pytest_dp.oracles.enumerating import flatten_output
 from pytest_dp.oracles.paths import Path, explored
 from pytest_dp.outputs.outcome import Raised

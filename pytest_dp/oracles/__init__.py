@@ -7,7 +7,7 @@ numbers from the laws and from their tails (`numbers`, `handing_out`, `checking`
 bound (`shift_loss`); `direction` and `alignment` put these together.
 
 Where all outcomes can be enumerated, the loss is exact: draws are deferred numbers (`deferred`,
-`lazy`) whose comparisons split what they may be (`domains`), and each path is run once (`paths`,
+`open_numbers`), of which each comparison takes one part, and each path is run once (`paths`,
 `branching`, `enumerating`). Independent parts of an output are enumerated one by one (`factors`).
 
 Sources: Zhang, Kifer, "LightDP", POPL 2017; Wang, Ding, Wang, Kifer, Zhang, "CheckDP", CCS 2020.

@@ -1,15 +1,10 @@
-"""Draws as lazy values or as branches: those of numpy's generators, and the instrument for all.
-
-Methods that turn one uniform number into one draw are computed as numpy computes them; those that
-reject (normal, exponential) by their distribution functions.
-"""
+"""Draws as deferred numbers or as branches: those of numpy's generators, and what all share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from math import exp, lgamma, log
 from typing import Any, NoReturn, Self
 
@@ -17,8 +12,6 @@ import numpy as np
 from numpy.random import Generator, RandomState
 
 from pytest_dp.oracles.deferred import elementwise, is_draw, of_draws
-from pytest_dp.oracles.domains import BITS, Evenly, OpenDraw, domain_of
-from pytest_dp.oracles.lazy import Lazy
 from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.running.catalogue import Standard, draw_kind_of, size_of
 from pytest_dp.running.laws import NORMAL, UNIFORM, Law
@@ -51,8 +44,7 @@ class Branching(Instrument):
     """Answers each draw by a value that takes every possible value on a path or another.
 
     `inexact` counts the choices in this run whose weights are rounded; `abandoned` says whether the
-    run was given up as too rare. `splits` has where draws were split, by the choices before: runs
-    that begin alike split alike.
+    run was given up as too rare.
     """
 
     most = MAX_OUTCOMES
@@ -61,7 +53,6 @@ class Branching(Instrument):
     def __init__(self) -> None:
         super().__init__()
         self._python, self._numpy = PythonDraws(self), NumpyDraws(self)
-        self.splits: dict[tuple[int, ...], tuple[int, Sequence[Weight]]] = {}
         self.start(Path())
 
     def start(self, path: Path) -> None:
@@ -78,14 +69,6 @@ class Branching(Instrument):
         self.inexact += any(isinstance(weight, float) for weight in weights)
         return self.path.choose(weights)
 
-    def branch(self, weights: Sequence[Weight]) -> int:
-        """Return the branch for a draw that is one of a few."""
-        return self.choose(weights)
-
-    def so_far(self) -> tuple[int, ...]:
-        """The choices of this run."""
-        return tuple(self.path.taken)
-
     def give_up(self) -> NoReturn:
         """End the run, whose output stays unknown."""
         self.abandoned = True
@@ -93,19 +76,17 @@ class Branching(Instrument):
 
     def value_of(self, law: Law) -> Any:
         """A draw of a law that has a density."""
-        return Lazy(OpenDraw(domain_of(law), self))
+        raise NotImplementedError
 
     def integer(self, count: int, low: int = 0) -> Any:
         """One of `count` whole numbers from `low` on, all equally likely."""
-        if count <= MAX_BRANCHES:
-            return low + (self.branch([Fraction(1, count)] * count) if count > 1 else 0)
-        return Lazy(OpenDraw(Evenly(low, low + count), self), discrete=True)
+        return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
 
     def random_bytes(self, count: int) -> bytes:
         """Random bytes, if they are few."""
         if 8 * count > MAX_BITS:
             self.refuse(f"{8 * count} random bits as bytes")
-        return bytes(self.branch([Fraction(1, 256)] * 256) for _ in range(count))
+        return bytes(self.choose([Fraction(1, 256)] * 256) for _ in range(count))
 
     def draw(self, request: Request) -> Any:
         """A deferred number, an array of them, or one of several branches.
@@ -171,7 +152,7 @@ class Branching(Instrument):
 
 
 class PythonDraws(SystemFunctions):
-    """The methods of Python's generators, on lazy values.
+    """The methods of Python's generators, on deferred numbers.
 
     Methods that Python writes in terms of uniform and whole numbers are inherited.
     """
@@ -253,7 +234,7 @@ class NumpyDraws:
         if len(weights) == 1 and weights[0] == 1:
             return 0
         missing = 1 - sum(weights)
-        branch = self._choices.branch([*weights, missing] if missing > 0 else weights)
+        branch = self._choices.choose([*weights, missing] if missing > 0 else weights)
         if branch == len(weights):
             self._choices.give_up()
         return branch
@@ -293,11 +274,7 @@ class NumpyDraws:
         kind = real.dtype.type if is_array else type(real)
         if kind not in (int, np.int64):  # which may overflow
             self._choices.refuse(f"whole numbers of type {kind.__name__}")
-
-        def typed(each: Any) -> Any:
-            return each.of_type(kind) if is_draw(each) else each
-
-        return of_draws(elementwise(typed, value)) if is_array else typed(value)
+        return value
 
     def choice(self, request: Request, a: Any, size: Any, replace: bool, p: Any, **how: Any) -> Any:
         pool, axis = np.asarray(a), how.get("axis", 0)
@@ -307,7 +284,7 @@ class NumpyDraws:
             self._choices.refuse("a weighted choice without replacement")
         shape = self._shape(size)
         if replace or size is None:
-            weights = [Fraction(1, count)] * count if p is None else weights_by_cdf(p)
+            weights = [Fraction(1, count)] * count if p is None else shares(p)
             picks = [self._weighted(weights) for _ in range(math.prod(shape))]
         else:
             picks = self._shuffled(count, math.prod(shape))
@@ -358,12 +335,10 @@ def _real(request: Request) -> Any:
     return answer_request(_REAL[request.source.kind], request)
 
 
-def weights_by_cdf(p: Any) -> list[Weight]:
-    """The probabilities with which numpy picks: it looks a uniform float up in sums of floats."""
-    sums = np.cumsum(np.asarray(p, float))
-    sums /= sums[-1]
-    steps = [math.ceil(Fraction(float(total)) * 2**BITS) for total in sums]
-    return [Fraction(after - before, 2**BITS) for before, after in pairwise([0, *steps])]
+def shares(p: Any) -> list[Weight]:
+    """Return probabilities, of which rounding is not missing."""
+    exactly = [Fraction(float(each)) for each in np.asarray(p, float)]
+    return [each / sum(exactly) for each in exactly]
 
 
 def _plain(value: Any) -> Any:

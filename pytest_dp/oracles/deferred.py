@@ -6,7 +6,6 @@ of increasing functions; what a kind of deferred number cannot do, it refuses.
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_dp.running.modules import Replacements
 from pytest_dp.running.requests import is_diagnostic
 from pytest_dp.running.shadowing import StandsFor
 from pytest_dp.running.stand_ins import Instrument
@@ -86,13 +84,9 @@ class Deferred:
             return difference
         return difference.is_above(equal=bool(by(0, 0)))
 
-    def increasing(self, function: Callable[[Any], Any], *, discrete: bool = False) -> Any:  # noqa: ARG002
-        """Return an increasing function of it; `discrete` if that has few values."""
-        return self.value(NO_SUM)
-
-    def through(self, function: Callable[[Any], Any], lowest: float | None) -> Any:  # noqa: ARG002
-        """Return an increasing function of Python, such as ``math.log``, defined from `lowest`."""
-        return self.value(NO_SUM)
+    def by_value(self, other: Any, function: Function) -> Any:  # noqa: ARG002
+        """Return a function of its value and another one, where it has few."""
+        return self.value(f"{function.__name__.strip('_')} of a draw")
 
     def __trunc__(self) -> Any:
         return self.value("a draw is rounded")
@@ -115,6 +109,12 @@ class Deferred:
     __floordiv__, __rfloordiv__ = operators(operator.floordiv)
     __mod__, __rmod__ = operators(operator.mod)
     __pow__, __rpow__ = operators(operator.pow)
+    __and__, __rand__ = operators(operator.and_, "by_value")
+    __or__, __ror__ = operators(operator.or_, "by_value")
+    __xor__, __rxor__ = operators(operator.xor, "by_value")
+    __lshift__, __rlshift__ = operators(operator.lshift, "by_value")
+    __rshift__, __rrshift__ = operators(operator.rshift, "by_value")
+    __divmod__, __rdivmod__ = operators(divmod, "by_value")
     __lt__, __gt__ = operators(operator.lt, "compared")
     __le__, __ge__ = operators(operator.le, "compared")
 
@@ -140,7 +140,8 @@ class Deferred:
         return float(self.value(PLAIN))
 
     def __int__(self) -> int:
-        return int(self.__trunc__().value(HELD))
+        whole = self.__trunc__()
+        return int(whole.value(HELD) if is_draw(whole) else whole)
 
     def __index__(self) -> int:
         return operator.index(self.value("index by a draw"))
@@ -183,24 +184,20 @@ class Deferred:
 
 
 def unary(name: str, draw: Any) -> Any:
-    """Return an increasing function of numpy of a draw."""
+    """Return a function of numpy of a draw, as one of Python's."""
     if name == "sign":
         return np.float64(float(draw > 0) - float(draw < 0))
-    low = LOWEST.get(name)
-    if low is not None and draw < low:
-        return np.float64(math.nan)
-    return draw.increasing(getattr(np, name), discrete=name in ROUNDING)
+    return draw if name == "positive" else np.float64(ROUNDING[name](draw))
 
 
-ROUNDING = {"floor", "ceil", "rint", "trunc"}
-INCREASING = {"exp", "exp2", "expm1", "tanh", "arctan", "sinh", "arcsinh", "cbrt", "positive"}
-LOWEST: dict[str, float] = {
-    **dict.fromkeys(("log", "log2", "log10", "sqrt"), 0.0),
-    "log1p": -1.0,
+ROUNDING: dict[str, Callable[..., Any]] = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "rint": round,
+    "trunc": math.trunc,
 }
-"""Increasing functions, with the start of their domains: below, they are NaN."""
-UNARY = ROUNDING | INCREASING | LOWEST.keys() | {"sign"}
-"""Increasing functions of numpy of one argument."""
+UNARY = {*ROUNDING, "sign", "positive"}
+"""Functions of numpy of one argument."""
 COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 BY_OPERATORS = COMPARISONS | {
     *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power"),
@@ -256,29 +253,6 @@ def _as_array(value: Any) -> npt.NDArray[Any]:
 def objects(value: Any) -> npt.NDArray[np.object_]:
     """Anything as a plain array of objects, whose numbers are Python's."""
     return _as_array(value).astype(object)
-
-
-# Functions of Python that would turn draws into plain numbers
-
-
-@functools.cache
-def functions_of_draws() -> Replacements:
-    """Functions of `math` that take draws; of other arguments they are what they were."""
-    names = {name.replace("arc", "a") for name in INCREASING} | LOWEST.keys() | {"erf"}
-    return Replacements(
-        (math, name, _taking_draws(vars(math)[name], LOWEST.get(name)))
-        for name in sorted(names & vars(math).keys())
-    )
-
-
-def _taking_draws(function: Callable[..., Any], lowest: float | None) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def apply(x: Any, *base: Any) -> Any:
-        if not is_draw(x):
-            return function(x, *base)
-        return x.through(lambda value: function(value, *base), lowest)
-
-    return apply
 
 
 FLOAT, INT = ({kind.__name__: StandsFor.of(kind)} for kind in (float, int))

@@ -11,19 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.oracles.branching import Branching
 from pytest_dp.oracles.deferred import (
     COMBINED,
     COMPARED,
     FLOAT,
     HELD,
     PLAIN,
-    functions_of_draws,
     is_draw,
 )
 from pytest_dp.oracles.enumerated import Distribution, grouped
 from pytest_dp.oracles.paths import Path, Weight, explored
-from pytest_dp.oracles.shared_draw import SharedDraw
+from pytest_dp.oracles.shared_draw import Enumeration
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.running.calling import Call, Made
@@ -142,9 +140,9 @@ def _by_shared_draw(call: Call, data: Any, deadline: Deadline) -> Distribution:
 
     Where comparisons put kinks into integrands shows in a first round.
     """
-    first = SharedDraw()
+    first = Enumeration(shared=True)
     _distribution(Paths(call, data, {}, first), deadline)
-    return _distribution(Paths(call, data, {}, SharedDraw(first)), deadline)
+    return _distribution(Paths(call, data, {}, Enumeration(shared=True, found=first)), deadline)
 
 
 def _distribution(paths: Paths, deadline: Deadline) -> Distribution:
@@ -154,10 +152,10 @@ def _distribution(paths: Paths, deadline: Deadline) -> Distribution:
 
 
 @contextmanager
-def enumeration(instrument: Branching, deadline: Deadline) -> Iterator[None]:
+def enumeration(instrument: Enumeration, deadline: Deadline) -> Iterator[None]:
     """Put an instrument in place for runs; raises CannotInstrument where they cannot be made."""
     try:
-        with apply_instrument(instrument, deadline), functions_of_draws().in_place():
+        with apply_instrument(instrument, deadline):
             yield
     except CannotCopy as reason:
         raise CannotInstrument(str(reason)) from None
@@ -180,12 +178,12 @@ class Paths:
         call: Call,
         data: Any,
         names: Mapping[str, Any],
-        instrument: Branching | None = None,
+        instrument: Enumeration | None = None,
     ) -> None:
         self.names = names
         self.call = replace(call, made=Made())  # no runs of the audit
         self.data = data if isinstance(data, Input) else Input(data)
-        self.instrument = instrument or Branching()
+        self.instrument = instrument or Enumeration()
         self.outputs: list[Any] = []
         self.weights: list[Weight] = []
         self.left: Weight = 1

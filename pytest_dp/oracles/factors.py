@@ -16,10 +16,10 @@ from typing import Any
 from numpy.random import default_rng
 
 from pytest_dp.basics.arrays import Outputs
-from pytest_dp.oracles.branching import Branching
 from pytest_dp.oracles.enumerated import Distribution, EnumeratedPair, grouped
 from pytest_dp.oracles.enumerating import TOO_MANY, Paths, enumerated, enumeration, flatten_output
 from pytest_dp.oracles.paths import Path, Weight
+from pytest_dp.oracles.shared_draw import Enumeration
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.calling import Call
@@ -201,7 +201,7 @@ class _Runs:
     """Runs along paths that are fixed but for some choices; all make equally many of them."""
 
     def __init__(self, call: Call, data: Any, deadline: Deadline) -> None:
-        self.instrument, self.rounding = Branching(), 0.0
+        self.instrument, self.rounding = Enumeration(), 0.0
         self._call, self._data, self._deadline = call, Input(data), deadline
         self.structure: Hashable = None
         self.choices: int | None = None

@@ -268,8 +268,8 @@ FAULTS = (
     ),
     Fault(
         "shared-draw-bounds-forgotten",
-        "oracles/shared_draw.py",
-        "            draw.low = cut",
+        "oracles/open_numbers.py",
+        "            self.low = within",
         "            pass",
         "A draw that was compared before may be anywhere again.",
         "unit/test_shared_draw.py::test_answers_that_are_scaled_turned_around_and_compared_twice",
