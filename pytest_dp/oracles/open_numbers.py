@@ -257,7 +257,7 @@ class OpenNumber(Deferred):
             constants = self.at(0.0)
             instrument.mark(constants)
             above = 1.0 * by(constants, 0)
-            return instrument.fork(above, 1.0 - above)
+            return bool(instrument.fork(above, 1.0 - above))
         cut, upwards = self._cuts(0.0)
         if not instrument.is_exact:
             for place in (*draw.law.edges, draw.low, draw.high):
@@ -294,7 +294,7 @@ class OpenNumber(Deferred):
     def _split(self, draw: OpenDraw, cut: Any, *, upwards: bool) -> bool:
         """Return whether the draw is on the side of a cut where the number is above 0."""
         over, below = draw.chance(cut, math.inf), draw.chance(-math.inf, cut)
-        holds = self.instrument.fork(*((over, below) if upwards else (below, over)))
+        holds: bool = self.instrument.fork(*((over, below) if upwards else (below, over)))
         draw.split(cut, above=holds == upwards)
         return holds
 
