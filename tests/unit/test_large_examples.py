@@ -128,6 +128,7 @@ def test_all_rows_of_a_unit_leave_the_whole():
     assert len(pair.d2) == ROWS - (data.user == gone.pop()).sum()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_leak_of_large_data_alone_is_red():
     def count(data, rng):

@@ -201,6 +201,7 @@ SHORT = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 9_999)), max_si
 ONLY = {"eps": 1.0, "inputs": SHORT, "neighbors": "add_remove_one", "search": "symbolic", "seed": 1}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("_verdict_only")
 def test_an_audit_finds_what_is_behind_the_gate_and_says_how(monkeypatch):
