@@ -183,7 +183,7 @@ def test_a_mechanism_that_always_raises(method):
 
 @pytest.mark.canary
 @every_method
-@pytest.mark.parametrize("max_samples", [1, 2, 3, 10, 47, 100])
+@pytest.mark.parametrize("max_samples", [1, 3, 47])
 @pytest.mark.parametrize("inputs", [COUNTS, {"inputs": queries(3)}])
 def test_hardly_any_samples(max_samples, inputs, method):
     def noise(data, rng, size):
