@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import http.server
 import sqlite3
 import subprocess
 import sys
-import threading
-import urllib.request
 
 import pytest
 from states import RECORDS
@@ -87,45 +84,6 @@ def behind_a_pipe():
         child.wait()
 
 
-@pytest.fixture
-def behind_http():
-    servers = []
-
-    def make(name):
-        space = {"__name__": "other end"}
-        exec(other_end(name), space)
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                body = repr(float(space["answer"](int(self.path[1:])))).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        session = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        hold = threading.local()  # as sessions do, which cannot be copied
-
-        def mechanism(data):
-            hold.asked = True
-            url = f"http://127.0.0.1:{server.server_port}/{len(data)}"
-            with session.open(url) as response:
-                return float(response.read())
-
-        return mechanism
-
-    yield make
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
 def behind_sqlite(name):
     space = {"__name__": "other end"}
     exec(other_end(name), space)
@@ -134,14 +92,13 @@ def behind_sqlite(name):
     return lambda data: base.execute("select answer(?)", [len(data)]).fetchone()[0]
 
 
-MAX_SAMPLES = {"behind_a_pipe": 4_000, "behind_http": 1_500, "behind_sqlite": 4_000}
-"""A request takes a millisecond, a line through a pipe some 30 microseconds."""
+KINDS = "behind_a_pipe", "behind_sqlite"
 
 
 def result_of(name, kind, request):
     """Return the result for an answer behind a kind of connection, or None if it is an error."""
     behind = behind_sqlite if kind == "behind_sqlite" else request.getfixturevalue(kind)
-    common = {"eps": 1.0, "n_jobs": 1, "seed": 1, "max_samples": MAX_SAMPLES[kind], **RECORDS}
+    common = {"eps": 1.0, "n_jobs": 1, "seed": 1, "max_samples": 4_000, **RECORDS}
     try:
         return audit(behind(name), **common)
     except MechanismError:
@@ -149,7 +106,7 @@ def result_of(name, kind, request):
 
 
 @pytest.mark.canary
-@pytest.mark.parametrize("kind", MAX_SAMPLES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_violations_behind_a_connection_are_red(kind, request):
     assert result_of("half", kind, request).verdict == "violated"
 
@@ -164,14 +121,14 @@ def test_a_bit_that_leaks_behind_a_connection_is_red(request):
     assert result_of("bit", "behind_sqlite", request).verdict == "violated"
 
 
-@pytest.mark.parametrize("kind", MAX_SAMPLES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_correct_mechanisms_behind_a_connection_are_green(kind, request):
     assert result_of("right", kind, request).verdict == "no violation"
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [*(("memo", kind) for kind in MAX_SAMPLES), *((name, "behind_sqlite") for name in KEPT)],
+    [*(("memo", kind) for kind in KINDS), *((name, "behind_sqlite") for name in KEPT)],
 )
 def test_what_is_kept_behind_a_connection_is_not_red(name, kind, request):
     result = result_of(name, kind, request)

@@ -157,19 +157,6 @@ def test_an_answer_in_a_file_is_no_violation(kept, tmp_path):
         assert f"reads {file}" in result.reason
 
 
-def kept_in_names(folder):
-    def mechanism(data, rng):
-        start = f"{len(data)}_"
-        for file in folder.iterdir():
-            if file.name.startswith(start):
-                return float(file.name.removeprefix(start))
-        answer = sum(data) + rng.laplace()
-        (folder / f"{start}{answer!r}").touch()
-        return answer
-
-    return mechanism
-
-
 def kept_below_noise(folder):
     """As RAPPOR does: an answer that is drawn once, and some noise for each time it is told."""
 
@@ -182,9 +169,10 @@ def kept_below_noise(folder):
     return mechanism
 
 
-@pytest.mark.parametrize("make", [kept_in_names, kept_below_noise])
-def test_an_answer_in_a_folder_or_below_noise_is_no_violation(make, tmp_path):
-    result = audit(make(tmp_path), eps=1.0, seed=1, n_jobs=1, max_samples=2_000, **RECORDS)
+def test_an_answer_in_a_folder_and_below_noise_is_no_violation(tmp_path):
+    result = audit(
+        kept_below_noise(tmp_path), eps=1.0, seed=1, n_jobs=1, max_samples=2_000, **RECORDS
+    )
     assert result.verdict == "inconclusive"
     assert f"reads {tmp_path}" in result.reason
 
