@@ -249,7 +249,7 @@ class BettingAudit:
     @property
     def caught(self) -> Caught:
         """What would have been caught, with 95 % power, on the pairs that the claim gives."""
-        return caught_by(self.queue.seen_given, self._planned())
+        return caught_by(self.queue.seen_given, self.planned())
 
     @property
     def runs_needed(self) -> int:
@@ -260,9 +260,9 @@ class BettingAudit:
 
     def could_see_delta(self, times: float) -> bool:
         """Return whether so many times the runs would see leaks a few times as likely as delta."""
-        return rarest_leak(self._planned(times)) <= DELTAS * self.session.guarantee.delta
+        return rarest_leak(self.planned(times)) <= DELTAS * self.session.guarantee.delta
 
-    def _planned(self, times: float = 1.0) -> PlannedBets:
+    def planned(self, times: float = 1.0) -> PlannedBets:
         """Return bets on so many times the outputs that the worst pair of inputs was given."""
         pairs, alpha = times * pairs_for_worst(self.queue), self.share * self.session.budget.alpha
         return PlannedBets(self.session.guarantee, pairs, alpha)

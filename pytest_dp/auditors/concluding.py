@@ -37,8 +37,6 @@ from pytest_dp.auditors.shrinking import smallest
 from pytest_dp.auditors.stopping import (
     Caught,
     note_of_far_below,
-    should_tell,
-    tells_apart,
 )
 from pytest_dp.auditors.strongest import (
     Strongest,
@@ -54,7 +52,7 @@ from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.counts import NO_COUNTS
-from pytest_dp.statistics.power import DELTAS
+from pytest_dp.statistics.power import DELTAS, differs, would_show
 from pytest_dp.statistics.proofs import Bound
 
 CLOSER_LOOK = 4_000
@@ -314,11 +312,11 @@ def _is_blind(
     `estimated` otherwise: then there is nothing to tell.
     """
     sampler = bets.session.sampler
-    if tells_apart(known):
+    if any(differs(state.record) for state in known):
         return False
     if _are_alike(bets, known):
         sampler.note(NO_DIFFERENCE, hinders=True)
-    elif not should_tell(known, bets.session.guarantee):
+    elif not would_show(bets.planned()):
         if math.isfinite(caught):
             sampler.note(TOO_FEW, hinders=True)
     elif not estimated:

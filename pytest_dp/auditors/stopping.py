@@ -14,22 +14,19 @@ import numpy as np
 
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
-from pytest_dp.basics.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Ints
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.rounding import comes_alone
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.report import numbers
-from pytest_dp.statistics.blindness import any_event_differs, would_show
-from pytest_dp.statistics.event_bets import all_contingencies
 from pytest_dp.statistics.power import (
     DELTAS,
     PlannedBets,
     detection_limit,
     largest_loss,
     rarest_leak,
-    shapes_of,
     smallest_event,
 )
 from pytest_dp.statistics.shared_loss import count_equal_losses
@@ -111,11 +108,10 @@ def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
     order: list[int] = np.argsort(losses, kind="stable")[::-1][:MIN_RARE].tolist()
     now: float = losses[order[0]] if order else 0.0
     rarest = rarest_leak(bets)
-    if not order or (
-        now >= guarantee.claimed
-        and not any(shape.certain for state in states for shape in shapes_of(state.record))
-    ):
-        return Caught(math.inf, now, rarest)  # too few outputs to say anything
+    if not order:
+        return Caught(math.inf, now, rarest)
+    if guarantee.noise_below(now) < FAR_BELOW:
+        return Caught(smallest_event(bets), now, rarest)
     # The mechanism loses most on the pair that loses most, whichever one it is caught by.
     limits = [
         _limit_on(states[k], bets)
@@ -143,27 +139,10 @@ def runs_to_margin(guarantee: Guarantee, alpha: float, margin: float, pairs: int
     """
     shared = 1 + OTHER_PAIRS_SHARE * (pairs - 1)
     for runs in 2 ** np.arange(6, 25):
-        limit = smallest_event(0.5, PlannedBets(guarantee, float(runs), alpha))
+        limit = smallest_event(PlannedBets(guarantee, float(runs), alpha))
         if guarantee.noise_below(limit) <= margin:
             return int(2 * runs * shared)
     return 0
-
-
-def tells_apart(states: list[PairState]) -> bool:
-    """Whether any event that was tried tells the two inputs of a pair apart, beyond chance."""
-    return any_event_differs(_events_of(states))
-
-
-def should_tell(states: list[PairState], guarantee: Guarantee) -> bool:
-    """Return whether events would tell inputs apart, if the mechanism used part of its claim."""
-    drawn = max(
-        (float(joint.sum()) for state in states for joint in state.record.joint), default=0.0
-    )
-    return would_show(guarantee, drawn, len(_events_of(states)))
-
-
-def _events_of(states: list[PairState]) -> Floats:
-    return np.concatenate([all_contingencies(state.record.joint) for state in states])
 
 
 def may_release(state: PairState) -> bool:

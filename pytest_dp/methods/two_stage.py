@@ -25,16 +25,16 @@ from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics import clopper_pearson
-from pytest_dp.statistics.blindness import any_event_differs, would_show
+from pytest_dp.statistics.assumptions import two_samples
 from pytest_dp.statistics.event_test import EventTest
-from pytest_dp.statistics.power import largest_loss
+from pytest_dp.statistics.power import PlannedBets, largest_loss, would_show
 from pytest_dp.statistics.proofs import Proof
 
 MIN_SHOWN = 1e-3
 """Loss in nats that an event shows, at least: smaller ones count as this one."""
 CHANCE_ALPHA = 0.01
-"""Error of the bounds on the event's probabilities, by which samples are planned. Larger: too few
-are drawn; smaller: more than needed."""
+"""Error of the bounds on the event's probabilities, by which samples are planned, and of the test
+whether it tells inputs apart. Larger: too few are drawn; smaller: more than needed."""
 PLANNED_SHARE = 0.5
 """Share of the time for which runs are planned: on a busy machine they take longer. A larger one
 cuts audits off; a smaller one leaves time unused."""
@@ -217,9 +217,8 @@ def _run_search(
 
 def _is_blind(search: PairSearch, tested: Tested, agree: bool) -> bool:
     """Return whether what was tested tells no inputs apart, though they differ."""
-    apart = np.array([tested.counts.cells])
-    runs = min(tested.counts.runs)
-    guarantee = search.session.guarantee
-    if any_event_differs(apart) or not would_show(guarantee, runs, len(apart)):
+    counts, session = tested.counts, search.session
+    bets = PlannedBets(session.guarantee, min(counts.runs), session.budget.alpha)
+    if two_samples(counts.hits, counts.runs) < CHANCE_ALPHA or not would_show(bets):
         return False
     return not (agree or search.are_alike) or bool(cannot_be_read(search.pool))

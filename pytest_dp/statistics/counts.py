@@ -46,14 +46,5 @@ class Counts:
         check_count("c1", self.c1, self.n1)
         check_count("c2", self.c2, self.n2)
 
-    @property
-    def cells(self) -> tuple[float, float, float, float]:
-        """The counts to expect of pairs, as a row of `blindness.any_event_differs`."""
-        runs = min(self.n1, self.n2)
-        p1, p2 = self.c1 / self.n1, self.c2 / self.n2
-        together = p1 * p2
-        both, only1, only2 = together * runs, (p1 - together) * runs, (p2 - together) * runs
-        return both, only1, only2, runs - both - only1 - only2
-
 
 NO_COUNTS = Counts(0, 0, 0, 0)

@@ -113,17 +113,21 @@ class Ledger:
 
     A rung is refuted, and not bet against any more, once its wealth reaches ``1 / alpha``; with an
     alpha of 0 bets go on for ever. `before` is log wealth to begin with, for each rung: what
-    earlier bets, on other outputs, have earned.
+    earlier bets, on other outputs, have earned. Rungs are `shares` of the claim's parameter.
     """
 
     def __init__(
-        self, guarantee: Guarantee, alpha: float = 0.0, before: Sequence[float] = ()
+        self,
+        guarantee: Guarantee,
+        alpha: float = 0.0,
+        before: Sequence[float] = (),
+        shares: Floats = RUNGS,
     ) -> None:
         self.guarantee = guarantee
         self.enough = -math.log(alpha) if alpha else math.inf
         bounded = guarantee.divergences
-        ladder = [guarantee.times(float(share)) for share in RUNGS]
-        self.rungs = guarantee.claimed * RUNGS
+        ladder = [guarantee.times(float(share)) for share in shares]
+        self.rungs = guarantee.claimed * shares
         self.before = np.array(before) if len(before) else np.zeros(len(ladder))
         self.log_wealth, self.highest = self.before.copy(), self.before.copy()
         width = max(len(rung.hockey_sticks) for rung in ladder)
@@ -221,10 +225,14 @@ class Ledger:
 
         Of bets on events, and of soft ones; 0.0 where none gains.
         """
-        claim = np.array([len(self.rungs) - 1])
-        hard = self.events.growth(record.joint, claim)
-        soft = self._attacks(record, claim)[1]
-        return float(hard.max(initial=0.0)), float(soft.max(initial=0.0))
+        hard, soft = self.growth_by_rung(record, np.array([len(self.rungs) - 1]))
+        return float(hard[0]), float(soft[0])
+
+    def growth_by_rung(self, record: Record, rungs: Ints | None = None) -> tuple[Floats, Floats]:
+        """Return the same against some rungs, by default all."""
+        rungs = np.arange(len(self.rungs)) if rungs is None else rungs
+        hard = self.events.growth(record.joint, rungs).max(axis=1, initial=0.0)
+        return hard, by_rung(self._attacks(record, rungs)[1]).max(axis=1, initial=0.0)
 
     @property
     def log_e_value(self) -> float:

@@ -1,11 +1,10 @@
 """Detection power of bets: the smallest loss that they detect, and the largest not ruled out.
 
-Both come from the `Shape` of a pair of inputs: outputs are ordered by their learned score, and the
-log odds of D are a smooth function of how far out an output is, a line with bends. With ``t`` times
-less noise, log odds are ``t`` times as large around what lies halfway between both inputs: exactly
-so for Gaussian noise, and for two outcomes. A loss is detected if the best bet wins on outputs with
-these probabilities. Since other noise differs from that, a single event as likely as the clearest
-one has to show the loss as well, and so have as many places of an output as share it.
+The past says how clearly the best bet refutes every loss below and above the claim, in standard
+errors. Where these are 0 is what the mechanism seems to lose; where they are as many as nearly
+always win is what an audit would refute. Noise that is as many times too small as the one is larger
+than the other would be detected: less noise makes bets grow faster, never slower. A loss that many
+places of an output share has to be detected by their number as well, since bets see a part of it.
 
 All of this is approximate, and for information only: it decides when to stop looking for a
 violation, and what is said of a claim that stands, never that there is a violation.
@@ -18,17 +17,17 @@ Differential Privacy", ICML 2015 (places whose losses add up, and the events tha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import bdtrc, betaincinv, ndtri
 
-from pytest_dp.basics.arrays import Bools, Floats
-from pytest_dp.basics.bisection import smallest, smallest_loss
-from pytest_dp.privacy import Guarantee
+from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.bisection import smallest_loss
+from pytest_dp.privacy import ApproximateDP, Guarantee
 from pytest_dp.statistics.event_bets import all_contingencies, contingency
-from pytest_dp.statistics.ledger import Record, ledger_of
+from pytest_dp.statistics.ledger import Ledger, Record, ledger_of, suspicion
 from pytest_dp.statistics.regression import expit, logistic
 
 LEARNING_COST = 6.0
@@ -45,23 +44,28 @@ more: shapes are known later."""
 SMOOTH_BINS = 8
 """Bins of a score from which its log odds are taken for a smooth function. Fewer: of a few
 categories, some odds are smoothed away; more: coarse scores say less of rare outputs."""
-RARE = 0.01
-"""Probability below which an event does not show a pure loss, nor does a last bin count as a value
-beyond which there is none. Smaller: losses are reported that no audit sees; larger: rare events
-that samples do show are left out."""
+MIN_LAST_BIN = 0.01
+"""Share of the outputs from which a last bin counts as a value beyond which there is none. Smaller:
+tails are cut off that go on; larger: those go on that are cut off."""
+NOISE = np.geomspace(0.1, 3.0, 36)
+"""How many times too small noise is, where bets are asked what they refute. More are finer; wider:
+the same."""
+STEEP_ERRORS = 6.0
+"""Standard errors at which the past is asked how they change, beside `CLEAR_ERRORS`. More: limits
+are sharper, and rest on losses farther below the claim."""
 BENDS = {0.5: 1.0, 1.0: 1.0, 2.0: 1.0, 3.0: 0.3}
 """Where the line bends, in standard deviations from the middle, on either side, and how much: it is
 0, give or take this. More follow other shapes of noise; fewer are better known."""
 FAR_OUT = np.linspace(-8.5, 8.5, 1_701)
 """Places at which a smooth shape is known, in standard deviations; beyond them, 1e-17 is left."""
-WIDTHS = (50, 25)
-"""Places in a bin of a tilted shape: wide bins for soft bets, and narrow ones. Wider: bets earn
-less than they do; narrower: it takes longer."""
-MAX_SCALE = 1e4
-"""How many times too small noise is looked for; beyond, nothing is detected."""
 LEARNED_SHARE, PARAMETERS_PER_PLACE = 0.25, 2
 """Share of the samples that bets were learned from on average, and numbers to learn for each place
 of an output. They matter from a hundred places on: with less to learn, limits are missed there."""
+HALF_NOISE = 2.0
+"""How many times too small noise is that is to be seen, so that audits which see nothing are blind.
+Larger: audits of few samples are called blind; smaller: blind ones pass as if samples were few."""
+NO_LOSS = ApproximateDP(0.0)
+"""What inputs keep that no output tells apart."""
 STAKES = np.geomspace(1e-3, 0.98, 40)
 """Shares of the largest stake, one of which is near the best. More cost time only."""
 DELTAS = 10
@@ -70,16 +74,16 @@ say less of delta; smaller: hardly any is strong."""
 
 
 class Shape:
-    """Log odds of D, and how likely outputs are, by a record through one binning.
+    """Log odds of D, and how likely outputs are, by a record through its score.
 
-    Bins are in increasing order of the odds for D. If it is `careful`, both inputs are as far apart
-    as is certain only, and least so where hardly anything is known.
+    Outputs are ordered by the score, bins in increasing order of the odds for D. The log odds are a
+    smooth function of how far out an output is, a line with bends.
     """
 
-    def __init__(self, joint: Floats, *, careful: bool = False) -> None:
+    def __init__(self, joint: Floats) -> None:
         self.counts1, self.counts2 = joint.sum(1), joint.sum(0)
-        self.certain, self.shared = _certain(joint), _dependence(joint)
-        self.is_smooth = len(joint) >= SMOOTH_BINS
+        self.certain = _certain(joint)
+        is_smooth = len(joint) >= SMOOTH_BINS
         seen = self.counts1 + self.counts2 > 0
         self.counts1, self.counts2 = self.counts1[seen], self.counts2[seen]
         runs = self.counts1 + self.counts2
@@ -89,20 +93,17 @@ class Shape:
         weights = logistic(basis, self.counts1, runs, prior, 30, 1e-6)
         chances = expit(weights @ basis)
         known = (basis * (runs * chances * (1 - chances))) @ basis.T + np.diag(precision)
-        self.density = np.exp(-(FAR_OUT**2) / 2) if self.is_smooth else runs
+        self.density = np.exp(-(FAR_OUT**2) / 2) if is_smooth else runs
         # A last bin that many outputs are in is a value beyond which there is none.
-        ends = (runs[[0, -1]] > RARE * runs.sum()) * far[[0, -1]]
+        ends = (runs[[0, -1]] > MIN_LAST_BIN * runs.sum()) * far[[0, -1]]
         within = np.clip(FAR_OUT, ends[0] or -np.inf, ends[1] or np.inf)
-        asked = _basis(within if self.is_smooth else far)
+        asked = _basis(within if is_smooth else far)
         self.seen = weights @ basis
         """Log odds of D in the bins that were seen."""
         self.odds = weights @ asked
         """Log odds of D, in nats, where `density` is."""
         self.room = np.sqrt(np.einsum("kn,kn->n", asked, np.linalg.solve(known, asked)))
         """Standard errors of these odds."""
-        if careful:
-            trust = self.odds**2 / np.maximum(self.odds**2 + self.room**2, 1e-9)
-            self.odds = self.certain * trust * self.odds
 
     def half_lines(self, errors: float, *, turned: bool = False) -> tuple[Floats, Floats]:
         """Return probabilities of being at least so far out, on the likelier input and the other.
@@ -114,24 +115,6 @@ class Shape:
             odds, room, density = -odds[::-1], room[::-1], density[::-1]
         odds = odds + errors * room
         return _beyond(density * expit(odds)), _beyond(density * expit(-odds))
-
-    def tilted(self, times: float) -> tuple[Floats, Floats]:
-        """Return how likely outputs are on D and on D' with `times` less noise."""
-        middle = self.density * np.sqrt(expit(self.odds) * expit(-self.odds))
-        tilt = times * self.odds / 2
-        on_d, on_d2 = (middle * np.exp(side - side.max()) for side in (tilt, -tilt))
-        return on_d / on_d.sum(), on_d2 / on_d2.sum()
-
-    def joints(self, times: float) -> list[Floats]:
-        """Return probabilities of pairs of bins as in `Record.joint`, with `times` less noise.
-
-        Those of fewer bins, for soft bets, are first.
-        """
-        sides = self.tilted(times)
-        widths = WIDTHS if self.is_smooth else (1,)
-        cuts = (np.arange(0, len(self.density), width) for width in widths)
-        above = ([_beyond(np.add.reduceat(side, at))[1:] for side in sides] for at in cuts)
-        return [couple_bins(p, q, self.shared) for p, q in above]
 
     def divergence(self, order: float) -> float:
         """Return the mean of both divergences of an order, in nats, in the outputs seen."""
@@ -162,37 +145,6 @@ def _certain(joint: Floats) -> float:
     return 1 - 1 / clear if clear > CLEAR_ERRORS else 0.0
 
 
-def _dependence(joint: Floats) -> float:
-    """Return how far outputs on both inputs go together, from -1 to 1; 0 if independent."""
-    both, only1, only2 = contingency(joint)[: len(joint) - 1, :3].T / max(joint.sum(), 1)
-    p, q = both + only1, both + only2
-    extra = both - p * q
-    room = largest_dependence(p, q, extra.sum() > 0)
-    return float(np.clip(extra.sum() / max(room.sum(), 1e-6), -1, 1))
-
-
-def largest_dependence(p: Floats | float, q: Floats | float, together: Bools | bool) -> Floats:
-    """Return how far the probability of both events can be from that of independent ones (Fréchet).
-
-    Above it where they hold `together`, else below it.
-    """
-    lower, upper = np.maximum(0.0, np.add(p, q) - 1), np.minimum(p, q)
-    independent = np.multiply(p, q)
-    return np.where(together, upper - independent, independent - lower)
-
-
-def couple_bins(p: Floats, q: Floats, shared: float) -> Floats:
-    """Return probabilities of pairs of bins, from those beyond each cut, in decreasing order.
-
-    `shared` is how far outputs on both inputs go together, from -1 to 1.
-    """
-    below1, below2 = (np.concatenate([[0.0], 1 - side, [1.0]]) for side in (p, q))
-    a, b = below1[:, None], below2[None, :]
-    both = a * b + shared * largest_dependence(a, b, shared > 0)
-    joint: Floats = np.maximum(np.diff(np.diff(both, axis=0), axis=1), 0.0)
-    return joint
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedBets:
     """Bets against a claim on so many pairs of outputs, at a level, and what they detect."""
@@ -203,14 +155,13 @@ class PlannedBets:
     alpha: float
     """A claim is refuted at ``1 / alpha``."""
 
-    def detect(self, *joints: Floats) -> bool:
+    def detect(self, joint: Floats) -> bool:
         """Return whether the best bet wins, with 95 % power, on outputs of these probabilities.
 
-        As in `Record.joint`, one table for each binning.
+        As in `Record.joint`.
         """
-        record = Record([self.runs * joint for joint in joints])
-        events, soft = ledger_of(self.guarantee).growth(record)
-        return max(events, soft / LEARNING_FACTOR) >= wealth_for(self.alpha)
+        record = Record([self.runs * joint])
+        return max(ledger_of(self.guarantee).growth(record)) >= wealth_for(self.alpha)
 
 
 def wealth_for(alpha: float) -> float:
@@ -218,11 +169,18 @@ def wealth_for(alpha: float) -> float:
     return -math.log(alpha) + LEARNING_COST + 2.0 * math.sqrt(-2 * math.log(alpha))
 
 
-def shapes_of(record: Record) -> list[Shape]:
-    """Return the shape by the score alone where it has many values; else also by events."""
-    wide = [joint for joint in record.joint if len(joint) > 1]
-    seen = wide[:1] if wide and len(wide[0]) >= SMOOTH_BINS else wide
-    return [Shape(joint, careful=True) for joint in seen]
+@lru_cache(maxsize=16)
+def _ledger_by_noise(guarantee: Guarantee) -> Ledger:
+    """Return a ledger against the losses of a claim's noise that is scaled by `NOISE`."""
+    return Ledger(guarantee, shares=NOISE**guarantee.power)
+
+
+def errors_by_noise(record: Record, guarantee: Guarantee) -> Floats:
+    """Return by how many standard errors the past refutes the loss of each `NOISE`; falling."""
+    events, soft = _ledger_by_noise(guarantee).growth_by_rung(record)
+    clear = np.sqrt(2 * np.maximum(events, soft / LEARNING_FACTOR))
+    falling: Floats = np.minimum.accumulate(clear)
+    return falling
 
 
 def detection_limit(record: Record, bets: PlannedBets, places: float) -> float:
@@ -231,96 +189,45 @@ def detection_limit(record: Record, bets: PlannedBets, places: float) -> float:
     So many `places` of its outputs share the loss. Infinite if no loss would be detected.
     """
     guarantee, least = bets.guarantee, 0.0
-    shapes = shapes_of(record)
-    times = smallest_scale(shapes, bets)
-    if not guarantee.divergences or math.isinf(times):  # bets on these need no single event
-        p1, shared = clearest_event(record)
-        least = smallest_event(p1, bets, shared)
-        if places > 1 and guarantee.eps is not None:
-            least = max(least, smallest_event(0.5, bets, shared, places))
-    return least if math.isinf(times) else max(least, scaled_loss(record, shapes, guarantee, times))
-
-
-def smallest_scale(shapes: Sequence[Shape], bets: PlannedBets) -> float:
-    """Return by how much noise has to be scaled down to be detected: at least 1.
-
-    Infinite if no scale would be detected, or nothing is known.
-    """
-    if not any(shape.certain for shape in shapes):
+    if not guarantee.claimed or (places > 1 and guarantee.eps is not None):
+        least = smallest_event(bets, places)
+    if not guarantee.claimed or not record.joint:
+        return least or math.inf
+    clear = errors_by_noise(record, guarantee)
+    steep = min(STEEP_ERRORS, float(clear[0]))
+    if steep <= CLEAR_ERRORS + 1:
         return math.inf
-
-    def is_detected(times: float) -> bool:
-        return bets.detect(*(joint for shape in shapes for joint in shape.joints(times)))
-
-    return 1.0 if is_detected(1.0) else smallest(is_detected, 1.0, 2.0, MAX_SCALE, relative=1e-3)
-
-
-def scaled_loss(
-    record: Record, shapes: Sequence[Shape], guarantee: Guarantee, times: float
-) -> float:
-    """Return the parameter with `times` less noise, as far as events show it."""
-    if guarantee.largest_ratio is not None:
-        both = (_both_ways(*shape.tilted(times)) for shape in shapes)
-        lines = [line for sides in both for line in sides]
-        ratios = [np.log(p / q)[(q >= RARE) & (p > 0)] for p, q in lines]
-        return float(max(np.max(ratio, initial=0.0) for ratio in ratios))
-    largest = _largest_shown(record, guarantee) * times**guarantee.power
-    if not guarantee.claimed:
-        largest = max(largest, guarantee.with_noise_over(times))
-    if not _needs_shape(record, guarantee):
-        return largest
-    lines = _both_ways(*Shape(record.joint[0]).tilted(times))
-    return max(largest, *(_proved_by(*sides, guarantee) for sides in lines))
+    near, far = np.interp([-CLEAR_ERRORS, -steep], -clear, NOISE)
+    error = (near - far) / (steep - CLEAR_ERRORS)
+    seems = near + CLEAR_ERRORS * error
+    refuted = seems - error * math.sqrt(2 * wealth_for(bets.alpha) * record.pairs / bets.runs)
+    if refuted <= 0:
+        return math.inf
+    # Of rare outputs bets see too few, and with less noise as small a part of the loss.
+    hidden = max(smooth_loss(record, guarantee) / guarantee.with_noise_over(seems), 1.0)
+    return max(least, guarantee.with_noise_over(hidden * seems / refuted))
 
 
-def _both_ways(on_d: Floats, on_d2: Floats) -> list[tuple[Floats, Floats]]:
-    """Return half-lines of the upper and the lower tail, the likelier input first."""
-    return [(_beyond(on_d), _beyond(on_d2)), (_beyond(on_d2[::-1]), _beyond(on_d[::-1]))]
-
-
-def smallest_event(p1: float, bets: PlannedBets, shared: float = 0.0, places: float = 1) -> float:
+def smallest_event(bets: PlannedBets, places: float = 1.0) -> float:
     """Return the smallest loss that bets detect, in the claim's parameter; infinite if none.
 
     So many places of an output share it evenly, each of which points to the likelier input there
-    with the probability p1; the event is a count of them. `shared` is as in `couple_bins`.
+    with probability one half; the event is a count of them.
     """
     guarantee, places = bets.guarantee, math.ceil(places)
-    fewest = np.arange(1, places + 1, places // 48 + 1)
+    fewest = np.arange(0, places + 1, places // 48 + 1)
     unknown = PARAMETERS_PER_PLACE * places * (places - 1) / (LEARNED_SHARE * bets.runs)
 
     def is_detected(loss: float) -> bool:
         # Errors of what is learned add noise: the loss counts for less, the more is to be learned.
         loss /= math.sqrt(1 + 2 * unknown / loss**2)
-        p, q = (bdtrc(fewest - 1.0, places, p1 * math.exp(-by)) for by in (0, loss / places))
-        return bets.detect(couple_bins(p, q, shared))
+        beyond = (bdtrc(fewest - 1.0, places, 0.5 * math.exp(-by)) for by in (0, loss / places))
+        return bets.detect(np.outer(*(-np.diff(side, append=0.0) for side in beyond)))
 
     loss = smallest_loss(is_detected, guarantee.eps or 0.0)
     if guarantee.eps is not None or math.isinf(loss):
         return loss
-    return guarantee.shown_by(p1, p1 * math.exp(-loss))
-
-
-def clearest_event(record: Record) -> tuple[float, float]:
-    """Return the probability of the event that is told apart best, and how far both go together.
-
-    The probability is that on the input that makes it likelier, at most one half, which it also is
-    if chance explains the event; the other figure is as in `couple_bins`.
-    """
-    counts = all_contingencies(record.joint)
-    if not len(counts):
-        return 0.5, 0.0
-    both, only1, only2, neither = counts.T
-    runs = both + only1 + only2 + neither
-    clear = np.abs(only1 - only2) / np.sqrt(only1 + only2 + 1)
-    k = int(np.argmax(clear))
-    p, q, together = (float(c[k] / runs[k]) for c in (both + only1, both + only2, both))
-    if min(p, q) > 0.5:  # what it leaves out
-        p, q, together = 1 - p, 1 - q, 1 - p - q + together
-    p, q = max(p, q), min(p, q)
-    extra = together - p * q
-    room = float(largest_dependence(p, q, extra > 0))
-    common = float(np.clip(extra / room, -1, 1)) if room > 0 else 0.0
-    return min(p, 0.5) if clear[k] > CLEAR_ERRORS else 0.5, common
+    return guarantee.shown_by(0.5, 0.5 * math.exp(-loss))
 
 
 def largest_loss(record: Record, guarantee: Guarantee) -> float:
@@ -328,31 +235,27 @@ def largest_loss(record: Record, guarantee: Guarantee) -> float:
 
     0.0 if nothing was learned yet. What is too rare to be seen is not in it: see `rarest_leak`.
     """
-    largest = _largest_shown(record, guarantee)
-    if not _needs_shape(record, guarantee):
-        return largest
+    return max(shown_by_events(record, guarantee), smooth_loss(record, guarantee, ERRORS))
+
+
+def smooth_loss(record: Record, guarantee: Guarantee, errors: float = 0.0) -> float:
+    """Return the parameter that events or divergences have where the odds are a smooth function.
+
+    With room for so many standard errors of chance. 0.0 for claims that common events break.
+    """
+    if not record.joint or not (guarantee.divergences or guarantee.delta):
+        return 0.0
     shape = Shape(record.joint[0])
-    both = (shape.half_lines(ERRORS, turned=turned) for turned in (False, True))
-    seen = (_proved_by(*sides, guarantee) for sides in both)
-    return max(largest, *seen)
-
-
-def _largest_shown(record: Record, guarantee: Guarantee) -> float:
-    """Return the largest parameter that events, or divergences, show, with room for chance."""
-    largest = shown_by_events(record, guarantee)
-    if guarantee.divergences and record.joint:
-        shape = Shape(record.joint[0])
-        for order, _ in guarantee.divergences:
-            # Outputs that are too rare to be seen yet may make up most of a moment of large order.
-            seen = max(shape.divergence(order), order * shape.divergence(1.0))
-            distance = seen * (2 - shape.certain) ** 2
-            largest = max(largest, guarantee.shown_by_divergence(order, distance))
+    largest = 0.0
+    for order, _ in guarantee.divergences:
+        # Outputs that are too rare to be seen yet may make up most of a moment of large order.
+        seen = max(shape.divergence(order), order * shape.divergence(1.0))
+        distance = seen * (2 - shape.certain) ** 2 if errors else seen
+        largest = max(largest, guarantee.shown_by_divergence(order, distance))
+    if guarantee.delta > 0 and len(record.joint[0]) >= SMOOTH_BINS:
+        both = (shape.half_lines(errors, turned=turned) for turned in (False, True))
+        largest = max(largest, *(_proved_by(*sides, guarantee) for sides in both))
     return largest
-
-
-def _needs_shape(record: Record, guarantee: Guarantee) -> bool:
-    """Return whether rarer events than the most distinguishing ones prove the parameter."""
-    return guarantee.delta > 0 and bool(record.joint) and len(record.joint[0]) >= SMOOTH_BINS
 
 
 def _proved_by(p: Floats, q: Floats, guarantee: Guarantee) -> float:
@@ -380,6 +283,16 @@ def shown_by_events(record: Record, guarantee: Guarantee) -> float:
     p, q, off = float(c1[k] / runs[k]), float(c2[k] / runs[k]), math.exp(error[k] / 2)
     # The rarer of the event and its complement may be off by this factor.
     return guarantee.shown_by(min(p * off, 1 - (1 - p) / off), max(q / off, 1 - (1 - q) * off))
+
+
+def would_show(bets: PlannedBets) -> bool:
+    """Return whether bets would detect a mechanism with half of the noise that its claim needs."""
+    return bets.guarantee.noise_below(smallest_event(bets)) <= HALF_NOISE
+
+
+def differs(record: Record) -> bool:
+    """Return whether outputs tell two inputs apart at all, beyond what chance explains."""
+    return suspicion(record, NO_LOSS) > CLEAR_ERRORS + 1
 
 
 def rarest_leak(bets: PlannedBets) -> float:

@@ -124,7 +124,7 @@ FAULTS = (
     Fault(
         "blind-not-told-of-fixed-tests",
         "methods/two_stage.py",
-        "if any_event_differs(apart) or not would_show(guarantee, runs, len(apart)):",
+        "if two_samples(counts.hits, counts.runs) < CHANCE_ALPHA or not would_show(bets):",
         "if True:",
         "The same, of audits that search and then test.",
         WIRING + "test_what_tells_no_inputs_apart_is_blind",

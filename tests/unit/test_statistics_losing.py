@@ -18,8 +18,6 @@ from pytest_dp.statistics.power import (
     PlannedBets,
     largest_loss,
     rarest_leak,
-    scaled_loss,
-    shapes_of,
 )
 from pytest_dp.statistics.regression import quantile_levels
 
@@ -56,21 +54,6 @@ def test_noise_whose_loss_is_bounded_is_not_taken_for_gaussian():
     found = [largest_loss(record_of(noise, 1.0, 150_000, rng), claim) for _ in range(20)]
     assert np.quantile(found, 0.05) > 1.0
     assert np.median(found) < 1.15
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("law", "scale"), [("norm", gaussian_sigma(1.0, 1e-3)), ("laplace", 1.0)])
-def test_less_noise_loses_as_much_as_it_does(law, scale):
-    """Scaled down by half as much again, against the same in fact."""
-    rng, claim = np.random.default_rng(1), ApproximateDP(1.0, 1e-3)
-    noise = getattr(scipy.stats, law)(scale=scale)
-
-    def loses(far, times):
-        records = [record_of(noise, far, 150_000, rng) for _ in range(9)]
-        return np.median([scaled_loss(seen, shapes_of(seen), claim, times) for seen in records])
-
-    scaled, fact = loses(1.0, 1.5), loses(1.5, 1.0)
-    assert scaled == pytest.approx(fact, rel=0.1)
 
 
 @pytest.mark.slow
