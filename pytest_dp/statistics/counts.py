@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_dp.statistics.validation import check_count
-
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -40,11 +38,6 @@ class Counts:
     def swapped(self) -> Counts:
         """These counts with D and D' exchanged."""
         return Counts(self.c2, self.n2, self.c1, self.n1, self.planned[::-1])
-
-    def check(self) -> None:
-        """Raise ValueError unless these counts are possible."""
-        check_count("c1", self.c1, self.n1)
-        check_count("c2", self.c2, self.n2)
 
 
 NO_COUNTS = Counts(0, 0, 0, 0)

@@ -23,7 +23,6 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.soft_bets import LINE_OPTIMISM, Attacks, log_ratio_of
-from pytest_dp.statistics.validation import check_level
 
 POWERS = (0.7, 1.0)
 """Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
@@ -110,7 +109,6 @@ class DivergenceBet:
         `joint` counts held-out pairs, as in `Record.joint`. None of them may have had a say in the
         bet.
         """
-        check_level(alpha)
         runs = float(joint.sum())
         if runs == 0:
             return 0.0

@@ -23,7 +23,6 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.validation import check_level
 
 BETA = 0.01
 """Share of alpha that pays for points that are left out as too far off. Larger: less for the
@@ -84,7 +83,6 @@ class EventTest:
 
         Probabilities, or estimates of them, and runs are broadcast. It proves nothing.
         """
-        check_level(alpha)
         every = np.broadcast_arrays(p1, n1, p2, n2)
         chance1, n1, chance2, n2 = (np.asarray(part, np.float64)[..., None] for part in every)
         costs = self.costs(chance1, n1, chance2, n2)
@@ -127,8 +125,6 @@ class EventTest:
         They are the least p1 and the most p2; of a region for the other end, if `turned`, the least
         p2 and the most p1.
         """
-        check_level(alpha)
-        counts.check()
         costs = _planned_costs(self.guarantee, *counts.planned, *counts.runs)
         if turned:
             counts, costs = counts.swapped, costs[::-1]

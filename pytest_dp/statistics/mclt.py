@@ -16,7 +16,6 @@ import math
 from scipy.special import ndtr
 
 from pytest_dp.basics.bisection import MAX_EXCESS, smallest
-from pytest_dp.statistics.validation import check_level
 
 
 def half_width(p: float, q: float, correlation: float, runs: int, alpha: float) -> float:
@@ -25,7 +24,6 @@ def half_width(p: float, q: float, correlation: float, runs: int, alpha: float) 
     Approximate. `p` and `q` are the shares of runs on D and on D', above 0; `correlation` is that
     of the event in the same run on both. In nats; infinite where the runs say nothing.
     """
-    check_level(alpha)
     if not (0 < p <= 1 and 0 < q <= 1):
         return math.inf
     sigma_p, sigma_q = (math.sqrt(share * (1 - share) / runs) for share in (p, q))

@@ -7,9 +7,9 @@ What would have been shown is asked of the proof itself, with counts as unlucky 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 from pytest_dp.privacy import Guarantee
@@ -91,19 +91,16 @@ class Bound:
         return EventTest(guarantee).p_value(counts)
 
 
-class Proof(ABC):
+@dataclass(frozen=True, slots=True)
+class Proof:
     """How a bound on a claim's parameter follows from counts."""
 
-    attained: ClassVar[float] = 1.0
+    proved: Callable[[Counts, Guarantee, float], tuple[float, float]]
+    """Returns the lower bound at a level, and the p-value of the claim."""
+    refutes: Callable[[Counts, Guarantee, float], bool]
+    """Returns whether the claim is refuted, which takes less time than its bound."""
+    attained: float = 1.0
     """Share of the mechanism's true loss that what is counted is taken to have."""
-
-    @abstractmethod
-    def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
-        """Return the lower bound, and the p-value of the claim."""
-
-    @abstractmethod
-    def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
-        """Return whether the claim is refuted, which takes less time than its bound."""
 
     def bound(self, counts: Counts, guarantee: Guarantee, alpha: float) -> Bound:
         """Return the bound and the p-value that counts prove, with the counts."""
@@ -173,47 +170,41 @@ def _off(p: float, runs: float, sign: int) -> float:
     return min(max(p + sign * SPREAD * math.sqrt(p * (1 - p) / runs), 0.0), 1.0)
 
 
-class _Sharp(Proof):
-    """The bound on both probabilities at once."""
-
-    def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
-        test = EventTest(guarantee)
-        return test.lower(counts, alpha), test.p_value(counts)
-
-    def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
-        return EventTest(guarantee).refutes(counts, alpha)
+def _sharp(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+    test = EventTest(guarantee)
+    return test.lower(counts, alpha), test.p_value(counts)
 
 
-class _Published(Proof):
-    """Two Clopper-Pearson bounds, as in the DP-Sniper paper.
-
-    An event of a fixed probability may not be where most of a loss shows: a tenth of it is taken to
-    be missed.
-    """
-
-    attained = 0.9
-
-    def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
-        bound = clopper_pearson.claim_lower(*counts.four, guarantee, alpha)
-        return bound, clopper_pearson.claim_p_value(*counts.four, guarantee)
-
-    def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
-        return clopper_pearson.claim_lower(*counts.four, guarantee, alpha) > guarantee.claimed
+def _refutes_sharply(counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
+    return EventTest(guarantee).refutes(counts, alpha)
 
 
-class _Classical(Proof):
-    """StatDP's test; it knows no δ, and is the sharp one for other claims than ε alone."""
-
-    def proved(self, counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
-        if guarantee.largest_ratio is None:
-            return SHARP.proved(counts, guarantee, alpha)
-        four = counts.four
-        return statdp.eps_lower(*four, alpha), statdp.p_value(*four, guarantee.claimed)
-
-    def refutes(self, counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
-        if guarantee.largest_ratio is None:
-            return SHARP.refutes(counts, guarantee, alpha)
-        return statdp.log_p_value(*counts.four, guarantee.claimed) <= math.log(alpha)
+def _published(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+    bound = clopper_pearson.claim_lower(*counts.four, guarantee, alpha)
+    return bound, clopper_pearson.claim_p_value(*counts.four, guarantee)
 
 
-SHARP, PUBLISHED, CLASSICAL = _Sharp(), _Published(), _Classical()
+def _refutes_as_published(counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
+    return clopper_pearson.claim_lower(*counts.four, guarantee, alpha) > guarantee.claimed
+
+
+def _classical(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+    if guarantee.largest_ratio is None:
+        return _sharp(counts, guarantee, alpha)
+    four = counts.four
+    return statdp.eps_lower(*four, alpha), statdp.p_value(*four, guarantee.claimed)
+
+
+def _refutes_classically(counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
+    if guarantee.largest_ratio is None:
+        return _refutes_sharply(counts, guarantee, alpha)
+    return statdp.log_p_value(*counts.four, guarantee.claimed) <= math.log(alpha)
+
+
+SHARP = Proof(_sharp, _refutes_sharply)
+"""The bound on both probabilities at once."""
+PUBLISHED = Proof(_published, _refutes_as_published, attained=0.9)
+"""Two Clopper-Pearson bounds, as in the DP-Sniper paper. An event of a fixed probability may not be
+where most of a loss shows: a tenth of it is taken to be missed."""
+CLASSICAL = Proof(_classical, _refutes_classically)
+"""StatDP's test; it knows no δ, and is the sharp one for other claims than ε alone."""

@@ -16,7 +16,6 @@ from scipy.special import betainc, gammaln, logsumexp
 
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.basics.bisection import bracket, first_where
-from pytest_dp.statistics.validation import check_count, check_eps, check_level
 
 THINNING_SHARE = 0.1
 """Probability with which a thinned count is at least as large as it is taken to be: the quantile of
@@ -51,9 +50,6 @@ def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
 
 def log_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     """Natural logarithm of `p_value`, for p-values of any smallness."""
-    check_count("c1", c1, n1)
-    check_count("c2", c2, n2)
-    check_eps(eps)
     surviving = upper_count(c1, eps)
     return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))
 
@@ -68,7 +64,6 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
     `P(B >= T)` is larger for a smaller `T`. So the rejected ε form an interval, and bisection finds
     its end.
     """
-    check_level(alpha)
     target = math.log(alpha)
 
     def is_rejected(eps: float) -> bool:

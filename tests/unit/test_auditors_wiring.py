@@ -6,6 +6,7 @@ None of these repeats an audit to count its errors: what is spent and drawn is w
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ import pytest
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
 from pytest_dp.auditors import concluding, sequential
 from pytest_dp.auditors.budget import COUPLED_SHARE
-from pytest_dp.methods import dpfinder
+from pytest_dp.methods import dpfinder, dpsniper, statdp
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.statistics.proofs import CLASSICAL, SHARP
@@ -168,7 +169,7 @@ def test_what_is_lost_in_a_game_that_was_given_up_is_lost():
 @pytest.mark.slow
 @pytest.mark.parametrize(("lower", "red"), [(1.0, False), (1.0 + 1e-12, True)])
 def test_a_bound_at_the_claim_does_not_break_it(monkeypatch, lower, red):
-    monkeypatch.setattr(type(SHARP), "proved", lambda *_: (lower, 0.5))
+    monkeypatch.setattr(dpsniper, "SHARP", replace(SHARP, proved=lambda *_: (lower, 0.5)))
     result = quick(laplace, eps=1.0, method="dpsniper")
     assert result.violated == red
     assert (result.p_value <= result.alpha) == red
@@ -180,13 +181,13 @@ def test_proofs_get_counts_as_the_search_turned_them(monkeypatch):
 
     Nothing tells these inputs apart, so that either is the likelier one in about half of all tests.
     """
-    turned, proved = [], type(CLASSICAL).proved
+    turned = []
 
-    def noted(self, counts, *rest):
+    def noted(counts, *rest):
         turned.append(counts.c1 < counts.c2)
-        return proved(self, counts, *rest)
+        return CLASSICAL.proved(counts, *rest)
 
-    monkeypatch.setattr(type(CLASSICAL), "proved", noted)
+    monkeypatch.setattr(statdp, "CLASSICAL", replace(CLASSICAL, proved=noted))
     coin = {"mechanism": lambda _, rng: rng.random() < 0.5, "eps": 0.1, "method": "statdp"}
     for seed in range(8):
         audit(**coin, pairs=[([1], [])], max_samples=500, n_jobs=1, seed=seed)
