@@ -39,16 +39,15 @@ from pytest_dp.auditors.stopping import (
     note_of_far_below,
 )
 from pytest_dp.auditors.strongest import (
-    Strongest,
     count_divergence,
     seen_before,
     strongest,
 )
+from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.basics.reprs import SHORT_LENGTH
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.data import describe
-from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.counts import NO_COUNTS
@@ -271,7 +270,7 @@ def _shown_fields(
     best = _in_time(bets, partial(_strongest, bets, known))
     if best is None:
         return outcome
-    witness, tested = best.witness, best.tested
+    witness, tested = best
     if violated and tested is not None:
         held_out.check_independent(session.sampler.name, witness, tested)
     if tested is not None and distance is not None:
@@ -284,23 +283,19 @@ def _shown_fields(
     if shown is not None:
         outcome["strongest"] = presentation.described(shown, witness)
         outcome["loss"] = shown.loss
-    if not bets.refuted and best.witness.state in bets.check.suspects():
+    if not bets.refuted and witness.state in bets.check.suspects():
         with contextlib.suppress(OutOfTime):
-            outcome["seen"] = in_one_sentence(_counterexample(bets, best, shown, bet))
+            outcome["seen"] = in_one_sentence(_counterexample(bets, witness, shown, bet))
     if violated:
         with contextlib.suppress(OutOfTime):
-            example = _counterexample(bets, best, shown, bet)
+            example = _counterexample(bets, witness, shown, bet)
             outcome["counterexample"] = replace(example, divergence=distance)
         outcome["lower"] = max(outcome["lower"], -math.inf if shown is None else shown.lower)
-    outcome["pictures"] = _pictures(best, shown, outcome.get("counterexample"))
+    pictures = pictures_of(shown, tested, violated="counterexample" in outcome)
+    if joint := witness.state.record.joint:
+        pictures = replace(pictures, attack=attack_of(joint[0], witness.sign))
+    outcome["pictures"] = pictures
     return outcome
-
-
-def _pictures(best: Strongest, shown: Bound | None, example: Counterexample | None) -> Pictures:
-    """What there is to draw of the strongest attack, and of the event that breaks the claim."""
-    pictures = pictures_of(shown, best.tested, violated=example is not None)
-    joint = best.witness.state.record.joint
-    return replace(pictures, attack=attack_of(joint[0], best.witness.sign)) if joint else pictures
 
 
 def _is_blind(
@@ -331,10 +326,9 @@ def _are_alike(bets: BettingAudit, known: list[PairState]) -> bool:
 
 
 def _counterexample(
-    bets: BettingAudit, best: Strongest, shown: Bound | None, bet: int
+    bets: BettingAudit, witness: Witness, shown: Bound | None, bet: int
 ) -> Counterexample:
     """The counterexample that is shown; `bet` pairs of outputs were bet on."""
-    witness = best.witness
     seen = partial(seen_before, witness, pairs=bet)
     session = bets.session
     bound = shown or Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
@@ -363,7 +357,9 @@ def _divergence(bets: BettingAudit, winner: PairState) -> Distance | None:
     return count_divergence(bets.session, bets.pool, winner, alpha, deadline)
 
 
-def _strongest(bets: BettingAudit, known: list[PairState]) -> Strongest | None:
+def _strongest(
+    bets: BettingAudit, known: list[PairState]
+) -> tuple[Witness, held_out.Tested | None] | None:
     left = bets.session.budget.max_samples
     if not bets.refuted:
         left = int(RESERVE / (1 - RESERVE) * bets.session.sampler.runs)

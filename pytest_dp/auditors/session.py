@@ -97,10 +97,6 @@ class Session:
             **{**_screened_fields(self.screened), **defaults, **outcome},
         )
 
-    def finding(self, verdict: Verdict, **outcome: Any) -> AuditFinding:
-        """Return a finding with such a result."""
-        return AuditFinding(self.result(verdict, **outcome))
-
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -42,24 +41,14 @@ MAX_COUNTED = 50_000
 wider."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strongest:
-    """An attack, and what it counted on held-out samples.
-
-    `tested` is None where no effort was left for them, after the claim was refuted.
-    """
-
-    witness: Witness
-    tested: held_out.Tested | None
-
-
 def strongest(
     session: Session, pool: Pool, states: list[PairState], refuted: bool, max_runs: int
-) -> Strongest | None:
-    """Count the strongest attack on held-out samples, a number that is fixed beforehand.
+) -> tuple[Witness, held_out.Tested | None] | None:
+    """Return the strongest attack, and its counts on held-out samples; None if there is none.
 
-    There are `max_runs`, where so many are left. If the claim was refuted, there are as many as a
-    clear picture needs, and the attack is returned even without any. None if there is no attack.
+    The number of samples is fixed beforehand: there are `max_runs`, where so many are left. If the
+    claim was refuted, there are as many as a clear picture needs; where none are left, the counts
+    are None.
     """
     if refuted:
         max_runs = min(max_runs, max(session.budget.shown_runs, MIN_SHOWN_RUNS))
@@ -84,7 +73,7 @@ def strongest(
     with contextlib.suppress(OutOfTime):
         examples = session.budget.conclude(state.outputs.examples)
         witness = session.budget.conclude(partial(with_examples, witness, examples))
-    return Strongest(witness, tested)
+    return witness, tested
 
 
 def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Witness | None:

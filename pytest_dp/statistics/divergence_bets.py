@@ -84,9 +84,8 @@ def against_divergences(
         paid2 += [cost, back, back + cost]
         limit = largest_mean_payoff(order, bounds[:, k])[:, None]
         r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
-    optimism = np.full(3 * len(orders) * len(shapes), LINE_OPTIMISM)
     paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (paid1, paid2))
-    return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1), optimism)
+    return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ def _best_of_order(
     pays = paid1[i] + paid2[j]
     runs = joint.sum()
     won = joint[i, j] @ np.log1p(pays * stakes[:, None])
-    shown = _proved_divergence((won - attacks.optimism) / runs, pairs, stakes * ways, order, alpha)
+    shown = _proved_divergence((won - LINE_OPTIMISM) / runs, pairs, stakes * ways, order, alpha)
     f, k = np.unravel_index(np.argmax(shown), shown.shape)
     bet = DivergenceBet(order, paid1[:, k], paid2[:, k], float(stakes[f, k]), int(ways[k]))
     return bet, float(shown[f, k])

@@ -33,6 +33,7 @@ from pytest_dp.statistics.event_bets import (
     independent,
 )
 from pytest_dp.statistics.soft_bets import (
+    LINE_OPTIMISM,
     SHARPNESS,
     Attacks,
     against_sticks,
@@ -197,7 +198,7 @@ class Ledger:
             sticks = self.prices[rungs], self.delta[rungs]
             ratio = log_ratio_of(joint, record.increasing_scores)
             attacks = against_sticks(ratio, *sticks, self.sharpness)
-        return attacks, attacks.growth(joint) - attacks.optimism[:, None]
+        return attacks, attacks.growth(joint) - LINE_OPTIMISM
 
     @property
     def lower(self) -> float:

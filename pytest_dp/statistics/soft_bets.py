@@ -51,8 +51,6 @@ class Attacks:
     """The same on D'."""
     r: Floats
     """What the claim allows, at least 0, shape (rungs, attacks)."""
-    optimism: Floats
-    """Log growth on the record that comes of having been made from it, shape (attacks,)."""
 
     @property
     def stakes(self) -> Floats:
@@ -86,7 +84,7 @@ class Attacks:
 def no_attacks(bins: int, rungs: int) -> Attacks:
     """Nothing to bet on."""
     nothing = np.zeros((1, bins, 0))
-    return Attacks(nothing, nothing, np.zeros((rungs, 0)), np.zeros(0))
+    return Attacks(nothing, nothing, np.zeros((rungs, 0)))
 
 
 def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
@@ -151,5 +149,4 @@ def against_sticks(ratio: Floats, prices: Floats, delta: Floats, sharpness: Floa
         return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(ratio), attacks)
 
     allowed = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
-    optimism = np.full(attacks, LINE_OPTIMISM)
-    return Attacks(by_bin(paid1), by_bin(paid2), allowed.reshape(rungs, attacks), optimism)
+    return Attacks(by_bin(paid1), by_bin(paid2), allowed.reshape(rungs, attacks))

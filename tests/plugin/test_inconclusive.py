@@ -92,7 +92,7 @@ def test_blind_is_its_own_word_and_counted_with_the_inconclusive(project):
 @pytest.mark.parametrize(
     ("max_samples", "said"),
     [
-        (20_000, "asked for: more samples or seconds may help."),
+        (4_000, "asked for: more samples or seconds may help."),
         (400_000, "asked for: the audit stopped by itself, so more samples or seconds alone"),
     ],
     ids=["samples-used-up", "own-end"],
@@ -100,9 +100,10 @@ def test_blind_is_its_own_word_and_counted_with_the_inconclusive(project):
 def test_more_samples_are_advised_only_if_they_were_used_up(project, max_samples, said):
     project.write(
         "test_a.py",
-        f"@dp_claim(eps=1.0, delta=1e-5, pairs=[([1], [])], max_samples={max_samples})\n"
-        "def noisy(d, rng):\n"
-        "    return len(d) + rng.gamma(1) - rng.gamma(1)  # Laplace noise, not traced\n",
+        "@dp_claim(eps=1.0, delta=1e-4, pairs=[([1], [])], vectorized='size', max_samples="
+        f"{max_samples})\n"
+        "def noisy(d, rng, size):  # Laplace noise, not traced\n"
+        "    return len(d) + rng.gamma(1, size=size) - rng.gamma(1, size=size)\n",
     )
     result = project.run("--dp-at-least=strong")
     assert result.parseoutcomes() == {"failed": 1}
