@@ -170,7 +170,7 @@ def _off(p: float, runs: float, sign: int) -> float:
     return min(max(p + sign * SPREAD * math.sqrt(p * (1 - p) / runs), 0.0), 1.0)
 
 
-def _sharp(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+def _prove_sharply(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
     test = EventTest(guarantee)
     return test.lower(counts, alpha), test.p_value(counts)
 
@@ -179,7 +179,7 @@ def _refutes_sharply(counts: Counts, guarantee: Guarantee, alpha: float) -> bool
     return EventTest(guarantee).refutes(counts, alpha)
 
 
-def _published(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+def _prove_as_published(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
     bound = clopper_pearson.claim_lower(*counts.four, guarantee, alpha)
     return bound, clopper_pearson.claim_p_value(*counts.four, guarantee)
 
@@ -188,9 +188,9 @@ def _refutes_as_published(counts: Counts, guarantee: Guarantee, alpha: float) ->
     return clopper_pearson.claim_lower(*counts.four, guarantee, alpha) > guarantee.claimed
 
 
-def _classical(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
+def _prove_classically(counts: Counts, guarantee: Guarantee, alpha: float) -> tuple[float, float]:
     if guarantee.largest_ratio is None:
-        return _sharp(counts, guarantee, alpha)
+        return _prove_sharply(counts, guarantee, alpha)
     four = counts.four
     return statdp.eps_lower(*four, alpha), statdp.p_value(*four, guarantee.claimed)
 
@@ -201,10 +201,10 @@ def _refutes_classically(counts: Counts, guarantee: Guarantee, alpha: float) -> 
     return statdp.log_p_value(*counts.four, guarantee.claimed) <= math.log(alpha)
 
 
-SHARP = Proof(_sharp, _refutes_sharply)
+SHARP = Proof(_prove_sharply, _refutes_sharply)
 """The bound on both probabilities at once."""
-PUBLISHED = Proof(_published, _refutes_as_published, attained=0.9)
+PUBLISHED = Proof(_prove_as_published, _refutes_as_published, attained=0.9)
 """Two Clopper-Pearson bounds, as in the DP-Sniper paper. An event of a fixed probability may not be
 where most of a loss shows: a tenth of it is taken to be missed."""
-CLASSICAL = Proof(_classical, _refutes_classically)
+CLASSICAL = Proof(_prove_classically, _refutes_classically)
 """StatDP's test; it knows no δ, and is the sharp one for other claims than ε alone."""
