@@ -18,11 +18,11 @@ from pytest_dp.auditors.witness import (
     Witness,
     choose_witness,
     learned_witness,
+    likelier_first,
     read,
     with_examples,
 )
 from pytest_dp.betting.binning import Reader
-from pytest_dp.betting.expected_bounds import likelier_first
 from pytest_dp.privacy import Guarantee, Renyi
 from pytest_dp.results.result import Distance
 from pytest_dp.running.deadline import Deadline, OutOfTime

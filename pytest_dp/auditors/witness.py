@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from pytest_dp.auditors.pair_state import PairState, quantities_of
-from pytest_dp.basics.arrays import Bools, Floats
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.betting.binning import ByScore
-from pytest_dp.betting.expected_bounds import cautious, likelier_first
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.telling import digits_for, told_by, typical_outputs
 from pytest_dp.claiming.settings import Settings
@@ -36,6 +35,23 @@ ALIKE = ApproximateDP(0.0)
 """What is kept by inputs that are not told apart at all."""
 
 RankOf = Callable[[int], Rank]
+T = TypeVar("T")
+
+
+def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
+    """What belongs to D and to D', in the direction of `sign`: 1 if D is the likelier, -1 if D'."""
+    return (on_first, on_second) if sign > 0 else (on_second, on_first)
+
+
+def cautious(
+    c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, errors: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Estimates of two probabilities, both so many standard errors towards a smaller ratio."""
+    error1 = np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))
+    error2 = np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)
+    p1 = np.minimum((c1 - errors * error1) / n1, 1 - 0.5 / n1)
+    p2 = np.minimum((c2 + errors * (1 + error2)) / n2, 1 - 0.5 / n2)
+    return p1, p2
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,8 @@ from scipy.special import ndtri
 
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.session import AuditFinding, Session
-from pytest_dp.auditors.witness import Witness
+from pytest_dp.auditors.witness import Witness, likelier_first
 from pytest_dp.basics.arrays import Bools, Floats, Ints
-from pytest_dp.betting.expected_bounds import likelier_first
 from pytest_dp.counterexample import simplest
 from pytest_dp.methods.hamming import distance_features
 from pytest_dp.methods.searching import PairSearch, search_by_halving

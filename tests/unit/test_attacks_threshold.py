@@ -11,9 +11,10 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_dp.auditors.witness import cautious
 from pytest_dp.betting.binning import cuts_of
-from pytest_dp.betting.expected_bounds import PlannedTest, best_cut, cautious
 from pytest_dp.betting.scores import Attack
+from pytest_dp.methods.cuts import PlannedTest, best_cut
 from pytest_dp.methods.dpsniper import threshold_attack
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 

@@ -1,13 +1,13 @@
-"""The lower bound on an event's loss that is to be expected of a test, before it is made."""
+"""The cut of a learned score from which the largest lower bound is to be expected of a test."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
+from pytest_dp.auditors.witness import cautious
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_test import EventTest
@@ -21,13 +21,6 @@ difference."""
 MIN_IN_EVENT = 3
 """Outputs that an event has to exceed. More: rare events are left out; fewer: chance is taken for
 them."""
-
-T = TypeVar("T")
-
-
-def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
-    """What belongs to D and to D', in the direction of `sign`: 1 if D is the likelier, -1 if D'."""
-    return (on_first, on_second) if sign > 0 else (on_second, on_first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +82,3 @@ def best_cut(profile1: Ints, profile2: Ints, at: Floats, plan: PlannedTest) -> C
             found.append(Cut(sign, sign * cut, one, two, float(expected[k])))
     best = max(found, key=lambda cut: cut.expected, default=None)
     return None if best is None or best.expected == -math.inf else best
-
-
-def cautious(
-    c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, errors: float = 1.0
-) -> tuple[Floats, Floats]:
-    """Estimates of two probabilities, both so many standard errors towards a smaller ratio."""
-    error1 = np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))
-    error2 = np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)
-    p1 = np.minimum((c1 - errors * error1) / n1, 1 - 0.5 / n1)
-    p2 = np.minimum((c2 + errors * (1 + error2)) / n2, 1 - 0.5 / n2)
-    return p1, p2
