@@ -44,6 +44,7 @@ def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
     assert (told["level"], told["ruleId"]) == ("note", "dp-claim-broken-beyond-examples")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame", "few_pairs")
 def test_red_where_that_is_wanted(project):

@@ -47,7 +47,6 @@ def test_noise_keyed_by_a_secret_of_the_import_is_no_violation(tmp_path):
     assert "noise that follows from a secret key" in " ".join(output.split())
 
 
-@pytest.mark.canary
 def test_noise_keyed_by_what_the_code_says_is_a_violation(tmp_path):
     """Everybody knows it."""
     source = KEYED.format(key="b'of the code'")

@@ -21,6 +21,7 @@ def untraced(data, scale, rng, size):
     return data[0] + scale * ndtri(rng.random(size))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [traced, untraced])
 def test_gaussian_noise_a_fifth_too_small_under_a_delta_is_found_by_default(mechanism):

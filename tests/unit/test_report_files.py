@@ -214,7 +214,7 @@ def results(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(results(), TEXTS)
 def test_every_report_can_be_written(result, name):
     records = [

@@ -56,6 +56,7 @@ def test_what_is_filled_anew_is_copied(form):
     assert len(texts) == 40
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["deep tuple", "frozen dataclass"])
 def test_a_leak_in_it_is_found(form):
