@@ -33,16 +33,6 @@ WEAKER = {
     ),
     "effort of the ini file": ([(INI_FILE, "", "dp_margin = 2\n")], [COUNT, VISITORS, MEAN]),
     "effort of addopts": ([(INI_FILE, "", "addopts = --dp-alpha=1e-8\n")], ALL),
-    "a profile for CI": (
-        [
-            (
-                "conftest.py",
-                "",
-                "import pytest_dp\npytest_dp.register_profile('ci', parent='ci', margin=3)\n",
-            )
-        ],
-        [COUNT, VISITORS, MEAN],
-    ),
     "not on record": (
         [(SHOP_FILE, "", "@dp_claim(eps=9.0, pairs=[(1, 2)])\ndef other(d): return d\n")],
         ["shop.py::other"],

@@ -198,7 +198,6 @@ FLOATS = st.floats(0.1, 1.0)
         (ADD | {"inputs": st.lists(st.nothing())}, ["are empty, such as []", "st.lists(st.integ"]),
         (ADD | {"inputs": st.just([])}, ["are empty", "strategy with records"]),
         (ADD | {"inputs": AGES.filter(lambda _: False)}, ["rejected 1,000 draws", ".filter"]),
-        (ADD | {"inputs": st.nothing()}, ["rejected 1,000 draws"]),
         (ADD | {"inputs": st.lists(st.integers(9, 3))}, ["Hypothesis says", "9", "3"]),
         (ADD | {"inputs": st.sets(AGES)}, ["raised TypeError", "unhashable type: 'list'"]),
         (ADD | {"inputs": st.builds(lambda: 1 // 0)}, ["raised ZeroDivisionError", "Correct it"]),
@@ -213,7 +212,6 @@ FLOATS = st.floats(0.1, 1.0)
             ["must say which of its datasets are", "neighbors='add_remove_one'"],
         ),
         ({"pairs": st.integers(3, 3)}, ["drew 3, of type int", "not a pair (D, D')", "st.tuples"]),
-        ({"pairs": st.just(([1], [1]))}, ["rejected 1,000 draws"]),
         (
             ADD | {"pairs": st.just(([1], [2]))},
             ["what was drawn is not a pair", "D = [1] and D' = [2]", "exactly one record"],
@@ -223,7 +221,6 @@ FLOATS = st.floats(0.1, 1.0)
             ["floats(", "Write a list", "params={'epsilon': [0.1, 1.0]}"],
         ),
         (PAIR | {"params": {"k": [1, FLOATS]}}, ["params['k'] is a list with a strategy in it"]),
-        (PAIR | {"params": {"k": st.nothing()}}, ["rejected 1,000 draws"]),
     ],
 )
 def test_claims_about_strategies_that_do_not_work(claim, parts):

@@ -48,15 +48,11 @@ ALLOWED = "Allowed: a number, or a list"
         ),
         (lambda x: x > 1, [0.0, 2.0], {"<lambda>(output)": [0.0, 1.0]}),
         (lambda x: np.array([x, 1]), [0.0], {f"<lambda>(output)[{i}]": [1.0 * i] for i in (0, 1)}),
-        (lambda x: np.array([x > 1, True]), [0.0], {"<lambda>(output)[0]": [0.0]}),
-        (lambda x: [x], [3.0], {"<lambda>(output)[0]": [3.0]}),
         (lambda x: Fraction(1, 2), [None], {"<lambda>(output)": [0.5]}),
-        (lambda x: np.float32(x), np.array([1, 2]), {"<lambda>(output)": [1.0, 2.0]}),
         (lambda x: 10**400, [1.0], {"<lambda>(output)": [math.inf]}),
         (lambda x: [[True, 1], (0.5, 2)][x], [0, 1], {"<lambda>(output)[0]": [1.0, 0.5]}),
         (functools.partial(math.pow, 2), [3.0], {"pow(output)": [8.0]}),
         (Times(2.0), [3.0], {"Times(output)": [6.0]}),
-        (str.__len__, ["ab", "c"], {"__len__(output)": [2.0, 1.0]}),
     ],
 )
 def test_functions_of_the_user(function, outputs, want):

@@ -33,11 +33,8 @@ def antithetic(data, rng, size):
     [
         (lambda data, rng, size: rng.random(size + 1), "101 outputs|26|outputs for"),
         (lambda data, rng, size: rng.random(), "a single value"),
-        (lambda data, rng, size: None, "a single value"),
         (lambda data, rng, size: np.full(size, rng.random()), "share their noise"),
-        (lambda data, rng, size: [[rng.random()] * 2] * size, "share their noise"),
         (lambda data, rng, size: np.repeat(rng.random(-(-size // 2)), 2)[:size], "share their"),
-        (lambda data, rng, size: np.repeat(rng.random(-(-size // 5)), 5)[:size], "share their"),
         (lambda data, rng, size: np.tile(rng.random((-(-size // 2), 3)), (2, 1))[:size], "share"),
         (
             lambda data, rng, size: rng.permutation(np.tile(rng.random(size // 2), 2)),
