@@ -15,6 +15,13 @@ from pytest_dp.running.laws import Family, Law
 from pytest_dp.running.requests import RNG, Request
 from pytest_dp.running.tape import Draw
 
+
+@pytest.fixture(scope="module", autouse=True)
+def _laws() -> None:
+    """Load the laws of scipy before a mechanism draws from one."""
+    assert scipy.stats.norm
+
+
 TRIANGULAR = Family(
     "triangular",
     log_below=lambda x, mode: scipy.stats.triang(mode).logcdf(x),

@@ -29,6 +29,12 @@ from pytest_dp.running.laws import (
 RATIO = math.exp(-1.0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _laws() -> None:
+    """Load the laws of scipy before a mechanism draws from one."""
+    assert scipy.stats.norm
+
+
 def aligned(
     mechanism: Callable[..., Any],
     d1: Any,
