@@ -10,19 +10,15 @@ from pytest_dp.auditors.pair_state import (
     PairState,
     check_users_parts,
     draw_batch,
-    fit_chosen,
-    look_for_target,
+    model_fitter,
     outputs_to_learn,
 )
-from pytest_dp.auditors.pairs_in_play import ClaimPairs, skip_rejected_input
-from pytest_dp.auditors.pool import check_raised
+from pytest_dp.auditors.pairs_in_play import ClaimPairs, look_at_first_outputs
 from pytest_dp.auditors.session import Session
-from pytest_dp.basics.arrays import Bools, Ints
+from pytest_dp.basics.arrays import Ints
 from pytest_dp.betting.betting_loop import MAX_FITTED_PAIRS
 from pytest_dp.betting.binning import ByScore
 from pytest_dp.betting.detector import Detector, fit_detector
-from pytest_dp.betting.models import Posterior
-from pytest_dp.outputs.table import Table
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import Record
@@ -91,12 +87,7 @@ class ClaimRuns:
     def look_at_first_batch(self, status: PairState) -> None:
         """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
         self._propose_known_event(status)
-        session = self._session
-        examples = session.claim.promise.inputs
-        skip_rejected_input(session.sampler, examples, self._pairs, status)
-        if self._pairs.all_seen:
-            check_raised(session.sampler, self._pairs.pool, session.pairs[0].d1)
-        look_for_target(session.settings, status)
+        look_at_first_outputs(self._session, self._pairs, status)
 
     def _propose_known_event(self, status: PairState) -> None:
         """Bet on what breaks the claim by what is known of a pair, as long as it may win."""
@@ -118,12 +109,8 @@ class ClaimRuns:
     def _fit(self, status: PairState) -> tuple[Detector, Record]:
         session = self._session
         table, on_d, about = outputs_to_learn(session.settings, status)
-
-        def fit_model(part: Table, side: Bools) -> Posterior:
-            return fit_chosen(session.settings, part, side, about)
-
         known = [] if status.proposed is None else [status.proposed]
-        model_of = None if session.method.classifier is None else fit_model
+        model_of = model_fitter(session.settings, about)
         fitted = fit_detector(table, on_d, about, self._rank, model_of, known)
         by_score = cast("ByScore", fitted[0].binnings[0])
         check_users_parts(session.settings, status, by_score.model, about)

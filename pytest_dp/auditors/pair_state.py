@@ -9,7 +9,7 @@ flatter. All of this is past; the next batch is drawn after the bets on it are m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -153,9 +153,14 @@ def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools
     return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
 
 
-def fit_chosen(settings: Settings, table: Table, on_d: Bools, about: list[Feature]) -> Posterior:
-    """Fit the model that the method names, or the user's own."""
-    return fit(settings.method.classifier, table, on_d, about, seed_in(settings))
+def model_fitter(
+    settings: Settings, about: list[Feature]
+) -> Callable[[Table, Bools], Posterior] | None:
+    """Return what fits the model that the method names, or the user's own; None if additive."""
+    if settings.method.classifier in (None, "additive"):
+        return None
+    classifier, seed = settings.method.classifier, seed_in(settings)
+    return lambda table, on_d: fit(classifier, table, on_d, about, seed)
 
 
 def check_users_parts(

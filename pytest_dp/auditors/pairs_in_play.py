@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.pair_state import PairState, look_for_target
+from pytest_dp.auditors.pool import Pool, check_raised
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH
 from pytest_dp.betting.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
@@ -123,7 +124,18 @@ class ClaimPairs(PairQueue[PairState]):
         return pair
 
 
-def skip_rejected_input(
+def look_at_first_outputs(session: Session, pairs: ClaimPairs, state: PairState) -> None:
+    """Say whether the mechanism refuses its inputs, and which record outputs may show.
+
+    Raises MechanismError if no run on any pair has returned.
+    """
+    _skip_rejected_input(session.sampler, session.claim.promise.inputs, pairs, state)
+    if pairs.all_seen:
+        check_raised(session.sampler, pairs.pool, session.pairs[0].d1)
+    look_for_target(session.settings, state)
+
+
+def _skip_rejected_input(
     sampler: Sampler, examples: Any, pairs: ClaimPairs, state: PairState
 ) -> None:
     """Mark a pair as refused if the mechanism seems to check its inputs, with a note.

@@ -15,18 +15,15 @@ from pytest_dp.auditors.pair_state import (
     PairState,
     check_users_parts,
     draw_batch,
-    fit_chosen,
-    look_for_target,
+    model_fitter,
     outputs_to_learn,
 )
-from pytest_dp.auditors.pairs_in_play import ClaimPairs, skip_rejected_input
-from pytest_dp.auditors.pool import Pool, check_raised
+from pytest_dp.auditors.pairs_in_play import ClaimPairs, look_at_first_outputs
+from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.session import Session
-from pytest_dp.basics.arrays import Bools
 from pytest_dp.betting.detector import Detector, fit_score
 from pytest_dp.betting.models import Posterior
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.outputs.table import Table
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.running.deadline import Deadline, OutOfTime, within
@@ -90,12 +87,7 @@ class PairSearch:
         while len(self.pairs.seen) < most and (state := self.pairs.newcomer()) is not None:
             state.coupled = self._couple(state, deadline)
             self.draw(state, size, deadline)
-            session = self.session
-            examples = session.claim.promise.inputs
-            skip_rejected_input(session.sampler, examples, self.pairs, state)
-            if self.pairs.all_seen:
-                check_raised(session.sampler, self.pool, session.pairs[0].d1)
-            look_for_target(session.settings, state)
+            look_at_first_outputs(self.session, self.pairs, state)
         return self.pairs.accepted
 
     def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
@@ -176,12 +168,8 @@ def search_by_halving(
 def learn(settings: Settings, state: PairState, deadline: Deadline) -> None:
     """Learn a score of the outputs on a pair, and count them through it."""
     table, on_d, about = outputs_to_learn(settings, state)
-
-    def fit_model(part: Table, side: Bools) -> Posterior:
-        return fit_chosen(settings, part, side, about)
-
-    model_of = None if _is_additive(settings) else fit_model
-    fitting = partial(fit_score, table, on_d, about, model_of, MAX_SCORE_CUTS)
+    fit_model = model_fitter(settings, about)
+    fitting = partial(fit_score, table, on_d, about, fit_model, MAX_SCORE_CUTS)
     by_score, counts, means = within(deadline.remaining(), fitting)
     state.detector = Detector((by_score,), state.outputs.pairs)
     state.record = Record([counts], means)
@@ -191,14 +179,7 @@ def learn(settings: Settings, state: PairState, deadline: Deadline) -> None:
 def learn_model(settings: Settings, state: PairState) -> Posterior:
     """Return a model of which input an output of a pair came from, learned from all of them."""
     table, on_d, about = outputs_to_learn(settings, state)
-    model: Posterior = (
-        fit_score(table, on_d, about)[0].model
-        if _is_additive(settings)
-        else fit_chosen(settings, table, on_d, about)
-    )
+    fit_model = model_fitter(settings, about)
+    model = fit_model(table, on_d) if fit_model else fit_score(table, on_d, about)[0].model
     check_users_parts(settings, state, model, about)
     return model
-
-
-def _is_additive(settings: Settings) -> bool:
-    return settings.method.classifier in (None, "additive")
