@@ -51,8 +51,10 @@ QUICK_AUDITS = """
 import sys
 from types import SimpleNamespace
 
+from pytest_dp.auditors.session import AuditFinding
+
 def audit(session):
-    return session.finding("no violation", lower=0.5, resolution=2.0)
+    return AuditFinding(session.result("no violation", lower=0.5, resolution=2.0))
 
 for method in ("sequential", "statdp"):
     sys.modules[f"pytest_dp.auditors.{method}"] = SimpleNamespace(audit=audit)

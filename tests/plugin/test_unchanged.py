@@ -10,6 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pytest_dp.auditors.session import AuditFinding
+
 pytestmark = pytest.mark.usefixtures("_without_blame", "few_pairs")
 
 NOISE = "SCALE = 1.0\n"
@@ -42,10 +44,10 @@ def audit(session):
     """Runs the mechanism once: its verdict is that of an audit."""
     sys.modules["test_stats"].noisy([1], np.random.default_rng())
     if sys.modules["noise"].SCALE < 0.5:
-        return session.finding("violated", lower=2.0)
+        return AuditFinding(session.result("violated", lower=2.0))
     if session.settings.max_samples < 100:
-        return session.finding("inconclusive")
-    return session.finding("no violation", lower=0.5, resolution=1.5)
+        return AuditFinding(session.result("inconclusive"))
+    return AuditFinding(session.result("no violation", lower=0.5, resolution=1.5))
 
 
 class Desk:

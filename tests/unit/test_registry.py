@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pytest_dp import audit, registry
+from pytest_dp.auditors.session import AuditFinding
 from pytest_dp.outputs.feature import KINDS, Feature, Kind
 from pytest_dp.protocols import Explanation
 from pytest_dp.results.outcome import Blame
@@ -43,7 +44,7 @@ def test_a_method_of_another_package_audits_claims_by_its_name(entered):
 
     def never_red(session):
         given.append(session.method.name)
-        return session.finding("no violation")
+        return AuditFinding(session.result("no violation"))
 
     def other():
         registry.enter("method", "never_red", never_red)
