@@ -27,7 +27,7 @@ _PARTS: dict[Kind, dict[str, Any]] = {
         "one_run": "pytest_dp.methods.one_run:audit",
         "membership": "pytest_dp.methods.membership:audit",
     },
-    "oracle": {"known": "pytest_dp.known_losses"},
+    "oracle": {"known": "pytest_dp.known_losses.analytic_check:find_losses"},
     "search": {
         "inputs": "pytest_dp.proposers",
         "gradient": "pytest_dp.methods.gradient:ByGradients",

@@ -13,7 +13,7 @@ from functools import partial
 from pytest_dp.auditors.budget import OUTSIDE_RESERVE, OUTSIDE_SHARE
 from pytest_dp.auditors.claim_runs import FIRST_PAIRS_TIME, ClaimRuns
 from pytest_dp.auditors.held_out import CUT_OFF
-from pytest_dp.auditors.loss_oracle import KnownLosses, check_known
+from pytest_dp.auditors.loss_oracle import KnownLosses
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import CLEAR_ERRORS, ClaimPairs
 from pytest_dp.auditors.pool import Pool
@@ -66,13 +66,13 @@ class BettingAudit:
         coupled: bool,
         earlier: Evidence | None = None,
     ) -> None:
-        self.session, self.key, self.share, self.known = session, key, share, known
-        self.queue, self.check = pairs, check_known(session, known, pairs)
+        self.session, self.key, self.share = session, key, share
+        self.queue, self.known = pairs, known.of_pairs(session, pairs)
         self.earlier = earlier or Evidence()
         self.refuted_before = self.earlier.refutes(session.budget.alpha)
         before = () if self.refuted_before else self.earlier.log_e_values  # to show it is left
         self.ledger = Ledger(session.guarantee, share * session.budget.alpha, before)
-        self.runs = ClaimRuns(session, key, share, pairs, known, self.check, coupled=coupled)
+        self.runs = ClaimRuns(session, key, share, pairs, self.known, coupled=coupled)
         self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, self.runs)
         self.late = self.satisfied = False
         self._outside: BettingAudit | None = None
@@ -123,7 +123,7 @@ class BettingAudit:
         classifiers of users' are asked all the same, as errors of theirs show then.
         """
         own = self.session.settings.features, self.session.method.classifier
-        checks = self.check
+        checks = self.known
         while checks.required_runs() and (state := self._next_to_hold()) is not None:
             missing = checks.missing(state)  # in growing batches: slow mechanisms end in between
             size = state.drawn if missing >= state.drawn + FIRST_BATCH else missing
@@ -137,16 +137,14 @@ class BettingAudit:
             if not (left := self.runs.pairs_left(most)):
                 return
             self.loop.play_batch(max(unknown, key=lambda state: state.edge_bound), left)
-        if not self.refuted and checks.is_enough():
-            self.satisfied = True
-            checks.accept_pass()
+        self.satisfied = not self.refuted and checks.accepts_pass()
 
     def _next_to_hold(self) -> PairState | None:
         """Return a pair on which real runs are missing, a new one first; None if there is none."""
         if (newcomer := self.queue.newcomer()) is not None:
             return newcomer
-        least = max(self.seen, key=self.check.missing)
-        return least if self.check.missing(least) else None
+        least = max(self.seen, key=self.known.missing)
+        return least if self.known.missing(least) else None
 
     def _should_stop(self, least_hope: float) -> bool:
         """Return whether the audit may end before its samples do."""
@@ -185,18 +183,11 @@ class BettingAudit:
         As a proposed pair that looks broken, or a value that may be released now and then.
         """
         guarantee = self.session.guarantee
-        return (
-            self.check.exceeds
-            or self.known.is_above
-            or any(
-                state.is_known_to_win
-                or (
-                    self.queue.is_proposed(state)
-                    and suspicion(state.record, guarantee) > CLEAR_ERRORS
-                )
-                or may_release(state)
-                for state in self.queue.accepted
-            )
+        return self.known.may_exceed or any(
+            state.is_known_to_win
+            or (self.queue.is_proposed(state) and suspicion(state.record, guarantee) > CLEAR_ERRORS)
+            or may_release(state)
+            for state in self.queue.accepted
         )
 
     @property
@@ -231,7 +222,7 @@ class BettingAudit:
         pairs = ClaimPairs(
             source, session.guarantee, (), needs_no_bets, earlier=queue, farthest=urgent
         )
-        known, key = self.known.without_pairs(), Purpose.OUTSIDE
+        known, key = self.known.of_pairs(session, pairs, found=False), Purpose.OUTSIDE
         outside = BettingAudit(session, key, self.share, known, pairs, coupled=self.runs.coupled)
         with suppress(OutOfTime):
             outside.play(deadline, session.budget.most_outside)
@@ -308,15 +299,13 @@ class BettingAudit:
 
     def rest_on_what_is_known(self) -> None:
         """Let a pass rest on the known loss where effort ended in bets on pairs without one."""
-        check = self.check
         broken = any(
             self.queue.looks_broken(state)
             for state in self.queue.accepted
             if state.binnings and not self.session.is_report_only(state.pair)
         )
-        if not (self.refuted or self.satisfied or broken) and check.is_enough():
-            self.satisfied = True
-            check.accept_pass()
+        if not (self.refuted or self.satisfied or broken):
+            self.satisfied = self.known.accepts_pass()
 
     @property
     def pool(self) -> Pool:

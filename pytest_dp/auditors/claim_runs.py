@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
-from pytest_dp.auditors.loss_oracle import KnownLosses, LossCheck
+from pytest_dp.auditors.loss_oracle import KnownLosses
 from pytest_dp.auditors.pair_state import (
     PairState,
     check_users_parts,
@@ -44,13 +44,12 @@ class ClaimRuns:
         share: float,
         pairs: ClaimPairs,
         known: KnownLosses,
-        check: LossCheck,
         *,
         coupled: bool,
     ) -> None:
         self.coupled, self.deadline = coupled, session.budget.deadline
         self._session, self._key, self._share = session, key, share
-        self._pairs, self._known, self._check = pairs, known, check
+        self._pairs, self._known = pairs, known
         self._rank = rank_for(session.guarantee, rarest=0.0)
 
     def pairs_left(self, most: float) -> int:
@@ -66,7 +65,7 @@ class ClaimRuns:
         budget = self._session.budget
         deadline = budget.deadline_in(FIRST_PAIRS_TIME * budget.max_seconds)
         self._known.add(status.number, status.pair, deadline)
-        if not self.coupled or self._check.decides(status):
+        if not self.coupled or self._known.decides(status):
             return False
         input1, input2 = (self._pairs.pool.inputs[at] for at in (status.input1, status.input2))
         coupled = self._session.sampler.can_couple(input1, input2, self.deadline)
@@ -94,7 +93,7 @@ class ClaimRuns:
         session = self._session
         left = self.pairs_left(session.budget.most_bet())
         level = self._share * session.budget.alpha
-        found = self._known.proposal(status.number, session.guarantee, level, left)
+        found = self._known.proposal(status.number, level, left)
         if found is not None:
             status.proposed, status.known_edge = found.binning, found.edge
             status.known_until = TIMES_NEEDED * found.needed

@@ -22,7 +22,7 @@ from pytest_dp.auditors.audit_notes import (
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import DIVERGENCE_SHARE, RESERVE, agreeing
 from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
-from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, KnownLosses
+from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import (
     blind,
@@ -76,12 +76,12 @@ TOO_FEW = (
 )
 
 
-def conclude(bets: BettingAudit, derived: KnownLosses) -> AuditFinding:
+def conclude(bets: BettingAudit) -> AuditFinding:
     """Count the strongest attack on held-out samples, and give the verdict of the bets."""
     session = bets.session
     facts = _bets(bets)
     known = bets.learned_pairs()
-    if not known and not bets.check.runs:
+    if not known and not bets.known.runs:
         note_if_late(bets)
         return AuditFinding(session.result("inconclusive", **facts))
     violated = bets.refuted
@@ -93,24 +93,24 @@ def conclude(bets: BettingAudit, derived: KnownLosses) -> AuditFinding:
         note_searched(bets)
         facts["unreached"] = note_unreached(bets)
         shown = {"lower": bets.ledger.lower}
-        if not bets.check.runs:
-            suspects = bets.check.suspects()
+        if not bets.known.runs:
+            suspects = bets.known.suspects()
             shown = _shown_fields(bets, [s for s in known if s in suspects] or known, bets)
     # last, as it may take some of the samples that are left
-    if bets.check.runs and not violated:
-        facts["estimate"] = bets.check.estimate
-    else:
-        facts["estimate"], facts["not_exact"] = derived.checked_estimate(
-            session, bets.pool, bets.seen, violated
-        )
-        known_loss = facts["estimate"]
-        if known_loss is not None and shown["lower"] > known_loss.value + known_loss.error:
-            facts["estimate"], facts["not_exact"] = None, OTHER_OUTPUTS
+    facts["estimate"], facts["not_exact"] = bets.known.estimate(bets.seen, violated=violated)
+    known_loss = facts["estimate"]
+    is_passed = bets.known.runs and not violated
+    if (
+        known_loss is not None
+        and not is_passed
+        and shown["lower"] > known_loss.value + known_loss.error
+    ):
+        facts["estimate"], facts["not_exact"] = None, OTHER_OUTPUTS
     note_if_late(bets)
     seen, pair = shown.pop("seen", ""), shown.pop("pair", None)
-    if (advice := derived.cheaper_claim(session.guarantee)) and not bets.check.runs:
+    if (advice := bets.known.cheaper_claim()) and not bets.known.runs:
         session.sampler.note(advice)
-    if not violated and not bets.check.runs:
+    if not violated and not bets.known.runs:
         facts |= _of_delta(bets, caught)
         if (loss := facts["estimate"]) is not None and loss.pairs == claimed:
             facts["may_lose"] = None  # as it is known
@@ -122,7 +122,9 @@ def conclude(bets: BettingAudit, derived: KnownLosses) -> AuditFinding:
     result = session.result(
         verdict,
         p_value=agreeing(min(bets.p_value, 1.0), session.budget.alpha, violated=violated),
-        resolution=_resolution(bets, caught.at, facts),
+        resolution=known_loss.value
+        if is_passed and known_loss is not None
+        else _resolution(caught.at, facts),
         stopped_early=bets.satisfied,
         **facts,
         **shown,
@@ -130,10 +132,8 @@ def conclude(bets: BettingAudit, derived: KnownLosses) -> AuditFinding:
     return AuditFinding(result, pair)
 
 
-def _resolution(bets: BettingAudit, caught: float, facts: dict[str, Any]) -> float:
-    """What would have been caught, or in its place the loss itself where it is known."""
-    if bets.check.runs and not bets.refuted:
-        return bets.check.estimate.value
+def _resolution(caught: float, facts: dict[str, Any]) -> float:
+    """What would have been caught: nothing where that is not to be relied on."""
     return math.inf if facts.get("blind") or "far_below" in facts else caught
 
 
@@ -208,15 +208,15 @@ def _not_refuted(
     if never_varies(session.sampler, bets.pool, by_features=by_features):  # it notes why
         facts["estimate"] = None
         return "inconclusive"
-    if bets.check.runs:
+    if bets.known.runs:
         return "no violation"
-    if bets.check.is_suspect():
-        facts["estimate"] = bets.check.estimate
-        pair = bets.check.suspects()[0].pair
+    if suspects := bets.known.suspects():
+        facts["estimate"], suspicion = bets.known.suspicion()
+        pair = suspects[0].pair
         d1, d2 = (describe(data, SHORT_LENGTH) for data in pair.inputs)
         seen = seen or f"That is the loss on D = {d1} and D' = {d2}"
-        advice = bets.known.cheaper_claim(session.guarantee)
-        said = ". ".join(part for part in (bets.check.suspicion, seen, advice) if part)
+        advice = bets.known.cheaper_claim()
+        said = ". ".join(part for part in (suspicion, seen, advice) if part)
         session.sampler.note(said, hinders=True, first=True)
         return "inconclusive"
     facts["blind"] = _is_blind(bets, known, caught, estimated=facts["estimate"] is not None)
@@ -226,7 +226,7 @@ def _not_refuted(
         said = note_of_far_below(session.guarantee, facts["far_below"], nearly_empty(bets.pool))
         session.sampler.note(said, hinders=True)
         return "no violation"
-    loss, checks = facts["estimate"], bets.check
+    loss, checks = facts["estimate"], bets.known
     is_computed = loss is not None and loss.pairs == bets.queue.claimed
     if is_computed or (checks.against and checks.is_within):
         why = checks.against or "real runs did not agree with it on all pairs that were tried"
@@ -283,7 +283,7 @@ def _shown_fields(
     if shown is not None:
         outcome["strongest"] = presentation.described(shown, witness)
         outcome["loss"] = shown.loss
-    if not bets.refuted and witness.state in bets.check.suspects():
+    if not bets.refuted and witness.state in bets.known.suspects():
         with contextlib.suppress(OutOfTime):
             outcome["seen"] = in_one_sentence(_counterexample(bets, witness, shown, bet))
     if violated:
@@ -367,7 +367,7 @@ def _strongest(
         if bets.is_broken_beyond:  # which has a counterexample to count
             left = min(left, bets.session.budget.to_test // 2)
     found = strongest(bets.session, bets.pool, known, bets.refuted, left)
-    if found is None and not bets.refuted and known[0] in bets.check.suspects():
+    if found is None and not bets.refuted and known[0] in bets.known.suspects():
         # by what was bet on
         found = strongest(bets.session, bets.pool, known, refuted=True, max_runs=left)
     return found

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import COUPLED_SHARE
 from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
-from pytest_dp.auditors.loss_oracle import KnownLosses, losses_of
+from pytest_dp.auditors.loss_oracle import losses_of
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import OutOfTime
@@ -49,18 +49,18 @@ def audit(session: Session) -> AuditFinding:
     session.sampler.looked += 2 * TRIAL_RUNS  # which were traced
     start = BettingAudit.on_claim
     if not session.method.coupled:
-        return _play_and_conclude(start(session, Purpose.BET, 1.0, known, coupled=False), known)
+        return _play_and_conclude(start(session, Purpose.BET, 1.0, known, coupled=False))
     try:
         bets = start(session, Purpose.BET, COUPLED_SHARE, known, coupled=True)
-        return _play_and_conclude(bets, known)
+        return _play_and_conclude(bets)
     except CannotCouple as reason:  # so all that was won is worth nothing
         session.sampler.note(f"started again without shared random numbers, as {reason}")
         bets = start(session, Purpose.RESTART, 1 - COUPLED_SHARE, known, coupled=False)
-        bets.check.distrust(str(reason))
-        return _play_and_conclude(bets, known)
+        bets.known.against = str(reason)
+        return _play_and_conclude(bets)
 
 
-def _play_and_conclude(bets: BettingAudit, known: KnownLosses) -> AuditFinding:
+def _play_and_conclude(bets: BettingAudit) -> AuditFinding:
     try:
         bets.play(bets.session.budget.bets_deadline())
     except OutOfTime as out:
@@ -68,4 +68,4 @@ def _play_and_conclude(bets: BettingAudit, known: KnownLosses) -> AuditFinding:
         bets.late = True
     bets.rest_on_what_is_known()
     bets.play_beyond(bets.session.budget.bets_deadline())
-    return with_what_is_beyond(bets, conclude(bets, known))
+    return with_what_is_beyond(bets, conclude(bets))

@@ -8,19 +8,27 @@ outputs are held against what is known. Rows of vectorised calls are held agains
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
 
-from pytest_dp.auditors.loss_oracle import LossCheck
+from pytest_dp.auditors.loss_oracle import KnownLosses, Proposal
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.session import Session
 from pytest_dp.claiming.checks import is_strategy
-from pytest_dp.known_losses.known import Known, estimate_of, hold_against
+from pytest_dp.known_losses.known import (
+    KEPT_RUNS,
+    TOO_FEW,
+    Known,
+    derive_losses,
+    estimate_of,
+    hold_against,
+)
 from pytest_dp.oracles.aligned_pair import AlignedPair
 from pytest_dp.oracles.known_pairs import KnownPair, content_of, doubt_about, parameter_of
 from pytest_dp.oracles.rows import check_rows
+from pytest_dp.pairs import Pair
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.stand_ins import CannotInstrument
@@ -65,16 +73,40 @@ RELIABLE = ("exact", "aligned")
 """Ways to know a loss that a pass may rest on."""
 
 
-class AnalyticCheck(LossCheck):
-    """The loss on the pairs of a game, and what speaks against relying on it.
+class FoundLosses(KnownLosses):
+    """What is known of a claim's pairs, before any run."""
+
+    def __init__(self, session: Session, known: Known) -> None:
+        super().__init__(known.refusal)
+        self.session, self.known = session, known
+
+    def of_pairs(self, session: Session, pairs: ClaimPairs, *, found: bool = True) -> AnalyticCheck:
+        known = self.known if found else replace(self.known, pairs={}, alignments=None)
+        return AnalyticCheck(session, known, pairs)
+
+    def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
+        self.known.add(number, pair, deadline)
+
+    def is_aligned(self, pair: Pair, deadline: Deadline) -> bool:
+        return self.known.is_aligned(pair, deadline)
+
+    def cheaper_claim(self) -> str:
+        return self.known.cheaper_claim(self.session.guarantee)
+
+    def proposal(self, number: int, alpha: float, max_pairs: float) -> Proposal | None:
+        return self.known.proposal(number, self.session.guarantee, alpha, max_pairs)
+
+
+class AnalyticCheck(FoundLosses):
+    """The loss on the pairs of an audit, and what speaks against relying on it.
 
     A pass may rest on it if it is known on all pairs that the claim gives, and above the claim on
     none. Of those that a search has proposed so far, where it is not known there are bets.
     """
 
     def __init__(self, session: Session, known: Known, pairs: ClaimPairs) -> None:
-        self.session, self.known, self._pairs = session, known, pairs
-        super().__init__()
+        super().__init__(session, known)
+        self._pairs = pairs
         self._of_largest: PairState | None = None
         self._losses: dict[int, tuple[float, float] | None] = {}
         self._looked_at: set[int] = set()  # inputs
@@ -138,13 +170,16 @@ class AnalyticCheck(LossCheck):
     def is_within(self) -> bool:
         """Return whether the loss is known on all pairs of the claim, and nowhere exceeds it."""
         given = self._pairs.states[: self._pairs.claimed]
-        return bool(given) and all(map(self.is_known, given)) and not self.exceeds
+        return bool(given) and all(map(self.is_known, given)) and not self._exceeds
 
     @property
-    def exceeds(self) -> bool:
-        """Return whether a known loss exceeds the claim: then a violation may still be found."""
+    def _exceeds(self) -> bool:
         value, error = self.loss or (0.0, 0.0)
         return value > self.session.guarantee.claimed * (1 + ROUNDING) + error
+
+    @property
+    def may_exceed(self) -> bool:
+        return self._exceeds or self.known.is_above
 
     def _is_screened(self) -> bool:
         """Return whether enough pairs were screened, and the one that moves most may be known.
@@ -187,7 +222,7 @@ class AnalyticCheck(LossCheck):
             at: data
             for state in self._states
             if self.is_known(state)
-            for at, data in _inputs(state)
+            for at, data in zip((state.input1, state.input2), state.pair.inputs, strict=True)
         }
         for key, data in inputs.items():
             if key in self._looked_at:
@@ -232,17 +267,14 @@ class AnalyticCheck(LossCheck):
             wanted = FEWEST_RUNS
         return max(wanted - state.drawn, 0)
 
-    def is_enough(self) -> bool:
-        """Return whether there were enough real runs on all pairs, and all look as derived."""
+    def accepts_pass(self) -> bool:
         states = self._states
         if not self.required_runs() or any(map(self.missing, states)):
             return False
         self._hold(filter(self.is_known, states))
+        if not self.against:
+            self.runs = 2 * sum(state.drawn for state in states if self.is_known(state))
         return not self.against
-
-    def accept_pass(self) -> None:
-        """Let the audit's pass rest on what is known."""
-        self.runs = 2 * sum(state.drawn for state in self._states if self.is_known(state))
 
     def _hold(self, states: Iterable[PairState]) -> None:
         """Hold real runs against what is known."""
@@ -280,58 +312,88 @@ class AnalyticCheck(LossCheck):
             self.session.sampler.looked += check_rows(call, data, sorted(new), deadline)
             self._calls |= {(number, size) for size in new}
 
-    @property
-    def estimate(self) -> Estimate:
-        """The loss on the claim's pairs, as real runs bear it out."""
-        loss = self.loss
-        assert loss is not None
+    def _on_claim(self) -> Estimate:
+        """Return the loss on the claim's pairs."""
+        assert self.loss is not None
         known = self.known.pairs
         pairs = [known[number] for number in range(self._pairs.claimed) if number in known]
-        return estimate_of(pairs, *loss, self.runs, self._unseen)
-
-    @property
-    def _unseen(self) -> float:
-        """The share, of runs on an input, that may do something else and go unseen, at 95 %."""
         drawn = min(state.drawn for state in self._pairs.states[: self._pairs.claimed])
-        return -math.expm1(math.log(SHOWN_ALPHA) / drawn) if drawn and self.runs else 0.0
+        unseen = -math.expm1(math.log(SHOWN_ALPHA) / drawn) if drawn and self.runs else 0.0
+        return estimate_of(pairs, *self.loss, self.runs, unseen)
 
-    def is_suspect(self) -> bool:
-        """Return whether the loss exceeds the claim, by all that is known and that runs show."""
-        if not self.exceeds or self._is_doubted():
-            return False
+    def estimate(
+        self, states: Sequence[PairState], *, violated: bool
+    ) -> tuple[Estimate | None, str]:
+        """Return the loss on the claim's pairs, and else why it is not shown.
+
+        Where the claim was not refuted, no larger loss is shown: what is so rare that no run has it
+        is not checked by any. Where it was, nothing is without the pair that broke it.
+        """
+        if self.runs and not violated:
+            return self._on_claim(), ""
+        pairs = self.known.pairs
+        if not pairs:
+            return None, self.refusal
+        enough = [
+            state
+            for state in states
+            if state.number in pairs
+            and state.number < len(self.session.pairs)
+            and state.outputs.kept >= KEPT_RUNS
+        ]
+        broken = max(states, key=lambda state: state.earned) if violated else None
+        if broken is not None and broken not in enough:
+            if broken.number not in pairs:
+                return None, "the pair that broke the claim is not known"
+            enough.append(broken)
+        try:
+            values = [self._checked(state) for state in enough]
+        except (CannotInstrument, Exception) as reason:  # the verdict stands without it
+            return None, str(reason)
+        if not values:
+            return None, TOO_FEW
+        value, error = max(value for value, _ in values), max(error for _, error in values)
+        claimed = self.session.guarantee.claimed
+        if value > claimed and self.known.by_rounding and not self.session.settings.floating_point:
+            return None, "outputs that differ by rounding alone count as different there"
+        if value > claimed * (1 + ROUNDING) and not violated:
+            return None, "a loss above the claim that the bets do not confirm"
+        return estimate_of([pairs[state.number] for state in enough], value, error), ""
+
+    def _checked(self, state: PairState) -> tuple[float, float]:
+        """Return the claim's parameter on a pair, and its error, if real outputs agree with it."""
+        known = self.known.pairs[state.number]
+        if self.session.call.size is not None and isinstance(known, AlignedPair):
+            raise CannotInstrument("rows of its calls were not compared with calls of one row")
+        hold_against(known, state.outputs.sides())
+        return parameter_of(known, self.session.guarantee)
+
+    def suspects(self) -> Sequence[PairState]:
+        if not self._exceeds or self._is_doubted():
+            return []
         if self.known.by_rounding and not self.session.settings.floating_point:
-            return False
+            return []
         self._hold(state for state in self._states if state.drawn and self.is_known(state))
-        return not self.against
-
-    def suspects(self) -> list[PairState]:
-        """Return the pairs inside the claim whose known loss is the largest, if that breaks it."""
-        if not self.is_suspect():
+        if self.against:
             return []
         inside = (state for state in self._states if not self.session.is_report_only(state.pair))
         losses = {state.number: self._loss_on(state.number) or (0.0, 0.0) for state in inside}
         largest = max(losses.values())[0]
         return [s for s in self._states if losses.get(s.number, (0.0, 0.0))[0] >= largest]
 
-    @property
-    def suspicion(self) -> str:
-        """A sentence: the loss is larger than the claim, and what to do about it."""
-        known, session = self.estimate, self.session
-        guarantee = session.guarantee
+    def suspicion(self) -> tuple[Estimate, str]:
+        known, guarantee = self._on_claim(), self.session.guarantee
         numbers = [state.number for state in self.suspects()]
-        mode = self.known.pairs[numbers[0]].mode if numbers else known.mode
-        ways = [
-            self.known.proposal(at, guarantee, session.budget.alpha, math.inf) for at in numbers
-        ]
+        ways = [self.proposal(at, self.session.budget.alpha, math.inf) for at in numbers]
         runs = min((2 * way.needed for way in ways if way), default=0)
         enough = f" (about {float(f'{runs:.2g}'):,.0f} runs on one pair would do)" if runs else ""
-        return (
-            f"suspect: {mode} {guarantee.equal(f'{known.value:.3g}')}, above the claim of "
-            f"{guarantee.claimed:g}, and too few runs to show it: raise max_samples or "
-            f"max_seconds{enough}"
+        return known, (
+            f"suspect: {self.known.pairs[numbers[0]].mode} {guarantee.equal(f'{known.value:.3g}')}"
+            f", above the claim of {guarantee.claimed:g}, and too few runs to show it: raise "
+            f"max_samples or max_seconds{enough}"
         )
 
 
-def _inputs(state: PairState) -> Iterable[tuple[int, Any]]:
-    """The inputs of a pair, by their positions in the pool."""
-    return zip((state.input1, state.input2), state.pair.inputs, strict=True)
+def find_losses(session: Session) -> FoundLosses:
+    """Return what is known of the claim's first pairs: the optional part `oracle`."""
+    return FoundLosses(session, derive_losses(session))

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, KnownLosses, Proposal
-from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, Proposal
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.oracles.aligned_pair import (
@@ -27,16 +25,14 @@ from pytest_dp.oracles.aligned_pair import (
 from pytest_dp.oracles.checking import Memory
 from pytest_dp.oracles.factors import compare, law_of
 from pytest_dp.oracles.handing_out import TOO_FEW_RUNS
-from pytest_dp.oracles.known_pairs import KnownPair, parameter_of
+from pytest_dp.oracles.known_pairs import KnownPair
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.pairs import Pair
 from pytest_dp.privacy import Guarantee, gaussian_sigma
 from pytest_dp.results.outcome import Estimate, Mode
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.sampler import Draw
 from pytest_dp.running.stand_ins import CannotInstrument
-from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 ROUNDING = 1e-9
@@ -44,9 +40,6 @@ ROUNDING = 1e-9
 ENUMERATING_TIME = 0.1
 """Share of the time in which outcomes are enumerated. Larger: bets have less; smaller: losses of
 slow mechanisms are not known."""
-CHECKED_RUNS = 2_000
-"""Runs that are held against a loss before a violation is shown. More take longer; fewer miss what
-is rare."""
 KEPT_RUNS = 1_000
 """Outputs of a pair that are held against its loss, at least. More take longer; fewer miss what is
 rare."""
@@ -104,7 +97,7 @@ class Deriving(Generic[Pairs]):
 
 
 @dataclass(slots=True)
-class Known(KnownLosses):
+class Known:
     """The known losses of pairs, by number, and why there are no more; empty if there could be.
 
     Those that the claim gives are known from the start; `add` adds one that a search proposes.
@@ -119,10 +112,6 @@ class Known(KnownLosses):
     """A bound by an alignment that is above the claim."""
     added: set[int] = field(default_factory=set)
     """Pairs that were looked at by `add`."""
-
-    def without_pairs(self) -> Known:
-        """Return how losses are found of pairs that no alignment bounds, with none found."""
-        return replace(self, pairs={}, alignments=None)
 
     def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
         """Look for what can be known of one more pair, in the same way as of those before.
@@ -154,8 +143,8 @@ class Known(KnownLosses):
         self, number: int, guarantee: Guarantee, alpha: float, max_pairs: float
     ) -> Proposal | None:
         """Return what breaks the claim on a pair, if so many pairs of outputs should show it."""
-        proposals = []
-        for eps, (p, q), excess, binning in self._excesses(number, guarantee):
+        known, proposals = self.pairs.get(number), []
+        for eps, (p, q), excess, binning in known.excesses(guarantee) if known else ():
             factor = math.exp(eps)
             variance = p * (1 - p) + factor**2 * q * (1 - q)
             edge = excess / math.sqrt(max(variance, excess**2))
@@ -163,45 +152,6 @@ class Known(KnownLosses):
             if needed <= max_pairs:
                 proposals.append(Proposal(edge, needed, binning))
         return max(proposals, key=lambda proposal: proposal.edge, default=None)
-
-    def _excesses(self, number: int, guarantee: Guarantee) -> list[Any]:
-        return list(self.pairs[number].excesses(guarantee)) if number in self.pairs else []
-
-    def checked_estimate(
-        self, session: Session, pool: Pool, states: Sequence[PairState], violated: bool
-    ) -> tuple[Estimate | None, str]:
-        """The loss on the claim's pairs, and else why it is not told.
-
-        Where the claim was not refuted, no larger loss is told: what is so rare that no run shows
-        it is not checked by any. Where it was, nothing is told without the pair that broke it.
-        """
-        if not self.pairs:
-            return None, self.refusal
-        given = [state for state in states if state.number < len(session.pairs)]
-        to_check = [state for state in given if state.number in self.pairs]
-        enough = [state for state in to_check if state.outputs.kept >= KEPT_RUNS]
-        broken = max(states, key=lambda state: state.earned) if violated else None
-        if broken is not None and broken not in enough:
-            if broken.number not in self.pairs:
-                return None, "the pair that broke the claim is not known"
-            enough.append(broken)
-        try:
-            values = [self._checked(session, pool, state) for state in enough]
-        except (CannotInstrument, Exception) as reason:  # the verdict stands without it
-            return None, str(reason)
-        if not values:
-            return None, TOO_FEW
-        value, error = max(value for value, _ in values), max(error for _, error in values)
-        if math.isinf(error):
-            return None, "a search may have missed a larger loss"
-        claimed = session.guarantee.claimed
-        if value > claimed and self.by_rounding and not session.settings.floating_point:
-            return None, "outputs that differ by rounding alone count as different there"
-        known = [self.pairs[state.number] for state in enough]
-        rounding = 0.0 if known[0].mode == "exact" else error
-        if value > claimed * (1 + ROUNDING) + rounding and not violated:
-            return None, "a loss above the claim that the bets do not confirm"
-        return estimate_of(known, value, error), ""
 
     def cheaper_claim(self, guarantee: Guarantee) -> str:
         """Return which mu= to claim in place of eps and delta; empty for other claims or noise."""
@@ -225,14 +175,6 @@ class Known(KnownLosses):
     def by_rounding(self) -> bool:
         """Return whether on some pair outputs count as different that differ by rounding alone."""
         return any(pair.by_rounding for pair in self.pairs.values())
-
-    def _checked(self, session: Session, pool: Pool, state: PairState) -> tuple[float, float]:
-        """The claim's parameter on a pair, and its error, if real outputs bear it out."""
-        known = self.pairs[state.number]
-        if session.call.size is not None and isinstance(known, AlignedPair):
-            raise CannotInstrument("rows of its calls were not compared with calls of one row")
-        hold_against(known, _real_outputs(session, pool, state))
-        return parameter_of(known, session.guarantee)
 
 
 TOO_FEW = "too few real runs to check it"
@@ -264,7 +206,7 @@ def estimate_of(
     )
 
 
-def find_losses(session: Session) -> Known:
+def derive_losses(session: Session) -> Known:
     """Return what is known of the claim's first pairs.
 
     Losses are bounded by alignments. Where there is none within the claim, outcomes are enumerated
@@ -356,22 +298,3 @@ def _until_refused(
         except Exception as error:  # the mechanism's own: what only proposes breaks no audit
             return f"{type(error).__name__}: {error}"
     return ""
-
-
-def _real_outputs(session: Session, pool: Pool, state: PairState) -> tuple[Outputs, Outputs]:
-    """Outputs of real runs on both inputs: those that are kept, or new ones if they are too few."""
-    if state.outputs.kept >= KEPT_RUNS:
-        return state.outputs.sides()
-    if session.budget.to_test < CHECKED_RUNS:
-        raise CannotInstrument(TOO_FEW)
-    draws = [
-        Draw(pool.inputs[i], KEPT_RUNS, (Purpose.ANALYSED, state.number, side))
-        for side, i in enumerate((state.input1, state.input2))
-    ]
-    try:
-        on_d, on_d2 = session.sampler.draw(
-            draws, session.budget.report_deadline or session.budget.deadline
-        )
-    except OutOfTime:
-        raise CannotInstrument(TOO_SLOW) from None
-    return on_d, on_d2

@@ -62,11 +62,6 @@ class AlignedPair:
         return "draws aligned"
 
     @property
-    def replays(self) -> int:
-        """Replays in both directions."""
-        return self.alignment.replays
-
-    @property
     def mu(self) -> float | None:
         bound = self.alignment.bound
         return None if bound.pure or bound.rare else bound.mu
@@ -78,12 +73,6 @@ class AlignedPair:
     def parameter_of(self, guarantee: Guarantee) -> float:
         """Return a bound on the parameter of a guarantee; raises CannotInstrument if unknown."""
         return self.alignment.bound.parameter_of(guarantee)
-
-    def eps_at(self, delta: float) -> tuple[float, float]:
-        return self.alignment.bound.eps_at(delta), 0.0
-
-    def delta_at(self, eps: float) -> tuple[float, float]:
-        return 0.0, self.alignment.bound.delta_at(eps)
 
     def excesses(self, guarantee: Guarantee) -> Iterator[Any]:  # noqa: ARG002
         """Return nothing: an alignment shows no set of outputs that breaks a claim."""
