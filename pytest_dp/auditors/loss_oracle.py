@@ -34,7 +34,7 @@ class Proposal:
 
 
 class KnownLosses:
-    """What is known of the losses on pairs, by itself nothing.
+    """Known losses on pairs: none, unless a subclass finds some.
 
     `refusal` is why no loss is known of further pairs, and `against` why none is relied on; both
     are empty if there is no reason. `runs` is how many real runs agree, once a pass rests on it.

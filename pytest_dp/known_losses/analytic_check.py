@@ -74,7 +74,7 @@ RELIABLE = ("exact", "aligned")
 
 
 class FoundLosses(KnownLosses):
-    """What is known of a claim's pairs, before any run."""
+    """Known losses of a claim's pairs, before any run."""
 
     def __init__(self, session: Session, known: Known) -> None:
         super().__init__(known.refusal)
