@@ -34,6 +34,9 @@ fewer: what ends in time is rung at more often."""
 
 RETRY_SECONDS = 0.01
 """Seconds until an alarm rings again that could not raise; more wait longer, less load the run."""
+LOOK_TIMES = 4.0
+"""The same, in times that a look at what it would interrupt has taken: with fewer, looks keep the
+code from going on."""
 MIN_SECONDS = 1e-3
 """Seconds until an alarm rings whose time has passed; 0 would switch it off."""
 
@@ -146,7 +149,7 @@ class Alarm:
     def __init__(self, left: Callable[[], float], *, of_audit: bool = False) -> None:
         self.raised = list[TimeUp]()
         self._left, self._of_audit = left, of_audit
-        self._at, self._is_traced = 0.0, False
+        self._at, self._is_traced, self._is_ringing = 0.0, False, False
         earlier = getattr(signal.getsignal(signal.SIGALRM), "__self__", None)
         self._outer = earlier if isinstance(earlier, Alarm) else None
         self._theirs: _Theirs = self._outer._theirs if self._outer else _Theirs()  # noqa: SLF001
@@ -182,6 +185,18 @@ class Alarm:
         signal.setitimer(signal.ITIMER_REAL, left if left < math.inf else 0)
 
     def _ring(self, signum: int, frame: FrameType | None) -> None:
+        """Do what is due, unless that is under way: on a busy machine, it takes a while."""
+        if self._is_ringing:
+            self._next(AGAIN_SECONDS)
+            return
+        self._is_ringing = True
+        try:
+            self._do_what_is_due(signum, frame)
+        finally:
+            self._is_ringing = False
+
+    def _do_what_is_due(self, signum: int, frame: FrameType | None) -> None:
+        started = clocks.seconds()
         self._next(AGAIN_SECONDS)
         self._theirs.ring(signum, frame)
         if (left := self._left()) > 0:
@@ -200,7 +215,7 @@ class Alarm:
         if frame not in safe:  # native code is to return first
             up.waited = True
             self._raise_on_next_line(up, safe)
-            self._next(RETRY_SECONDS)
+            self._next(max(RETRY_SECONDS, LOOK_TIMES * (clocks.seconds() - started)))
             return
         if self.raised:
             self._raise_on_next_line(up, safe)

@@ -14,7 +14,7 @@ import pytest
 from drawing import outputs
 
 from pytest_dp import MechanismError
-from pytest_dp.running import deadline
+from pytest_dp.running import alarm, deadline
 from pytest_dp.running.deadline import OutOfTime, within
 
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -187,3 +187,20 @@ def test_what_hangs_outside_of_runs_is_interrupted(monkeypatch):
     monkeypatch.setattr(deadline, "SECONDS_IN_ALL", 0.1)
     with pytest.raises(MechanismError, match=r"shows hangs: it did not end(?s:.*)in spins"):
         deadline.end_if_hung("shows", 0.05, lambda: repr(Hanging()))
+
+
+def test_a_look_at_what_is_interrupted_may_last_beyond_the_next_ring(monkeypatch):
+    look = alarm.above_native_code
+
+    def look_slowly(frames):
+        time.sleep(0.1)  # as on a busy machine
+        return look(frames)
+
+    def loop():
+        while True:
+            pass
+
+    monkeypatch.setattr(alarm, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(alarm, "above_native_code", look_slowly)
+    with pytest.raises(OutOfTime):
+        within(0.05, loop)
