@@ -47,6 +47,11 @@ of another length are hardly tried."""
 TWO_STEPS = 24
 """Steps of two choices at once in each round. With fewer, a search stays where no single step comes
 closer."""
+FARTHEST_FIRST = [sign * size for size in range(60, 0, -1) for sign in (1, -1)]
+"""Steps of one choice that are joined with one of another. With fewer, what asks for two exact
+numbers is met by chance."""
+MAX_JOINT = 12
+"""Such joint steps in a round, the smallest. More are mostly outside of what a strategy allows."""
 MAX_STARTS = 12
 """Inputs that are kept to start from again. With fewer, these are more alike."""
 RESTARTED_AFTER = 5
@@ -132,7 +137,7 @@ class Guided:
         self._until = Deadline(MAX_SECONDS)
         if not self._runner.tells_distances:
             return
-        yield from self._look(self.donors)[0]
+        yield from self._opened(self.donors, self._run(self.donors))
         for way, aim in self._aims.items():
             if way not in self._varying and self._seen[way] >= MIN_SEEN:
                 aim.rounds = MAX_ROUNDS
@@ -151,28 +156,36 @@ class Guided:
         if not aim.rounds % RESTARTED_AFTER:
             aim.distance, aim.drawn = self.random.choice(aim.starts)
         start, distance = aim.drawn, aim.distance
-        probes = list(self._probes(start))
+        probes = [(0, 0, start.choices), *self._probes(start)]
         made = remade(self._strategy, [choices for _, _, choices in probes])
-        opened, apart = self._look(made, way)
-        yield from opened
+        here, *found = self._run(made)
+        yield from self._opened(made[1:], found)
         steps: list[Choices] = []
         active: set[int] = set()
-        for (at, by, _), there in zip(probes, apart, strict=True):
+        slopes, broken = dict[int, float](), dict[int, float]()
+        for (at, by, _), least in zip(probes[1:], found, strict=True):
+            there = least.get(way, math.inf)
+            if by and (lost := [far for one, far in least.items() if far and not here.get(one, 1)]):
+                broken[at] = min(lost)
             if by and there != distance:
                 active.add(at)
             if at in active and math.isfinite(distance - there) and there != distance:
+                # At the end of a range, or close to the way, one of two steps tells another slope.
+                if at not in slopes or self.random.random() < 0.5:
+                    slopes[at] = by * (there - distance)
                 far = by * distance / (distance - there)
                 sizes = [far, far * (1 + ROUNDING), 2 * far]
                 if type(start.choices[at]) is int:
                     sizes = [math.floor(far), math.ceil(far), 2 * round(far)]
                 steps += [_moved(start, {at: size}) for size in dict.fromkeys(sizes)]
         two_steps = [self._two_steps(sorted(active)) for _ in range(TWO_STEPS * bool(active))]
+        two_steps += self._joint_steps(slopes, distance) + self._joint_steps(broken, 0)
         again = (1, 2, 4) if aim.last else ()
         two_steps += [{at: by * times for at, by in aim.last.items()} for times in again]
         steps += [choices for _ in range(EDITS) for choices in self._edited(aim.drawn)]
         moved = [_moved(start, step) for step in two_steps]
         made = remade(self._strategy, [*moved, *steps])
-        yield from self._look(made, way)[0]
+        yield from self._opened(made, self._run(made))
         for step, drawn in zip(two_steps, made, strict=False):
             if drawn is aim.drawn:
                 aim.last = step
@@ -187,6 +200,22 @@ class Guided:
         self.random.shuffle(sizes)
         same_way = self.random.choice((1, -1))
         return {at: sizes[0], self.random.choice(others): same_way * sizes[1]}
+
+    def _joint_steps(self, slopes: Mapping[int, float], rest: float) -> list[dict[int, int]]:
+        """Return steps of two choices that take a way by this rest, if it moves in proportion.
+
+        `slopes` say by how much a step of 1 moves it: where there is no rest, whatever the sign.
+        """
+        places = [at for at, slope in slopes.items() if slope == int(slope)]
+        if len(places) < 2 or rest != int(rest):
+            return []
+        one, other = self.random.sample(places, 2)
+        return [
+            {one: by, other: round(left / slopes[other])}
+            for slope in ((slopes[one],) if rest else (slopes[one], -slopes[one]))
+            for by in FARTHEST_FIRST
+            if not (left := -rest - by * slope) % slopes[other]
+        ][-MAX_JOINT:]
 
     def _probes(self, drawn: Drawn) -> Iterator[tuple[int, float, Choices]]:
         """Yield the choices with single ones changed: which, by how much (0 for texts)."""
@@ -209,10 +238,8 @@ class Guided:
         name = self.random.choice(("drop", "add", "swap", "change", "change", "move"))
         yield from islice(getattr(edits, name)(), 1)
 
-    def _look(
-        self, values: Sequence[Drawn | None], way: Way | None = None
-    ) -> tuple[list[tuple[Drawn, str]], list[float]]:
-        """Return which of the values take new ways and where, and how far each is from one way."""
+    def _run(self, values: Sequence[Drawn | None]) -> list[dict[Way, float]]:
+        """Return how far each of the values is from each way."""
         found: list[dict[Way, float]] = []
         with self._runner.in_place(self._until):
             for drawn in values:
@@ -220,13 +247,18 @@ class Guided:
                 if drawn is not None:
                     self._runner.run(drawn.value)
                 found.append(self._distances.least)
+        return found
+
+    def _opened(
+        self, values: Sequence[Drawn | None], found: Sequence[dict[Way, float]]
+    ) -> list[tuple[Drawn, str]]:
+        """Return which of the values take new ways, and where."""
         both = zip(values, found, strict=True)
-        new = [
+        return [
             (drawn, place)
-            for drawn, at in both
-            if drawn is not None and (place := self._note(drawn, at))
+            for drawn, least in both
+            if drawn is not None and (place := self._note(drawn, least))
         ]
-        return new, [math.inf if way is None else at.get(way, math.inf) for at in found]
 
     def _note(self, drawn: Drawn, least: dict[Way, float]) -> str:
         """Learn how far a value is from each way; return where it takes a new one."""
@@ -249,8 +281,6 @@ class Guided:
                     aim.drawn = drawn
                 if len(aim.starts) < MAX_STARTS:
                     aim.starts.append((distance, drawn))
-                elif self.random.random() < SIDEWAYS:
-                    aim.starts[self.random.randrange(MAX_STARTS)] = distance, drawn
         return place
 
 

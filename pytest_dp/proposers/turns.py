@@ -22,6 +22,9 @@ from pytest_dp.running.calling import Call
 MAX_NEIGHBOURS, MAX_MOVED = 6, 20
 """Neighbours of a dataset, and of answers of queries, that are screened. With fewer, the one that
 leaks may be missed; more take the place of other inputs."""
+FEWEST_NEIGHBOURS, MAX_TRIES = 3, 8
+"""Neighbours that are to come of an input that takes a new way, and rounds of edits for them. With
+fewer, an input is found whose neighbours are not."""
 ENDS = (127, 255, 32_767, 65_535)
 """The largest whole numbers of small types of numpy: answers one above are cast to others."""
 MAX_RECORDS = 24
@@ -75,10 +78,12 @@ def pairs_around_turns(
         if generated is None:
             with suppress(ClaimError):  # such as records that nobody owns, under unit=
                 chosen += islice(relation.pairs(made.value, records), most)
-        if not records:
+        for _ in range(0 if records else MAX_TRIES):
             donor = guided.random.choice(guided.donors)
             edited = edited_pairs(strategy, relation, [(made, donor)], guided.random)[0]
             chosen += [generated.keep(one) if generated else one.value for one in edited]
+            if len(chosen) >= FEWEST_NEIGHBOURS:
+                break
         yield from (replace(pair, origin=origin) for pair in chosen)
 
 

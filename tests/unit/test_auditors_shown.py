@@ -57,6 +57,7 @@ def test_events_are_as_round_as_they_can_be_without_proving_less():
             pairs=[([1, 0, 1], [1, 0])],
             seed=seed,
             n_jobs=1,
+            max_seconds=600,
         )
         assert str(result.counterexample.event) in ("output < 1.0", "output >= 2.0")
         assert "about 2 times the claim" in result.counterexample.diagnosis[0]

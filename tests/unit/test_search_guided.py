@@ -100,6 +100,10 @@ def on_a_line(records):
     return any(3 * a - 7 * b == 41 for a, b in records)
 
 
+def behind_a_line(records):
+    return any(3 * a - 7 * b == 41 and b > 10 for a, b in records)
+
+
 def with_a_total(records):
     return sum(a for a, _ in records) == 777
 
@@ -118,6 +122,7 @@ def leap_day(days):
 
 GATES = [
     pytest.param(ROWS, on_a_line, id="line"),
+    pytest.param(ROWS, behind_a_line, id="behind-a-line"),
     pytest.param(ROWS, with_a_total, id="total"),
     pytest.param(ROWS, nested, id="nested"),
     pytest.param(THREE, far_apart, id="floats"),
@@ -126,7 +131,7 @@ GATES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 7])
 @pytest.mark.parametrize(("inputs", "is_gate"), GATES)
 def test_gates_are_opened_that_draws_hardly_meet(inputs, is_gate, seed):
     guided = Guided(inputs, prepare(leaking_if(is_gate), Arguments()), seed)
