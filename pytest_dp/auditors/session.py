@@ -97,6 +97,10 @@ class Session:
             **{**_screened_fields(self.screened), **defaults, **outcome},
         )
 
+    def finding(self, verdict: Verdict, **outcome: Any) -> AuditFinding:
+        """Return a finding with such a result, as methods of other packages do."""
+        return AuditFinding(self.result(verdict, **outcome))
+
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
