@@ -30,7 +30,7 @@ from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.pairs import resolved, source_of
 from pytest_dp.pairs.pair_strategies import neighbours
-from pytest_dp.pairs.sources import Pair, PairSource, Tried
+from pytest_dp.pairs.sources import Pair, PairSource
 from pytest_dp.proposers import widened
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.proposers.proposing import Explorer, Found
@@ -68,9 +68,8 @@ def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str)
     source = widened(source, whole.promise, call, settings)
     if search != ("symbolic",):
         yield from source.given
-    past = [Tried(pair, 0, 1.0) for pair in source.given]
     for _ in range(MOST):
-        pair = source.more(past)
+        pair = source.more()
         if pair is None:
             return
         yield pair

@@ -17,7 +17,7 @@ from pytest_dp.data.conversion import length
 from pytest_dp.outputs.outcome import all_equal, all_raised
 from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs
 from pytest_dp.pairs import Pair
-from pytest_dp.pairs.sources import PairSource, Tried
+from pytest_dp.pairs.sources import PairSource
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.statistics.ledger import suspicion
@@ -104,7 +104,7 @@ class ClaimPairs(PairQueue[PairState]):
     def _propose_urgent(self, most: int) -> Iterator[Pair]:
         """Yield so many pairs at most on which the answer moves farther than the claim allows."""
         for _ in range(most):
-            pair = self.source.more(self.tried, "movement")
+            pair = self.source.more("movement")
             if pair is None:
                 return
             if self._is_apart(pair):
@@ -112,12 +112,12 @@ class ClaimPairs(PairQueue[PairState]):
             else:
                 yield pair
 
-    def _next_proposed(self, seen: Sequence[Tried]) -> Pair | None:
+    def _next_proposed(self) -> Pair | None:
         while self._waiting:
             if not self._is_apart(waiting := self._waiting.pop(0)):
                 return waiting
         left_out = len(self.left_out)
-        while (pair := self.source.more(seen)) is not None and self._is_apart(pair):
+        while (pair := self.source.more()) is not None and self._is_apart(pair):
             self.left_out.append(pair)
             if len(self.left_out) - left_out >= self._most_left_out:
                 return None

@@ -21,7 +21,6 @@ from pytest_dp.betting.binning import Binning
 from pytest_dp.betting.detector import Detector
 from pytest_dp.data.relations import Pair
 from pytest_dp.outputs.paired_outputs import PairedOutputs
-from pytest_dp.pairs.sources import Tried
 from pytest_dp.statistics.ledger import Record
 
 EDGE_ERRORS = 1.5
@@ -110,7 +109,7 @@ class PairQueue(Generic[S]):
     def __init__(
         self,
         given: Sequence[Pair],
-        propose: Callable[[Sequence[Tried]], Pair | None],
+        propose: Callable[[], Pair | None],
         make: Callable[[int, Pair], S],
         for_proposed: float = FIRST_PROPOSED,
         first: Iterable[int] = (),
@@ -179,16 +178,11 @@ class PairQueue(Generic[S]):
             return self._look_at(self.states[self._others.popleft()])
         if not self._may_search:
             return None
-        pair = self._propose(self.tried)
+        pair = self._propose()
         if pair is None:
             self._is_searched = True
             return None
         return self._look_at(self._add(pair))
-
-    @property
-    def tried(self) -> list[Tried]:
-        """Return the records of all pairs that were picked."""
-        return [Tried(status.pair, status.drawn, status.edge_bound) for status in self.seen]
 
     def _look_at(self, status: S) -> S:
         self.seen.append(status)

@@ -27,7 +27,6 @@ from pytest_dp.methods.families import Family, Side, families_of
 from pytest_dp.methods.smooth import HARD, STEEPNESS, Smoothing
 from pytest_dp.methods.smoothed import Key, Output, Smoothed, outputs_of
 from pytest_dp.pairs import Pair
-from pytest_dp.pairs.sources import Tried
 from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.running.calling import Call
@@ -287,7 +286,7 @@ class ByGradients:
         self._reason = ""
         self._pairs = self._proposed(families_of(promise, "search='gradient'"), call, clock, seed)
 
-    def propose(self, past: Sequence[Tried]) -> Iterator[Pair]:  # noqa: ARG002
+    def propose(self) -> Iterator[Pair]:
         """The pairs, until time is up; they were all, if it is asked for more."""
         return self._pairs
 

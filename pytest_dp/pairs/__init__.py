@@ -55,7 +55,7 @@ def source_of(
         bounds = pairs.bounds
         first = [pair for pair in known if not bounds.beyond(pair)]
         rest = marked(chain(known, pairs.rest), bounds, wanted=beyond)
-        following = Proposing("the examples", lambda _: rest)
+        following = Proposing("the examples", lambda: rest)
         is_all = bounds is EVERYTHING and not pairs.note
         proposers = [following] * (not is_all)
         source = PairSource([*first, *pairs.given], proposers, bounds=bounds, following=rest)

@@ -99,7 +99,7 @@ class Generated:
         """Pairs that were drawn beside the first ones, and not proposed yet."""
         return tuple(self._waiting)
 
-    def propose(self, past: object) -> Iterable[Pair]:  # noqa: ARG002
+    def propose(self) -> Iterable[Pair]:
         """Further pairs, one by one; the same whatever was learned."""
         while self._waiting:
             yield self._waiting.pop(0)

@@ -21,26 +21,11 @@ MAX_PROPOSALS = 1_000
 found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What an audit has learned of a pair so far."""
-
-    pair: Pair
-    samples: int
-    """Outputs that were drawn on each of its inputs."""
-    hope: float
-    """What a bet on one more pair of outputs may gain at best, by all that is known, in standard
-    deviations of what it pays. Pairs that break the claim keep it, others lose it."""
-
-
 class Proposer(Protocol):
-    """Proposes pairs of neighbouring inputs; it may look at all that was learned before."""
+    """Proposes pairs of neighbouring inputs."""
 
-    def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:
-        """Pairs to look at next; it is asked again once they are used up, until there are none.
-
-        `past` has all pairs that were looked at, in the order in which they were.
-        """
+    def propose(self) -> Iterable[Pair]:
+        """Pairs to look at next; it is asked again once they are used up, until there are none."""
         ...
 
 
@@ -49,7 +34,7 @@ class Proposing:
     """A proposer by its name and the function that proposes."""
 
     name: str
-    propose: Callable[[Sequence[Tried]], Iterable[Pair]]
+    propose: Callable[[], Iterable[Pair]]
 
 
 def name_of(proposer: Proposer) -> str:
@@ -60,8 +45,8 @@ def name_of(proposer: Proposer) -> str:
 def sieved(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]) -> Proposing:
     """What a proposer proposes, as far as it passes each of the sieves."""
 
-    def propose(past: Sequence[Tried]) -> Iterable[Pair]:
-        pairs = proposer.propose(past)
+    def propose() -> Iterable[Pair]:
+        pairs = proposer.propose()
         for sieve in sieves:
             pairs = sieve(pairs)
         return pairs
@@ -153,7 +138,7 @@ class PairSource:
         """Whether nothing more will be proposed."""
         return not self._waiting
 
-    def more(self, past: Sequence[Tried], name: str = "") -> Pair | None:
+    def more(self, name: str = "") -> Pair | None:
         """Return a pair that was neither given nor proposed before; None if there is none left.
 
         With a name, only proposers of this name are asked.
@@ -163,7 +148,7 @@ class PairSource:
             self._waiting.remove(waiting[0])
             pair = self._new(proposed)
             if pair is None:
-                proposed = iter(proposer.propose(past))
+                proposed = iter(proposer.propose())
                 pair = self._new(proposed)
             if pair is not None:
                 self._waiting.append((proposer, proposed))

@@ -20,7 +20,7 @@ from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import AnyTwo, Pair
 from pytest_dp.pairs.pairs import any_two, can_take_parts, parts_of
 from pytest_dp.pairs.screening import Screening, ranked
-from pytest_dp.pairs.sources import PairSource, Screener, Tried, marked
+from pytest_dp.pairs.sources import PairSource, Screener, marked
 from pytest_dp.pairs.unreached import Place, Step
 from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.odd_values import (
@@ -106,7 +106,7 @@ class ByMovement(Screener):
         fixed = {*self._call.params, self._call.size or ""} - given[0].params.keys()
         return self._screening.unreached(inputs, self._steps_of_wholes, fixed)
 
-    def propose(self, past: Sequence[Tried]) -> Iterable[Pair]:  # noqa: ARG002
+    def propose(self) -> Iterable[Pair]:
         """Return the pairs of largest movement, where the claim gives none that moves as far."""
         self.screen()
         moved, self._proposed, self._outside = [*self._proposed, *self._outside], [], []
@@ -246,7 +246,7 @@ class ByMovement(Screener):
         yield from generated.pool
         if isinstance(self._promise.relation, AnyTwo):
             yield from any_two(pool, self._rng)
-        yield from generated.propose(())
+        yield from generated.propose()
 
 
 def _exceeds(moved: Moved, largest: tuple[float, float]) -> bool:

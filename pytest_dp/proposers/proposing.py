@@ -102,7 +102,7 @@ class BySymbols:
         """Return what a person may want to know of the runs."""
         return [*self._explorer.notes(), *filter(None, [self._error])]
 
-    def propose(self, past: object) -> Iterator[Pair]:  # noqa: ARG002
+    def propose(self) -> Iterator[Pair]:
         """Return the pairs that are left, the same whatever was learned."""
         return self._pairs
 

@@ -38,8 +38,6 @@ class Purpose(IntEnum):
     """To be bet on, on smaller pairs; each pair gets the same random numbers."""
     COPY = 10
     """To be drawn by copies of the mechanism that start afresh."""
-    ANALYSED = 11
-    """To check what was traced."""
     HIDDEN = 12
     """For generators that are found nowhere but in the memory of a process."""
     COINS = 14

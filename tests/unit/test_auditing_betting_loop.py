@@ -56,7 +56,7 @@ class Answers:
 
 def loop_of(losses, claim=1.0, alpha=1e-6, seed=0, **answers):
     pairs = [Pair([k], []) for k in range(len(losses))]
-    queue = PairQueue(pairs, lambda seen: None, PairStatus)
+    queue = PairQueue(pairs, lambda: None, PairStatus)
     sampler = Answers(losses, seed, **answers)
     return BettingLoop(queue, Ledger(ApproximateDP(claim), alpha), sampler), sampler
 

@@ -14,7 +14,7 @@ def pairs(count, start=0):
 
 def queue_of(count, proposed=()):
     waiting = iter(proposed)
-    return PairQueue(pairs(count), lambda seen: next(waiting, None), PairStatus)
+    return PairQueue(pairs(count), lambda: next(waiting, None), PairStatus)
 
 
 def draw(status, size, edge_bound):

@@ -108,7 +108,7 @@ def test_proposed_pairs_are_neighbours_that_say_where_they_come_from():
     promise = promise_of(inputs=queries(2), neighbors="all_queries")
     call = call_of(mechanisms.svt4, eps=1.0, threshold=20.0)
     proposer = ByGradients(promise, call, Clock(60.0), seed=1)
-    pairs = list(proposer.propose([]))
+    pairs = list(proposer.propose())
     assert 4 <= len(pairs) <= 8
     losses = []
     for pair in pairs:
@@ -120,7 +120,7 @@ def test_proposed_pairs_are_neighbours_that_say_where_they_come_from():
         )
         losses.append(abs(math.log(p / q)))
     assert max(losses) > 1.0, "around the threshold, which is an argument"
-    assert not list(proposer.propose([])), "that was all"
+    assert not list(proposer.propose()), "that was all"
 
 
 def test_mechanisms_that_refuse_arrays_propose_nothing():
@@ -129,5 +129,5 @@ def test_mechanisms_that_refuse_arrays_propose_nothing():
 
     promise = promise_of(inputs=queries(2), neighbors="all_queries")
     proposer = ByGradients(promise, call_of(written), Clock(60.0), seed=1)
-    assert not list(proposer.propose([]))
+    assert not list(proposer.propose())
     assert proposer.notes()[0].startswith("no gradient was followed, as ")

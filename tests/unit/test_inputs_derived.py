@@ -64,7 +64,7 @@ def test_large_examples_are_cut_down_to_what_matters_then_taken_whole():
         assert f"8 pairs of few records come first ({len(part)} of 900: extremes" in note
         assert "4 of the whole" in note
         # What is left is proposed one by one.
-        more = [of.more([]) for _ in range(5)]
+        more = [of.more() for _ in range(5)]
         assert {len(pair.d1) for pair in more} == {900}
         assert not any(pair.beyond for pair in more)
 

@@ -30,7 +30,7 @@ def source(inputs, neighbors=ADD, **keywords):
 
 
 def rest(of):
-    return list(iter(lambda: of.more([]), None))
+    return list(iter(lambda: of.more(), None))
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def refusal(root=None, **keywords):
 def test_all_pairs_are_neighbours(datasets, relation):
     made = generated(datasets, relation)
     assert len(made.pairs) == MIN_FIRST
-    further = list(islice(made.propose([]), 20))
+    further = list(islice(made.propose(), 20))
     assert len({pair.content for pair in (*made.pairs, *further)}) == MIN_FIRST + 20
     for pair in (*made.pairs, *further):
         assert RELATIONS[relation]().fault(pair.d1, pair.d2) == ""
@@ -66,7 +66,7 @@ def test_all_pairs_are_neighbours(datasets, relation):
 def test_the_same_pairs_for_each_seed():
     def drawn(seed):
         made = generated(seed=seed)
-        return [*made.pairs, *islice(made.propose([]), 30)]
+        return [*made.pairs, *islice(made.propose(), 30)]
 
     assert drawn(1) == drawn(1) != drawn(2)
 
@@ -137,7 +137,7 @@ def one_apart(d1, d2):
 def test_what_a_strategy_asks_of_its_datasets_holds_in_each_pair(datasets, claim, holds):
     claim = {"neighbors": "add_remove_one", **claim}
     made = source(inputs=datasets, **claim)
-    further = [*islice(made.generated.propose([]), 20)]
+    further = [*islice(made.generated.propose(), 20)]
     small = made.generated.shrunk(made.given[-1], lambda pair: True, 0.1)
     assert len({pair.content for pair in (*made.given, *further)}) == MIN_FIRST + 20
     for pair in filter(None, (*made.given, *further, small)):
@@ -173,7 +173,7 @@ def test_pairs_are_shrunk():
         asked.append((key(pair.d1), key(pair.d2)))
         return any(age > 60 and c == "b" for age, c in pair.d1)
 
-    pair = next(pair for pair in made.propose([]) if old_b(pair) and 3 < len(pair.d1) < 9)
+    pair = next(pair for pair in made.propose() if old_b(pair) and 3 < len(pair.d1) < 9)
     asked.clear()
     small = made.shrunk(pair, old_b, 60.0)
     assert small.d1 == [(61, "b")]
@@ -251,7 +251,7 @@ def test_parameters_are_drawn_with_given_pairs():
     assert {tuple(pair.params.items()) for pair in made.given} == {
         (("k", k), ("c", c)) for k in (1, 2, 3) for c in "ab"
     }
-    more = list(made.generated.propose([]))
+    more = list(made.generated.propose())
     assert len(more) == 40 * 6 - 40
     assert len(source(inputs=queries(5), params={"k": st.just(1)}).given) == 8
 
@@ -267,7 +267,7 @@ def test_groups_and_units():
         assert len(one ^ other) == 1
     made = source(inputs=visits, neighbors=add_remove_one(unit=0, rows=2))
     assert len(made.given) == MIN_FIRST
-    for pair in (*made.given, *islice(made.generated.propose([]), 20)):
+    for pair in (*made.given, *islice(made.generated.propose(), 20)):
         for side in (pair.d1, pair.d2):
             assert max(Counter(user for user, _ in side).values(), default=0) <= 2
     message = refusal(inputs=visits, neighbors=add_remove_one(unit=5))

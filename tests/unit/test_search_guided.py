@@ -175,6 +175,6 @@ def test_noise_that_is_smaller_behind_a_gate_is_proposed_outside_of_the_patterns
     source, found = screened(scale_falls, inputs=queries(5), neighbors="all_queries")
     assert found.movements[0].loss == pytest.approx(1.0)
     (proposer,) = (one for one in source.proposers if one.name == "movement")
-    first, *_ = proposer.propose(())
+    first, *_ = proposer.propose()
     assert first.beyond
     assert np.diff(sorted(first.d1))[0] > 333

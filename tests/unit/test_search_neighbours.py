@@ -15,7 +15,6 @@ from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs import resolved, source_of
-from pytest_dp.pairs.sources import Tried
 from pytest_dp.proposers import widened
 from pytest_dp.running.calling import prepare
 
@@ -55,10 +54,8 @@ def proposed(keywords: dict[str, Any], most: int, seed: int = 5) -> tuple[Any, l
     given = source_of(claim, seed, "inputs=...")
     source = widened(given, promise, prepare(scrambled, claim.arguments), settings)
     pairs: list[Pair] = []
-    past = [Tried(pair, 20, 0.5) for pair in source.given]
-    while len(pairs) < most and (pair := source.more(past)) is not None:
+    while len(pairs) < most and (pair := source.more()) is not None:
         pairs.append(pair)
-        past.append(Tried(pair, 20, 0.7))
     return promise.relation, pairs
 
 
