@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtrc, betaincinv, ndtri
+from scipy.special import bdtrc, betaincinv, ndtr, ndtri
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.basics.bisection import smallest_loss
+from pytest_dp.basics.bisection import smallest, smallest_loss
 from pytest_dp.privacy import ApproximateDP, Guarantee
 from pytest_dp.statistics.event_bets import all_contingencies, contingency
 from pytest_dp.statistics.ledger import Ledger, Record, ledger_of, suspicion
@@ -68,6 +68,12 @@ NO_LOSS = ApproximateDP(0.0)
 """What inputs keep that no output tells apart."""
 STAKES = np.geomspace(1e-3, 0.98, 40)
 """Shares of the largest stake, one of which is near the best. More cost time only."""
+LOW_ORDER = 2.0
+"""Order of Rényi divergences up to which bets see what a smaller loss would show. Larger: limits
+are missed where noise is more than needed; smaller: claims of low orders take longer."""
+GAUSSIAN_BINS, LEAST_NOISE = 40, 16.0
+"""Bins of a score of Gaussian outputs, and how many times too small their noise may be. More take
+longer; fewer bins, or less: limits are larger."""
 DELTAS = 10
 """How many times a claim's delta a leak may have that a strong pass would have seen. Larger: passes
 say less of delta; smaller: hardly any is strong."""
@@ -191,6 +197,9 @@ def detection_limit(record: Record, bets: PlannedBets, places: float) -> float:
     guarantee, least = bets.guarantee, 0.0
     if not guarantee.claimed or (places > 1 and guarantee.eps is not None):
         least = smallest_event(bets, places)
+    if guarantee.claimed and any(order > LOW_ORDER for order, _ in guarantee.divergences):
+        # A large moment comes of outputs so rare that a smaller loss says little of how they show.
+        least = _smallest_gaussian(guarantee, math.floor(math.log(bets.runs, 1.25)), bets.alpha)
     if not guarantee.claimed or not record.joint:
         return least or math.inf
     clear = errors_by_noise(record, guarantee)
@@ -206,6 +215,27 @@ def detection_limit(record: Record, bets: PlannedBets, places: float) -> float:
     # Of rare outputs bets see too few, and with less noise as small a part of the loss.
     hidden = max(smooth_loss(record, guarantee) / guarantee.with_noise_over(seems), 1.0)
     return max(least, guarantee.with_noise_over(hidden * seems / refuted))
+
+
+@lru_cache(maxsize=64)
+def _smallest_gaussian(guarantee: Guarantee, power: int, alpha: float) -> float:
+    """Return the smallest loss of Gaussian noise that ``1.25**power`` bets detect on divergences.
+
+    In the claim's parameter; infinite if none. The outputs of both inputs are independent.
+    """
+    runs, ledger = 1.25**power, ledger_of(guarantee)
+    needed = min(math.sqrt(2 * bound / order) for order, bound in guarantee.divergences)
+    inside = np.linspace(0, 1, GAUSSIAN_BINS - 1)
+    tail = -float(ndtri(min(10 / runs, 0.1)))
+
+    def is_detected(less: float) -> bool:
+        ends = (inside * (2 * tail + less * needed) - tail)[:, None] - [less * needed, 0.0]
+        p, q = np.diff(ndtr(ends), axis=0, prepend=0.0, append=1.0).T
+        events, soft = ledger.growth(Record([runs * np.outer(p, q)]))
+        return max(events, soft / LEARNING_FACTOR) >= wealth_for(alpha)
+
+    less = smallest(is_detected, 1.0, 2.0, LEAST_NOISE, relative=2e-2)
+    return guarantee.with_noise_over(less)
 
 
 def smallest_event(bets: PlannedBets, places: float = 1.0) -> float:
