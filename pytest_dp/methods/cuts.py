@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,12 +57,15 @@ class Cut:
 
 
 def best_cut(profile1: Ints, profile2: Ints, at: Floats, plan: PlannedTest) -> Cut | None:
-    """The cut of a score, and the direction, with the largest bound to expect; None if none has.
+    """The cut of a score, and the direction, with the largest bound to expect.
+
+    None if all outputs beyond the cuts are too rare.
 
     By the Neyman-Pearson lemma no event of the same probability tells two inputs apart better than
     a cut of the exact posterior. Wide events are taken where they prove most, and rare ones where
     their ratio is worth it. The profiles, of shape (k + 1,), say how many outputs on D, and on D',
-    score between the k cuts.
+    score between the k cuts. Where no bound is to be expected, as beside a large delta, the cut is
+    taken whose probabilities differ most.
     """
     n1, n2 = int(profile1.sum()), int(profile2.sum())
     above1, above2 = (part[::-1].cumsum()[::-1][1:] for part in (profile1, profile2))
@@ -77,8 +79,7 @@ def best_cut(profile1: Ints, profile2: Ints, at: Floats, plan: PlannedTest) -> C
         usable = (c1 > MIN_IN_EVENT) & (p1 > 0) & ~((p1 > NEARLY_SURE) & (p2 > 1 - NEARLY_SURE))
         if usable.any():
             expected = plan.expect(p1[usable], p2[usable])
-            k = int(np.argmax(expected))
+            k = int(np.lexsort((p1[usable] - p2[usable], expected))[-1])
             one, two, cut = (float(part[usable][k]) for part in (p1, p2, at))
             found.append(Cut(sign, sign * cut, one, two, float(expected[k])))
-    best = max(found, key=lambda cut: cut.expected, default=None)
-    return None if best is None or best.expected == -math.inf else best
+    return max(found, key=lambda cut: (cut.expected, cut.p1 - cut.p2), default=None)

@@ -304,5 +304,6 @@ def test_a_mechanism_is_run_no_more_often_than_max_samples(method, scale, vector
     result = audit(count, eps=1.0, pairs=[([0], [])], seed=1, **given)
     os.close(calls)
     assert result.violated == (scale < 1)
-    assert most / 2 < file.stat().st_size <= most
+    assert file.stat().st_size <= most
+    assert file.stat().st_size > most / 2 or result.strength == "aligned"
     assert result.samples <= most
