@@ -14,7 +14,7 @@ from pytest_dp.statistics.auc import AreaBets
 INFORMATION_LIMIT = math.log(1e6) / (0.8 * math.log(0.8 / 0.6) + 0.2 * math.log(0.2 / 0.4))
 """Pairs by which wins with probability .8 refute .6 at 1e-6 on average, if .8 is known: 151."""
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))]
-GAMES = [pytest.param(2_000, marks=pytest.mark.nightly), 100]
+GAMES = 2_000
 
 
 def game(seed: int, truth: float, claimed: float, alpha: float, pairs: int, kind: str) -> AreaBets:
@@ -30,23 +30,21 @@ def game(seed: int, truth: float, claimed: float, alpha: float, pairs: int, kind
     return bets
 
 
-@pytest.mark.parametrize("games", GAMES)
 @pytest.mark.parametrize("kind", ["normal", "won or lost"])
-def test_false_alarms_at_the_boundary_are_within_alpha(games, kind):
-    alarms = sum(game(s, 0.6, 0.6, 0.05, 400, kind).p_value <= 0.05 for s in range(games))
-    assert alarms <= scipy.stats.binom.isf(1e-6, games, 0.05)
+def test_false_alarms_at_the_boundary_are_within_alpha(kind):
+    alarms = sum(game(s, 0.6, 0.6, 0.05, 400, kind).p_value <= 0.05 for s in range(GAMES))
+    assert alarms <= scipy.stats.binom.isf(1e-6, GAMES, 0.05)
 
 
-@pytest.mark.parametrize("games", GAMES)
-def test_intervals_have_the_true_area_at_any_time(games):
+def test_intervals_have_the_true_area_at_any_time():
     missed = 0
-    for seed in range(games):
+    for seed in range(GAMES):
         rng, bets, truth = np.random.default_rng(seed), AreaBets(), (0.5, 0.7, 0.95)[seed % 3]
         shift = math.sqrt(2) * scipy.stats.norm.ppf(truth)
         for _ in range(25):
             bets.settle(rng.normal(shift, 1, 10), rng.normal(0, 1, 10))
         missed += not bets.lower(0.025) <= truth <= bets.upper(0.025)
-    assert missed <= scipy.stats.binom.isf(1e-6, games, 0.05)
+    assert missed <= scipy.stats.binom.isf(1e-6, GAMES, 0.05)
 
 
 @pytest.mark.parametrize("kind", ["normal", "won or lost"])
@@ -123,12 +121,11 @@ def test_what_knows_nothing_of_the_record_stands(mechanism):
     assert result.p_value > result.alpha
 
 
-@pytest.mark.parametrize("games", [pytest.param(200, marks=pytest.mark.nightly), 5])
-def test_games_with_a_learned_attack_keep_alpha(games):
+def test_games_with_a_learned_attack_keep_alpha():
     """The record changes nothing, so that the area is one half: a claim just above it holds."""
     claim = {"auc": 0.5001, "data": people(12), "records": [-1, 0], "alpha": 0.1}
-    found = [audit(noisy, **claim, max_samples=600, seed=seed).violated for seed in range(games)]
-    assert sum(found) <= scipy.stats.binom.isf(1e-6, games, 0.1)
+    found = [audit(noisy, **claim, max_samples=600, seed=seed).violated for seed in range(200)]
+    assert sum(found) <= scipy.stats.binom.isf(1e-6, 200, 0.1)
 
 
 def noisy(data, rng):

@@ -38,13 +38,12 @@ def once(train, seed=0, runs=1, canaries=BITS, score=said, guesses=None, **more)
     )
 
 
-@pytest.mark.parametrize("audits", [16, pytest.param(500, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("runs", [1, 3])
-def test_what_attains_the_claim_is_red_as_often_as_alpha(runs, audits):
+def test_what_attains_the_claim_is_red_as_often_as_alpha(runs):
     """Half of the coins guessed in and half out: all that is said is right as often as allowed."""
-    results = [once(response(1.0), seed, runs) for seed in range(audits)]
+    results = [once(response(1.0), seed, runs) for seed in range(500)]
     red = sum(result.violated for result in results)
-    assert red <= 0.05 * audits + 2 * math.sqrt(0.05 * 0.95 * audits)
+    assert red <= 0.05 * 500 + 2 * math.sqrt(0.05 * 0.95 * 500)
     assert all(result.violated == (result.lower > 1.0) for result in results)
     assert sum(once(response(4.0), seed, runs).violated for seed in range(5)) == 5
 
