@@ -92,6 +92,5 @@ def note_unreached(bets: BettingAudit) -> tuple[str, ...]:
     """Return places in the mechanism's code that no input reached, with a note."""
     places = bets.queue.source.screener.unreached()
     if places:
-        advice = "give an input that reaches " + ("them" if len(places) > 1 else "it")
-        bets.session.sampler.note(f"{in_words(places)}: {advice}", hinders=True)
+        bets.session.sampler.note(in_words(places), hinders=True)
     return tuple(map(str, places))

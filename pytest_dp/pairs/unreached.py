@@ -240,7 +240,7 @@ def _defaults(function: Function) -> Iterator[tuple[str, Any]]:
 
 
 def in_words(places: Iterable[Place]) -> str:
-    """Return which lines never ran, as part of a sentence: ``"lines 31 and 47 never ran"``."""
+    """Return which lines never ran, and what to do: ``"lines 31 and 47 never ran: give an ..."``."""
     places = list(places)
     places = [place for place in places if place.whole] or places
     files = {place.file for place in places}
@@ -252,4 +252,5 @@ def in_words(places: Iterable[Place]) -> str:
     lines = "lines" if len(places) > 1 else "line"
     where = "" if len(files) > 1 else f" of {Path(places[0].file).name}"
     part = "" if any(place.whole for place in places) else "a part of "
-    return f"{part}{lines} {listed}{where} never ran"
+    them = "them" if len(places) > 1 else "it"
+    return f"{part}{lines} {listed}{where} never ran: give an input that reaches {them}"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit, queries
-from pytest_dp.pairs.unreached import Tracer, unreached
+from pytest_dp.pairs.unreached import Place, Tracer, in_words, unreached
 
 
 def left_out(function, *inputs, fixed=()):
@@ -165,3 +165,20 @@ def test_a_pass_whose_code_did_not_all_run_is_at_most_fair():
     assert f"test_sensitivity_unreached.py:{line}" in result.unreached
     assert result.strength in ("fair", "weak")
     assert any("never ran" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ([(31, True)], "line 31 of a.py never ran: give an input that reaches it"),
+        (
+            [(31, True), (47, True)],
+            "lines 31 and 47 of a.py never ran: give an input that reaches them",
+        ),
+        ([(31, True), (30, False)], "line 31 of a.py never ran: give an input that reaches it"),
+        ([(30, False)], "a part of line 30 of a.py never ran: give an input that reaches it"),
+    ],
+    ids=["one", "two", "a whole line beside a part", "a part"],
+)
+def test_it_is_said_which_lines_to_reach(places, said):
+    assert in_words(Place("a.py", line, whole) for line, whole in places) == said
