@@ -240,7 +240,7 @@ def _defaults(function: Function) -> Iterator[tuple[str, Any]]:
 
 
 def in_words(places: Iterable[Place]) -> str:
-    """Return which lines never ran, and what to do: ``"lines 31 and 47 never ran: give an ..."``."""
+    """Return which lines never ran, and what to do: ``"lines 31 and 47 never ran: ..."``."""
     places = list(places)
     places = [place for place in places if place.whole] or places
     files = {place.file for place in places}
