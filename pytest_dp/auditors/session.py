@@ -68,7 +68,7 @@ class Session:
 
     def is_report_only(self, pair: Pair) -> bool:
         """Return whether what a pair shows is reported beside the verdict, as no part of it."""
-        return bool(pair.beyond) and self.settings.beyond == "tell"
+        return bool(pair.beyond) and self.settings.beyond != "fail"
 
     def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
         """Return a result, with everything filled in that does not depend on the method."""

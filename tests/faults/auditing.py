@@ -53,6 +53,15 @@ FAULTS = (
         AUDIT + "test_what_is_broken_outside_of_the_declared_inputs_is_told_beside_the_verdict",
     ),
     Fault(
+        "pairs-outside-in-claims-that-look-for-none",
+        "auditors/session.py",
+        'self.settings.beyond != "fail"',
+        'self.settings.beyond == "tell"',
+        "A red build shows a pair outside of the declared inputs, and advises to look for none.",
+        "statistical/test_beyond_the_examples.py::"
+        "test_a_violation_inside_is_simplified_inside_whether_or_not_others_are_looked_for",
+    ),
+    Fault(
         "pairs-outside-on-the-samples-of-the-claim",
         "auditors/betting_audit.py",
         "known, key = self.known.of_pairs(session, pairs, found=False), Purpose.OUTSIDE",

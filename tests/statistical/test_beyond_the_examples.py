@@ -131,3 +131,25 @@ def test_it_is_red_or_not_looked_for_where_the_claim_says_so():
     assert (red.verdict, red.outside) == ("violated", "0 (they have 18 to 90)")
     off = audit(adults, **claim, beyond="off")
     assert (off.verdict, off.beyond) == ("no violation", None)
+
+
+@pytest.mark.usefixtures("_without_blame")
+@pytest.mark.parametrize("beyond", ["off", "tell"])
+def test_a_violation_inside_is_simplified_inside_whether_or_not_others_are_looked_for(beyond):
+    def count_and_size(letters, rng):
+        return len(letters) + rng.laplace(), len(letters) > 1
+
+    examples = [[], ["a"], ["b"], ["a", "b", "b"]]
+    claim = {"eps": 1.0, "neighbors": ADD, "inputs": examples, "seed": 1, "n_jobs": 1}
+    result = audit(count_and_size, **claim, beyond=beyond)
+    assert (result.verdict, result.outside) == ("violated", "")
+
+
+@pytest.mark.usefixtures("_without_blame")
+def test_a_record_twice_breaks_no_claim_whose_examples_hold_it_once():
+    def count_and_twice(letters, rng):
+        return len(letters) + rng.laplace(), letters.count("a") > 1
+
+    claim = {"eps": 1.0, "neighbors": ADD, "inputs": [[], ["a", "b", "b"]], "seed": 1, "n_jobs": 1}
+    off = audit(count_and_twice, **claim, beyond="off")
+    assert (off.verdict, off.beyond) == ("no violation", None)
