@@ -361,8 +361,9 @@ class Result(Outcome):
         if self.hindrances or self.verdict == "no violation":
             return next(iter(self.hindrances), "")
         if self.max_seconds is not None and self.seconds > 0.5 * self.max_seconds:
+            seconds = float(f"{self.seconds:.2g}")  # in plain digits: 100, not 1e+02
             return (
-                f"{self.samples:,} runs in {self.seconds:.2g} s are too few: raise max_seconds, or "
+                f"{self.samples:,} runs in {seconds:g} s are too few: raise max_seconds, or "
                 "make the mechanism faster"
             )
         return f"max_samples={self.max_samples} is too few: raise it"

@@ -44,6 +44,15 @@ def test_the_repr_fits_a_screen(result):
 
 
 @pytest.mark.parametrize(
+    ("seconds", "written"),
+    [(0.62, "0.62 s"), (60.3, "60 s"), (102.0, "100 s"), (7_249.0, "7200 s")],
+)
+def test_seconds_of_an_audit_that_was_too_slow_are_in_plain_digits(seconds, written):
+    slow = replace(PASSED, verdict="inconclusive", seconds=seconds, max_seconds=seconds)
+    assert f" runs in {written} are too few" in slow.reason
+
+
+@pytest.mark.parametrize(
     ("given", "reason"),
     [
         ({"max_samples": 30}, "max_samples=30 is too few: raise it"),
