@@ -20,9 +20,9 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
 
 SLOW_TIMES = 2.0
-"""How many times the time for a screening the runs may take on the processor, before it ends early.
-With more, slow mechanisms have less time for bets; with less, others end early on a busy machine.
-"""
+"""How many times the time for a screening the runs may take on the processor before it ends early,
+and to make the pairs. With more, slow mechanisms have less time for bets; with less, others end
+early on a busy machine."""
 HANGING_TIMES = 4.0
 """How many times the time for a screening one batch of pairs may last on the clock. Only a
 mechanism that hangs on some pair should ever take as long."""
@@ -54,7 +54,7 @@ class Screening:
         self._raising = raising
         self._runner = Runner(call)
         self._movements = Movements(self._runner)
-        self._seconds, self._spent = seconds, 0.0
+        self._seconds, self._spent, self._making = seconds, 0.0, 0.0
         self._last: list[tuple[Any, bool, Looked | None]] = []
         self.note = ""
         self.has_enough = False
@@ -78,7 +78,7 @@ class Screening:
         With `twice`, runs are made at two points, which show noise whose size the draws do not
         tell; of the largest pairs, they are in any case. It ends early where the answer moves by
         more than `enough` on one of the first pairs, where not one of these can be run, and where
-        time is up.
+        time is up for runs or for making pairs.
         """
         best: dict[Any, Moved] = {}
         done = tried = 0
@@ -86,8 +86,9 @@ class Screening:
         if self.note:
             return 0, []
         largest: list[Moved] = []
+        batches = _batches(islice(pairs, most))
         try:
-            for batch in _batches(islice(pairs, most)):
+            while batch := self._next_batch(batches):
                 started = clocks.processor_seconds()
                 # Nothing else is to run while draws are answered, such as what draws pairs.
                 with self._in_place():
@@ -117,6 +118,15 @@ class Screening:
             self.note, largest = f"{type(error).__name__}: {error}", ranked(best.values())
         self._last.clear()
         return done, ranked(largest)
+
+    def _next_batch(self, batches: Iterator[list[Pair]]) -> list[Pair]:
+        """Return the next pairs; none if it took too long to make those before."""
+        if self._making > SLOW_TIMES * self._seconds:
+            return []
+        started = clocks.processor_seconds()
+        batch = next(batches, [])
+        self._making += clocks.processor_seconds() - started
+        return batch
 
     def _in_place(self) -> AbstractContextManager[None]:
         return self._runner.in_place(Deadline(HANGING_TIMES * self._seconds))

@@ -7,6 +7,7 @@ becomes of an exception once it is raised, the run that it has interrupted is gi
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
 import os
@@ -93,8 +94,10 @@ class TimeUp(BaseException):
 
 
 def _finalizes(frame: FrameType) -> bool:
-    """Return whether a frame is a finalizer of an object, or of a weak reference to one."""
-    return frame.f_code.co_name == "__del__" or frame.f_code.co_filename in _FINALIZING
+    """Return whether a frame is a finalizer of an object or weak reference, or the collector's."""
+    if frame.f_code.co_name == "__del__" or frame.f_code.co_filename in _FINALIZING:
+        return True
+    return any(frame.f_code is getattr(each, "__code__", None) for each in gc.callbacks)
 
 
 def compute_interruptibly(compute: Callable[[], T]) -> T:

@@ -141,7 +141,9 @@ class Finalized(Node):
 
 
 def takes_a_while(*_):
-    time.sleep(0.15)
+    until = time.process_time() + 0.15
+    while time.process_time() < until:
+        pass
     ENDED.append("finalizer")
 
 
@@ -167,6 +169,21 @@ def drops():
     computes()
 
 
+def watched():
+    """The collector tells of itself, as to Hypothesis, which counts its seconds."""
+
+    def told(phase, _):
+        if phase == "stop":
+            takes_a_while()
+
+    gc.callbacks.append(told)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(told)
+    computes()
+
+
 @pytest.fixture
 def unraisable(monkeypatch):
     """What Python has dropped."""
@@ -181,8 +198,9 @@ def unraisable(monkeypatch):
         functools.partial(collects, Finalized),
         functools.partial(collects, finalized),
         drops,
+        watched,
     ],
-    ids=["del", "finalize", "not-collected"],
+    ids=["del", "finalize", "not-collected", "callback"],
 )
 def test_nothing_is_raised_in_what_ends_an_object(compute, unraisable):
     ENDED.clear()

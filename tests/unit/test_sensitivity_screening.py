@@ -12,6 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from pytest_dp import audit
+from pytest_dp.basics import clocks
 from pytest_dp.claiming.claim import Arguments, expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import AddRemoveOne, Pair, ReplaceOne
@@ -19,7 +20,7 @@ from pytest_dp.pairs import resolved, source_of
 from pytest_dp.pairs.examples import Examples
 from pytest_dp.pairs.pair_makers import EditedPairs
 from pytest_dp.pairs.pairs import parts_of
-from pytest_dp.pairs.screening import Screening
+from pytest_dp.pairs.screening import BATCH_PAIRS, Screening
 from pytest_dp.proposers import widened
 from pytest_dp.proposers.by_movement import MAX_OPENED
 from pytest_dp.results.screened import WANTED_PAIRS
@@ -130,6 +131,21 @@ def test_the_largest_movement_comes_first_of_its_kind():
     done, moved = screening.screen([Pair([1, n], [1]) for n in range(50)], 40)
     assert done == 40
     assert moved[0].movement.loss == pytest.approx(1.0)
+    assert moved[0].pair.d1 == [1, 10]
+
+
+def test_pairs_that_take_long_to_make_end_it_early():
+    def made():
+        for n in range(10_000):
+            until = clocks.processor_seconds() + 0.02
+            while clocks.processor_seconds() < until:
+                pass
+            yield Pair([1, n], [1])
+
+    screening = Screening(prepare(clipped_at_ten, Arguments()), 0.3)
+    done, moved = screening.screen(made(), 10_000)
+    assert done == BATCH_PAIRS
+    assert not screening.note
     assert moved[0].pair.d1 == [1, 10]
 
 
