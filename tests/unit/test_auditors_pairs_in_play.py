@@ -20,7 +20,7 @@ class Listed:
     pairs: list[Pair] = field(default_factory=list)
     name: str = "others"
 
-    def propose(self, past):
+    def propose(self):
         pairs, self.pairs = self.pairs, []
         return pairs
 
