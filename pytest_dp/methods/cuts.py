@@ -57,10 +57,9 @@ class Cut:
 
 
 def best_cut(profile1: Ints, profile2: Ints, at: Floats, plan: PlannedTest) -> Cut | None:
-    """The cut of a score, and the direction, with the largest bound to expect.
+    """Return the cut of a score, and the direction, with the largest bound to expect.
 
     None if all outputs beyond the cuts are too rare.
-
     By the Neyman-Pearson lemma no event of the same probability tells two inputs apart better than
     a cut of the exact posterior. Wide events are taken where they prove most, and rare ones where
     their ratio is worth it. The profiles, of shape (k + 1,), say how many outputs on D, and on D',

@@ -57,6 +57,8 @@ class Screening:
         self._seconds, self._spent, self._making = seconds, 0.0, 0.0
         self._last: list[tuple[Any, bool, Looked | None]] = []
         self.note = ""
+        self.cut_off = ""
+        """Why there are no more pairs, where there would have been."""
         self.has_enough = False
         """Whether a screening ended as the answer moves far enough on some pair."""
 
@@ -122,6 +124,7 @@ class Screening:
     def _next_batch(self, batches: Iterator[list[Pair]]) -> list[Pair]:
         """Return the next pairs; none if it took too long to make those before."""
         if self._making > SLOW_TIMES * self._seconds:
+            self.cut_off = "pairs take too long to make"
             return []
         started = clocks.processor_seconds()
         batch = next(batches, [])

@@ -152,7 +152,8 @@ class ByMovement(Screener):
             self._look_outside(largest, [pair for pair, beyond in turns if beyond])
         first = ranked([*known, *self._proposed]) + self._outside
         urgent = tuple(moved.pair for moved in first if self._is_urgent(moved))
-        return Screened(done + more, is_all, largest, wanted, urgent, self._screening.note)
+        why = self._screening.note or self._screening.cut_off
+        return Screened(done + more, is_all, largest, wanted, urgent, why)
 
     def _look_outside(self, inside: Sequence[Moved], turns: Sequence[Pair]) -> None:
         """Propose pairs that the claim does not give, if the answer moves farther on them.

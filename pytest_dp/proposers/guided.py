@@ -47,11 +47,11 @@ of another length are hardly tried."""
 TWO_STEPS = 24
 """Steps of two choices at once in each round. With fewer, a search stays where no single step comes
 closer."""
-FARTHEST_FIRST = [sign * size for size in range(60, 0, -1) for sign in (1, -1)]
-"""Steps of one choice that are joined with one of another. With fewer, what asks for two exact
-numbers is met by chance."""
-MAX_JOINT = 12
-"""Such joint steps in a round, the smallest. More are mostly outside of what a strategy allows."""
+JOINT_STEPS = [sign * size for size in range(1, 61) for sign in (1, -1)]
+"""Steps of one choice that are joined with one of another, the smallest first. With fewer, what
+asks for two exact numbers is met by chance."""
+MAX_JOINT = 16
+"""Such joint steps in a round. More are mostly outside of what a strategy allows."""
 MAX_STARTS = 12
 """Inputs that are kept to start from again. With fewer, these are more alike."""
 RESTARTED_AFTER = 5
@@ -137,7 +137,7 @@ class Guided:
         self._until = Deadline(MAX_SECONDS)
         if not self._runner.tells_distances:
             return
-        yield from self._opened(self.donors, self._run(self.donors))
+        yield from self._note_all(self.donors, self._run(self.donors))
         for way, aim in self._aims.items():
             if way not in self._varying and self._seen[way] >= MIN_SEEN:
                 aim.rounds = MAX_ROUNDS
@@ -159,7 +159,7 @@ class Guided:
         probes = [(0, 0, start.choices), *self._probes(start)]
         made = remade(self._strategy, [choices for _, _, choices in probes])
         here, *found = self._run(made)
-        yield from self._opened(made[1:], found)
+        yield from self._note_all(made[1:], found)
         steps: list[Choices] = []
         active: set[int] = set()
         slopes, broken = dict[int, float](), dict[int, float]()
@@ -185,7 +185,7 @@ class Guided:
         steps += [choices for _ in range(EDITS) for choices in self._edited(aim.drawn)]
         moved = [_moved(start, step) for step in two_steps]
         made = remade(self._strategy, [*moved, *steps])
-        yield from self._opened(made, self._run(made))
+        yield from self._note_all(made, self._run(made))
         for step, drawn in zip(two_steps, made, strict=False):
             if drawn is aim.drawn:
                 aim.last = step
@@ -212,10 +212,10 @@ class Guided:
         one, other = self.random.sample(places, 2)
         return [
             {one: by, other: round(left / slopes[other])}
+            for by in JOINT_STEPS
             for slope in ((slopes[one],) if rest else (slopes[one], -slopes[one]))
-            for by in FARTHEST_FIRST
             if not (left := -rest - by * slope) % slopes[other]
-        ][-MAX_JOINT:]
+        ][:MAX_JOINT]
 
     def _probes(self, drawn: Drawn) -> Iterator[tuple[int, float, Choices]]:
         """Yield the choices with single ones changed: which, by how much (0 for texts)."""
@@ -249,10 +249,10 @@ class Guided:
                 found.append(self._distances.least)
         return found
 
-    def _opened(
+    def _note_all(
         self, values: Sequence[Drawn | None], found: Sequence[dict[Way, float]]
     ) -> list[tuple[Drawn, str]]:
-        """Return which of the values take new ways, and where."""
+        """Learn how far the values are from each way; return which take new ones, and where."""
         both = zip(values, found, strict=True)
         return [
             (drawn, place)

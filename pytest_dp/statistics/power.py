@@ -197,9 +197,6 @@ def detection_limit(record: Record, bets: PlannedBets, places: float) -> float:
     guarantee, least = bets.guarantee, 0.0
     if not guarantee.claimed or (places > 1 and guarantee.eps is not None):
         least = smallest_event(bets, places)
-    if guarantee.claimed and any(order > LOW_ORDER for order, _ in guarantee.divergences):
-        # A large moment comes of outputs so rare that a smaller loss says little of how they show.
-        least = _smallest_gaussian(guarantee, math.floor(math.log(bets.runs, 1.25)), bets.alpha)
     if not guarantee.claimed or not record.joint:
         return least or math.inf
     clear = errors_by_noise(record, guarantee)
@@ -212,6 +209,9 @@ def detection_limit(record: Record, bets: PlannedBets, places: float) -> float:
     refuted = seems - error * math.sqrt(2 * wealth_for(bets.alpha) * record.pairs / bets.runs)
     if refuted <= 0:
         return math.inf
+    if any(order > LOW_ORDER for order, _ in guarantee.divergences):
+        # A large moment comes of outputs so rare that a smaller loss says little of how they show.
+        least = _smallest_gaussian(guarantee, math.floor(math.log(bets.runs, 1.25)), bets.alpha)
     # Of rare outputs bets see too few, and with less noise as small a part of the loss.
     hidden = max(smooth_loss(record, guarantee) / guarantee.with_noise_over(seems), 1.0)
     return max(least, guarantee.with_noise_over(hidden * seems / refuted))

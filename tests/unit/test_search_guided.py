@@ -104,6 +104,10 @@ def behind_a_line(records):
     return any(3 * a - 7 * b == 41 and b > 10 for a, b in records)
 
 
+def behind_a_sum(records):
+    return any(3 * a + 7 * b == 541 and b > 60 for a, b in records)
+
+
 def with_a_total(records):
     return sum(a for a, _ in records) == 777
 
@@ -123,6 +127,7 @@ def leap_day(days):
 GATES = [
     pytest.param(ROWS, on_a_line, id="line"),
     pytest.param(ROWS, behind_a_line, id="behind-a-line"),
+    pytest.param(ROWS, behind_a_sum, id="behind-a-sum"),
     pytest.param(ROWS, with_a_total, id="total"),
     pytest.param(ROWS, nested, id="nested"),
     pytest.param(THREE, far_apart, id="floats"),

@@ -145,7 +145,7 @@ def test_pairs_that_take_long_to_make_end_it_early():
     screening = Screening(prepare(clipped_at_ten, Arguments()), 0.3)
     done, moved = screening.screen(made(), 10_000)
     assert done == BATCH_PAIRS
-    assert not screening.note
+    assert (screening.note, screening.cut_off) == ("", "pairs take too long to make")
     assert moved[0].pair.d1 == [1, 10]
 
 
