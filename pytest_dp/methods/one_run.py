@@ -106,7 +106,10 @@ class _Guessing:
             raise MechanismError(f"{session.sampler.name} {output!r}\n{output.trace}".rstrip())
         scores = canary_scores(self.method.score, output, self.canaries.dataset, self.canaries.base)
         ranked = inside[order][np.argsort(scores[order], kind="stable")]
-        self.runs, self.right = self.runs + 1, self.right + evidence.rights(ranked, self.guesses)
+        self.runs, self.right = (
+            self.runs + 1,
+            self.right + evidence.count_right(ranked, self.guesses),
+        )
         reached = evidence.tails(self.each, m, self.sticks, self.runs)[self.right]
         self.best = min(self.best, (float(reached), self.right, self.runs))
 

@@ -315,7 +315,7 @@ def _is_linear(function: Callable[[float], Any]) -> bool:
     return bool(np.all(off <= LINEAR * (abs(at_0) + abs(by))))
 
 
-def halved(function: Callable[[Any], Any], levels: Any, low: float, high: float) -> Any:
+def solve_rising(function: Callable[[Any], Any], levels: Any, low: float, high: float) -> Any:
     """Return where an increasing function gets to levels, between two ends."""
     lows, highs = np.full(np.shape(levels), low), np.full(np.shape(levels), high)
     for _ in range(MAX_HALVINGS):
@@ -343,5 +343,5 @@ def _chance_of(law: Law, first: float, last: float, low: float, high: float) -> 
 def _bulk_of(law: Law) -> tuple[Floats, Floats]:
     """Return the ends of all but a negligible part of a law."""
     least, (first, last) = math.log(NEGLIGIBLE), law.reach
-    low = halved(law.log_below, least, first, last)
-    return low, halved(lambda x: -law.log_above(x), -least, first, last)
+    low = solve_rising(law.log_below, least, first, last)
+    return low, solve_rising(lambda x: -law.log_above(x), -least, first, last)

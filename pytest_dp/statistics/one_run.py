@@ -165,8 +165,8 @@ def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]
     return halves(round(math.sqrt(least * at_most)))
 
 
-def rights(ranked: Bools, guesses: tuple[int, int]) -> int:
-    """How many guesses are right, of canaries in the order of their scores: who of them is in."""
+def count_right(ranked: Bools, guesses: tuple[int, int]) -> int:
+    """Return how many guesses are right of canaries by rising scores, which say who is in."""
     inside, outside = guesses
     return int(np.sum(ranked[len(ranked) - inside :]) + outside - np.sum(ranked[:outside]))
 
