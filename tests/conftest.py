@@ -78,7 +78,7 @@ def _verdict_only(monkeypatch, _without_blame):
     The verdict of a sequential audit is known by then. For tests that ask for nothing else.
     """
     monkeypatch.setattr("pytest_dp.auditors.concluding.smallest", lambda game, state: (game, state))
-    monkeypatch.setattr("pytest_dp.auditors.concluding._strongest", lambda *_: None)
+    monkeypatch.setattr("pytest_dp.auditors.concluding.find_attack", lambda *_: None)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -1,6 +1,7 @@
 """The end of a sequential audit: the verdict, and the strongest attack as it is shown.
 
-The verdict follows from the bets alone. The attack is counted once more, on held-out samples.
+The verdict follows from the bets alone. The attack that refuted a claim is counted once more, on
+held-out samples.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from pytest_dp.auditors.audit_notes import (
     note_unreached,
 )
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.budget import DIVERGENCE_SHARE, RESERVE, agreeing
-from pytest_dp.auditors.held_out import SHOWN_OUTPUTS
+from pytest_dp.auditors.budget import DIVERGENCE_SHARE, agreeing
 from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pool import (
@@ -39,15 +39,18 @@ from pytest_dp.auditors.stopping import (
     note_of_far_below,
 )
 from pytest_dp.auditors.strongest import (
+    add_examples,
+    count_attack,
     count_divergence,
+    find_attack,
     seen_before,
-    strongest,
 )
-from pytest_dp.auditors.witness import Witness
+from pytest_dp.auditors.witness import ALIKE, Witness
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.basics.reprs import SHORT_LENGTH
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.data import describe
+from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.counts import NO_COUNTS
@@ -77,7 +80,7 @@ TOO_FEW = (
 
 
 def conclude(bets: BettingAudit) -> AuditFinding:
-    """Count the strongest attack on held-out samples, and give the verdict of the bets."""
+    """Return the verdict of the bets, and the strongest attack: counted anew if it refuted."""
     session = bets.session
     facts = _bets(bets)
     known = bets.learned_pairs()
@@ -92,10 +95,8 @@ def conclude(bets: BettingAudit) -> AuditFinding:
     else:
         note_searched(bets)
         facts["unreached"] = note_unreached(bets)
-        shown = {"lower": bets.ledger.lower}
-        if not bets.known.runs:
-            suspects = bets.known.suspects()
-            shown = _shown_fields(bets, [s for s in known if s in suspects] or known, bets)
+        is_known = bets.known.runs
+        shown = {"lower": bets.ledger.lower} if is_known else _standing_fields(bets, known)
     # last, as it may take some of the samples that are left
     facts["estimate"], facts["not_exact"] = bets.known.estimate(bets.seen, violated=violated)
     known_loss = facts["estimate"]
@@ -168,7 +169,7 @@ def _refuted_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, Any
     broken = max(known, key=lambda state: state.earned)
     shown_of, winner = smallest(bets, broken)
     note_origin(bets, broken, winner)
-    shown = _shown_fields(shown_of, [winner], bets)
+    shown = _counted_fields(shown_of, winner, bets)
     bets.late |= shown_of.late
     shown["pair"] = winner.pair
     shown["outside"] = winner.pair.beyond
@@ -253,49 +254,61 @@ def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
     return fields
 
 
-def _shown_fields(
-    bets: BettingAudit, known: list[PairState], played: BettingAudit
-) -> dict[str, Any]:
-    """Fields of the result: the strongest attack, counted on held-out samples, and the bound.
+def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit) -> dict[str, Any]:
+    """Return fields of the result of a refuted claim: the strongest attack, on held-out samples.
 
-    `bets` is that of the pair to show, and `known` has only that pair, if the claim was refuted;
-    `played` is the bets that decided the verdict.
+    `bets` is that of the pair to show, and `played` is the bets that decided the verdict.
     """
-    session, violated = bets.session, played.refuted
-    outcome: dict[str, Any] = {"lower": played.ledger.lower}
-    bet = known[0].outputs.pairs
-    distance = _in_time(bets, partial(_divergence, bets, known[0])) if violated else None
+    session = bets.session
+    alpha, bet = session.budget.alpha, broken.outputs.pairs
+    fields: dict[str, Any] = {"lower": played.ledger.lower}
+    distance = _in_time(bets, partial(_divergence, bets, broken))
     if distance is not None:
-        outcome["lower"] = max(outcome["lower"], distance.lower)
-    best = _in_time(bets, partial(_strongest, bets, known))
-    if best is None:
-        return outcome
-    witness, tested = best
-    if violated and tested is not None:
+        fields["lower"] = max(fields["lower"], distance.lower)
+    witness = _in_time(bets, partial(find_attack, session, [broken], session.guarantee))
+    if witness is None:
+        return fields
+    shown, tested = None, _in_time(bets, partial(count_attack, session, bets.pool, witness))
+    witness = add_examples(session, witness)
+    if tested is not None:
         held_out.check_independent(session.sampler.name, witness, tested)
-    if tested is not None and distance is not None:
-        tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
-    shown = (
-        None
-        if tested is None
-        else held_out.bound_of(session.guarantee, session.budget.alpha, tested)
-    )
-    if shown is not None:
-        outcome["strongest"] = presentation.described(shown, witness)
-        outcome["loss"] = shown.loss
-    if not bets.refuted and witness.state in bets.known.suspects():
+        if distance is not None:
+            tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
+        shown = held_out.bound_of(session.guarantee, alpha, tested)
+        fields["strongest"] = presentation.described(shown, witness)
+        fields["loss"] = shown.loss
+        fields["lower"] = max(fields["lower"], shown.lower)
+    with contextlib.suppress(OutOfTime):
+        example = _counterexample(bets, witness, shown, bet)
+        fields["counterexample"] = replace(example, divergence=distance)
+    pictures = pictures_of(shown, tested, violated="counterexample" in fields)
+    fields["pictures"] = _with_curve(pictures, witness)
+    return fields
+
+
+def _standing_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, Any]:
+    """Return fields of the result of a claim that stands: the strongest attack, as bets saw it."""
+    session, suspects = bets.session, bets.known.suspects()
+    known = [state for state in known if state in suspects] or known
+    fields: dict[str, Any] = {"lower": bets.ledger.lower}
+    witness = _in_time(bets, partial(find_attack, session, known, ALIKE))
+    if witness is None:
+        return fields
+    witness = add_examples(session, witness)
+    counts = seen_before(witness, witness.event, witness.state.outputs.pairs)
+    fields["strongest"] = presentation.described_as_seen(counts, witness)
+    if witness.state in suspects:
         with contextlib.suppress(OutOfTime):
-            outcome["seen"] = in_one_sentence(_counterexample(bets, witness, shown, bet))
-    if violated:
-        with contextlib.suppress(OutOfTime):
-            example = _counterexample(bets, witness, shown, bet)
-            outcome["counterexample"] = replace(example, divergence=distance)
-        outcome["lower"] = max(outcome["lower"], -math.inf if shown is None else shown.lower)
-    pictures = pictures_of(shown, tested, violated="counterexample" in outcome)
-    if joint := witness.state.record.joint:
-        pictures = replace(pictures, attack=attack_of(joint[0], witness.sign))
-    outcome["pictures"] = pictures
-    return outcome
+            example = _counterexample(bets, witness, None, witness.state.outputs.pairs)
+            fields["seen"] = in_one_sentence(example)
+    fields["pictures"] = _with_curve(Pictures(), witness)
+    return fields
+
+
+def _with_curve(pictures: Pictures, witness: Witness) -> Pictures:
+    """Return the pictures with the error rates of every threshold of the learned score."""
+    joint = witness.state.record.joint
+    return replace(pictures, attack=attack_of(joint[0], witness.sign)) if joint else pictures
 
 
 def _is_blind(
@@ -355,19 +368,3 @@ def _divergence(bets: BettingAudit, winner: PairState) -> Distance | None:
         bets.look_closer(winner, min(CLOSER_LOOK, TIMES_CLOSER * winner.drawn), deadline)
     alpha = DIVERGENCE_SHARE * bets.session.budget.alpha
     return count_divergence(bets.session, bets.pool, winner, alpha, deadline)
-
-
-def _strongest(
-    bets: BettingAudit, known: list[PairState]
-) -> tuple[Witness, held_out.Tested | None] | None:
-    left = bets.session.budget.max_samples
-    if not bets.refuted:
-        left = int(RESERVE / (1 - RESERVE) * bets.session.sampler.runs)
-        left = max(left, SHOWN_OUTPUTS) if bets.satisfied else left
-        if bets.is_broken_beyond:  # which has a counterexample to count
-            left = min(left, bets.session.budget.to_test // 2)
-    found = strongest(bets.session, bets.pool, known, bets.refuted, left)
-    if found is None and not bets.refuted and known[0] in bets.known.suspects():
-        # by what was bet on
-        found = strongest(bets.session, bets.pool, known, refuted=True, max_runs=left)
-    return found

@@ -68,18 +68,17 @@ def count(
     total: int,
     *,
     refuted: bool = False,
-    drawn: bool = True,
 ) -> Tested | None:
     """Count in `total` held-out samples; None if there is not one for each input.
 
-    `drawn` is whether a picture may be drawn of them. Of a claim that is `refuted`, a few are
-    counted first, then ever more: where time ends this, what was counted has a small share of
-    alpha, and a note says so. Raises OutOfTime where there is no time for these few.
+    Of a claim that is `refuted`, a few are counted first, then ever more: where time ends this,
+    what was counted has a small share of alpha, and a note says so. Raises OutOfTime where there
+    is no time for these few.
     """
     runs = total // 2
     if runs < 1:
         return None
-    tally = _tally(session.budget, witness, drawn=drawn)
+    tally = _tally(session.budget, witness)
     ends = _ends(runs) if refuted else [runs]
     groups: tuple[list[Ints], list[Ints]] = ([], [])
     done, share = 0, (1 - SHARE_OF_FEW if len(ends) > 1 else 1.0)
@@ -128,8 +127,8 @@ def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[Draw]:
     ]
 
 
-def _tally(budget: Budget, witness: Witness, *, drawn: bool) -> Tally:
-    """What is counted of a witness, with bars for its events if these may be drawn."""
+def _tally(budget: Budget, witness: Witness) -> Tally:
+    """What is counted of a witness, with bars for its events if there is time to design these."""
 
     def designed() -> Bars:
         table = first_pairs(*witness.state.outputs.table(), SHOWN_OUTPUTS)[0]
@@ -137,7 +136,7 @@ def _tally(budget: Budget, witness: Witness, *, drawn: bool) -> Tally:
 
     bars: Bars | None = None
     with suppress(OutOfTime):
-        bars = budget.conclude(designed) if drawn else None
+        bars = budget.conclude(designed)
     return Tally(witness.event, bars)
 
 

@@ -56,6 +56,12 @@ def described(bound: Bound, witness: Witness) -> str:
     return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'; {loss}"
 
 
+def described_as_seen(counts: Counts, witness: Witness) -> str:
+    """Return the event with its counts among the outputs that were bet on."""
+    c1, n1, c2, n2 = counts.four
+    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'"
+
+
 def counterexample(
     pool: Pool,
     witness: Witness,

@@ -1,4 +1,4 @@
-"""The strongest attack that an audit has learned, and divergences, counted on held-out samples."""
+"""The strongest attack that an audit has learned, and what held-out samples show of a violation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pytest_dp.auditors.pair_state import PairState, joints_of
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import (
-    ALIKE,
     Witness,
     choose_witness,
     learned_witness,
@@ -41,39 +40,35 @@ MAX_COUNTED = 50_000
 wider."""
 
 
-def strongest(
-    session: Session, pool: Pool, states: list[PairState], refuted: bool, max_runs: int
-) -> tuple[Witness, held_out.Tested | None] | None:
-    """Return the strongest attack, and its counts on held-out samples; None if there is none.
+def find_attack(session: Session, states: list[PairState], guarantee: Guarantee) -> Witness | None:
+    """Return the strongest attack on a guarantee that was learned of some pairs; None if none was.
 
-    The number of samples is fixed beforehand: there are `max_runs`, where so many are left. If the
-    claim was refuted, there are as many as a clear picture needs; where none are left, the counts
-    are None.
+    It is a readable event where bets on it grow nearly as fast as on the learned score.
     """
-    if refuted:
-        max_runs = min(max_runs, max(session.budget.shown_runs, MIN_SHOWN_RUNS))
-    total = int(min(max_runs, session.budget.to_test))
-    if total < 2 and not refuted:
-        return None
-    guarantee = session.guarantee if refuted else ALIKE
     learned = [learned_witness(state, guarantee) for state in states]
     best = max(range(len(states)), key=lambda k: ((found := learned[k]) and found.growth) or 0.0)
-    state = states[best]
-    witness = choose_witness(learned[best], read_in_time(session, state, guarantee))
-    if witness is None:
-        return None
-    try:
-        tested = held_out.count(session, pool, witness, total, refuted=refuted, drawn=refuted)
-    except OutOfTime:
-        if not refuted:
-            raise
-        tested = None
-    if tested is None and not refuted:
-        return None
+    return choose_witness(learned[best], read_in_time(session, states[best], guarantee))
+
+
+def count_attack(session: Session, pool: Pool, witness: Witness) -> held_out.Tested | None:
+    """Return the counts of an attack that refuted the claim, on held-out samples.
+
+    There are as many as a clear picture needs, a number fixed beforehand; None if there is no time
+    for them, or if no samples are left.
+    """
+    most = max(session.budget.shown_runs, MIN_SHOWN_RUNS)
     with contextlib.suppress(OutOfTime):
-        examples = session.budget.conclude(state.outputs.examples)
-        witness = session.budget.conclude(partial(with_examples, witness, examples))
-    return witness, tested
+        total = min(most, session.budget.to_test)
+        return held_out.count(session, pool, witness, total, refuted=True)
+    return None
+
+
+def add_examples(session: Session, witness: Witness) -> Witness:
+    """Return the attack with outputs inside and outside of it, if there is time for them."""
+    with contextlib.suppress(OutOfTime):
+        examples = session.budget.conclude(witness.state.outputs.examples)
+        return session.budget.conclude(partial(with_examples, witness, examples))
+    return witness
 
 
 def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Witness | None:

@@ -166,10 +166,11 @@ class Result(Outcome):
     counterexample : Counterexample or None
         Set if the verdict is ``"violated"``, unless there was no time left to count it.
     strongest : str
-        The strongest attack found, readable; for information.
+        The strongest attack found, readable; for information. Bets count it anew only if the claim
+        is violated; its counts for a pass are among the outputs that were bet on.
     loss : (float, float) or None
         Two-sided interval of the strongest attack's own loss in nats, with confidence
-        ``1 - alpha`` by itself; from auditors that estimate it.
+        ``1 - alpha`` by itself, where the attack was counted on held-out samples.
     max_samples : int or None
         The effort that was allowed: runs of the mechanism.
     max_seconds : float or None

@@ -62,7 +62,7 @@ def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
     def cut_off(*_):
         raise OutOfTime("in the middle of a run")
 
-    monkeypatch.setattr(concluding, "strongest", cut_off)
+    monkeypatch.setattr(concluding, "find_attack", cut_off)
     result = audited(broken_count)
     assert result.violated
     assert not any("cut off after max_seconds" in note for note in result.notes), "they were not up"

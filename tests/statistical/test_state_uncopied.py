@@ -249,7 +249,7 @@ def test_the_pair_that_broke_the_claim_is_confirmed(monkeypatch):
 
     afresh_before = Sampler.afresh
     monkeypatch.setattr(Sampler, "afresh", afresh)
-    monkeypatch.setattr("pytest_dp.auditors.concluding._strongest", lambda *_: None)
+    monkeypatch.setattr("pytest_dp.auditors.concluding.find_attack", lambda *_: None)
 
     def mechanism(data, rng):
         return rng.laplace(scale=0.1 if len(data) == 4 else 1.0)
