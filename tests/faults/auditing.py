@@ -6,9 +6,7 @@ from faults import Fault
 
 AUDIT = "statistical/test_betting_audit.py::"
 LOOP = "unit/test_auditing_betting_loop.py::"
-DETECTOR = "unit/test_auditing_detector.py::"
-QUEUE = "unit/test_auditing_pair_queue.py::"
-SCORE = "unit/test_attacks_additive_score.py::"
+SCORE = "unit/test_attacks_models.py::"
 
 FAULTS = (
     Fault(
@@ -26,7 +24,7 @@ FAULTS = (
         "return (early, ~early), (~early, early)",
         "return (early, early), (~early, ~early)",
         "Bets are weighted by counts that flatter them, and lose.",
-        DETECTOR + "test_counts_of_outputs_that_tell_nothing_are_not_flattered",
+        LOOP + "test_counts_of_outputs_that_tell_nothing_are_not_flattered",
     ),
     Fault(
         "weights-without-their-penalty",
@@ -42,7 +40,7 @@ FAULTS = (
         "best = max(open_pairs,",
         "best = min(open_pairs,",
         "Outputs are drawn on pairs that cannot win.",
-        QUEUE + "test_the_largest_bound_is_next_once_all_were_looked_at",
+        LOOP + "test_the_largest_bound_is_next_once_all_were_looked_at",
     ),
     Fault(
         "pairs-outside-in-the-ledger-of-the-claim",

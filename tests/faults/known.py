@@ -128,7 +128,7 @@ FAULTS = (
         "if other != choice and weight > 0",
         "if other > choice and weight > 0",
         "Exact enumeration leaves out paths, and does not say so.",
-        "unit/test_branching.py::test_the_heaviest_first_and_all_of_it",
+        "unit/test_exact_draws.py::test_the_heaviest_first_and_all_of_it",
     ),
     Fault(
         "paths-left-forgotten",
@@ -136,7 +136,7 @@ FAULTS = (
         "            left += weight_left_out\n",
         "            left += 0 * weight_left_out\n",
         "Paths that were not run are taken for nothing.",
-        "unit/test_branching.py::test_what_is_left_of_an_endless_loop",
+        "unit/test_exact_draws.py::test_what_is_left_of_an_endless_loop",
     ),
     Fault(
         "equal-outcomes-replaced",
@@ -176,7 +176,7 @@ FAULTS = (
         "log_density=lambda x, _: -np.abs(x) - math.log(2),",
         "log_density=lambda x, _: -np.abs(x) / 2 - math.log(4),",
         "The density takes Laplace noise to be twice as large as it is.",
-        "unit/test_laws.py::test_laws_are_those_of_scipy",
+        "unit/test_exact_draws.py::test_laws_are_those_of_scipy",
     ),
     Fault(
         "laplace-tail-doubled",
@@ -184,7 +184,7 @@ FAULTS = (
         "np.log1p(-np.exp(-np.abs(x)) / 2))",
         "np.log1p(-np.exp(-np.abs(x))))",
         "The upper tail of Laplace noise has twice its probability.",
-        "unit/test_laws.py::test_laws_are_those_of_scipy",
+        "unit/test_exact_draws.py::test_laws_are_those_of_scipy",
     ),
     Fault(
         "gumbel-tail",
@@ -192,7 +192,7 @@ FAULTS = (
         "log_above=lambda x, _: _log_one_minus_exp(-np.exp(-x)),",
         "log_above=lambda x, _: -np.exp(-x),",
         "The upper tail of Gumbel noise is its lower one.",
-        "unit/test_laws.py::test_laws_are_those_of_scipy",
+        "unit/test_exact_draws.py::test_laws_are_those_of_scipy",
     ),
     Fault(
         "geometric-from-one",
@@ -200,7 +200,7 @@ FAULTS = (
         "np.maximum(k + 1, 0.0) * math.log(ratio)",
         "np.maximum(k, 0.0) * math.log(ratio)",
         "Geometric noise is off by one.",
-        "unit/test_laws.py::test_laws_are_those_of_scipy",
+        "unit/test_exact_draws.py::test_laws_are_those_of_scipy",
     ),
     Fault(
         "abandoned-paths-forgotten",
@@ -256,7 +256,7 @@ FAULTS = (
         "if not all(_are_same(laws[0], law) for law in laws[1:]):",
         "if not laws:",
         "Bits whose probabilities depend on others count as independent.",
-        "unit/test_factors.py::test_outputs_without_independent_parts_are_refused",
+        "unit/test_exact_losses.py::test_outputs_without_independent_parts_are_refused",
     ),
     Fault(
         "choices-that-change-probabilities-alone",
@@ -264,7 +264,7 @@ FAULTS = (
         "touched |= {leaves + at for at in _changed(runs.last.seen, seen)}",
         "pass",
         "Bits that are flipped twice are not known.",
-        "unit/test_factors.py::test_bits_that_are_flipped_one_by_one",
+        "unit/test_exact_losses.py::test_bits_that_are_flipped_one_by_one",
     ),
     Fault(
         "shared-draw-bounds-forgotten",

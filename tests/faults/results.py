@@ -144,7 +144,7 @@ FAULTS = (
         "alike([*idle, *some], FIRST_NOISES)",
         "alike(some, TRIAL_RUNS)",
         "Of two fields of which either suffices, both are said to change nothing, or none.",
-        "unit/test_blame_idle.py::test_they_change_nothing_together",
+        "unit/test_blame_advice.py::test_they_change_nothing_together",
     ),
     Fault(
         "advice-for-one-pair",

@@ -105,7 +105,7 @@ FAULTS = (
         "return Attack(model, sign, threshold, (c * n - above) / at)",
         "return Attack(model, sign, threshold, 1.0)",
         "An attack of DP-Sniper is likelier than c, on which its bound rests.",
-        "unit/test_attacks_threshold.py::test_a_fixed_share_is_covered_exactly",
+        "unit/test_attacks_models.py::test_a_fixed_share_is_covered_exactly",
     ),
     Fault(
         "an-answer-asked-for-twice",
@@ -137,6 +137,6 @@ FAULTS = (
         "_note_outside(event) if event in _OUTSIDE else None",
         "None",
         "What another process draws is taken for no randomness: `exact`, and wrong.",
-        "unit/test_exact_bad_input.py::test_refused_with_a_reason",
+        "unit/test_exact_draws.py::test_refused_with_a_reason",
     ),
 )

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from contextlib import suppress
-from datetime import date
 
 import pytest
-from hypothesis import strategies as st
 
 from benchmarks.aligned_random import mechanism
-from pytest_dp import RenyiDP, audit, dp_claim, estimate
+from pytest_dp import RenyiDP, audit, estimate
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
@@ -29,10 +27,6 @@ def mean(data, rng):
     return (sum(data) + rng.laplace(scale=2.0)) / (len(data) + rng.laplace(scale=2.0))
 
 
-def mean_with_half_the_noise(data, rng):
-    return (sum(data) + rng.laplace()) / (len(data) + rng.laplace())
-
-
 def gaussian_ratio(data, rng):
     return (sum(data) + rng.normal(scale=2.0)) / (len(data) + rng.normal(scale=2.0))
 
@@ -48,10 +42,10 @@ def test_pass_by_alignment_is_graded_so_and_says_over_what():
 
 
 @pytest.mark.slow
-def test_bound_above_the_claim_concludes_nothing():
-    result = audit(mean_with_half_the_noise, eps=1.0, pairs=PAIRS, seed=0, max_seconds=20)
-    assert result.strength != "aligned"
-    assert result.estimate is None
+def test_answers_that_are_many_deviations_apart_are_red():
+    """Their loss is larger than any that can be claimed, which is no error."""
+    common = {"pairs": [(0.0, 51.0)], "seed": 0, "n_jobs": 1, "max_samples": 2_000}
+    assert audit(lambda x, rng: x + rng.normal(), eps=1.0, delta=1e-5, **common).violated
 
 
 @pytest.mark.slow
@@ -123,45 +117,3 @@ def test_a_pair_with_few_replays_does_not_hide_behind_one_with_many():
         pairs = [(data, data[1:]), (data, data[:4])]
         result = audit(mean_of_some, eps=1.0, pairs=pairs, seed=seed, max_samples=1_000)
         assert result.strength != "aligned"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("noise", "apart", "claim"),
-    [
-        ("normal", 51.0, {"eps": 1.0, "delta": 1e-5}),
-        ("laplace", 1_000.0, {"mu": 1.0}),
-    ],
-    ids=["normal-delta", "laplace-mu"],
-)
-def test_answers_that_are_many_deviations_apart_are_red(noise, apart, claim):
-    """Their loss is larger than any that can be claimed, which is no error."""
-    common = {"pairs": [(0.0, apart)], "seed": 0, "n_jobs": 1, "max_samples": 2_000}
-    assert audit(lambda x, rng: x + getattr(rng, noise)(), **claim, **common).violated
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_a_strategy_that_a_claim_names_is_no_state_of_its_mechanism():
-    """Hypothesis fills in parts of it when values are drawn."""
-    births = st.lists(st.dates(date(1940, 1, 1), date(2005, 12, 31)).filter(bool), max_size=5)
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": births}
-
-    @dp_claim(**claim)
-    def of_age(days, rng):
-        return sum(day.year <= 2001 for day in days) + rng.laplace()
-
-    assert audit(of_age, **claim, seed=1, n_jobs=1).strength == "aligned"
-
-
-@pytest.mark.slow
-def test_nothing_is_drawn_outside_of_a_claim_where_an_alignment_bounds_the_loss():
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2, 3]], "seed": 1}
-
-    def total(records, rng):
-        return sum(min(max(record, 0), 5) for record in records) / 5 + rng.laplace()
-
-    inside, everywhere = (audit(total, **claim, beyond=beyond) for beyond in ("off", "tell"))
-    assert inside.strength == everywhere.strength == "aligned"
-    assert inside.samples == everywhere.samples
-    assert everywhere.beyond is None

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy
+from hypothesis import given
+from hypothesis import strategies as st
 from learning import both, compared, gain, learned
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from pytest_dp import ClaimError
-from pytest_dp.betting.scores import scores
+from pytest_dp.betting.additive import (
+    CATEGORY_RIDGE,
+    ORDERED_RIDGE,
+    SMOOTHNESS,
+    AdditiveScore,
+    choose_columns,
+    fit_weights,
+)
+from pytest_dp.betting.binning import cuts_of
+from pytest_dp.betting.scores import Attack, scores
+from pytest_dp.methods.cuts import PlannedTest, best_cut
+from pytest_dp.methods.dpsniper import threshold_attack
+from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.privacy import ApproximateDP, GaussianDP
 
 pytestmark = pytest.mark.slow
-
-# -- All models ---------------------------------------------------------------------------------
 
 
 class Half:
@@ -28,19 +46,7 @@ class Half:
         return np.full((len(rows), 2), 0.5)
 
 
-OF_SCIKIT_LEARN = {
-    "LogisticRegression": ("linear_model", {}),
-    "RandomForestClassifier": ("ensemble", {"n_estimators": 10, "max_depth": 6}),
-    "GaussianNB": ("naive_bayes", {}),
-}
-MODELS = ("additive", "logistic", "mlp", *OF_SCIKIT_LEARN)
-
-
-def classifier_named(name):
-    if name in OF_SCIKIT_LEARN:
-        module, parameters = OF_SCIKIT_LEARN[name]
-        return getattr(import_module(f"sklearn.{module}"), name)(**parameters)
-    return None if name == "additive" else name
+MODELS = {"additive": None, "logistic": "logistic", "mlp": "mlp", "scikit-learn": GaussianNB()}
 
 
 def mixed(d, rng, n):
@@ -61,7 +67,7 @@ def mixed(d, rng, n):
 @pytest.fixture(scope="module")
 def models():
     outputs, first = both(mixed, 2_000, 20)
-    return {name: learned(outputs, first, classifier_named(name)) for name in MODELS}
+    return {name: learned(outputs, first, model) for name, model in MODELS.items()}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -89,20 +95,28 @@ def test_every_model_learns_a_shift(name):
 
     odds, exact, first = compared(
         draw,
-        lambda x: (
-            x * 0
-            + np.log(np.exp(-x) / (1 + np.exp(-x)) ** 2)
-            - np.log(np.exp(1 - x) / (1 + np.exp(1 - x)) ** 2)
-        ),
+        lambda x: scipy.stats.logistic.logpdf(x) - scipy.stats.logistic.logpdf(x, 1),
         5_000,
         23,
-        classifier_named(name),
+        MODELS[name],
     )
     assert gain(odds, first) > 0.6 * gain(exact, first)
     assert np.corrcoef(odds, exact)[0, 1] > 0.85
 
 
-# -- Classifiers that fail ----------------------------------------------------------------------
+LEAKS = {"nan": math.nan, "exception": Raised("ValueError"), "atom": 0.25, "length": [0.5, 0.5]}
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_whatever_is_special_is_learned(leak):
+    def draw(d, rng, n):
+        special = rng.random(n) < (0.3, 0.1)[d]
+        return [LEAKS[leak] if s else x for s, x in zip(special, rng.laplace(size=n), strict=True)]
+
+    model = learned(*both(draw, 5_000, 8))
+    special, *plain = model.log_odds(tabulate([LEAKS[leak], *np.linspace(-1.5, 1.6, 8).tolist()]))
+    assert special == pytest.approx(math.log(0.3 / 0.1), abs=0.25)
+    assert np.mean(plain) == pytest.approx(math.log(0.7 / 0.9), abs=0.15)
 
 
 def saying(answer):
@@ -119,14 +133,10 @@ def failing(*_):
     [
         (type("Saying", (Half,), {"fit": failing})(), "fit raised RuntimeError: out of order"),
         (saying(failing), "predict_proba raised RuntimeError: out of order"),
-        (saying(lambda rows: rows[:, 0]), r"of shape \(40,\) for 40 outputs"),
         (
             saying(lambda rows: np.full((len(rows), 3), 1 / 3)),
             r"of shape \(40, 3\) for 40 outputs. Allowed: shape \(40, 2\)",
         ),
-        (saying(lambda rows: rows[:, :1]), r"of shape \(40, 1\) for 40 outputs"),
-        (saying(lambda rows: np.full((len(rows) - 1, 2), 0.5)), r"of shape \(39, 2\) for 40"),
-        (saying(lambda rows: [["a", "b"]] * len(rows)), "predict_proba raised ValueError"),
         (saying(lambda rows: np.full((len(rows), 2), np.nan)), "returned only NaN"),
     ],
 )
@@ -137,8 +147,6 @@ def test_a_classifier_that_fails_is_named(classifier, said):
 
 
 def test_classes_in_another_order():
-    from sklearn.linear_model import LogisticRegression
-
     class Turned(LogisticRegression):
         def fit(self, rows, labels):
             super().fit(rows, labels)
@@ -154,3 +162,129 @@ def test_classes_in_another_order():
         learned(outputs, first, Turned()).log_odds(table),
         learned(outputs, first, LogisticRegression()).log_odds(table),
     )
+
+
+def columns_and_codes(outputs, on_d):
+    table = tabulate(outputs)
+    columns = choose_columns(table, features(table, on_d))
+    return columns, [column.codes(table) for column in columns], table
+
+
+def penalised_loss(weights, columns, codes, on_d):
+    """Minus the penalised log likelihood, from its definition."""
+    parts = np.split(weights, np.cumsum([column.width for column in columns])[:-1])
+    odds = sum(part[code] for part, code in zip(parts, codes, strict=True))
+    loss = np.logaddexp(0, np.where(on_d, -odds, odds)).sum()
+    for part, column in zip(parts, columns, strict=True):
+        ordered, others = part[: column.ordered], part[column.ordered :]
+        loss += SMOOTHNESS / 2 * (np.diff(ordered) ** 2).sum()
+        loss += ORDERED_RIDGE / 2 * (ordered**2).sum() + CATEGORY_RIDGE / 2 * (others**2).sum()
+    return loss
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["numbers", "categories", "two numbers"])
+def test_weights_are_those_of_the_penalised_likelihood(kind):
+    """Against a general optimiser of the same loss."""
+    rng = np.random.default_rng(3)
+    on_d = np.arange(400) < 200
+    shifted = on_d + rng.laplace(size=400)
+    outputs = {
+        "numbers": list(shifted),
+        "categories": list(rng.integers(0, 9, 400) + 3 * on_d * rng.integers(0, 2, 400)),
+        "two numbers": np.column_stack([shifted, rng.normal(size=400)]),
+    }[kind]
+    columns, codes, _ = columns_and_codes(outputs, on_d)
+    assert columns
+    found = np.concatenate(fit_weights(columns, codes, on_d))
+    best = minimize(penalised_loss, np.zeros(len(found)), (columns, codes, on_d), method="BFGS")
+    assert penalised_loss(found, columns, codes, on_d) <= best.fun + 0.02
+    assert best.fun < penalised_loss(np.zeros(len(found)), columns, codes, on_d) - 1
+
+
+def test_the_score_of_laplace_noise_is_its_log_ratio():
+    rng, shift = np.random.default_rng(1), 1.0
+    on_d = np.arange(40_000) < 20_000
+    outputs = shift * on_d + rng.laplace(size=40_000)
+    columns, codes, _ = columns_and_codes(outputs, on_d)
+    model = AdditiveScore(tuple(columns), tuple(fit_weights(columns, codes, on_d)))
+    asked = np.array([-1.5, 0.25, 0.75, 2.5])
+    expected = np.abs(asked) - np.abs(asked - shift)
+    assert model.log_odds(tabulate(list(asked))) == pytest.approx(expected, abs=0.15)
+
+
+pytestmark = pytest.mark.slow
+
+# -- The threshold ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Itself:
+    """The posterior whose score is the output."""
+
+    def log_odds(self, table):
+        return table.leaf("output")[0]
+
+
+@given(
+    st.lists(st.integers(-4, 4), min_size=1, max_size=60),
+    st.floats(0.001, 0.999),
+    st.sampled_from([1, -1]),
+)
+def test_a_fixed_share_is_covered_exactly(values, c, sign):
+    found = np.array(values, dtype=float)
+    attack = threshold_attack(Itself(), sign, found, c)
+    assert 0 <= attack.tie <= 1
+    covered = math.fsum(attack(x) for x in values)
+    assert covered == pytest.approx(c * len(values), abs=1e-9)
+    # No output inside points less to its input than one outside.
+    by_sign = sorted(values, key=lambda x: -sign * x)
+    chances = [attack(x) for x in by_sign]
+    assert chances == sorted(chances, reverse=True)
+    assert len({chance for chance in chances if 0 < chance < 1}) <= 1
+
+
+def test_the_paper_by_hand():
+    attack = threshold_attack(Itself(), 1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.4)
+    assert (attack.threshold, attack.tie) == (3.0, pytest.approx(1 / 3))
+    assert [attack(x) for x in (4, 3, 2)] == [1.0, pytest.approx(1 / 3), 0.0]
+    assert str(attack) == "score(output) > 3, and a random 33% of those at it"
+    mirrored = threshold_attack(Itself(), -1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.45)
+    assert (mirrored.threshold, mirrored.tie) == (-3.0, pytest.approx(1 / 6))
+    assert [mirrored(x) for x in (2, 3, 4)] == [1.0, pytest.approx(1 / 6), 0.0]
+    assert str(Attack(Itself(), 1, 0.5)) == "score(output) > 0.5"
+
+
+CLAIMS = [
+    ApproximateDP(1.0),
+    ApproximateDP(0.5, 1e-3),
+    GaussianDP(0.5),
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("distance", [0.3, -1.0])
+def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
+    """Of normal noise, where all is known: nearly as much as the best one by known chances."""
+    rng, far = np.random.default_rng(57), abs(distance)
+    means = (far, 0.0) if distance > 0 else (0.0, far)
+    found = [rng.normal(d, 1, 100_000) * distance for d in means]
+    cuts = cuts_of(np.concatenate(found), 200)
+    planned = PlannedTest(claim, 2e5, 1e-6)
+    choice = best_cut(*(between(cuts, side) for side in found), cuts, planned)
+    chances = [scipy.stats.norm.sf(cuts, d * distance, far) for d in means]
+    up, down = chances, [1 - p for p in chances[::-1]]
+    worth = [planned.expect(*side) for side in (up, down)]
+    k = int(np.argmin(np.abs(cuts - choice.sign * choice.threshold)))
+    best = np.nanmax(worth)
+    assert worth[choice.sign < 0][k] > 0.93 * best - 0.01
+    assert 0.8 * best - 0.02 < choice.expected < 1.15 * best + 0.002
+    truth = (up if choice.sign > 0 else down)[0][k], (up if choice.sign > 0 else down)[1][k]
+    assert (choice.p1, choice.p2) == pytest.approx(truth, rel=0.2, abs=2e-4)
+    if claim.parameter == "mu":
+        assert best < far
+        assert 0.2 < truth[0] < 0.9  # in the middle, where most is known
+
+
+def between(cuts, found):
+    return np.bincount(np.searchsorted(cuts, found), minlength=len(cuts) + 1)

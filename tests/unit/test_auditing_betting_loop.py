@@ -12,13 +12,19 @@ from pytest_dp.betting.betting_loop import (
     BettingLoop,
 )
 from pytest_dp.betting.detector import fit_detector
-from pytest_dp.betting.pair_queue import PairQueue, PairStatus
+from pytest_dp.betting.pair_queue import (
+    FIRST_PROPOSED,
+    PROPOSED_SHARE,
+    WON_BY_CHANCE,
+    PairQueue,
+    PairStatus,
+)
 from pytest_dp.data.relations import Pair
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.statistics.event_bets import rank_for
-from pytest_dp.statistics.ledger import Ledger
+from pytest_dp.statistics.ledger import Ledger, ledger_of
 
 RANK = rank_for(ApproximateDP(1.0), rarest=0.0)
 
@@ -117,11 +123,86 @@ def test_the_pair_that_breaks_the_claim_gets_most_outputs():
     assert by_pair[2] > 2 * np.delete(by_pair, 2).max()
 
 
-def test_the_same_outputs_give_the_same_batches():
-    """Whatever the time that runs take: sizes depend on counts alone."""
-    played = []
-    for _ in range(2):
-        loop, sampler = loop_of([1.3, 0.5], seed=3)
-        loop.play(5_000)
-        played.append((sampler.batches, loop.ledger.log_e_value))
-    assert played[0] == played[1]
+CLAIM = ApproximateDP(0.1)
+
+
+def detector_of(outputs, claim=CLAIM):
+    table = tabulate(outputs)
+    on_d = np.arange(len(table)) < len(table) // 2
+    return fit_detector(table, on_d, features(table, on_d), rank_for(claim, rarest=0.0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_of_outputs_that_tell_nothing_are_not_flattered(seed):
+    """Six numbers of pure noise: counted through what they taught, they would gain 18 or more."""
+    noise = np.random.default_rng(seed).normal(size=(600, 6))
+    record = detector_of(noise)[1]
+    assert max(ledger_of(CLAIM).growth(record)) < 6.0
+
+
+def test_a_value_that_is_released_once_in_a_while_is_one_of_the_events():
+    """It says nothing yet, and everything later."""
+    rng = np.random.default_rng(7)
+    outputs = rng.normal(size=4_000)
+    outputs[rng.choice(2_000, 12, replace=False)] = 77.0
+    detector, _ = detector_of(outputs)
+    leak, other = tabulate([77.0]), tabulate([76.0])
+    assert any(one.bins(leak) != one.bins(other) for one in detector.binnings[1:])
+
+
+def pairs(count, start=0):
+    return [Pair([k], []) for k in range(start, start + count)]
+
+
+def queue_of(count, proposed=()):
+    waiting = iter(proposed)
+    return PairQueue(pairs(count), lambda: next(waiting, None), PairStatus)
+
+
+def draw(status, size, edge_bound):
+    status.drawn += size
+    status.edge_bound = edge_bound
+
+
+def test_the_largest_bound_is_next_once_all_were_looked_at():
+    queue = queue_of(3)
+    for bound in (0.1, 0.3, 0.2):
+        draw(queue.pick(), 12, bound)
+    assert queue.pick() is queue.seen[1]
+    draw(queue.seen[1], 12, 0.15)
+    assert queue.pick() is queue.seen[2]
+    assert queue.drawn == 48
+
+
+def test_refused_pairs_are_never_drawn_again():
+    queue = queue_of(2)
+    first = queue.pick()
+    first.refused = True
+    second = queue.pick()
+    second.refused = True
+    assert (second.pair.d1, queue.pick()) == ([1], None)
+
+
+def test_proposed_pairs_get_a_bounded_share():
+    queue = queue_of(1, pairs(100, start=1))
+    draw(queue.pick(), 40_000, 0.0)
+    while (status := queue.pick()) is not queue.seen[0]:
+        draw(status, 100, 0.0)
+    on_proposed = queue.drawn - 40_000
+    assert PROPOSED_SHARE * queue.drawn < on_proposed <= PROPOSED_SHARE * queue.drawn + 100
+    small = queue_of(1, pairs(100, start=1))
+    draw(small.pick(), 100, 0.0)
+    while (status := small.pick()) is not small.seen[0]:
+        draw(status, 100, 0.0)
+    assert small.drawn - 100 == FIRST_PROPOSED + 100
+
+
+def test_proposed_pairs_that_win_are_drawn_beyond_their_share():
+    queue = queue_of(1, pairs(1, start=1))
+    draw(queue.pick(), 100, 0.1)
+    winning = queue.pick()
+    draw(winning, 5_000, 0.3)
+    winning.earned = WON_BY_CHANCE
+    assert queue.pick() is winning
+    winning.earned = WON_BY_CHANCE / 2
+    assert queue.pick() is queue.seen[0]

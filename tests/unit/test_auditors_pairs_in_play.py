@@ -1,28 +1,33 @@
-"""Which pairs of inputs an audit looks at first."""
+"""Which pairs of inputs an audit looks at, and in which order."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-import numpy as np
-import pandas as pd
 import pytest
 
-from pytest_dp import audit
+from pytest_dp.auditors import sequential
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.session import begin_session
+from pytest_dp.claiming.claim import expand
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import Pair
+from pytest_dp.pairs import pairs_of
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.privacy import ApproximateDP
+from pytest_dp.running.calling import prepare
 
 
-@dataclass
 class Listed:
-    pairs: list[Pair] = field(default_factory=list)
-    name: str = "others"
+    """Proposes each of some batches of pairs."""
+
+    def __init__(self, *batches, name="others"):
+        self.batches, self.name = list(batches), name
 
     def propose(self):
-        pairs, self.pairs = self.pairs, []
-        return pairs
+        return self.batches.pop(0) if self.batches else []
+
+
+def pair(number):
+    return Pair([number], [])
 
 
 def looked_at(queue, most):
@@ -33,47 +38,47 @@ def looked_at(queue, most):
 
 
 def test_urgent_pairs_come_before_those_of_the_claim_and_these_before_others():
-    given = [Pair([number], []) for number in range(4)]
-    moves, other = Pair([10], []), Pair([11], [])
-    proposers = [Listed([other]), Listed([moves], "movement")]
-    source = PairSource(given, proposers)
+    given, moves, other = [pair(number) for number in range(4)], pair(10), pair(11)
+    source = PairSource(given, [Listed([other]), Listed([moves], name="movement")])
     queue = ClaimPairs(source, ApproximateDP(1.0, 0.0), given, urgent=[given[2], moves])
     assert looked_at(queue, 2) == [given[2], moves]
-    assert [state.pair for state in queue.seen_given] == [given[2]]
     assert not queue.is_searched
-    order = [given[2], moves, given[0], given[1], given[3], other]
-    assert looked_at(queue, 9) == order
+    assert looked_at(queue, 9) == [given[2], moves, given[0], given[1], given[3], other]
     assert queue.all_seen
     assert queue.is_searched
 
 
 def test_urgent_pairs_apart_are_kept_for_a_second_audit():
-    given, apart, inside = [Pair([0], [])], Pair([10], []), Pair([11], [])
-    source = PairSource(given, [Listed([apart, inside], "movement")])
-    queue = ClaimPairs(
-        source,
+    given, apart, inside = [pair(0)], pair(10), pair(11)
+    source, claim = (
+        PairSource(given, [Listed([apart, inside], name="movement")]),
         ApproximateDP(1.0, 0.0),
-        given,
-        is_apart=lambda pair: pair is apart,
-        urgent=[apart, inside],
     )
+    urgent = {"is_apart": lambda pair: pair is apart, "urgent": [apart, inside]}
+    queue = ClaimPairs(source, claim, given, **urgent)
     assert looked_at(queue, 9) == [inside, given[0]]
     assert queue.left_out == [apart]
 
 
-def group_sums(frame, rng):
-    sums = frame["pay"].fillna(0.0).groupby(frame["team"]).sum()
-    return [sums.get(team, 0.0) + rng.laplace(scale=100.0) for team in ("a", "b", "c")]
+def test_proposers_take_turns_and_are_asked_until_they_have_nothing_left():
+    one, other = Listed([pair(1), pair(0).reversed(), pair(2)], [pair(3)]), Listed([pair(4)])
+    source = PairSource([pair(0)], [one, other])
+    assert [source.more() for _ in range(5)] == [pair(1), pair(4), pair(2), pair(3), None]
+    assert source.exhausted
 
 
-@pytest.mark.nightly
+def gated(records, rng):
+    return len(records) + rng.laplace(scale=0.25 if 7 in records else 1.0)
+
+
 @pytest.mark.slow
-def test_a_forgotten_clip_is_told_after_few_runs_though_examples_give_many_pairs():
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {"pay": rng.uniform(0, 100, 40).round(1), "team": rng.choice(["a", "b", "c"], 40)}
-    )
-    frame.loc[::9, "pay"] = np.nan
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [frame]}
-    result = audit(group_sums, **claim, seed=1, n_jobs=1, max_samples=1_500)
-    assert result.beyond is not None
+@pytest.mark.parametrize(
+    ("numbers", "verdict"), [(range(1, 8), "violated"), (range(1_000, 2_000), "no violation")]
+)
+def test_pairs_that_join_late_are_bet_on_and_have_a_share_of_an_audit(numbers, verdict):
+    (claim,) = expand({"eps": 1.0, "pairs": [([0], [])]})
+    source = PairSource(pairs_of(claim.promise), [Listed(*[[pair(n)] for n in numbers])])
+    settings = Settings(seed=3, jobs=1).over(claim.effort)
+    session = begin_session(claim, prepare(gated, claim.arguments), source, settings, "gated")
+    assert sequential.audit(session).result.verdict == verdict
+    assert 5 < len(session.source.pairs) < 200  # a twentieth of the runs, by a dozen each

@@ -56,11 +56,8 @@ def draws(monkeypatch):
     [
         (laplace, {"eps": 1.0, "method": Sequential(coupled=True)}),
         (laplace, {"eps": 1.0, "method": Sequential(coupled=False)}),
-        (gaussian, {"mu": 1.0, "method": Sequential(coupled=True)}),
         (laplace, {"eps": 1.0, "method": "statdp"}),
-        (laplace, {"eps": 1.0, "method": DPSniper(coupled=True)}),
         (laplace, {"eps": 1.0, "method": DPSniper(coupled=False)}),
-        (laplace, {"eps": 1.0, "method": DPSniper(c=0.1)}),
     ],
     ids=lambda given: given.__name__ if callable(given) else str(given),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-import random
 import re
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -14,31 +14,11 @@ from exact import call_of
 
 from benchmarks.attacked_traces import MEMBERS, audited, is_wrong
 from pytest_dp import audit
+from pytest_dp.known_losses.known import Deriving
 from pytest_dp.oracles.known_pairs import doubt_about
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
-
-
-def laplace(x, rng):
-    return x + rng.laplace()
-
-
-def response(x, rng):
-    return bool(x) ^ (rng.random() < 1 / (1 + math.e))
-
-
-def sparse(x, rng):
-    threshold = 1 + rng.laplace()
-    return next((k for k in range(3) if x + rng.laplace() > threshold), None)
-
-
-def chosen(x):
-    return x + random.choice([-1, 0, 1]) + random.gauss(0, 1)
-
-
-def clipped(x, rng):
-    return [max(0.0, min(x + rng.laplace(), 3.0)), int(rng.integers(0, 5)) + rng.binomial(2, 0.5)]
 
 
 @functools.lru_cache
@@ -71,32 +51,14 @@ def setting():
 
 @pytest.mark.parametrize(
     "mechanism",
-    [
-        cached,
-        keeps,
-        setting(),
-    ],
+    [cached, keeps, setting()],
 )
 def test_what_may_differ_between_runs_is_in_doubt(mechanism):
     assert doubt_about(call_of(mechanism), 1, Deadline(5.0))
 
 
-@pytest.mark.parametrize("mechanism", [laplace, response, sparse, chosen, clipped])
-def test_what_only_draws_is_not_in_doubt(mechanism):
-    assert not doubt_about(call_of(mechanism), 1, Deadline(5.0))
-
-
 def with_half_the_noise(x, rng):
     return bool(x) ^ (rng.random() < 1 / (1 + math.e**2))
-
-
-@pytest.mark.slow
-def test_a_pair_that_is_not_known_keeps_it_going():
-    def by_input(x, rng):
-        return x + rng.laplace(scale=4) if x < 2 else x + rng.gamma(1) - rng.gamma(1) - 1
-
-    result = audit(by_input, eps=1.0, pairs=[(0, 1), (2, 1.5)], seed=1, n_jobs=1, max_samples=4_000)
-    assert result.strength not in ("exact", "aligned")
 
 
 @pytest.mark.slow
@@ -122,14 +84,10 @@ def far_but_known(x, rng):
     return ("it is", x) if told else bool(x) ^ (rng.random() < 0.4)
 
 
-def enumerated_steps(x, rng):
-    return 0.1 * (x + int(rng.geometric(1 - math.exp(-1)) - rng.geometric(1 - math.exp(-1))))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "suspect"),
-    [(rounded_steps, False), (enumerated_steps, False), (far_but_known, True)],
+    [(rounded_steps, False), (far_but_known, True)],
 )
 def test_what_differs_by_rounding_alone_is_not_suspect(mechanism, suspect):
     result = audit(mechanism, eps=1.0, pairs=[(1, 0)], seed=1, n_jobs=1, max_samples=10_000)
@@ -175,8 +133,6 @@ def one_draw_for_all_rows(x, rng, size):
         (rows_alone, True),
         (some_rows_without_noise, False),
         (less_noise_in_the_last_of_odd_rows, False),
-        (sorted_rows, False),
-        (one_draw_for_all_rows, False),
     ],
 )
 def test_vectorised_functions_pass_by_rows_with_given_numbers(mechanism, known):
@@ -197,8 +153,6 @@ def bits(x, rng, size):
         (rows_alone, True),
         (bits, True),
         (lambda x, rng, size: [[x, rng.laplace()] for _ in range(size)], False),
-        (lambda x, rng, size: x + rng.laplace(size=(2, size)).sum(0), False),
-        (lambda x, rng, size: x + rng.laplace(size=size) + (np.arange(size) == 7), False),
         (lambda x, rng, size: x + rng.laplace(size=size) + (size > 1), False),
         (lambda x, rng, size: x + rng.choice(3, size=size), False),
         (sorted_rows, False),
@@ -206,7 +160,7 @@ def bits(x, rng, size):
     ],
     ids=[
         *("array", "bits"),
-        *("one-by-one", "transposed", "by-place", "by-size", "unseen-draws", "sorted", "shared"),
+        *("one-by-one", "by-size", "unseen-draws", "sorted", "shared"),
     ],
 )
 def test_rows_are_held_against_calls_of_one_row(mechanism, same):
@@ -227,34 +181,15 @@ def gated_count(gate, noise):
     return counted
 
 
-def cauchy(rng):
-    return rng.standard_t(df=1)  # which is not traced
-
-
-def untraced(rng):
-    return 0.4 * cauchy(rng)
-
-
-def traced(rng):
-    return rng.laplace(scale=0.5)
-
-
 SEARCHED = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]], "seed": 1, "n_jobs": 1}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gate", [None, 77])
-def test_a_searched_claim_passes_by_what_is_known_of_proposed_pairs(gate):
-    result = audit(gated_count(gate, cauchy), **SEARCHED, max_samples=2_000)
-    assert (result.verdict, result.strength) == ("no violation", "aligned")
-
-
-@pytest.mark.slow
 @pytest.mark.usefixtures("_verdict_only")
-@pytest.mark.parametrize("noise", [untraced, traced])
-def test_what_a_proposed_pair_loses_is_told_beside_such_a_pass(noise):
-    """Traced or not: a dozen runs on it, as on each proposed pair, would not show it."""
-    result = audit(gated_count(77, noise), **SEARCHED)
+def test_what_a_proposed_pair_loses_is_told_beside_a_pass_by_known_losses():
+    """A dozen runs on it, as on each proposed pair, would not show it."""
+    counted = gated_count(77, lambda rng: rng.laplace(scale=0.5))
+    result = audit(counted, **SEARCHED)
     assert (result.verdict, result.strength) == ("no violation", "aligned")
     assert result.beyond.violated
 
@@ -262,5 +197,18 @@ def test_what_a_proposed_pair_loses_is_told_beside_such_a_pass(noise):
 @pytest.mark.slow
 @pytest.mark.usefixtures("_verdict_only")
 def test_a_proposed_pair_whose_loss_is_not_known_is_bet_on():
-    counted = gated_count(77, lambda rng: 0.4 * cauchy(rng))
+    counted = gated_count(77, lambda rng: 0.4 * rng.standard_t(df=1))
     assert audit(counted, **SEARCHED, beyond="fail").violated
+
+
+class Unpicklable:
+    def __init__(self, number):
+        self.number, self.lock = number, threading.Lock()
+
+
+def test_a_law_belongs_to_its_data_however_short_they_live():
+    """Data that cannot be pickled are known by their id, which another object may get."""
+    deriving = Deriving(lambda data, _: data.number, lambda d1, d2, _: (d1, d2))
+    for number in range(50):
+        inputs = Unpicklable(number), Unpicklable(-number)
+        assert deriving.pair(inputs, Deadline(math.inf)) == (number, -number)

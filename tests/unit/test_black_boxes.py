@@ -16,7 +16,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from pytest_dp import ClaimError, MechanismError, dp_command, dp_url
@@ -39,12 +38,8 @@ class Visit:
     ("data", "sent"),
     [
         (pd.DataFrame({"age": [41, 7], "seen": pd.to_datetime(SEEN)}), ROWS),
-        (pl.DataFrame({"age": [41, 7], "seen": SEEN}), ROWS),
-        ({"age": np.array([41.0, math.nan])}, {"age": [41.0, None]}),
-        (np.zeros((0, 3)), []),
         (np.array([(1, 0.5)], dtype=[("n", int), ("x", float)]), [{"n": 1, "x": 0.5}]),
         ([np.float32(0.5), True, pd.NA, "a", (1, 2)], [0.5, True, None, "a", [1, 2]]),
-        ({3, 1, 2}, [1, 2, 3]),
         ([Visit(3), dt.date(2024, 2, 1)], [{"age": 3}, "2024-02-01"]),
     ],
 )
@@ -72,8 +67,8 @@ def program(code: str, *arguments: str, **keywords):
 def test_a_program_is_given_data_and_parameters():
     echo = program("import sys; print(sys.argv[1:], sys.stdin.read())", "--eps={eps}", "{a}")
     assert echo([1, 0], eps=0.5) == "['--eps=0.5', '{a}'] [1, 0]"
-    both = program("import sys; print(sys.argv[1:])", "{a}{b}", "{b}{a}")
-    assert both([1], a="{b}", b="{a}{b}") == "['{b}{a}{b}', '{a}{b}{b}']"
+    both = program("import sys; print(sys.argv[1:])", "{a}{b}")
+    assert both([1], a="{b}", b="{a}{b}") == "['{b}{a}{b}']"
     assert program("print(1)", read="text")([]) == "1\n"
     assert program("print('[1]')", read=json.loads)([]) == [1]
     assert program("import os; print(os.environ['NOISE'])", env={"NOISE": "2"})([]) == 2
@@ -113,14 +108,6 @@ def test_an_exit_code_is_an_output_and_a_log_is_shown_only():
     assert fails([], size=2) == [Raised("ProgramError", "", "exit code 2")] * 2
     (unread,) = program("print('no data')", read=json.loads)([], size=1)
     assert unread.kind == "JSONDecodeError"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
-def test_what_a_reader_raises_is_one_output_alone_and_among_many():
-    box = program("print('{')", read=json.loads)
-    with pytest.raises(json.JSONDecodeError) as raised:
-        box([])
-    assert box([], size=2) == [Raised.of(raised.value)] * 2
 
 
 def test_a_program_that_is_killed():

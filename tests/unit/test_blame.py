@@ -11,18 +11,12 @@ import pytest
 from blaming import FEWER, ROWS, look, marked
 
 from pytest_dp import audit
-from pytest_dp.privacy import (
-    ApproximateDP,
-    ZeroConcentratedDP,
-)
+from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
 
 pytestmark = pytest.mark.slow
 
 MOVED, ONE = (ROWS, [4, 4, 8, 3]), ([3], [])
-CLOSE = ([3, 5, 6, 2], [4, 4, 5, 3])
-
-
-CASES, SILENT = [], []
+CASES = []
 
 
 def case(kind, said, pair=(ROWS, FEWER), remedy=""):
@@ -33,12 +27,6 @@ def case(kind, said, pair=(ROWS, FEWER), remedy=""):
         return mechanism
 
     return added
-
-
-def silent(mechanism):
-    """Nothing is to be told of it."""
-    SILENT.append(mechanism)
-    return mechanism
 
 
 @case("too little noise", "to hide a difference of 1.0 in output['n']. The loss is up to 2.0")
@@ -64,21 +52,6 @@ def bounded(data, rng):
     return len(data) + rng.uniform(-10, 10)  # here
 
 
-@case(
-    "too little noise", "4 draws of rng.laplace(scale=1.0) here have to hide differences of", MOVED
-)
-def above_limit(data, rng):
-    out = []
-    for x in data:
-        out.append(x + rng.laplace(scale=1.0) > 4)  # here
-    return out
-
-
-@case("too little noise", "has to hide a difference of 2.0 in output. The loss is up to 2.0", CLOSE)
-def place_of_the_largest(data, rng):
-    return int(np.argmax(np.array(data) + rng.laplace(scale=1.0, size=4)))  # here
-
-
 @case("passing", "runs on D or D' reach this line, `return len(data)")
 def gate(data, rng):
     if rng.random() < 0.2:
@@ -94,13 +67,6 @@ def gate(data, rng):
 )
 def mean_of_all(data, rng):
     return sum(data) / len(data) + rng.laplace()  # here
-
-
-@case("no noise", "on D': it is None in all of 200 runs. On D it has", ONE)
-def noise_unless_empty(data, rng):
-    if not data:
-        return None  # here
-    return len(data) + rng.laplace()
 
 
 def named_too_soon(data, rng):
@@ -137,20 +103,7 @@ def one_draw(data, rng):
     return len(data) + noise, sum(data) + noise
 
 
-@case("shared noise", "8*output[0] - output[1] has no noise: both use")
-def one_seed_for_all(data, rng):
-    seed, noisy = int(rng.integers(2**31)), []
-    for value, scale in ((len(data), 1), (sum(data), 8)):
-        own = random.Random(seed)  # here
-        noisy.append(value - scale * math.log(1 - own.random()))
-    return np.array(noisy)
-
-
-@case(
-    "shared noise",
-    "False, True, ... in 1",
-    MOVED,
-)
+@case("shared noise", "False, True, ... in 1", MOVED)
 def one_threshold(data, rng):
     limit = 4 + rng.laplace()  # here
     return [x > limit for x in data]
@@ -173,11 +126,10 @@ def test_where_the_noise_comes_from_is_named_as_well():
     assert called.message == f"this line asks for the noise of line {one.line}, in noise_of"
 
 
-@pytest.mark.parametrize("seed", [None, "rare"])
-def test_a_generator_that_is_new_each_time_is_not_called_seeded(seed):
+def test_a_generator_that_is_sometimes_new_is_not_called_seeded():
     def new(data, rng):
-        rare = int(rng.integers(2**32)) if rng.random() < 0.05 else 7
-        return len(data) + random.Random(None if seed is None else rare).gauss(0, 0.1)
+        seed = int(rng.integers(2**32)) if rng.random() < 0.05 else 7
+        return len(data) + random.Random(seed).gauss(0, 0.1)
 
     assert "seeded" not in [one.kind for one in look(new)]
 
@@ -202,11 +154,6 @@ def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
     )
     assert look(sine, pair, event=lambda output: output > -50) == ()
 
-    def padded(data, rng):
-        return f"{len(data) + rng.laplace():.{len(data)}f}"
-
-    assert look(padded, pair=([3], [3, 4]), event=lambda output: len(output) == 3) == ()
-
 
 def test_a_failure_inside_leaves_the_violation_as_it_is(monkeypatch):
     claim = {"eps": 1.0, "pairs": [(ROWS, FEWER)], "seed": 1, "n_jobs": 1}
@@ -221,39 +168,23 @@ def test_a_failure_inside_leaves_the_violation_as_it_is(monkeypatch):
     assert (bare.blame, bare.verdict, bare.e_value) == ((), "violated", whole.e_value)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        lambda data, rng: len(data) + rng.spawn(1)[0].laplace(),
-        lambda data, rng: np.random.Generator.laplace(rng) + len(data),
-        lambda data: len(data) + time.perf_counter_ns() % 7,
-        lambda data, rng: np.full(3_000, len(data) + rng.laplace(scale=0.1)),
-    ],
-    ids=["spawns", "past its methods", "not by random numbers", "too long"],
-)
-def test_what_cannot_be_seen_is_not_spoken_of(mechanism):
-    assert look(mechanism) == ()
-
-
-@silent
-def enough_noise(data, rng):
-    return len(data) + rng.laplace(scale=1.0)
-
-
-@silent
-def told_twice(data, rng):
-    noisy = len(data) + rng.laplace(scale=1.0)
-    return noisy, round(noisy), 2 * noisy
-
-
-@silent
 def noisy_size(data, rng):
     total = sum(data) + rng.laplace(scale=18.0)
     return total / max(len(data) + rng.laplace(scale=2.0), 1)
 
 
-@pytest.mark.parametrize("mechanism", SILENT)
-def test_nothing_is_said_where_nothing_holds(mechanism):
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, rng: np.random.Generator.laplace(rng) + len(data),
+        lambda data: len(data) + time.perf_counter_ns() % 7,
+        lambda data, rng: np.full(3_000, len(data) + rng.laplace(scale=0.1)),
+        lambda data, rng: len(data) + rng.laplace(scale=1.0),
+        noisy_size,
+    ],
+    ids=["past its methods", "not by random numbers", "too long", "enough noise", "a mean"],
+)
+def test_nothing_is_said_where_nothing_holds_or_can_be_seen(mechanism):
     assert look(mechanism) == ()
 
 
@@ -302,14 +233,3 @@ def test_a_value_that_comes_too_often_is_counted_with_room_for_chance(monkeypatc
     monkeypatch.setattr("pytest_dp.explain.counted._count", count)
     blame = look(coin, claim=ApproximateDP(0.2))
     assert ("too far apart" in [one.kind for one in blame]) is is_told
-
-
-def test_values_are_counted_together_where_none_alone_comes_too_often():
-    def biased(data, rng):
-        first = rng.random() < (0.75 if len(data) > 3 else 0.25)
-        second = rng.random() < (0.75 if len(data) > 3 else 0.25)
-        return [first, second]
-
-    one, *_ = look(biased)
-    assert "decides output[0] and output[1]: they are " in one.message
-    assert look(biased, claim=ApproximateDP(2.2)) == ()

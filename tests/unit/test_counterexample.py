@@ -9,7 +9,7 @@ import pytest
 
 from pytest_dp.counterexample import diagnose
 from pytest_dp.outputs.event_search import one_of
-from pytest_dp.outputs.events import Between, Equals, Event, Is
+from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.feature import LEN, Feature, leaf
 from pytest_dp.outputs.noise_relations import Relation
 from pytest_dp.outputs.outcome import Raised
@@ -19,9 +19,6 @@ from pytest_dp.privacy import ApproximateDP
 from pytest_dp.readers.lattices import Remainder
 
 OUTPUT = leaf("output")
-
-
-# --- diagnosis ---
 
 
 def said(condition, counts=(500, 100), runs=10_000, eps=1.0, searched=()):
@@ -40,13 +37,9 @@ def of(output):
 @pytest.mark.parametrize(
     ("condition", "beginning"),
     [
-        (Is(OUTPUT, ("Raised", Raised("ValueError"))), "The exception itself"),
         (of(Raised("ValueError")), "The exception itself"),
-        (Is(OUTPUT, ("NoneType", None)), "A missing value"),
         (of(None), "A missing value"),
-        (of(math.nan), "A missing value"),
         (Equals(OUTPUT, math.nan), "A missing value"),
-        (Between(LEN, low=3.0), "The length"),
         (Equals(LEN, 3.0), "The length"),
     ],
 )
@@ -60,7 +53,7 @@ def test_constant():
     assert "same value" not in str(said(SOME, (10_000, 0), searched=([2.0] * 9, [0.0, 0.5])))
 
 
-@pytest.mark.parametrize(("k", "words"), [(2, "half"), (3, "a third"), (7, "1/7"), (10, "a tenth")])
+@pytest.mark.parametrize(("k", "words"), [(2, "half"), (7, "1/7")])
 def test_a_multiple_of_the_claim(k, words):
     eps, runs = 0.3, 4_000_000
     c1 = 1_000_000
@@ -74,9 +67,7 @@ def test_a_multiple_of_the_claim(k, words):
     [
         ((50, 7), 100),  # ln(50/7) = 1.97, but hardly known
         ((1_000_000, round(1_000_000 * math.exp(-1.5))), 4_000_000),
-        ((1_000_000, round(1_000_000 * math.exp(-1.0))), 4_000_000),
         ((100, 100), 100),
-        ((0, 5), 100),
     ],
 )
 def test_no_multiple_is_claimed_where_there_is_none(counts, runs):
@@ -88,9 +79,6 @@ def test_what_noise_left_behind_is_named():
         event, claim = Event((condition,)), ApproximateDP(1.0)
         return diagnose(event, (50, 0), (99, 99), claim, tuple(map(tabulate, outputs)))[0]
 
-    two = Relation(("output['a']", "output['b']"), (1.0, -2.0), digits=6)
-    shared = said(Equals(Feature(str(two), "relation", two), 1.5))
-    assert shared.startswith("Two numbers of the output share their noise: it cancels out in ")
     three = Relation(("x", "y", "z"), (1.0, -1.0, -1.0), digits=6)
     shared = said(Equals(Feature(str(three), "relation", three), 1.5))
     assert shared == (
@@ -106,10 +94,6 @@ def test_what_noise_left_behind_is_named():
     assert released.startswith("One output comes again and again")
 
 
-def scaled_copies(data, noise):
-    return {"sum": sum(data) + 3 * noise, "mean": {"of all": len(data) + noise}}
-
-
 def in_an_array(data, noise):
     return np.array([len(data), sum(data), 7.0]) + noise
 
@@ -119,7 +103,6 @@ def multiplied(data, noise):
 
 
 SHARING = {
-    "a scaled copy in a dict": (scaled_copies, "3*output['mean']['of all'] - output['sum']"),
     "an array": (in_an_array, "output[0] - output[1]"),
     "a product": (multiplied, "output[0]*output[1]"),
 }

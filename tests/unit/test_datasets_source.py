@@ -84,28 +84,18 @@ def test_plain_objects(value: Any, lines: bool) -> None:
 FRAME = pd.DataFrame({"user": [1, 2], "name": ["ann", "bob"], "share": [0.5, np.inf]})
 OF_ALL_TYPES = {
     "ints": np.array([1, 2]),
-    "no floats": np.array([], dtype=float),
-    "no rows of three": np.empty((0, 3)),
     "single": np.array([[1.5, np.inf, -0.0, NAN]], dtype=np.float32),
-    "bytes of numbers": np.array([1, 255], dtype=np.uint8),
-    "large": np.array([2**63], dtype=np.uint64),
     "texts": np.array(["a", "bc"], dtype="<U5"),
     "bytes": np.array([b"a", b"\xff"]),
-    "bools": np.array([True]),
-    "days": np.array(["2026-01-01", "NaT"], dtype="M8[D]"),
     "structured": np.array([(1, "a"), (2, "b")], dtype=[("age", "i4"), ("name", "U3")]),
-    "objects": np.array([1, None, "a"], dtype=object),
     "frame": FRAME,
     "no rows": pd.DataFrame(
         {"user": np.array([], dtype=np.int8), "name": pd.Series([], dtype=str)}
     ),
     "categories": pd.DataFrame({"k": pd.Categorical(["a", None], ["b", "a"], ordered=True)}),
-    "nullable": pd.DataFrame({"a": pd.array([1, None], "Int64"), "b": pd.array([True, None])}),
     "times": pd.DataFrame({"t": pd.to_datetime(["2026-01-01 10:00:00.000001", None])}),
     "cells of any type": pd.DataFrame({"a": [DAY, None, [1], pd.Timestamp(NOON), pd.NA]}),
-    "labels": FRAME.set_index(pd.Index(["x", "y"], name="id")),
     "levels": FRAME.set_index(pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["n", None])),
-    "a name twice": pd.DataFrame([[1, "a"]], columns=["a", "a"]),
     "series": pd.Series([1, 2], name="age", dtype="int8"),
     "polars": pl.DataFrame({"a": [1, None], "b": ["x", "True"], "c": [0.5, NAN], "d": [DAY, None]}),
     "polars types": pl.DataFrame(
@@ -119,8 +109,6 @@ OF_ALL_TYPES = {
             "f": pl.Decimal(10, 2),
         },
     ),
-    "no polars rows": pl.DataFrame(schema={"a": pl.Categorical, "b": pl.Duration("us")}),
-    "polars series": pl.Series("a", [1, None], dtype=pl.Int32),
     "columns": {"age": [1, 2], "income": np.array([0.5, 1.5])},
     "records": [{"when": NOON, "who": None}, {"when": NOON.replace(tzinfo=ZoneInfo("Asia/Tokyo"))}],
     "people": [Person("ann", DAY, ["a"]), Person("bob", DAY)],
@@ -130,7 +118,6 @@ OF_ALL_TYPES = {
         *(dt.time(1, 2), dt.timedelta(days=1), OrderedDict(a=1), Counter("aab")),
         *(deque([1], 3), defaultdict(list, {"a": [1]}), dt.UTC),
     ],
-    "big": [10**40, -(2**70), b"\x00\xff", "\ud800", "a\"'\n"],
     "times of pandas": [
         pd.Timestamp(NOON, tz="UTC"),
         pd.NaT,
@@ -150,13 +137,6 @@ def test_the_same_value_again(name: str) -> None:
             pd.testing.assert_frame_equal(
                 again, value, check_index_type=False, check_column_type=False
             )
-
-
-def test_long_values_are_written_in_lines() -> None:
-    code = source_of({"numbers": list(range(1000)), "text": ["a\n"] * 40}, lines=True)
-    assert code is not None
-    assert max(map(len, code.text.splitlines())) < 100
-    assert len(code.text.splitlines()) < 100
 
 
 class Unknown:
@@ -182,13 +162,9 @@ def itself() -> list[Any]:
     "value",
     [
         Unknown(),
-        [Unknown()],
         Longer([1]),
-        np.array([Unknown()]),
         np.array([[1], [2], None], dtype=object)[:2],
-        np.longdouble(1),
         np.ma.masked_array([1, 2], [True, False]),
-        lambda: None,
         itself(),
         dataclasses.make_dataclass("Local", ["x"])(1),
         np.zeros(200_000),

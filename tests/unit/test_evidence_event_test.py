@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
+from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP
 from pytest_dp.statistics import clopper_pearson, event_test
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.event_test import BETA, EventTest
@@ -22,10 +19,8 @@ pytestmark = pytest.mark.slow
 PURE = ApproximateDP(1.0)
 CLAIMS = [
     PURE,
-    ApproximateDP(0.0, 0.1),
     ApproximateDP(0.5, 0.05),
     GaussianDP(0.7),
-    ZeroConcentratedDP(0.25),
     RenyiDP(((2.0, 0.5),)),
 ]
 
@@ -92,17 +87,11 @@ def test_no_point_contradicts_the_bound_and_some_come_close(seen, claim, alpha):
         assert max(shown.min(), floor) - max(bound, floor) <= 0.1 * slack + 0.02
 
 
-@of_claims
-def test_fewer_cells_are_only_less_sharp(claim, monkeypatch):
-    fine = EventTest(claim).lower(APART[1], 1e-6)
+def test_fewer_cells_are_only_less_sharp(monkeypatch):
+    fine = [EventTest(claim).lower(APART[1], 1e-6) for claim in CLAIMS]
     monkeypatch.setattr(event_test, "CELLS", 8)
-    assert EventTest(claim).lower(APART[1], 1e-6) < fine
-
-
-def test_weights_that_were_planned_badly_only_cost_sharpness():
-    right, wrong = APART[1], replace(APART[1], planned=(0.01, 0.9))
-    bound = EventTest(PURE).lower(right, 1e-6)
-    assert 0.5 * bound < EventTest(PURE).lower(wrong, 1e-6) < bound
+    for claim, sharp in zip(CLAIMS, fine, strict=True):
+        assert EventTest(claim).lower(APART[1], 1e-6) < sharp
 
 
 # p-value and bound belong together
@@ -111,7 +100,7 @@ def test_weights_that_were_planned_badly_only_cost_sharpness():
 @of_claims
 @pytest.mark.parametrize(
     ("seen", "alpha"),
-    [(seen, (0.4, 1e-12)[k % 2]) for k, seen in enumerate(APART[:5])],
+    [(seen, (0.4, 1e-12)[k % 2]) for k, seen in enumerate(APART[:3])],
     ids=str,
 )
 def test_p_value_passes_alpha_where_the_bound_is(seen, claim, alpha):
@@ -126,25 +115,6 @@ def test_p_value_passes_alpha_where_the_bound_is(seen, claim, alpha):
     if first > 0.002:
         assert answers[0]
     assert not all(answers)
-
-
-COUNTS = st.tuples(st.integers(1, 400), st.integers(0, 400), st.integers(1, 400))
-ALPHAS = st.sampled_from([0.4, 0.01, 1e-6])
-
-
-@settings(max_examples=15)
-@given(COUNTS, ALPHAS)
-def test_more_hits_raise_the_bound_and_more_of_the_others_lower_it(counts, alpha):
-    c1, c2, more = counts
-    lower, runs = EventTest(PURE).lower, c1 + c2 + more
-    seen = counted(c1, runs, c2, runs + more)
-    bound = lower(seen, alpha)
-    tolerance = 1e-6 + 0.001 * (best_of(seen, PURE) - bound)
-    assert lower(replace(seen, c1=seen.c1 + 1), alpha) >= bound - tolerance
-    assert lower(replace(seen, c2=seen.c2 + 1), alpha) <= bound + tolerance
-    low, high = EventTest(PURE).interval(seen, alpha)
-    assert low == lower(seen, alpha / 2) <= bound
-    assert low < math.log(c1 / runs / max(c2 / (runs + more), 1e-300)) < high
 
 
 def test_interval_is_two_bounds_at_half_of_alpha_each():
@@ -168,14 +138,11 @@ def test_the_upper_end_of_an_interval_is_missed_with_chance_half_alpha_at_most(c
     assert 0.001 < missed <= 0.15
 
 
-# sharpness
-
-
 # corners
 
 
 @of_claims
-@pytest.mark.parametrize("alpha", [0.9, 0.05, 1e-200])
+@pytest.mark.parametrize("alpha", [0.9, 1e-200])
 def test_corners_give_bounds_without_a_warning(claim, alpha):
     every = [
         Counts(c1, n1, c2, n2)

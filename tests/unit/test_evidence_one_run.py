@@ -64,7 +64,7 @@ def test_the_chances_are_those_of_the_best_of_all_mechanisms():
                 assert allowed[reach] == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize(("guesses", "canaries"), [(2, 2), (3, 3), (2, 3)])
+@pytest.mark.parametrize(("guesses", "canaries"), [(3, 3), (2, 3)])
 @pytest.mark.parametrize(
     "sticks", [((0.0, 0.3), (1.0, 0.05)), ((0.2, 0.2), (0.9, 0.1), (2.0, 0.0))]
 )
@@ -77,7 +77,7 @@ def test_no_mechanism_that_keeps_several_promises_guesses_more(guesses, canaries
         assert allowed[reach] <= best + 0.1
 
 
-@pytest.mark.parametrize(("guesses", "canaries"), [(60, 60), (300, 1_000), (20_000, 100_000)])
+@pytest.mark.parametrize(("guesses", "canaries"), [(60, 60), (20_000, 100_000)])
 def test_chances_are_below_those_that_were_published_where_much_is_right(guesses, canaries):
     """Those of Steinke, Nasr and Jagielski, 2023, Theorem 3.1."""
     eps, delta, q = 1.0, 1e-6, 1 / (1 + math.exp(-1.0))
@@ -90,7 +90,7 @@ def test_chances_are_below_those_that_were_published_where_much_is_right(guesses
         assert f[v] < one_run.tails(guesses, canaries, stick(eps, delta))[v] < published
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(1.0, 0.0), (1.0, 1e-4), (3.0, 1e-6)])
+@pytest.mark.parametrize(("eps", "delta"), [(1.0, 0.0), (3.0, 1e-6)])
 def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
     claim = read_guarantee({"eps": eps, "delta": delta})
     right = one_run.to_refute(100, 200, stick(eps, delta), 0.01)
@@ -122,13 +122,6 @@ def test_right_guesses_of_several_runs_are_added_up():
         assert np.mean(drawn >= right) == pytest.approx(allowed[right], abs=0.006)
 
 
-def test_a_bound_from_several_runs_is_below_the_truth_and_near_it():
-    rng, m, truth = np.random.default_rng(2), 200, 2.0
-    right = rng.binomial(20 * 100, 1 / (1 + math.exp(-truth)))
-    claim = read_guarantee({"eps": 1.0})
-    assert 1.6 < one_run.lower(right, 100, m, claim, 1e-3, 20) < truth
-
-
 def test_as_many_runs_are_asked_for_as_refute_what_hides_nothing():
     needed = one_run.runs_needed(10, 100, stick(1.0), 1e-6)
     for runs, is_enough in ((needed, True), (needed - 1, False)):
@@ -137,11 +130,7 @@ def test_as_many_runs_are_asked_for_as_refute_what_hides_nothing():
     assert math.isinf(one_run.runs_needed(1, 100, stick(1.0, 0.5), 1e-6))
 
 
-@pytest.mark.parametrize(("eps", "m"), [(1.0, 300), (2.0, 1_000), (4.0, 5_000)])
-def test_as_many_are_guessed_as_can_show_something_and_no_more_than_there_are(eps, m):
-    guesses = sum(one_run.plan_guesses(m, stick(eps, 0.0), 1e-6))
-    assert one_run.to_refute(guesses, m, stick(eps, 0.0), 1e-6) < guesses < one_run.most(m)
-
-
-def test_all_are_guessed_where_no_number_can_show_anything():
-    assert sum(one_run.plan_guesses(50, stick(4.0, 0.0), 1e-6)) == one_run.most(50)
+def test_as_many_are_guessed_as_can_show_something_and_no_more_than_there_are():
+    guesses = sum(one_run.plan_guesses(1_000, stick(2.0), 1e-6))
+    assert one_run.to_refute(guesses, 1_000, stick(2.0), 1e-6) < guesses < one_run.most(1_000)
+    assert sum(one_run.plan_guesses(50, stick(4.0), 1e-6)) == one_run.most(50)

@@ -13,16 +13,9 @@ from pytest_dp.privacy import (
     GaussianDP,
     PrivacyProfile,
     RenyiDP,
-    ZeroConcentratedDP,
 )
 from pytest_dp.statistics.counts import NO_COUNTS, Counts
-from pytest_dp.statistics.proofs import (
-    CLASSICAL,
-    PUBLISHED,
-    SHARP,
-    Bound,
-    unlucky,
-)
+from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED, SHARP, Bound, unlucky
 
 pytestmark = pytest.mark.slow
 
@@ -30,18 +23,14 @@ APART = Counts(620, 1_000, 240, 1_000)
 UNEVEN = Counts(310, 500, 700, 3_000)
 PROOFS = [
     (SHARP, APART),
-    (SHARP, UNEVEN),
-    (PUBLISHED, APART),
     (PUBLISHED, UNEVEN),
     (CLASSICAL, APART),
-    (CLASSICAL, UNEVEN),
 ]
 PURE = ApproximateDP(0.1)
 CLAIMS = [
     PURE,
     ApproximateDP(0.1, 0.01),
     GaussianDP(0.1),
-    ZeroConcentratedDP(0.01),
     RenyiDP(((2.0, 0.02),)),
     PrivacyProfile(GaussianDP(0.1).delta_at),
 ]
@@ -59,7 +48,7 @@ def test_a_claim_is_refuted_exactly_if_it_is_below_the_bound(proof, counts, alph
     assert proof.bound(counts, PURE, alpha / 10).lower < bound
 
 
-@pytest.mark.parametrize("claim", CLAIMS[1:5], ids=str)
+@pytest.mark.parametrize("claim", CLAIMS[1:4], ids=str)
 @of_proofs
 def test_claims_of_other_kinds_are_refuted_if_the_bound_exceeds_them(proof, counts, claim):
     alpha = 1e-3
@@ -88,8 +77,8 @@ def test_delta_at_the_claimed_eps():
     assert SHARP.bound(APART, GaussianDP(1.0), 1e-3).delta_lower is None
 
 
-@pytest.mark.parametrize("runs", [8, 15])
-def test_the_classical_p_value_is_valid_and_agrees_with_its_bound(runs):
+def test_the_classical_p_value_is_valid_and_agrees_with_its_bound():
+    runs = 12
     every = [Counts(a, runs, b, runs) for a in range(runs + 1) for b in range(runs + 1)]
     hits = np.arange(runs + 1)
     for eps in (0.1, 1.0, 3.0):
@@ -107,11 +96,10 @@ def test_the_classical_p_value_is_valid_and_agrees_with_its_bound(runs):
             assert (rejected == (p_values <= alpha))[clear].all()
 
 
-@pytest.mark.parametrize("counts", [APART, UNEVEN])
-def test_turned_around_twice_is_the_same(counts):
-    other = counts.swapped
-    assert other.four == (*counts.four[2:], *counts.four[:2])
-    assert other.swapped == counts
+def test_turned_around_twice_is_the_same():
+    other = UNEVEN.swapped
+    assert other.four == (*UNEVEN.four[2:], *UNEVEN.four[:2])
+    assert other.swapped == UNEVEN
 
 
 def test_no_counts_prove_nothing():
@@ -121,9 +109,6 @@ def test_no_counts_prove_nothing():
         assert nothing.intervals == ((0.0, 1.0), (0.0, 1.0))
         assert nothing.p_value == nothing.shown_p_value() == 1.0
         assert not nothing.delta_lower
-
-
-# what would have been shown
 
 
 def test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times():

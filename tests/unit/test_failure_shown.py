@@ -8,12 +8,14 @@ from types import SimpleNamespace
 import pytest
 from results import BROKEN, COUNT, PASSED
 
-from pytest_dp import RenyiDP
+from pytest_dp import RenyiDP, audit
 from pytest_dp.auditors.result import PrivacyViolation
+from pytest_dp.basics.faults import RAISING, is_own, note_fault, noting_faults, pop_noted
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.plugin.check import _too_little
 from pytest_dp.plugin.failure import represent
 from pytest_dp.privacy import read_guarantee
+from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import total
 from pytest_dp.report.violation import violation
@@ -66,3 +68,60 @@ def test_a_pass_below_the_floor_of_its_claim_is_red():
             )
             assert ("1 less than asked for" in counted) is is_red
             assert ("no violation found" in counted) is not is_red
+
+
+def raised_by(function, *args):
+    try:
+        function(*args)
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def own_function():
+    return numbers.short_count("no number")
+
+
+def users_code():
+    return {}["missing"]
+
+
+def test_who_raised_an_error_is_read_from_its_innermost_line():
+    assert not is_own(raised_by(users_code))
+    assert not is_own(ValueError("never raised"))
+    assert is_own(raised_by(own_function))
+
+
+def test_a_fault_is_raised_in_tests():
+    error = raised_by(own_function)
+    with pytest.raises(type(error)):
+        note_fault(error, "reading a number")
+    with noting_faults("running the code of a user"):
+        users_code()
+    assert pop_noted() == ()
+
+
+def test_a_fault_is_a_note_in_a_run_of_a_user(monkeypatch):
+    monkeypatch.delenv(RAISING)
+    with noting_faults("reading a number"):
+        own_function()
+    with noting_faults("running the code of a user"):
+        users_code()
+    (note,) = pop_noted()
+    assert note.startswith("reading a number failed: ")
+    assert "(pytest_dp/report/numbers.py:" in note
+    assert note.endswith("This is a fault of pytest-dp: please report it")
+    assert pop_noted() == ()
+
+
+def broken(records, rng):
+    return len(records) + rng.laplace(scale=0.2)
+
+
+@pytest.mark.slow
+def test_a_fault_within_an_audit_is_a_note_of_its_result(monkeypatch):
+    monkeypatch.delenv(RAISING)
+    monkeypatch.setattr("pytest_dp.proposers.constants._in_code", lambda code: own_function())
+    result = audit(broken, eps=1.0, inputs=[[1]], neighbors="add_remove_one")
+    assert result.violated
+    assert any("reading constants of code failed: " in str(note) for note in result.notes)

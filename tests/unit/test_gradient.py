@@ -35,13 +35,9 @@ def searching(name, seed=1):
     ("inputs", "relation"),
     [
         (queries(3, 5), "all_queries"),
-        (queries(3, 5), "one_query"),
         ([[0.0, 0.5, 1.0], [0.2]], "add_remove_one"),
-        ([[1, 2, 3], [7]], "replace_one"),
         ([np.array([[0.5, 1.0], [2.0, 3.0]])], "add_remove_one"),
         ([TABLE], "add_remove_one"),
-        ([TABLE, TABLE[:1]], "replace_one"),
-        ([[("x", 1, 2.5), ("y", 3, 0.5)]], "replace_one"),
     ],
 )
 def test_vectors_are_neighbours_within_bounds(inputs, relation):
@@ -70,7 +66,6 @@ def test_vectors_are_neighbours_within_bounds(inputs, relation):
 @pytest.mark.parametrize(
     ("keywords", "reason"),
     [
-        ({"inputs": [["a"], ["b"]], "neighbors": "add_remove_one"}, "have none that differ"),
         ({"inputs": [["a", 1.0], ["b"]], "neighbors": "replace_one"}, "have none that differ"),
         ({"pairs": [([0.0], [1.0])]}, r"pairs=.* leaves none to move"),
     ],
@@ -88,10 +83,9 @@ def test_inputs_without_numbers_are_refused(keywords, reason, how):
 
 
 @pytest.mark.slow
-@pytest.mark.spot(2)
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("AT4", 0.11), ("AT3", 0.11), ("ExpMech", 0.095), ("Sum", 0.099)],
+    [("AT4", 0.11), ("ExpMech", 0.095)],
 )
 def test_restarts_find_nearly_the_largest_loss(name, least):
     """By closed forms, and never above what is proven."""

@@ -76,12 +76,6 @@ def test_prose_caches_and_reports_are_no_source(project):
     assert digest(project) == before
 
 
-def test_a_new_module_counts_before_it_is_tracked(project):
-    before = digest(project)
-    write(project, {"pkg/more.py": "x = 1"})
-    assert digest(project) != before
-
-
 def test_an_environment_inside_of_the_folder_is_no_source(tmp_path):
     write(tmp_path, FILES | {"env/pyvenv.cfg": "", "env/lib/a.py": "", "a.egg-info/PKG-INFO": ""})
     assert files_of(tmp_path) == SOURCES
@@ -144,9 +138,3 @@ def test_what_is_installed_counts(tmp_path, monkeypatch):
     assert len(set(told)) == len(told)
     two = Installed("a", "1"), Installed("b", "1", "damaged")
     assert with_installed(*two) == with_installed(*reversed(two))
-
-
-def test_files_that_runs_write_do_not_count(project):
-    before = project_digest(project)
-    write(project, {"pkg/rates.json": "[3]"})
-    assert project_digest(project) == before

@@ -8,12 +8,11 @@ from itertools import islice
 
 import hypothesis
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
 from pytest_dp import audit
-from pytest_dp.pairs import drawing, simplifying
+from pytest_dp.pairs import drawing
 from pytest_dp.pairs.drawing import Drawn, choices_work, draws, remade
 from pytest_dp.pairs.simplifying import simplify
 
@@ -33,18 +32,6 @@ def shrunk(strategy, drawn, still_fails, seconds):
 def values(strategy, number=1, count=100, constants=()):
     drawn = islice(draws(strategy, number, constants), count)
     return [one.value for one in drawn if one is not None]
-
-
-def test_a_value_is_made_of_each_request_whatever_a_profile_says():
-    """Hypothesis ends a run after as many examples as the profile of the user allows."""
-    name = settings.get_current_profile_name()
-    settings.register_profile("few", max_examples=5)
-    settings.load_profile("few")
-    try:
-        made = remade(st.integers(0, 9_999), [(number,) for number in range(250)])
-    finally:
-        settings.load_profile(name)
-    assert [one and one.value for one in made] == list(range(250))
 
 
 @pytest.mark.slow
@@ -76,13 +63,6 @@ def test_what_a_strategy_does_not_allow_is_not_drawn():
     assert all(n % 2 == 0 for n in values(st.integers().filter(lambda n: n % 2 == 0)))
 
 
-@pytest.mark.slow
-def test_constants_are_drawn_where_they_are_allowed():
-    found = values(st.integers(0, 10**12), constants=[123_456_789, -5, "x"])
-    assert 123_456_789 in found
-    assert -5 not in found
-
-
 def test_odd_days_are_drawn_of_dates():
     low, high = dt.date(2015, 3, 1), dt.date(2025, 12, 31)
     rows = st.lists(st.tuples(st.booleans(), st.dates(low, high)))
@@ -105,26 +85,6 @@ def test_values_are_shrunk_inside_of_their_strategy():
     drawn = next(one for one in draws(NUMBERS, 1) if one and len(one.value) > 5)
     assert shrunk(NUMBERS, drawn, lambda numbers: len(numbers) > 1, 10.0).value == [0, 0]
     assert shrunk(NUMBERS, drawn, lambda numbers: False, 10.0) is drawn
-
-
-@pytest.mark.slow
-def test_shrinking_ends_in_time(monkeypatch):
-    drawn = next(one for one in draws(NUMBERS, 1) if one and len(one.value) > 40)
-    now, late = [0.0], []
-
-    def slowly(numbers):
-        now[0] += 1.0
-        return len(numbers) > 1
-
-    def making(numbers):
-        late.append(now[0] >= 3.5)
-        return numbers
-
-    monkeypatch.setattr(simplifying.clocks, "seconds", lambda: now[0])
-    small = shrunk(NUMBERS.map(making), drawn, slowly, 3.5)
-    assert now[0] == 4.0
-    assert late.count(True) <= 1, "nothing is tried any more"
-    assert 2 < len(small.value) <= len(drawn.value)
 
 
 def test_what_a_strategy_raises_is_raised():

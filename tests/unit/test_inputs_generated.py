@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from itertools import islice
 
 import numpy as np
@@ -42,33 +41,22 @@ def refusal(root=None, **keywords):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("relation", ["add_remove_one", "replace_one"])
 @pytest.mark.parametrize(
     "datasets",
     [
         PATIENTS,
         st.lists(st.floats(-1, 1)).map(np.array),
-        st.lists(st.integers(0, 9)).map(tuple),
-        st.sets(st.integers(0, 99)),
         st.lists(st.integers(0, 9), min_size=1).map(lambda ages: pd.DataFrame({"age": ages})),
     ],
 )
-def test_all_pairs_are_neighbours(datasets, relation):
-    made = generated(datasets, relation)
+def test_all_pairs_are_neighbours(datasets):
+    made, relation = generated(datasets, "replace_one"), RELATIONS["replace_one"]()
     assert len(made.pairs) == MIN_FIRST
     further = list(islice(made.propose(), 20))
     assert len({pair.content for pair in (*made.pairs, *further)}) == MIN_FIRST + 20
     for pair in (*made.pairs, *further):
-        assert RELATIONS[relation]().fault(pair.d1, pair.d2) == ""
+        assert relation.fault(pair.d1, pair.d2) == ""
         assert pair.difference
-
-
-def test_the_same_pairs_for_each_seed():
-    def drawn(seed):
-        made = generated(seed=seed)
-        return [*made.pairs, *islice(made.propose(), 30)]
-
-    assert drawn(1) == drawn(1) != drawn(2)
 
 
 def test_corner_cases_come_first():
@@ -121,16 +109,11 @@ def one_apart(d1, d2):
 @pytest.mark.parametrize(
     ("datasets", "claim", "holds"),
     [
-        (AGES.map(sorted), {}, lambda ages: ages == sorted(ages)),
-        (AGES.filter(lambda ages: sum(ages) % 2 == 0), {}, lambda ages: sum(ages) % 2 == 0),
-        (IDS, {}, lambda rows: len({at for at, _ in rows}) == len(rows)),
         (IDS, {"neighbors": "replace_one"}, lambda rows: len({at for at, _ in rows}) == len(rows)),
         (numbered(), {}, lambda rows: [at for at, _ in rows] == list(range(len(rows)))),
-        (summing(), {}, lambda numbers: sum(numbers) == 99),
         (st.integers(0, 9).flatmap(in_columns), {}, lambda d: len(d["age"]) == len(d["flag"])),
         (IDS.map(sorted), {"neighbors": add_remove_one(unit=1)}, lambda rows: rows == sorted(rows)),
         (AGES.map(sorted), {"neighbors": one_apart}, lambda ages: ages == sorted(ages)),
-        (st.text("abc", max_size=9), {}, lambda text: len(text) < 10),
         (st.lists(st.floats(0, 3), max_size=3), {"neighbors": "one_query"}, lambda x: max(x) <= 3),
     ],
 )
@@ -196,12 +179,9 @@ FLOATS = st.floats(0.1, 1.0)
     [
         (ADD | {"inputs": st.integers(0, 5)}, ["of type int, which is not a dataset", "'any_two'"]),
         (ADD | {"inputs": st.lists(st.nothing())}, ["are empty, such as []", "st.lists(st.integ"]),
-        (ADD | {"inputs": st.just([])}, ["are empty", "strategy with records"]),
         (ADD | {"inputs": AGES.filter(lambda _: False)}, ["rejected 1,000 draws", ".filter"]),
         (ADD | {"inputs": st.lists(st.integers(9, 3))}, ["Hypothesis says", "9", "3"]),
         (ADD | {"inputs": st.sets(AGES)}, ["raised TypeError", "unhashable type: 'list'"]),
-        (ADD | {"inputs": st.builds(lambda: 1 // 0)}, ["raised ZeroDivisionError", "Correct it"]),
-        (ADD | {"inputs": st.just(range(9)).map(list)}, ["9 records", "none has a neighbour"]),
         (
             ADD | {"inputs": st.just(2_000_000).map(lambda n: [0] * n)},
             ["a dataset of 2,000,000 records", "[0, 0, 0", "At most 1,000,000", "max_size"],
@@ -254,27 +234,3 @@ def test_parameters_are_drawn_with_given_pairs():
     more = list(made.generated.propose())
     assert len(more) == 40 * 6 - 40
     assert len(source(inputs=queries(5), params={"k": st.just(1)}).given) == 8
-
-
-@pytest.mark.nightly
-def test_groups_and_units():
-    made = source(inputs=st.lists(st.integers(0, 5)), neighbors=add_remove_one(group=2))
-    assert {abs(len(pair.d1) - len(pair.d2)) for pair in made.given} == {0, 2}
-    visits = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9)))
-    made = source(inputs=visits, neighbors=add_remove_one(unit=0))
-    for pair in made.given:
-        one, other = ({user for user, _ in side} for side in (pair.d1, pair.d2))
-        assert len(one ^ other) == 1
-    made = source(inputs=visits, neighbors=add_remove_one(unit=0, rows=2))
-    assert len(made.given) == MIN_FIRST
-    for pair in (*made.given, *islice(made.generated.propose(), 20)):
-        for side in (pair.d1, pair.d2):
-            assert max(Counter(user for user, _ in side).values(), default=0) <= 2
-    message = refusal(inputs=visits, neighbors=add_remove_one(unit=5))
-    assert "unit=5: the record" in message
-    assert "has no such entry" in message
-    twice = st.just([(1, 0), (1, 1)])
-    message = refusal(inputs=twice, neighbors=add_remove_one(unit=0, rows=1))
-    assert "few rows for each unit" in message
-    message = refusal(inputs=st.integers(0, 5), neighbors=add_remove_one(group=2))
-    assert "which is not a dataset" in message

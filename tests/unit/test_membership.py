@@ -23,8 +23,6 @@ ROWS = [[20 + i % 7, i % 3, "ab"[i % 2]] for i in range(30)] + [[99, 9, "z"]]
 FRAME = pd.DataFrame(ROWS, columns=["age", "kind", "mark"])
 KINDS = {
     "list": ROWS,
-    "tuples": tuple(map(tuple, ROWS)),
-    "dicts": [dict(zip(FRAME.columns, row, strict=True)) for row in ROWS],
     "frame": FRAME,
     "columns": {name: list(FRAME[name]) for name in FRAME},
     "array": FRAME[["age", "kind"]].to_numpy(),
@@ -69,13 +67,10 @@ def test_counts_of_agreeing_rows_are_those_of_a_loop():
     ("d1", "d2", "outputs", "is_one"),
     [
         (ROWS, ROWS[:-1], [ROWS], True),
-        (ROWS[:-1], ROWS, [ROWS[:4], []], True),
         (ROWS, [*ROWS[:-1], [1, 2, "a"]], [ROWS], True),
-        (ROWS, ROWS[:-2], [ROWS], False),
         (ROWS, ROWS[:-1], [3.0, 4.0], False),
         (ROWS, ROWS[:-1], [[[1, 2]]], False),
         ([1, 2, 3], [1, 2], [[1.5, 2]], False),  # a vector
-        (3, 4, [ROWS], False),
     ],
 )
 def test_pairs_whose_outputs_are_tables_like_them_have_a_target(d1, d2, outputs, is_one):
@@ -153,8 +148,6 @@ CLAIM = {"auc": 0.6, "data": ROWS, "records": [0]}
     ("wrong", "said"),
     [
         ({"auc": 0.5}, "auc=0.5. Allowed: a number above 0.5"),
-        ({"auc": None}, "auc= is missing"),
-        ({"data": None}, "data= is missing"),
         ({"records": None}, "records= is missing"),
         ({"records": 3}, "records=3. Allowed: riskiest"),
         ({"records": []}, "There may be 512"),
@@ -193,11 +186,7 @@ class Opaque:
         (copied, {"records": [[1, 2, 3]]}, ClaimError, "is not in the data"),
         (copied, {"records": riskiest(40)}, ClaimError, "has 31 records"),
         (copied, {"data": 3}, ClaimError, "Invalid data=3"),
-        (copied, {"data": [1]}, ClaimError, "two records or more"),
-        (copied, {"data": "tests.nowhere:data"}, ClaimError, "no module"),
         (seeded, {}, MechanismError, "a seed of its own"),
-        (lambda data: Model(len(data) / 50), {}, MechanismError, "a seed of its own"),
-        (lambda data, rng: 1 / 0, {}, MechanismError, "raised in all"),
         (lambda data, rng: Opaque(), {}, ClaimError, "Write score="),
         (copied, {"score": lambda model, record: model.loss}, ClaimError, "could not score"),
     ],

@@ -1,0 +1,96 @@
+"""A type of dataset is added in one place: an entry among the types."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import deque
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from results import BROKEN, PASSED
+
+import pytest_dp
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.data import describe, types
+from pytest_dp.data.types import DataType
+from pytest_dp.plugin.summary import write_reports
+from pytest_dp.report.files import FORMATS, format_suffix
+from pytest_dp.report.record import Record
+
+
+class Deque(DataType):
+    name, brackets = "deque", ("deque([", "])")
+
+    def classes(self):
+        return (deque,)
+
+    def records(self, value):
+        return list(value)
+
+    def joined(self, datasets):
+        return list(chain.from_iterable(datasets))
+
+    def taken(self, rows, positions):
+        return deque(rows[at] for at in positions)
+
+    def rebuilt(self, example, records):
+        return deque(records)
+
+    def missing(self, example):
+        return None
+
+
+def count(data, rng, scale):
+    assert type(data) is deque
+    data.append(0)  # a deque of its own
+    return len(data) + rng.laplace(scale=scale)
+
+
+def audited(scale):
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [deque([1, 0, 1])]}
+    return pytest_dp.audit(count, **claim, params={"scale": scale}, max_samples=20_000, seed=1)
+
+
+@pytest.mark.slow
+def test_pairs_are_derived_searched_and_shown(monkeypatch):
+    with pytest.raises(ClaimError, match="deque"):
+        audited(0.4)
+    monkeypatch.setattr(types, "_TYPES", [*types._TYPES, Deque()])
+    monkeypatch.setattr(types, "_BY_CLASS", {})
+    result = audited(0.4)
+    assert result.verdict == "violated"
+    example = result.counterexample
+    assert {type(example.d1), type(example.d2)} == {deque}
+    assert abs(len(example.d1) - len(example.d2)) == 1
+    assert describe(example.d1).startswith("deque([")
+    assert audited(1.0).verdict == "no violation"
+
+
+RECORDS = [replace(Record.of(result), path="shop/stats.py") for result in (BROKEN, PASSED)]
+
+
+def as_csv(records, run):
+    table = io.StringIO()
+    lines = csv.writer(table, lineterminator="\n")
+    lines.writerow(["file", "name", "status", "lower"])
+    lines.writerows([run.linked(r.path), r.name, r.status, r.lower] for r in records)
+    return table.getvalue()
+
+
+def test_records_become_lines(pytestconfig, tmp_path, monkeypatch):
+    monkeypatch.setitem(FORMATS, ".csv", as_csv)
+    file = tmp_path / "out/claims.CSV"
+    assert write_reports([file], RECORDS, pytestconfig) == []
+    broken, passed = csv.DictReader(file.read_text().splitlines())
+    assert broken["name"] == "noisy_count[eps=1.0]"
+    assert broken["file"].endswith("/shop/stats.py")
+    assert (broken["status"], broken["lower"]) == ("violated", "1.8909")
+    assert (passed["status"], passed["lower"]) == ("no violation", "0.71")
+
+
+def test_without_the_entry_its_ending_names_no_format():
+    with pytest.raises(ClaimError, match=r"claims\.csv names no format\. Allowed: \.json, "):
+        format_suffix(Path("claims.csv"))
